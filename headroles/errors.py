@@ -1,0 +1,40 @@
+"""The one base error of headroles and its kinds; each carries one sentence a user can act on."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class HeadrolesError(Exception):
+    """A user's mistake or a missing resource, said in one sentence."""
+
+
+class UnknownName(HeadrolesError):
+    """A task, sieve, preset, test or correction that does not exist."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        """Build the sentence, with the nearest known name when there is one.
+
+        Args:
+            kind: What was asked for, such as ``"sieve"``.
+            name: The name that came.
+            known: The names that exist.
+        """
+        names = sorted(known)
+        near = get_close_matches(name, names, n=1, cutoff=0.5)
+        lower = {known_name.lower(): known_name for known_name in names}
+        if name.lower() in lower:
+            near = [lower[name.lower()]]
+        hint = f"; did you mean {near[0]!r}?" if near else ";"
+        super().__init__(f"no {kind} is called {name!r}{hint} known: {', '.join(names)}")
+
+
+class BadSieve(HeadrolesError):
+    """A sieve that breaks its contract, or two that claim one name."""
+
+
+class BadInput(HeadrolesError):
+    """Texts, files, arrays, settings or models that cannot be used as they are."""
+
+
+class MissingExtra(HeadrolesError):
+    """An optional part of headroles that is not installed."""
