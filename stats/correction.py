@@ -1,0 +1,39 @@
+"""Adjusted p values over a family of tests; the only place where p meets alpha."""
+
+import numpy as np
+from jaxtyping import Bool, Float
+from statsmodels.stats.multitest import multipletests
+
+CORRECTIONS = ("fdr_bh", "fdr_by", "holm", "bonferroni", "none")
+
+
+def adjust(p: Float[np.ndarray, " tests"], correction: str) -> Float[np.ndarray, " tests"]:
+    """Adjusted p values of one family.
+
+    NaN (untestable) entries are taken out before the correction and put back after it, so they
+    neither count among the tests nor spoil the others.
+
+    Args:
+        p: p values in [0, 1], NaN where nothing could be tested.
+        correction: ``fdr_bh`` (Benjamini-Hochberg 1995, false discovery rate), ``fdr_by``
+            (Benjamini-Yekutieli 2001, under any dependence), ``holm`` (Holm 1979, family-wise
+            error), ``bonferroni``, or ``none``.
+
+    Returns:
+        Adjusted values in [0, 1], NaN where p is NaN.
+
+    Example:
+        >>> adjust(np.array([0.01, np.nan, 0.02, 0.04]), "holm").tolist()
+        [0.03, nan, 0.04, 0.04]
+    """
+    adjusted = np.array(p, dtype=np.float64)
+    tested = ~np.isnan(adjusted)
+    if correction != "none" and tested.any():
+        adjusted[tested] = multipletests(adjusted[tested], method=correction)[1]
+    return adjusted
+
+
+def significant(adjusted: Float[np.ndarray, "*shape"], alpha: float) -> Bool[np.ndarray, "*shape"]:
+    """Whether an adjusted p value is at most alpha; NaN is not."""
+    decided: np.ndarray = ~np.isnan(adjusted) & (adjusted <= alpha)
+    return decided

@@ -1,0 +1,75 @@
+"""Scores of examples to means, spreads and skewness over units."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Moments of one column of scores over units, one entry per head.
+
+    Attributes:
+        count: Units with something to say.
+        mean: Mean over units.
+        sd: Standard deviation over units with ``n − 1``; NaN below two units.
+        skew: Sample skewness, third central moment over the 1.5th power of the second, both
+            divided by ``n`` (``scipy.stats.skew``); 0 without spread.
+    """
+
+    count: Int[np.ndarray, "*shape"]
+    mean: Float[np.ndarray, "*shape"]
+    sd: Float[np.ndarray, "*shape"]
+    skew: Float[np.ndarray, "*shape"]
+
+
+def unit_means(
+    values: Float[np.ndarray, "examples *shape"], units: Int[np.ndarray, " examples"]
+) -> Float[np.ndarray, "units *shape"]:
+    """Mean of the examples of each unit, NaN examples left out; a unit of NaN only is NaN.
+
+    Args:
+        values: One score per example and head.
+        units: Unit number of each example, 0 to U − 1, every number used.
+
+    Returns:
+        One mean per unit, in the order of the unit numbers.
+    """
+    total = int(units.max()) + 1 if units.size else 0
+    if total == len(values):
+        ordered: np.ndarray = np.empty(values.shape, dtype=np.float64)
+        ordered[units] = values
+        return ordered
+    order = np.argsort(units, kind="stable")
+    sorted_values = np.asarray(values, dtype=np.float64)[order]
+    starts = np.searchsorted(units[order], np.arange(total))
+    present = ~np.isnan(sorted_values)
+    count = np.add.reduceat(present.astype(np.float64), starts, axis=0)
+    sums = np.add.reduceat(np.where(present, sorted_values, 0.0), starts, axis=0)
+    means: np.ndarray = np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
+    return means
+
+
+def describe(values: Float[np.ndarray, "units *shape"]) -> Sample:
+    """Count, mean, standard deviation and skewness over the first axis, NaN left out.
+
+    Example:
+        >>> sample = describe(np.array([[1.0], [2.0], [6.0], [np.nan]]))
+        >>> int(sample.count[0]), float(sample.mean[0]), round(float(sample.sd[0]), 4)
+        (3, 3.0, 2.6458)
+    """
+    present = ~np.isnan(values)
+    whole = bool(present.all())
+    count = present.sum(axis=0)
+    safe = np.maximum(count, 1)
+    mean = (values if whole else np.where(present, values, 0.0)).sum(axis=0) / safe
+    deviation = values - mean
+    if not whole:
+        deviation[~present] = 0.0
+    square = deviation * deviation
+    second = square.sum(axis=0) / safe
+    third = np.multiply(square, deviation, out=square).sum(axis=0) / safe
+    sd = np.where(count > 1, np.sqrt(second * safe / np.maximum(count - 1, 1)), np.nan)
+    skew = np.divide(third, second**1.5, out=np.zeros_like(second), where=second > 1e-30)
+    return Sample(count=count, mean=np.where(count > 0, mean, np.nan), sd=sd, skew=skew)
