@@ -1,0 +1,126 @@
+"""Scores of plain attention arrays, from any source and without torch."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headroles.catalogue import sieve_of
+from headroles.errors import BadInput, UnknownName
+from headroles.presets import preset_of
+from headroles.records import Example
+from headroles.sieves import BUILT_IN
+from headroles.sieves.apply import apply
+from headroles.sieves.base import Sieve
+from headroles.sieves.selection import STATISTICS, Selection, select
+
+ROUNDING = 5e-3
+"""How far from 1 a row may sum: half-precision rows reach 0.9976 to 1.003."""
+
+
+def selection_of(
+    sieves: Sequence[str | Sieve] | str | Sieve | None,
+    *,
+    preset: str = "calibrated",
+    statistic: str = "selectivity",
+) -> Selection:
+    """Sieves by name or as they are; all built-in ones when None.
+
+    Raises:
+        UnknownName: For a sieve, preset or statistic that does not exist.
+        BadSieve: When a sieve cannot be used.
+    """
+    preset_of(preset)
+    if statistic not in STATISTICS:
+        raise UnknownName("statistic", statistic, STATISTICS)
+    if sieves is None:
+        sieves = list(BUILT_IN)
+    elif isinstance(sieves, str) or not isinstance(sieves, Sequence):
+        sieves = [sieves]
+    found = [sieve_of(each, preset) if isinstance(each, str) else each for each in sieves]
+    return select(found, statistic)
+
+
+def score(
+    attention: Float[np.ndarray, "layers heads tokens tokens"],
+    example: Example,
+    sieves: Sequence[str | Sieve] | str | Sieve | None = None,
+    *,
+    visible: Bool[np.ndarray, "tokens tokens"] | None = None,
+    preset: str = "calibrated",
+    statistic: str = "selectivity",
+) -> dict[str, Float[np.ndarray, "layers heads"]]:
+    """Score every head of plain attention arrays on one example.
+
+    Args:
+        attention: Float, (layers, heads, tokens, tokens); rows are queries and sum to 1.
+        example: What the tokens are.
+        sieves: Names or sieves; None for all built-in ones that the example is annotated for.
+        visible: Whether query i can see key j. None: read from the attention; causal where every
+            cell above the diagonal is 0 in all heads and every other cell is not 0 in some, else
+            every key is visible.
+        preset: "calibrated", or "published" for the released notebooks' scores.
+        statistic: "selectivity" (0 for even attention, at most 1) or "bias" (1 for even attention).
+
+    Returns:
+        Scores by column, contrasts as ``name:matched``; NaN where a sieve has nothing to say.
+
+    Raises:
+        BadInput: For attention of another rank or size, with NaN or negative cells, or with rows
+            that do not sum to 1; for a missing annotation.
+        UnknownName: For a sieve that does not exist.
+
+    Example:
+        >>> example = Example("note", tuple("abcdefgh"))
+        >>> even = np.full((1, 2, 8, 8), 1 / 8)
+        >>> score(even, example, ["local"])["local"].round(12).tolist()
+        [[0.0, 0.0]]
+    """
+    weights = checked_attention(attention, example)
+    if sieves is None and example.arcs is None:
+        sieves = [name for name in BUILT_IN if not name.startswith("syntactic")]
+    selection = selection_of(sieves, preset=preset, statistic=statistic)
+    seen = _visible(weights, visible)
+    plan = selection.plan(example, seen, np.float64)
+    layers = np.stack([apply(plan, layer) for layer in weights], axis=1)
+    named = dict(zip(selection.columns, layers, strict=False))
+    for scorer in selection.scorers:
+        named[scorer.name] = np.stack([scorer.score(layer, example) for layer in weights])
+    return named
+
+
+def checked_attention(
+    attention: np.ndarray, example: Example
+) -> Float[np.ndarray, "layers heads tokens tokens"]:
+    """The attention as float64, when it is attention of this example.
+
+    Raises:
+        BadInput: Otherwise, in a sentence.
+    """
+    array = np.asarray(attention)
+    n = example.size
+    wanted = f"(layers, heads, {n}, {n}) for the {n} tokens of example {example.key!r}"
+    if array.ndim != 4 or array.shape[2:] != (n, n) or array.dtype.kind != "f":
+        raise BadInput(f"attention has shape {wanted}, as floats, but {array.dtype} {array.shape} came")
+    weights = array.astype(np.float64)
+    if not np.isfinite(weights).all():
+        raise BadInput("attention has no NaN or infinite cells, but some came; look for masked or empty rows")
+    worst = float(np.abs(weights.sum(axis=-1) - 1).max(initial=0.0))
+    if (weights < 0).any() or worst > ROUNDING:
+        raise BadInput(
+            f"every row of attention is non-negative and sums to 1 over the keys, but the worst row is "
+            f"off by {worst:.3g}; give rows as queries, after the softmax, without padding"
+        )
+    return weights
+
+
+def _visible(weights: np.ndarray, visible: np.ndarray | None) -> np.ndarray | None:
+    n = weights.shape[-1]
+    if visible is not None:
+        seen = np.asarray(visible)
+        if seen.shape != (n, n) or seen.dtype != np.bool_:
+            raise BadInput(f"visible is bool of shape ({n}, {n}), but {seen.dtype} {seen.shape} came")
+        return seen
+    causal = np.tril(np.ones((n, n), dtype=np.bool_))
+    touched = (weights > 0).any(axis=(0, 1))
+    return causal if n > 1 and np.array_equal(touched, causal) else None

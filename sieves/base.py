@@ -1,0 +1,154 @@
+"""What a sieve is: the two kinds, the contrast some carry, and the decorator that makes one."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from headroles.errors import BadSieve
+from headroles.records import Example
+
+NEEDS = frozenset({"words", "arcs"})
+"""Annotation a sieve can ask for: words alone, or dependency arcs between them."""
+
+MARGIN = 0.1
+"""A tenth of the attention budget beyond chance: a convention, shown with its sensitivity."""
+
+MaskFunction = Callable[[Example], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A sieve's contrast against the head's own distance profile in the same example.
+
+    Attributes:
+        margin: How far beyond 0 the contrast must lie.
+        cells: The cells counted, bool over units: words where ``words``, else tokens.
+        scope: The cells compared within, over the same units.
+        words: Whether the units are words (word attention) or tokens.
+        groups: Label per unit; each label's queries weigh one, and labels are summed. None: one
+            group of all queries.
+    """
+
+    margin: float
+    cells: Callable[[Example], Bool[np.ndarray, "units units"]]
+    scope: Callable[[Example], Bool[np.ndarray, "units units"]]
+    words: bool = False
+    groups: Callable[[Example], Int[np.ndarray, " units"]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MaskSieve:
+    """A sieve that only says which (query, key) cells count; one shared function does the rest.
+
+    Attributes:
+        name: Its name in options, tables and files.
+        mask: The cells counted; see ``headroles.sieves.masks`` for what it may return.
+        question: What it asks, in words.
+        source: Where the idea comes from.
+        needs: Annotation it reads, a subset of {"words", "arcs"}.
+        scope: The cells that the counted keys are compared within; None for every visible key.
+        groups: Label per token; each label's eligible queries weigh the same in all. None: every
+            query by itself.
+        arcs: Whether ``cells`` in the findings counts groups (arcs) rather than queries.
+        specials: Whether special tokens may be counted as keys (they are never queries).
+        margin: Default margin of the selectivity.
+        contrast: The contrast beyond distance that a role must also pass, if any.
+    """
+
+    name: str
+    mask: MaskFunction
+    question: str = ""
+    source: str = ""
+    needs: frozenset[str] = frozenset()
+    scope: MaskFunction | None = None
+    groups: Callable[[Example], Int[np.ndarray, " tokens"]] | None = None
+    arcs: bool = False
+    specials: bool = False
+    margin: float = MARGIN
+    contrast: Contrast | None = None
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """A sieve that needs attention itself; optional members: question, source, margin, low, high.
+
+    ``low`` and ``high`` bound the score; without them constant scores are untestable.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in options, tables and files."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Annotation it reads, a subset of {"words", "arcs"}."""
+
+    def score(
+        self, attention: Float[np.ndarray, "heads tokens tokens"], example: Example
+    ) -> Float[np.ndarray, " heads"]:
+        """One number per head of one layer; NaN where there is nothing to say."""
+
+    def null(self, example: Example) -> float:
+        """The score's chance value on this example."""
+
+
+Sieve = MaskSieve | Scorer
+
+
+def sieve(
+    name: str,
+    *,
+    needs: Iterable[str] = (),
+    specials: bool = False,
+    margin: float = MARGIN,
+    question: str = "",
+    source: str = "",
+) -> Callable[[MaskFunction], MaskSieve]:
+    """Turn a mask function into a sieve.
+
+    The function takes an ``Example`` and returns the cells that count: bool (tokens, tokens), or
+    bool (tokens,) for the same keys at every query, or ``Band``, ``Same``, ``Pairs``. It never
+    sees attention. Chance, visible keys, special tokens and weights are seen to by headroles.
+
+    Args:
+        name: Name in options, tables and files; for a plug-in the entry point's name.
+        needs: Annotation the function reads: "words", "arcs".
+        specials: Whether special tokens may be counted as keys.
+        margin: Default margin: how far beyond chance counts as a role.
+        question: What is asked; the first line of the docstring when empty.
+        source: Where the idea comes from; the module when empty.
+
+    Raises:
+        BadSieve: For an empty name, or annotation that does not exist.
+
+    Example:
+        >>> @sieve("punctuation")
+        ... def punctuation(example: Example) -> np.ndarray:
+        ...     "Keys that are punctuation marks."
+        ...     return np.array([token in ".,;:!?" for token in example.tokens])
+        >>> punctuation.name, punctuation.question
+        ('punctuation', 'Keys that are punctuation marks.')
+    """
+    wanted = frozenset(needs)
+    if not name or not wanted <= NEEDS:
+        raise BadSieve(
+            f"a sieve has a name and needs only annotation that exists, but {name!r} needs "
+            f"{sorted(wanted)}; allowed: {', '.join(sorted(NEEDS))}"
+        )
+
+    def make(mask: MaskFunction) -> MaskSieve:
+        first = (mask.__doc__ or "").strip().splitlines()
+        return MaskSieve(
+            name=name,
+            mask=mask,
+            question=question or (first[0] if first else ""),
+            source=source or mask.__module__,
+            needs=wanted,
+            specials=specials,
+            margin=margin,
+        )
+
+    return make

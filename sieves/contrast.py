@@ -1,0 +1,178 @@
+"""Contrasts against a head's own distance profile: what an example contributes, as plain arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headroles.plans import Profile
+from headroles.records import Example
+from headroles.sieves.base import Contrast, MaskSieve
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profiles:
+    """The profiles of one example, and per contrast its column, eligible queries and reach."""
+
+    profiles: tuple[Profile, ...]
+    bounds: tuple[tuple[int, int, float], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Units:
+    """The units of a space: their tokens, and what even attention puts on each pair."""
+
+    names: np.ndarray
+    lead: np.ndarray
+    extra: np.ndarray
+    extra_unit: np.ndarray
+    pieces: np.ndarray
+    even: Float[np.ndarray, "units units"]
+
+
+def profiles(
+    example: Example,
+    sieves: Sequence[MaskSieve],
+    columns: Sequence[str],
+    visible: Bool[np.ndarray, "tokens tokens"] | None,
+    dtype: type[np.floating],
+) -> Profiles:
+    """Profiles of all sieves that carry a contrast; sieves of one space and scope share one.
+
+    The formula is that of ``headroles.plans.Profile``. In an encoder that sees every key, U_ij is
+    the number of pieces of unit j over the number of tokens, so that it cancels to the plain
+    e_j; in general it is what attention even over the visible keys gives, which keeps the contrast
+    of even attention at 0 under every mask.
+    """
+    shared: dict[tuple[bool, object], list[tuple[int, Contrast]]] = {}
+    for each in sieves:
+        if each.contrast is not None:
+            key = (each.contrast.words, each.contrast.scope)
+            column = columns.index(f"{each.name}:matched")
+            shared.setdefault(key, []).append((column, each.contrast))
+    made, bounds = [], []
+    for members in shared.values():
+        profile, reach = _profile(example, members, visible, dtype)
+        bounds += reach
+        if profile is not None:
+            made.append(profile)
+    return Profiles(tuple(made), tuple(bounds))
+
+
+def _profile(
+    example: Example,
+    members: list[tuple[int, Contrast]],
+    visible: np.ndarray | None,
+    dtype: type[np.floating],
+) -> tuple[Profile | None, list[tuple[int, int, float]]]:
+    units = _words(example, visible) if members[0][1].words else _tokens(example, visible)
+    count = len(units.lead)
+    if count < 2:
+        return None, []
+    pick = np.ix_(units.names, units.names)
+    inside = members[0][1].scope(example)[pick] & (units.even > 0)
+    room = inside.sum(axis=1)
+    columns, weights, bounds = [], [], []
+    for column, contrast in members:
+        counted = contrast.cells(example)[pick] & inside
+        size = counted.sum(axis=1)
+        eligible = (size > 0) & (size < room)
+        if not eligible.any():
+            continue
+        labels = np.zeros(count, dtype=np.int64) if contrast.groups is None else contrast.groups(example)
+        labels = labels[units.names] if contrast.groups is not None else labels
+        per_group = np.bincount(labels[eligible], minlength=int(labels.max()) + 1)
+        share = np.where(eligible, 1 / np.maximum(per_group[labels], 1), 0.0)
+        columns.append(column)
+        weights.append(share[:, None] * counted)
+        bounds.append((column, int(eligible.sum()), float((per_group > 0).sum())))
+    if not columns:
+        return None, []
+    weight = np.stack(weights)
+    even = skewed((inside * units.even)[None])[0]
+    return (
+        Profile(
+            columns=tuple(columns),
+            lead=units.lead,
+            extra=units.extra,
+            extra_unit=units.extra_unit,
+            pieces=units.pieces.astype(dtype),
+            inside=inside.astype(dtype),
+            weight=weight.reshape(len(weight), -1).astype(dtype),
+            even=even.sum(axis=0).astype(dtype),
+            total=np.ascontiguousarray(even.T, dtype=dtype),
+            expected=np.ascontiguousarray(
+                skewed(weight * units.even).transpose(2, 0, 1).reshape(2 * count - 1, -1), dtype=dtype
+            ),
+        ),
+        bounds,
+    )
+
+
+def _tokens(example: Example, visible: np.ndarray | None) -> _Units:
+    """Every token a unit."""
+    everyone = np.arange(example.size)
+    none = np.zeros(0, dtype=np.int64)
+    return _Units(
+        names=everyone,
+        lead=everyone,
+        extra=none,
+        extra_unit=none,
+        pieces=np.ones(example.size),
+        even=_even(example.size, visible),
+    )
+
+
+def _words(example: Example, visible: np.ndarray | None) -> _Units:
+    """Every word that has a token a unit, in the order of the words."""
+    inside = np.flatnonzero(example.word >= 0)
+    names, first, unit = np.unique(example.word[inside], return_index=True, return_inverse=True)
+    lead = inside[first]
+    opens = np.zeros(len(inside), dtype=np.bool_)
+    opens[first] = True
+    pieces = np.bincount(unit, minlength=len(names)).astype(np.float64)
+    if visible is None:
+        even = np.broadcast_to(pieces / max(example.size, 1), (len(names), len(names)))
+    else:
+        token = _even(example.size, visible)[np.ix_(inside, inside)]
+        columns = np.add.reduceat(token[:, np.argsort(unit, kind="stable")], _starts(pieces), axis=1)
+        rows = np.add.reduceat(columns[np.argsort(unit, kind="stable")], _starts(pieces), axis=0)
+        even = rows / pieces[:, None]
+    return _Units(
+        names=names, lead=lead, extra=inside[~opens], extra_unit=unit[~opens], pieces=pieces, even=even
+    )
+
+
+def _starts(pieces: np.ndarray) -> np.ndarray:
+    starts: np.ndarray = np.concatenate([[0], np.cumsum(pieces)[:-1]]).astype(np.int64)
+    return starts
+
+
+def _even(size: int, visible: np.ndarray | None) -> Float[np.ndarray, "tokens tokens"]:
+    """Attention spread evenly over the visible keys of each query."""
+    if visible is None:
+        return np.full((size, size), 1 / max(size, 1))
+    even: np.ndarray = visible / np.maximum(visible.sum(axis=1, keepdims=True), 1)
+    return even
+
+
+def skewed(pairs: Float[np.ndarray, "rows units units"]) -> Float[np.ndarray, "rows units offsets"]:
+    """Shift each query's row so that keys of one signed offset share a column.
+
+    Column ``d + units − 1`` holds offset d; offsets that a query does not have are 0.
+
+    Example:
+        >>> skewed(np.array([[[1.0, 2.0], [3.0, 4.0]]])).tolist()
+        [[[0.0, 1.0, 2.0], [3.0, 4.0, 0.0]]]
+    """
+    rows, units, _ = pairs.shape
+    shifted = np.zeros((rows, units, 2 * units - 1), dtype=pairs.dtype)
+    step = shifted.itemsize
+    window = np.lib.stride_tricks.as_strided(
+        shifted[:, :, units - 1 :],
+        shape=(rows, units, units),
+        strides=(units * (2 * units - 1) * step, (2 * units - 2) * step, step),
+    )
+    window[...] = pairs
+    return shifted

@@ -1,0 +1,48 @@
+"""Keys within a window around the query."""
+
+import re
+
+import numpy as np
+
+from headroles.errors import BadSieve
+from headroles.records import Example
+from headroles.sieves.base import MaskSieve
+from headroles.sieves.masks import Band, Same
+
+WINDOW = 2
+
+
+def own_text(example: Example) -> Same:
+    """Keys of the query's own text; special tokens belong to none."""
+    return Same(example.segment)
+
+
+def within(window: str) -> MaskSieve:
+    """A local sieve with another window, such as ``local:4``.
+
+    Raises:
+        BadSieve: When the window is not a whole number of at least 1.
+    """
+    if not re.fullmatch(r"[1-9]\d*", window):
+        raise BadSieve(
+            f"the window of 'local:{window}' must be a whole number of tokens from 1, as in local:4"
+        )
+    return _local(f"local:{window}", int(window))
+
+
+def _local(name: str, window: int) -> MaskSieve:
+    def mask(example: Example) -> np.ndarray:
+        band = Band(-window, window, example.size).rows(0, example.size)
+        inside: np.ndarray = band & own_text(example).rows(0, example.size)
+        return inside
+
+    return MaskSieve(
+        name=name,
+        mask=mask,
+        question=f"Does the head look at keys at most {window} tokens away, within its own text?",
+        source="Pande et al. 2021, local sieve; compared within the query's own text",
+        scope=own_text,
+    )
+
+
+local = _local("local", WINDOW)

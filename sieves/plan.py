@@ -1,0 +1,129 @@
+"""Sieves of one example to a plan: chance, visible keys, eligible queries and weights, for all at once."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headroles.plans import Plan
+from headroles.records import Example
+from headroles.sieves.base import MaskSieve
+from headroles.sieves.contrast import profiles
+from headroles.sieves.masks import as_mask
+
+Array = np.ndarray
+
+
+def plan(
+    example: Example,
+    sieves: Sequence[MaskSieve],
+    visible: Bool[np.ndarray, "tokens tokens"] | None,
+    *,
+    statistic: str = "selectivity",
+    dtype: type[np.floating] = np.float64,
+) -> Plan:
+    """Lay sieves over one example.
+
+    For query i: V_i the keys it can see, R_i the keys compared within, S_i ⊆ R_i the sieve's keys,
+    c_i = |S_i| / |R_i| chance; Q the queries whose S_i is neither empty nor all of R_i; q_i query
+    weights summing to 1. Selectivity is ``Σ q_i (s_i − c_i m_i) / (1 − Σ q_i c_i)`` with s_i, m_i
+    the attention on S_i, R_i (chance-corrected as agreement coefficients with fixed chance, Bennett,
+    Alpert & Goldstein 1954); 0 for attention that is even over R, at most 1. The bias is
+    ``Σ q_i s_i / Σ q_i c_i m_i``, 1 for even attention (Pande et al. 2021). Special tokens are in
+    no S_i, unless the sieve says so, and in no Q.
+
+    Args:
+        example: The input.
+        sieves: Mask sieves; each gives one column, and one more right after it for its contrast.
+        visible: Whether query i can see key j; None when every key is visible.
+        statistic: "selectivity" or "bias".
+        dtype: Precision of the weights.
+
+    Returns:
+        The plan; a sieve without eligible queries has no row in it and its column is NaN.
+
+    Raises:
+        BadSieve: When a mask has the wrong shape or type.
+        BadInput: When a sieve needs annotation the example lacks.
+    """
+    columns = columns_of(sieves)
+    cells = np.full(len(columns), np.nan)
+    low, high = cells.copy(), cells.copy()
+    linear, weights, divisors = [], [], []
+    for each in sieves:
+        counted, scope = _cells(each, example, visible)
+        size, room = counted.sum(axis=1), scope.sum(axis=1)
+        query, groups = _query_weights(each, example, (size > 0) & (size < room) & ~example.special)
+        if groups == 0:
+            continue
+        column = columns.index(each.name)
+        chance = size / np.maximum(room, 1)
+        expected = float(query @ chance)
+        if statistic == "bias":
+            top = query[:, None] * counted
+            divisors.append(((query * chance)[:, None] * scope).astype(dtype).ravel())
+            low[column], high[column] = 0.0, float((1 / chance[query > 0]).max())
+        else:
+            top = (query[:, None] * counted - (query * chance)[:, None] * scope) / (1 - expected)
+            low[column], high[column] = -expected / (1 - expected), 1.0
+        weights.append(top.astype(dtype).ravel())
+        linear.append(column)
+        cells[column] = groups if each.arcs else int((query > 0).sum())
+    made = profiles(example, sieves, columns, visible, dtype)
+    for column, number, reach in made.bounds:
+        cells[column], low[column], high[column] = number, -reach, reach
+    empty = np.zeros((0, example.size**2), dtype=dtype)
+    return Plan(
+        columns=len(columns),
+        linear=np.array(linear, dtype=np.int64),
+        weight=np.stack(weights) if weights else empty,
+        divisor=(np.stack(divisors) if divisors else empty) if statistic == "bias" else None,
+        profiles=made.profiles,
+        cells=cells,
+        low=low,
+        high=high,
+    )
+
+
+def columns_of(sieves: Sequence[MaskSieve]) -> tuple[str, ...]:
+    """Names of the columns that sieves give: each one's own, then its contrast's.
+
+    Example:
+        >>> from headroles.sieves.block import block
+        >>> columns_of([block])
+        ('block', 'block:matched')
+    """
+    names: list[str] = []
+    for each in sieves:
+        names += [each.name] if each.contrast is None else [each.name, f"{each.name}:matched"]
+    return tuple(names)
+
+
+def _cells(
+    each: MaskSieve, example: Example, visible: Array | None
+) -> tuple[Bool[np.ndarray, "tokens tokens"], Bool[np.ndarray, "tokens tokens"]]:
+    """S and R of every query: counted cells and the cells they are compared within."""
+    n = example.size
+    scope = np.ones((n, n), dtype=np.bool_) if visible is None else visible
+    if each.scope is not None:
+        scope = scope & as_mask(each.scope(example), n, each.name, example.key).rows(0, n)
+    counted = as_mask(each.mask(example), n, each.name, example.key).rows(0, n) & scope
+    if not each.specials:
+        counted &= ~example.special
+    return counted, scope
+
+
+def _query_weights(
+    each: MaskSieve, example: Example, eligible: Bool[np.ndarray, " tokens"]
+) -> tuple[Float[np.ndarray, " tokens"], int]:
+    """Weights of the eligible queries, summing to 1, and the number of groups that share them."""
+    if not eligible.any():
+        return np.zeros(len(eligible)), 0
+    if each.groups is None:
+        total = int(eligible.sum())
+        return eligible / total, total
+    labels = each.groups(example)
+    size = np.bincount(labels[eligible], minlength=int(labels.max()) + 1)
+    groups = int((size > 0).sum())
+    share = 1 / (groups * np.maximum(size, 1))
+    return np.where(eligible, share[labels], 0.0), groups

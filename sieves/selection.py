@@ -1,0 +1,109 @@
+"""The sieves of one run as columns: what they need, how they are laid out, how each is judged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool
+
+from headroles.errors import BadSieve
+from headroles.plans import Plan
+from headroles.records import Example, Rule
+from headroles.sieves.base import MARGIN, MaskSieve, Scorer, Sieve
+from headroles.sieves.plan import columns_of, plan
+
+STATISTICS = ("selectivity", "bias")
+BIAS_MARGIN = 2.0
+"""The published threshold of 3 over the 1 of even attention."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Sieves in the order they were asked for, and the columns they give.
+
+    Mask sieves (and their contrasts) come first, scorers after them, each in the order given.
+    """
+
+    sieves: tuple[Sieve, ...]
+    statistic: str = "selectivity"
+
+    def __post_init__(self) -> None:
+        """Refuse two sieves of one name.
+
+        Raises:
+            BadSieve: Naming the sieve that came twice.
+        """
+        names = self.columns
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise BadSieve(
+                f"a run has one sieve of each name, but {twice[0]!r} was given twice; name it once"
+            )
+
+    @property
+    def masks(self) -> tuple[MaskSieve, ...]:
+        """Sieves that are masks."""
+        return tuple(each for each in self.sieves if isinstance(each, MaskSieve))
+
+    @property
+    def scorers(self) -> tuple[Scorer, ...]:
+        """Sieves that see attention."""
+        return tuple(each for each in self.sieves if not isinstance(each, MaskSieve))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, contrasts right after their sieves."""
+        return columns_of(self.masks) + tuple(each.name for each in self.scorers)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Annotation that at least one sieve reads."""
+        return frozenset().union(*(each.needs for each in self.sieves))
+
+    def plan(
+        self,
+        example: Example,
+        visible: Bool[np.ndarray, "tokens tokens"] | None,
+        dtype: type[np.floating] = np.float32,
+    ) -> Plan:
+        """The mask sieves laid over one example; ``headroles.sieves.plan`` says how."""
+        return plan(example, self.masks, visible, statistic=self.statistic, dtype=dtype)
+
+    def rules(self, margin: float | None = None) -> tuple[Rule, ...]:
+        """How each column is judged; bounds are left to be filled in from the examples.
+
+        Args:
+            margin: Margin of every sieve, instead of each one's own; contrasts keep theirs.
+        """
+        made: list[Rule] = []
+        for mask in self.masks:
+            usual = mask.margin if self.statistic == "selectivity" else BIAS_MARGIN
+            matched = f"{mask.name}:matched" if mask.contrast else ""
+            null = 0.0 if self.statistic == "selectivity" else 1.0
+            chosen = usual if margin is None else margin
+            made.append(Rule(mask.name, mask.question, null=null, margin=chosen, contrast=matched))
+            if mask.contrast:
+                about = f"Contrast of {mask.name} against the head's own distance profile"
+                made.append(Rule(matched, about, margin=mask.contrast.margin, role=False))
+        for scorer in self.scorers:
+            made.append(
+                Rule(
+                    scorer.name,
+                    getattr(scorer, "question", ""),
+                    margin=getattr(scorer, "margin", MARGIN) if margin is None else margin,
+                    low=getattr(scorer, "low", float("nan")),
+                    high=getattr(scorer, "high", float("nan")),
+                )
+            )
+        return tuple(made)
+
+
+def select(sieves: Sequence[Sieve], statistic: str = "selectivity") -> Selection:
+    """A selection, when there is at least one sieve and the statistic exists.
+
+    Raises:
+        BadSieve: Otherwise.
+    """
+    if not sieves:
+        raise BadSieve("a run needs at least one sieve, but none was given; headroles sieves lists them")
+    return Selection(tuple(sieves), statistic)
