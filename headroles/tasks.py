@@ -1,0 +1,58 @@
+"""What a task is: which columns hold its texts, in GLUE's files and on the hub."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from headroles.errors import UnknownName
+
+HUB = "nyu-mll/glue"
+"""The dataset repository that holds all four tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task of GLUE.
+
+    Attributes:
+        name: Its name there.
+        question: What its inputs are, in words.
+        columns: Columns of its TSV files that hold the texts (the same in train, dev and test).
+        config: Its configuration in the hub's dataset.
+        fields: Fields of the hub's dataset that hold the texts.
+        split: The split of the hub's dataset that is read.
+    """
+
+    name: str
+    question: str
+    columns: tuple[str, ...]
+    config: str
+    fields: tuple[str, ...]
+    split: str = "validation"
+
+
+TASKS: Mapping[str, Task] = MappingProxyType(
+    {
+        "QNLI": Task(
+            "QNLI", "a question and a sentence", ("question", "sentence"), "qnli", ("question", "sentence")
+        ),
+        "QQP": Task("QQP", "two questions", ("question1", "question2"), "qqp", ("question1", "question2")),
+        "MRPC": Task("MRPC", "two sentences", ("#1 String", "#2 String"), "mrpc", ("sentence1", "sentence2")),
+        "SST-2": Task("SST-2", "one sentence", ("sentence",), "sst2", ("sentence",)),
+    }
+)
+
+
+def task_of(name: str) -> Task:
+    """The task of a name.
+
+    Raises:
+        UnknownName: With the nearest known name.
+
+    Example:
+        >>> task_of("MRPC").columns
+        ('#1 String', '#2 String')
+    """
+    if name not in TASKS:
+        raise UnknownName("task", name, TASKS)
+    return TASKS[name]
