@@ -1,0 +1,1 @@
+"""From texts and a checkpoint to scores: the only part of headroles that imports torch."""

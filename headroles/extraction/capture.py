@@ -1,0 +1,188 @@
+"""Reading attention while a model runs: the weights of each layer pass by and are dropped.
+
+Two names are registered with transformers' attention interfaces. ``headroles-eager`` uses the eager
+mask and the model's own eager attention, whose weights it reads. ``headroles`` uses the sdpa mask and
+returns the library's sdpa output, so the model's activations are those of the plain model; the
+weights are formed beside it by the model's own eager function, in float32. Models outside the
+interface run eagerly with ``output_attentions=True``.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import eager_mask, sdpa_mask
+
+FUSED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
+WHOLE = 256
+"""Up to this many tokens a batch's weights are formed at once; beyond, example by example in blocks."""
+CACHE = 8 * 2**20
+"""Bytes that one block of weights may take, so that it stays in the processor's cache."""
+
+Visible = np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How attention is read: by which registered name, or as returned by the model.
+
+    Attributes:
+        name: "headroles", "headroles-eager" or "output_attentions".
+        causal: For returned attention, which comes without its mask: whether later keys are hidden.
+    """
+
+    name: str
+    causal: bool = False
+
+
+class Reader(Protocol):
+    """What is done with attention as it passes by."""
+
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+        """Take rows (heads, rows, tokens) of queries ``start`` on, cut to the example's own length.
+
+        ``visible`` says which keys each query of the example can see; None means all.
+        """
+
+
+class _Pass:
+    """One forward pass: which call it is at, and what each mask lets be seen."""
+
+    def __init__(self, reader: Reader, lengths: Sequence[int]) -> None:
+        self.reader = reader
+        self.lengths = lengths
+        self.layer = 0
+        self._seen: list[tuple[object, bool, list[Visible]]] = []
+
+    def visible(self, mask: torch.Tensor | None, causal: bool) -> list[Visible]:
+        """Visible sets of all examples under a mask, worked out once per kind of mask."""
+        for known, rule, sets in self._seen:
+            if known is mask and rule == causal:
+                return sets
+        sets = [_visible(mask, causal, k, n) for k, n in enumerate(self.lengths)]
+        self._seen.append((mask, causal, sets))
+        return sets
+
+
+_RUNNING: ContextVar[_Pass | None] = ContextVar("headroles_pass", default=None)
+
+
+def _visible(mask: torch.Tensor | None, causal: bool, example: int, length: int) -> Visible:
+    if mask is None:
+        return np.tril(np.ones((length, length), dtype=np.bool_)) if causal and length > 1 else None
+    own = mask[min(example, mask.shape[0] - 1), 0, :length, :length]
+    seen = own if own.dtype == torch.bool else own > torch.finfo(own.dtype).min / 2
+    return None if bool(seen.all()) else seen.cpu().numpy()
+
+
+def own_eager(module: torch.nn.Module) -> Callable[..., Any]:
+    """The eager attention function of the module's own file, or of a base class's file."""
+    for base in type(module).__mro__:
+        found = getattr(sys.modules.get(base.__module__), "eager_attention_forward", None)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+    raise LookupError(f"{type(module).__name__} has no eager attention function")
+
+
+def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
+    output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
+    running = _RUNNING.get()
+    if running is not None:
+        visible = running.visible(attention_mask, causal=False)
+        for example, length in enumerate(running.lengths):
+            rows = weights[example, :, :length, :length].float()
+            running.reader.read(running.layer, example, 0, rows, visible[example])
+        running.layer += 1
+    return output, None
+
+
+def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
+    running = _RUNNING.get()
+    if running is not None:
+        _read_beside(running, module, query, key, attention_mask, rest)
+        running.layer += 1
+    return sdpa_attention_forward(module, query, key, value, attention_mask, **rest)
+
+
+def _read_beside(
+    running: _Pass, module: Any, query: torch.Tensor, key: torch.Tensor, mask: Any, rest: dict[str, Any]
+) -> None:
+    """Form the weights by the model's own eager function and hand them over, block by block."""
+    given = rest.get("is_causal")
+    rule = getattr(module, "is_causal", False) if given is None else given
+    causal = bool(rule) and mask is None and query.shape[2] > 1
+    visible = running.visible(mask, causal)
+    for example, length in enumerate(running.lengths):
+        own = slice(example, example + 1)
+        keys = key[own, :, :length].float()
+        step = length if length <= WHOLE else max(1, CACHE // (4 * query.shape[1] * length))
+        for start in range(0, length, step):
+            stop = min(start + step, length)
+            block = _block_mask(mask, causal, example, slice(start, stop), length, keys.device)
+            extra = {name: each for name, each in rest.items() if name != "is_causal"}
+            bias = extra.get("position_bias")
+            if bias is not None:
+                extra["position_bias"] = bias[-1:, :, start:stop, :length].float()
+            queries = query[own, :, start:stop].float()
+            _, weights = own_eager(module)(module, queries, keys, keys[..., :0], block, **extra)
+            running.reader.read(running.layer, example, start, weights[0], visible[example])
+
+
+def _block_mask(
+    mask: torch.Tensor | None, causal: bool, example: int, rows: slice, length: int, device: torch.device
+) -> torch.Tensor | None:
+    """The additive float32 mask of a block of query rows of one example."""
+    if mask is None:
+        if not causal:
+            return None
+        position = torch.arange(length, device=device)
+        seen = (position[None, :] <= position[rows, None])[None, None]
+    else:
+        seen = mask[min(example, mask.shape[0] - 1)][None, :, rows, :length]
+        if seen.dtype != torch.bool:
+            return seen.float()
+    return torch.where(seen, 0.0, torch.finfo(torch.float32).min)
+
+
+AttentionInterface.register(FUSED, _fused)
+AttentionMaskInterface.register(FUSED, sdpa_mask)
+AttentionInterface.register(EAGER, _eager)
+AttentionMaskInterface.register(EAGER, eager_mask)
+
+
+def run(
+    model: Any, way: Way, inputs: dict[str, torch.Tensor], lengths: Sequence[int], reader: Reader
+) -> tuple[torch.Tensor, int]:
+    """Run a model once and hand every layer's attention to a reader.
+
+    Args:
+        model: With its attention implementation already set for the way.
+        way: How attention is read.
+        inputs: Padded on the right.
+        lengths: Real tokens of each example.
+        reader: Gets the attention, layer by layer.
+
+    Returns:
+        The model's last hidden state and the number of layers read.
+    """
+    with torch.inference_mode():
+        if way.name == RETURNED:
+            output = model(**inputs, output_attentions=True)
+            for layer, weights in enumerate(output.attentions):
+                for example, length in enumerate(lengths):
+                    seen = _visible(None, way.causal, example, length)
+                    reader.read(layer, example, 0, weights[example, :, :length, :length].float(), seen)
+            return output[0], len(output.attentions)
+        running = _Pass(reader, lengths)
+        token = _RUNNING.set(running)
+        try:
+            output = model(**inputs)
+        finally:
+            _RUNNING.reset(token)
+    return output[0], running.layer

@@ -1,0 +1,67 @@
+"""What is on the hub: asked once, quickly, so that a missing network is one sentence and no long wait."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from headroles.errors import BadInput
+
+PATIENCE = 3.0
+"""Seconds to wait for the hub; loading without this question retries for 23."""
+
+
+def reachable(name: str, kind: str, revision: str | None = None) -> None:
+    """Ask the hub for a repository.
+
+    Args:
+        name: The repository.
+        kind: "model" or "dataset".
+        revision: A branch, tag or commit.
+
+    Raises:
+        BadInput: When the hub has no such repository, or cannot be asked.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+
+    ask = HfApi().model_info if kind == "model" else HfApi().dataset_info
+    try:
+        ask(name, revision=revision, timeout=PATIENCE)
+    except HFValidationError as error:
+        raise BadInput(
+            f"{name!r} is neither a local folder nor a name on the hub (owner/name); check the spelling"
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise BadInput(
+            f"the hub has no {kind} called {name!r} that is open to you; check the spelling"
+        ) from error
+    except HfHubHTTPError as error:
+        raise BadInput(f"the hub refused the {kind} {name!r}: {error}") from error
+    except Exception as error:  # every network library below has errors of its own
+        raise BadInput(
+            f"the {kind} {name!r} is not on this machine and the hub cannot be reached "
+            f"({type(error).__name__}); connect to the network, or give the path of a local folder"
+        ) from error
+
+
+def load_split(repository: str, config: str, split: str) -> Iterator[dict[str, Any]]:
+    """Rows of one split of a dataset, from the hub or from a local folder in the hub's layout.
+
+    Raises:
+        BadInput: When it cannot be reached, or has no such configuration or split.
+    """
+    local = Path(repository).is_dir()
+    if not local:
+        reachable(repository, "dataset")
+    from datasets import load_dataset
+    from datasets.utils.logging import disable_progress_bar, enable_progress_bar
+
+    disable_progress_bar()
+    try:
+        yield from load_dataset(repository, config, split=split)
+    except (ValueError, FileNotFoundError) as error:
+        raise BadInput(
+            f"the dataset {repository!r} gives no split {split!r} of the configuration {config!r}: {error}"
+        ) from error
+    finally:
+        enable_progress_bar()

@@ -1,0 +1,252 @@
+"""A checkpoint to a model whose attention can be read, checked against the plain model at load."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModel, AutoTokenizer
+from transformers.utils import logging as library_logging
+
+from headroles.errors import BadInput
+from headroles.extraction.capture import EAGER, FUSED, RETURNED, WHOLE, Visible, Way, run
+from headroles.extraction.checkpoint import Checkpoint, weights_hash
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+TOLERANCE = {"float32": 1e-6, "bfloat16": 5e-2, "float16": 5e-3}
+"""Largest difference of captured from returned weights; half precision rounds before the softmax too."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A model ready to be read.
+
+    Attributes:
+        network: The torch module.
+        tokenizer: Its tokenizer.
+        way: How its attention is read.
+        layers: Number of layers, counted from what was read.
+        heads: Number of heads, counted from what was read.
+        device: Where it lies.
+        limit: Longest input it takes, in tokens; None when it has no limit of its own.
+        described: What it is, for the record.
+    """
+
+    network: Any
+    tokenizer: Any
+    way: Way
+    layers: int
+    heads: int
+    device: torch.device
+    limit: int | None
+    described: dict[str, Any]
+
+
+def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int) -> Model:
+    """Load a checkpoint, choose how its attention is read, and check that reading on one input.
+
+    Args:
+        checkpoint: From ``headroles.extraction.checkpoint.find``.
+        device: "auto", "cpu", "cuda" or "mps".
+        dtype: "float32", "bfloat16" or "float16".
+        max_length: Longest input that will come; long ones are read in blocks.
+
+    Raises:
+        BadInput: When it cannot be loaded, or what is read is not what the plain model computes.
+    """
+    place = _device(device)
+    with _quiet():
+        network, missing = _network(checkpoint, DTYPES[dtype])
+        tokenizer = _tokenizer(checkpoint)
+    network = network.get_encoder() if network.config.is_encoder_decoder else network
+    network.to(place).eval()
+    limit = _limit(network.config, tokenizer)
+    inputs = _trial(tokenizer, place)
+    with _quiet():
+        way, layers, heads = _checked(network, inputs, place, dtype, max_length)
+    return Model(
+        network=network,
+        tokenizer=tokenizer,
+        way=way,
+        layers=layers,
+        heads=heads,
+        device=place,
+        limit=limit,
+        described={
+            "name": checkpoint.name,
+            "origin": checkpoint.origin,
+            "revision": checkpoint.revision or getattr(network.config, "_commit_hash", None),
+            "architecture": type(network).__name__,
+            "layers": layers,
+            "heads": heads,
+            "weights_sha256": _weights_sha256(checkpoint, network),
+            "missing_weights": missing,
+            "capture": way.name,
+            "dtype": dtype,
+            "device": str(place),
+            "tokenizer": type(tokenizer).__name__,
+        },
+    )
+
+
+def _device(name: str) -> torch.device:
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        name = next(kind for kind in ("cuda", "mps", "cpu") if there[kind])
+    if not there.get(name, False):
+        usable = ", ".join(kind for kind, usable in there.items() if usable)
+        raise BadInput(f"the device must be on this machine, but {name!r} is not; usable: auto, {usable}")
+    return torch.device(name)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the library's own messages; what matters of them becomes a sentence of ours."""
+    level = library_logging.get_verbosity()
+    library_logging.set_verbosity(logging.CRITICAL)
+    bars = library_logging.is_progress_bar_enabled()
+    library_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        library_logging.set_verbosity(level)
+        if bars:
+            library_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def _network(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, list[str]]:
+    """The plain network without a task head, and which of its weights the checkpoint lacks."""
+    try:
+        network, notes = AutoModel.from_pretrained(
+            checkpoint.target,
+            revision=checkpoint.revision or "main",
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            dtype=dtype,
+        )
+    except Exception as error:  # the library raises many kinds; each becomes one sentence
+        reason = " ".join(str(error).split())[:300]
+        raise BadInput(
+            f"the model {checkpoint.name!r} cannot be loaded from {checkpoint.origin}: {reason}"
+        ) from error
+    missing = sorted(str(key) for key in notes["missing_keys"])
+    wrong = [key for key in missing if "pooler" not in key]
+    if wrong:
+        raise BadInput(
+            f"every weight must come from the checkpoint, but {checkpoint.name!r} lacks {len(wrong)}, such "
+            f"as {wrong[0]!r}, so its heads would be partly random; give a checkpoint of this architecture"
+        )
+    return network, missing
+
+
+def _tokenizer(checkpoint: Checkpoint) -> Any:
+    try:
+        return AutoTokenizer.from_pretrained(
+            checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
+        )
+    except Exception as error:  # the library raises many kinds; each becomes one sentence
+        reason = " ".join(str(error).split())[:300]
+        raise BadInput(
+            f"the model {checkpoint.name!r} has no tokenizer that can be loaded: {reason}"
+        ) from error
+
+
+def _limit(config: Any, tokenizer: Any) -> int | None:
+    """The longest input: the tokenizer's word, else the number of positions."""
+    named = getattr(tokenizer, "model_max_length", None)
+    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    known = [int(each) for each in (named, positions) if each is not None and 0 < each < 10**6]
+    return min(known) if known else None
+
+
+def _trial(tokenizer: Any, device: torch.device) -> dict[str, torch.Tensor]:
+    encoded = tokenizer("The heads of a model look at words, and at each other.", return_tensors="pt")
+    return {name: each.to(device) for name, each in encoded.items()}
+
+
+class _Kept:
+    """A reader that keeps every layer of one example; for the check at load only."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, list[torch.Tensor]] = {}
+
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+        self.blocks.setdefault(layer, []).append(rows.clone())
+
+    @property
+    def layers(self) -> list[torch.Tensor]:
+        return [torch.cat(blocks, dim=1) for _, blocks in sorted(self.blocks.items())]
+
+
+def _checked(
+    network: Any, inputs: dict[str, torch.Tensor], device: torch.device, dtype: str, max_length: int
+) -> tuple[Way, int, int]:
+    """Choose the way of reading, and compare what it reads with the plain eager model's weights."""
+    network.set_attn_implementation("eager")
+    with torch.inference_mode():
+        plain = network(**inputs, output_attentions=True)
+    returned = [weights[0].float() for weights in plain.attentions or ()]
+    kinds = {tuple(weights.shape) for weights in returned}
+    n = inputs["input_ids"].shape[1]
+    if len(kinds) != 1 or next(iter(kinds))[1:] != (n, n):
+        raise BadInput(
+            f"{type(network).__name__} does not compute one (heads, tokens, tokens) attention a layer "
+            f"(it gave {sorted(kinds) or 'none'}), so its heads cannot be read"
+        )
+    heads = returned[0].shape[0]
+    small = device.type == "cpu" and max_length <= WHOLE and dtype == "float32"
+    wanted = EAGER if small or not network._supports_sdpa else FUSED
+    network.set_attn_implementation(wanted)
+    kept = _Kept()
+    output, calls = run(network, Way(wanted), inputs, [n], kept)
+    if calls == 0:
+        network.set_attn_implementation("eager")
+        return Way(RETURNED, causal=_causal(returned, network)), len(returned), heads
+    same = calls == len(returned) and all(
+        torch.allclose(ours, theirs, rtol=0, atol=TOLERANCE[dtype])
+        for ours, theirs in zip(kept.layers, returned, strict=True)
+    )
+    reference = plain[0] if wanted == EAGER else _plain_fused(network, inputs, wanted)
+    if not same or not torch.allclose(output, reference, rtol=0, atol=TOLERANCE[dtype]):
+        raise BadInput(
+            f"what is read while {type(network).__name__} runs must be what the plain model computes, but "
+            f"it is not ({calls} attention calls for {len(returned)} layers); "
+            f"this architecture cannot be labelled"
+        )
+    return Way(wanted), len(returned), heads
+
+
+def _plain_fused(network: Any, inputs: dict[str, torch.Tensor], way: str) -> torch.Tensor:
+    network.set_attn_implementation("sdpa")
+    with torch.inference_mode():
+        output: torch.Tensor = network(**inputs)[0]
+    network.set_attn_implementation(way)
+    return output
+
+
+def _causal(returned: list[torch.Tensor], network: Any) -> bool:
+    """Whether a model outside the interface hides later keys: read from the weights of the trial input."""
+    seen = torch.stack([weights.amax(0) > 0 for weights in returned]).any(0)
+    if bool(seen.all()):
+        return False
+    if bool((seen == torch.ones_like(seen).tril()).all()):
+        return True
+    raise BadInput(
+        f"{type(network).__name__} hides keys in a way that is neither causal nor none, and it does not say "
+        f"which; its heads cannot be tested against chance"
+    )
+
+
+def _weights_sha256(checkpoint: Checkpoint, network: Any) -> str:
+    folder = Path(checkpoint.target)
+    if folder.is_dir():
+        return weights_hash(folder)
+    from huggingface_hub import snapshot_download
+
+    commit = getattr(network.config, "_commit_hash", None) or checkpoint.revision
+    cached = snapshot_download(checkpoint.target, revision=commit, local_files_only=True)
+    return weights_hash(Path(cached))
