@@ -1,0 +1,178 @@
+"""The command line: each command parses, calls one function, and prints."""
+
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from headroles.errors import HeadrolesError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console
+
+WIDE = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _progress() -> "Iterator[Callable[[int, int], None]]":
+    """A bar with rate and time left on stderr, off when that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("scoring"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("scoring", total=None, rate="")
+
+        def advance(done: int, total: int) -> None:
+            speed = bar.tasks[task].speed
+            bar.update(task, completed=done, total=total, rate=f"{speed:.0f}/s" if speed else "")
+
+        yield advance
+
+
+@click.group(context_settings=WIDE)
+@click.version_option(version("headroles"), prog_name="headroles")
+def cli() -> None:
+    """What do the attention heads of a model do, and how sure can we be?"""
+
+
+def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Any], Any]:
+    return click.option(f"--{name}", type=kind, help=text, **more)
+
+
+_DECISION = (
+    _option("alpha", float, "Level of both corrections: false roles, and false nots.  [default: 0.05]"),
+    _option("margin", float, "How far beyond chance counts, for every sieve.  [default: each sieve's own]"),
+    _option("test", str, "t-skew or t.  [default: t-skew]"),
+    _option("correction", str, "fdr_bh, fdr_by, holm, bonferroni or none.  [default: fdr_bh]"),
+    _option("family", str, "Tests corrected together: those of a sieve, or of the run.  [default: sieve]"),
+)
+
+_LABEL = (
+    _option("task", str, "QNLI, QQP, MRPC or SST-2."),
+    _option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
+    _option("revision", str, "Branch, tag or commit of a model on the hub."),
+    _option(
+        "source", str, "Inputs of the task: sample (shipped) or hub.", default="sample", show_default=True
+    ),
+    _option("data", str, "Your inputs: .tsv, .csv, .jsonl or .conllu (.gz too)."),
+    _option("text-a", str, "Column of --data with the text."),
+    _option("text-b", str, "Column with the second text of a pair."),
+    _option("group", str, "Column with the document or paragraph, which is then the unit."),
+    _option("limit", int, "A random subset of this many inputs."),
+    _option("seed", int, "Seed of that subset.", default=0, show_default=True),
+    _option("sieve", str, "A sieve; may be repeated.  [default: all built in]", multiple=True),
+    _option("preset", str, "calibrated or published.", default="calibrated", show_default=True),
+    _option("statistic", str, "selectivity or bias.", default="selectivity", show_default=True),
+    *_DECISION,
+    _option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
+    _option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
+    _option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
+    _option("batch-size", int, "Largest batch.", default=32, show_default=True),
+    _option(
+        "max-length", int, "Longest input in tokens; longer ones are cut.", default=128, show_default=True
+    ),
+    _option("out", str, "Run folder.  [default: runs/<task>-<model>]"),
+    click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
+)
+
+
+def _with(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
+    def apply(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return apply
+
+
+@cli.command("label")
+@_with(_LABEL)
+def label_command(**given: Any) -> None:
+    """Label the heads of a model, and write tables and a report."""
+    from headroles.run import default_folder, label
+    from headroles.terminal import show_labelling
+
+    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"])
+    with _progress() as progress:
+        labelling = label(progress=progress, **given)
+    show_labelling(_console(), labelling, given["out"])
+
+
+@cli.command("judge")
+@click.argument("folder")
+@_with(_DECISION)
+def judge_command(folder: str, **given: Any) -> None:
+    """Decide again from the stored scores of a run FOLDER; no model is needed."""
+    from headroles.run import judge_again
+    from headroles.terminal import show_labelling
+
+    show_labelling(_console(), judge_again(folder, **given), folder)
+
+
+@cli.command("report")
+@click.argument("folder")
+@_option("out", str, "File to write.  [default: FOLDER/report.html]")
+def report_command(folder: str, out: str | None) -> None:
+    """Write the report of a run FOLDER."""
+    from headroles.run import page_of
+    from headroles.store import REPORT, load, write_text
+
+    target = Path(out) if out else Path(folder) / REPORT
+    write_text(target, page_of(load(folder)))
+    _console().print(f"report  {target}", markup=False)
+
+
+@cli.command("sieves")
+def sieves_command() -> None:
+    """List the sieves: name, question, source, and where each comes from."""
+    from headroles.catalogue import entries
+    from headroles.terminal import show_sieves
+
+    show_sieves(_console(), entries())
+
+
+@cli.command("tasks")
+def tasks_command() -> None:
+    """List the tasks."""
+    from headroles.tasks import TASKS
+    from headroles.terminal import show_tasks
+
+    show_tasks(_console(), list(TASKS.values()))
+
+
+def main() -> NoReturn:
+    """Run the command line: exit 0 when done, 1 on a user's mistake in one sentence, 2 on wrong usage."""
+    try:
+        cli.main(standalone_mode=False)
+    except HeadrolesError as error:
+        click.echo(f"headroles: {error}", err=True)
+        sys.exit(1)
+    except click.exceptions.Exit as leaving:
+        sys.exit(leaving.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("headroles: stopped; nothing was written", err=True)
+        sys.exit(130)
+    sys.exit(0)
