@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -134,12 +133,9 @@ def judge_command(folder: str, **given: Any) -> None:
 @_option("out", str, "File to write.  [default: FOLDER/report.html]")
 def report_command(folder: str, out: str | None) -> None:
     """Write the report of a run FOLDER."""
-    from headroles.run import page_of
-    from headroles.store import REPORT, load, write_text
+    from headroles.run import report
 
-    target = Path(out) if out else Path(folder) / REPORT
-    write_text(target, page_of(load(folder)))
-    _console().print(f"report  {target}", markup=False)
+    _console().print(f"report  {report(folder, out)}", markup=False)
 
 
 @cli.command("sieves")

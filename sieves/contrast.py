@@ -89,8 +89,6 @@ def _profile(
         bounds.append((column, int(eligible.sum()), float((per_group > 0).sum())))
     if not columns:
         return None, []
-    weight = np.stack(weights)
-    even = skewed((inside * units.even)[None])[0]
     return (
         Profile(
             columns=tuple(columns),
@@ -99,12 +97,10 @@ def _profile(
             extra_unit=units.extra_unit,
             pieces=units.pieces.astype(dtype),
             inside=inside.astype(dtype),
-            weight=weight.reshape(len(weight), -1).astype(dtype),
-            even=even.sum(axis=0).astype(dtype),
-            total=np.ascontiguousarray(even.T, dtype=dtype),
-            expected=np.ascontiguousarray(
-                skewed(weight * units.even).transpose(2, 0, 1).reshape(2 * count - 1, -1), dtype=dtype
-            ),
+            weight=np.stack(weights).reshape(len(weights), -1).astype(dtype),
+            even=_by_offset(inside * units.even).sum(axis=1).astype(dtype),
+            total=_by_offset(inside * units.even, dtype),
+            expected=np.concatenate([_by_offset(each * units.even, dtype) for each in weights], axis=1),
         ),
         bounds,
     )
@@ -155,6 +151,13 @@ def _even(size: int, visible: np.ndarray | None) -> Float[np.ndarray, "tokens to
         return np.full((size, size), 1 / max(size, 1))
     even: np.ndarray = visible / np.maximum(visible.sum(axis=1, keepdims=True), 1)
     return even
+
+
+def _by_offset(
+    pairs: Float[np.ndarray, "units units"], dtype: type[np.floating] = np.float64
+) -> Float[np.ndarray, "offsets units"]:
+    """Pairs by signed offset (key minus query, from 1 − units) and query; offsets a query lacks are 0."""
+    return np.ascontiguousarray(skewed(pairs[None])[0].T, dtype=dtype)
 
 
 def skewed(pairs: Float[np.ndarray, "rows units units"]) -> Float[np.ndarray, "rows units offsets"]:

@@ -49,35 +49,40 @@ def plan(
     columns = columns_of(sieves)
     cells = np.full(len(columns), np.nan)
     low, high = cells.copy(), cells.copy()
-    linear, weights, divisors = [], [], []
+    linear: list[int] = []
+    weight = np.zeros((len(sieves), example.size, example.size), dtype=dtype)
+    divisor = np.zeros_like(weight) if statistic == "bias" else None
     for each in sieves:
         counted, scope = _cells(each, example, visible)
-        size, room = counted.sum(axis=1), scope.sum(axis=1)
+        size = counted.sum(axis=1)
+        room = np.full(example.size, example.size) if scope is None else scope.sum(axis=1)
         query, groups = _query_weights(each, example, (size > 0) & (size < room) & ~example.special)
         if groups == 0:
             continue
-        column = columns.index(each.name)
-        chance = size / np.maximum(room, 1)
-        expected = float(query @ chance)
-        if statistic == "bias":
-            top = query[:, None] * counted
-            divisors.append(((query * chance)[:, None] * scope).astype(dtype).ravel())
-            low[column], high[column] = 0.0, float((1 / chance[query > 0]).max())
-        else:
-            top = (query[:, None] * counted - (query * chance)[:, None] * scope) / (1 - expected)
-            low[column], high[column] = -expected / (1 - expected), 1.0
-        weights.append(top.astype(dtype).ravel())
+        column, row = columns.index(each.name), len(linear)
         linear.append(column)
         cells[column] = groups if each.arcs else int((query > 0).sum())
+        chance = size / np.maximum(room, 1)
+        within = np.ones((1, 1), dtype=np.bool_) if scope is None else scope
+        if divisor is not None:
+            np.multiply(counted, query[:, None].astype(dtype), out=weight[row])
+            np.multiply(within, (query * chance)[:, None].astype(dtype), out=divisor[row])
+            low[column], high[column] = 0.0, float((1 / chance[query > 0]).max())
+            continue
+        expected = float(query @ chance)
+        scaled = query / (1 - expected)
+        np.multiply(counted, scaled[:, None].astype(dtype), out=weight[row])
+        weight[row] -= within * (scaled * chance)[:, None].astype(dtype)
+        low[column], high[column] = -expected / (1 - expected), 1.0
     made = profiles(example, sieves, columns, visible, dtype)
     for column, number, reach in made.bounds:
         cells[column], low[column], high[column] = number, -reach, reach
-    empty = np.zeros((0, example.size**2), dtype=dtype)
+    pairs = example.size**2
     return Plan(
         columns=len(columns),
         linear=np.array(linear, dtype=np.int64),
-        weight=np.stack(weights) if weights else empty,
-        divisor=(np.stack(divisors) if divisors else empty) if statistic == "bias" else None,
+        weight=weight[: len(linear)].reshape(-1, pairs),
+        divisor=None if divisor is None else divisor[: len(linear)].reshape(-1, pairs),
         profiles=made.profiles,
         cells=cells,
         low=low,
@@ -101,16 +106,17 @@ def columns_of(sieves: Sequence[MaskSieve]) -> tuple[str, ...]:
 
 def _cells(
     each: MaskSieve, example: Example, visible: Array | None
-) -> tuple[Bool[np.ndarray, "tokens tokens"], Bool[np.ndarray, "tokens tokens"]]:
-    """S and R of every query: counted cells and the cells they are compared within."""
+) -> tuple[Bool[np.ndarray, "tokens tokens"], Bool[np.ndarray, "tokens tokens"] | None]:
+    """S and R of every query: counted cells and the cells they are compared within (None: all)."""
     n = example.size
-    scope = np.ones((n, n), dtype=np.bool_) if visible is None else visible
+    scope = visible
     if each.scope is not None:
-        scope = scope & as_mask(each.scope(example), n, each.name, example.key).rows(0, n)
-    counted = as_mask(each.mask(example), n, each.name, example.key).rows(0, n) & scope
-    if not each.specials:
-        counted &= ~example.special
-    return counted, scope
+        own = as_mask(each.scope(example), n, each.name, example.key).rows(0, n)
+        scope = own if visible is None else own & visible
+    counted = as_mask(each.mask(example), n, each.name, example.key).rows(0, n)
+    if scope is not None:
+        counted = counted & scope
+    return counted if each.specials else counted & ~example.special, scope
 
 
 def _query_weights(

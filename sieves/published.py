@@ -165,7 +165,8 @@ def _first(example: Example) -> np.ndarray:
 
 
 def _separator(example: Example) -> np.ndarray:
-    return example.special & ~example.first
+    separators: np.ndarray = example.special & ~example.first
+    return separators
 
 
 local = PublishedSieve("local", local_rule, "Released score: keys within two tokens")

@@ -1,5 +1,7 @@
 """Names of dependency relations: Universal Dependencies, and ClearNLP's names for the same."""
 
+from functools import cache
+
 CLEARNLP = {
     "dobj": "obj",
     "nsubjpass": "nsubj:pass",
@@ -25,6 +27,7 @@ LEFT_OUT = frozenset({"punct", "root"})
 """Relations that are no syntactic role of their dependent: punctuation, and the root."""
 
 
+@cache
 def canonical(relation: str) -> str:
     """The Universal Dependencies name of a relation, in lower case.
 
@@ -36,6 +39,7 @@ def canonical(relation: str) -> str:
     return CLEARNLP.get(name, name)
 
 
+@cache
 def matches(relation: str, wanted: str) -> bool:
     """Whether an arc's relation is the wanted one; a plain name also covers its subtypes.
 

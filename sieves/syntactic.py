@@ -46,14 +46,23 @@ def arc_cells(example: Example, wanted: str | None) -> np.ndarray:
             f"syntactic sieves need dependency arcs, but example {example.key!r} has none; "
             f"give the example arcs, or leave the syntactic sieves out"
         )
-    words = max(int(example.word.max(initial=-1)) + 1, 0)
+    words = word_count(example)
+    kept = [
+        (arc.dependent, arc.head)
+        for arc in example.arcs
+        if (canonical(arc.relation) not in LEFT_OUT if wanted is None else matches(arc.relation, wanted))
+        and arc.dependent < words
+        and arc.head < words
+    ]
     cells = np.zeros((words, words), dtype=np.bool_)
-    for arc in example.arcs:
-        if arc.dependent >= words or arc.head >= words or canonical(arc.relation) in LEFT_OUT:
-            continue
-        if wanted is None or matches(arc.relation, wanted):
-            cells[arc.dependent, arc.head] = True
+    if kept:
+        cells[tuple(np.array(kept).T)] = True
     return cells
+
+
+def word_count(example: Example) -> int:
+    """Number of words up to the last one that has a token."""
+    return int(example.word.max(initial=-1)) + 1
 
 
 def _syntactic(name: str, wanted: str | None) -> MaskSieve:
@@ -61,8 +70,11 @@ def _syntactic(name: str, wanted: str | None) -> MaskSieve:
         return arc_cells(example, wanted)
 
     def mask(example: Example) -> Cells:
-        by_word = np.pad(words(example), (0, 1))
-        return Cells(by_word[example.word[:, None], example.word[None, :]])
+        cells = np.zeros((example.size, example.size), dtype=np.bool_)
+        inside = np.flatnonzero(example.word >= 0)
+        own = example.word[inside]
+        cells[np.ix_(inside, inside)] = words(example)[np.ix_(own, own)]
+        return Cells(cells)
 
     what = (
         "the head word of each dependent" if wanted is None else f"the head word of each {wanted} dependent"
@@ -84,8 +96,7 @@ def _word(example: Example) -> np.ndarray:
 
 
 def _others(example: Example) -> np.ndarray:
-    words = max(int(example.word.max(initial=-1)) + 1, 0)
-    return ~np.eye(words, dtype=np.bool_)
+    return ~np.eye(word_count(example), dtype=np.bool_)
 
 
 syntactic = _syntactic("syntactic", None)

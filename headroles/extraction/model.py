@@ -88,6 +88,7 @@ def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int) ->
             "dtype": dtype,
             "device": str(place),
             "tokenizer": type(tokenizer).__name__,
+            "threads": torch.get_num_threads(),
         },
     )
 

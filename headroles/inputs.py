@@ -1,0 +1,34 @@
+"""The passages a run asks for, from wherever they come."""
+
+from pathlib import Path
+from typing import Any
+
+from headroles.extraction.passages import Passage
+from headroles.extraction.texts import fingerprint, kind_of, read_file, read_hub, read_sample, sampled
+from headroles.options import Options
+from headroles.tasks import HUB, task_of
+
+
+def gather(options: Options) -> tuple[list[Passage], dict[str, Any]]:
+    """The passages of a run, and where they come from (kind, name, rows, hash).
+
+    Raises:
+        HeadrolesError: When the file, column or dataset cannot be used.
+    """
+    task = None if options.task is None else task_of(options.task)
+    kind, name = "file", options.data
+    if options.source == "hub" and task is not None:
+        kind, name = "hub", options.data or HUB
+        passages = read_hub(task, name, options.name)
+    elif options.data is not None:
+        columns = [options.text_a] if options.text_a else list(task.columns if task else ())
+        columns += [options.text_b] if options.text_b else []
+        passages = read_file(Path(options.data), columns, options.group, options.name)
+    elif task is not None:
+        kind, name = "sample", "written for headroles"
+        passages = read_sample(task)
+    chosen = sampled(passages, options.limit, options.seed)
+    source = {"kind": kind, "name": name, "rows": len(passages), "sha256": fingerprint(chosen)}
+    if kind == "file" and kind_of(Path(options.data or "")) == ".conllu":
+        source["trees"] = "gold"
+    return chosen, source

@@ -1,0 +1,105 @@
+"""What a run was made with, and what it left out."""
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headroles.extraction.texts import kind_of
+from headroles.options import Options
+from headroles.presets import preset_of
+from headroles.records import Rule, Scores
+from headroles.stats.engine import ENOUGH_FOR_NOT
+
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "statsmodels", "pandas", "spacy")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Scores, how they are judged, and what they were made with.
+
+    Attributes:
+        scores: One number per sieve, example and head.
+        rules: One per sieve, with the bounds its scores had on these examples.
+        model: What the model is, for the record.
+        parser: What the parser is; None when none was used.
+        truncated: Inputs that were cut.
+    """
+
+    scores: Scores
+    rules: tuple[Rule, ...]
+    model: dict[str, Any]
+    parser: dict[str, str] | None
+    truncated: int
+
+
+def manifest_of(options: Options, source: dict[str, Any], scored: Scored) -> dict[str, Any]:
+    """Everything needed to reproduce a run, in JSON types; no clock, so that equal runs are equal."""
+    preset = preset_of(options.preset)
+    model = dict(scored.model)
+    tokenizer, threads = model.pop("tokenizer"), model.pop("threads")
+    return {
+        "headroles": version("headroles"),
+        "command": options.command(),
+        "task": options.task,
+        "source": source,
+        "tokenizer": {"class": tokenizer, "max_length": options.max_length},
+        "model": model,
+        "parser": scored.parser,
+        "preset": options.preset,
+        "statistic": "published" if preset.warning else options.statistic,
+        "settings": options.settings(),
+        "counts": {
+            "examples": len(scored.scores.examples),
+            "units": len(set(scored.scores.units)),
+            "tokens": int(scored.scores.tokens.sum()),
+            "truncated": scored.truncated,
+        },
+        "notes": [preset.warning] if preset.warning else [],
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        "machine": {
+            "system": platform.platform(),
+            "processor": platform.machine(),
+            "threads": threads,
+        },
+    }
+
+
+def left_out(options: Options, scored: Scored) -> list[str]:
+    """What was cut, not applicable or too little to say, one sentence each."""
+    total = len(scored.scores.examples)
+    said = []
+    if scored.truncated:
+        said.append(
+            f"{scored.truncated} of {total} inputs were cut to {options.max_length} tokens, "
+            f"longest text first."
+        )
+    for position, rule in enumerate(scored.rules):
+        if rule.role:
+            said += _silence(scored.scores, position, rule)
+    if options.data and kind_of(Path(options.data)) == ".conllu" and options.task is not None:
+        said.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
+    return said
+
+
+def _silence(scores: Scores, position: int, rule: Rule) -> list[str]:
+    """Where a sieve had nothing to say, or too little."""
+    total = len(scores.examples)
+    silent = np.isnan(scores.values[position]).all(axis=(1, 2))
+    units = len({unit for unit, quiet in zip(scores.units, silent, strict=True) if not quiet})
+    said = []
+    if silent.all():
+        said.append(f"{rule.sieve} does not apply to these inputs: nothing in them can be counted.")
+    elif silent.any():
+        said.append(f"{rule.sieve} had nothing to count in {int(silent.sum())} of {total} inputs.")
+    if units == 1:
+        said.append(f"{rule.sieve} rests on 1 unit and cannot be tested; give more inputs.")
+    elif 1 < units < ENOUGH_FOR_NOT:
+        said.append(
+            f"{rule.sieve} rests on {units} units; below {ENOUGH_FOR_NOT} no head is called 'not', "
+            f"because rare scores then look absent too often."
+        )
+    return said
