@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+PIPED = 140
+"""Columns of a table where output goes to a file or a pipe."""
 WIDE = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def _console() -> "Console":
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True)
+    return console if console.is_terminal else Console(highlight=False, soft_wrap=True, width=PIPED)
 
 
 @contextmanager

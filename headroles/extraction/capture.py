@@ -8,7 +8,8 @@ interface run eagerly with ``output_attentions=True``.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -95,11 +96,28 @@ def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     running = _RUNNING.get()
     if running is not None:
         visible = running.visible(attention_mask, causal=False)
-        for example, length in enumerate(running.lengths):
-            rows = weights[example, :, :length, :length].float()
-            running.reader.read(running.layer, example, 0, rows, visible[example])
+        with _one_thread(weights.device):
+            for example, length in enumerate(running.lengths):
+                rows = weights[example, :, :length, :length].float()
+                running.reader.read(running.layer, example, 0, rows, visible[example])
         running.layer += 1
     return output, None
+
+
+@contextmanager
+def _one_thread(device: torch.device) -> Iterator[None]:
+    """One thread for the many small operations on single examples.
+
+    Split over threads, each of them waits for the scheduler whenever another process wants a core,
+    which takes longer than the operation itself.
+    """
+    threads = torch.get_num_threads()
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
