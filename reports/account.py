@@ -1,0 +1,156 @@
+"""What was run: the manifest as lines of text, whatever it holds."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from headroles.records import Decision, Findings
+from headroles.reports.content import Account, Line
+from headroles.reports.words import CORRECTIONS, TESTS, exact, isolate, plural
+
+MAIN = (
+    ("model", "name", ("model", "name")),
+    ("model", "revision", ("model", "revision")),
+    ("model", "architecture", ("model", "architecture")),
+    ("model", "weights SHA-256", ("model", "weights_sha256")),
+    ("inputs", "task", ("task",)),
+    ("inputs", "source", ("source", "kind")),
+    ("inputs", "data", ("source", "name")),
+    ("inputs", "rows", ("source", "rows")),
+    ("inputs", "SHA-256", ("source", "sha256")),
+    ("inputs", "units", ("counts", "units")),
+    ("inputs", "truncated", ("counts", "truncated")),
+    ("tokenizer", "class", ("tokenizer", "class")),
+    ("tokenizer", "longest", ("tokenizer", "max_length")),
+    ("parser", "name", ("parser", "name")),
+    ("parser", "version", ("parser", "version")),
+    ("decisions", "preset", ("preset",)),
+    ("decisions", "statistic", ("statistic",)),
+    ("software", "seed", ("settings", "seed")),
+    ("software", "headroles", ("headroles",)),
+)
+ELSEWHERE = {("command",), ("notes",), ("sensitivity",), ("model", "layers"), ("model", "heads")}
+"""What the page shows in a place of its own."""
+
+
+def account(manifest: Mapping[str, Any], findings: Findings, decision: Decision) -> Account:
+    """Put the manifest into words; missing entries are tolerated and unknown ones shown.
+
+    Args:
+        manifest: Nested JSON types.
+        findings: The rules and the number of layers and heads are taken from here.
+        decision: Test, correction, family and alpha.
+
+    Returns:
+        Lines to show at once, and the rest.
+    """
+    leaves = dict(_leaves(manifest))
+    main = [_line(group, term, leaves[path]) for group, term, path in MAIN if _told(leaves.get(path))]
+    layers, heads = findings.count.shape[1:]
+    place = next((k for k, line in enumerate(main) if line.group == "inputs"), len(main))
+    main.insert(place, Line("model", "size", f"{plural(layers, 'layer')} × {plural(heads, 'head')}"))
+    if "parser" in manifest and manifest["parser"] is None:
+        main.append(Line("parser", "name", "none"))
+    main.extend(_rules(findings, decision))
+    shown = {path for _, _, path in MAIN} | ELSEWHERE
+    rest = [
+        _line(path[0], " · ".join(path[1:]) or path[0], value)
+        for path, value in leaves.items()
+        if path not in shown and path[0] not in {"notes", "sensitivity"} and _told(value)
+    ]
+    return Account(
+        title=_title(leaves),
+        subtitle=_subtitle(leaves, findings),
+        command=str(manifest.get("command") or ""),
+        statistic=_statistic(str(manifest.get("statistic") or "score")),
+        preset=str(manifest.get("preset") or ""),
+        main=tuple(main),
+        rest=tuple(rest),
+        notes=_notes(manifest.get("notes")),
+    )
+
+
+def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    """Every value that is not a mapping, with its path, in the order given."""
+    found: list[tuple[tuple[str, ...], Any]] = []
+    for key, inner in value.items():
+        here = (*path, str(key))
+        found.extend(_leaves(inner, here) if isinstance(inner, Mapping) else [(here, inner)])
+    return found
+
+
+def _told(value: object) -> bool:
+    return value is not None and value != "" and value != [] and value != ()
+
+
+def _line(group: str, term: str, value: object) -> Line:
+    text = _text(value)
+    if "sha" in term.lower() and len(text) > 20:
+        return Line(group, term, text[:12] + "…", text)
+    return Line(group, term, text)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    if isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value):
+        return ", ".join(map(str, value))
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _rules(findings: Findings, decision: Decision) -> list[Line]:
+    """The decision in words, with every margin."""
+    margins: dict[str, list[str]] = {}
+    for rule in findings.rules:
+        margins.setdefault(exact(rule.margin), []).append(rule.sieve)
+    usual = max(margins, key=lambda margin: len(margins[margin]))
+    told = [usual] + [
+        f"{margin} for {', '.join(map(isolate, names))}"
+        for margin, names in margins.items()
+        if margin != usual
+    ]
+    family = "all tests of the run" if decision.family == "run" else "the heads of one sieve"
+    return [
+        Line("decisions", "test", TESTS.get(decision.test, decision.test)),
+        Line("decisions", "correction", CORRECTIONS.get(decision.correction, decision.correction)),
+        Line("decisions", "family", family),
+        Line("decisions", "alpha", f"{decision.alpha:g}"),
+        Line("decisions", "margin", "; ".join(told)),
+    ]
+
+
+def _title(leaves: Mapping[tuple[str, ...], Any]) -> str:
+    name = leaves.get(("model", "name"))
+    return (
+        f"What the attention heads of {isolate(str(name))} do"
+        if _told(name)
+        else "What the attention heads do"
+    )
+
+
+def _subtitle(leaves: Mapping[tuple[str, ...], Any], findings: Findings) -> str:
+    """Task, inputs, and how many of what."""
+    parts = [
+        isolate(str(leaves[path])) for path in (("task",), ("source", "name")) if _told(leaves.get(path))
+    ]
+    for noun in ("example", "unit"):
+        count = leaves.get(("counts", noun + "s"))
+        if isinstance(count, int):
+            parts.append(plural(count, noun))
+    layers, heads = findings.count.shape[1:]
+    parts.append(f"{plural(layers * heads, 'head')} in {plural(layers, 'layer')}")
+    return " · ".join(parts)
+
+
+def _statistic(recorded: str) -> str:
+    return "published score" if recorded == "published" else recorded
+
+
+def _notes(notes: object) -> tuple[str, ...]:
+    if isinstance(notes, list | tuple):
+        return tuple(str(note) for note in notes)
+    return (str(notes),) if _told(notes) else ()

@@ -1,0 +1,232 @@
+"""What a page may say about a labelling: frozen, typed, nothing of HTML or plotly."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from headroles.records import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of "what was run".
+
+    Attributes:
+        group: What the line belongs to, such as ``"model"``.
+        term: What is recorded.
+        value: Its value as text.
+        full: The whole value when ``value`` is a shortened hash; "" otherwise.
+    """
+
+    group: str
+    term: str
+    value: str
+    full: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What was run, as the manifest and the decision say it.
+
+    Attributes:
+        title: Names the model.
+        subtitle: Names task, inputs and their number.
+        command: The command line; "" when not recorded.
+        statistic: What a score is called, such as ``"selectivity"``.
+        preset: Name of the preset; "" when not recorded.
+        main: The lines shown at once.
+        rest: Every other recorded value.
+        notes: Remarks made during the run.
+    """
+
+    title: str
+    subtitle: str
+    command: str
+    statistic: str
+    preset: str
+    main: tuple[Line, ...]
+    rest: tuple[Line, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean with its 95 % interval, not adjusted for selection."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Strongest:
+    """The head with the largest mean among those that hold a role.
+
+    Attributes:
+        layer: Its layer.
+        head: Its head within the layer.
+        score: Its mean score.
+        contrast: Its mean contrast; None where the sieve has none.
+    """
+
+    layer: int
+    head: int
+    score: Interval
+    contrast: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Heads per decision; the four add up to all heads."""
+
+    role: int
+    not_role: int
+    undetermined: int
+    untestable: int
+
+    @property
+    def heads(self) -> int:
+        """All heads."""
+        return self.role + self.not_role + self.undetermined + self.untestable
+
+    @property
+    def tests(self) -> int:
+        """Heads that could be tested."""
+        return self.heads - self.untestable
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One sieve that can be a role, over all heads.
+
+    Attributes:
+        sieve: Its name.
+        position: Its place among all sieves, contrasts included.
+        question: What it asks, in words.
+        code: Two characters at most, unique on the page: the mark inside a matrix cell.
+        tone: Number of its colour, from 0.
+        symbol: Number of its plot symbol, from 0.
+        threshold: θ, what its mean is tested against.
+        contrast: Name of the sieve that must pass as well; "" for none.
+        contrast_threshold: θ of the contrast; NaN for none.
+        tally: Heads per decision.
+        layers: Heads with this role in each layer.
+        strongest: The head with the largest mean among those with the role.
+    """
+
+    sieve: str
+    position: int
+    question: str
+    code: str
+    tone: int
+    symbol: int
+    threshold: float
+    contrast: str
+    contrast_threshold: float
+    tally: Tally
+    layers: tuple[int, ...]
+    strongest: Strongest | None
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """An exact set of roles and the number of heads that hold just this set."""
+
+    roles: tuple[int, ...]
+    heads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two roles seen together; descriptive, never tested.
+
+    Attributes:
+        first: Number of one role.
+        second: Number of the other.
+        both: Heads that hold both.
+        share: Part of the first role's heads that also hold the second; NaN when it has none.
+        expected: Heads with both if the two were unrelated.
+    """
+
+    first: int
+    second: int
+    both: int
+    share: float
+    expected: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Heads that keep a role as the margin moves.
+
+    Attributes:
+        role: Number of the role.
+        margin: Margins tried.
+        heads: Heads with the role at each.
+        used: The margin of this run.
+    """
+
+    role: int
+    margin: tuple[float, ...]
+    heads: tuple[int, ...]
+    used: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Every finding, one row per sieve × layer × head, sieve-major.
+
+    Attributes:
+        sieves: Names of all sieves, contrasts included.
+        layers: Number of layers.
+        heads: Number of heads in a layer.
+        columns: Named numbers, one per row.
+        decision: Place in ``records.DECISIONS``; −1 on contrasts.
+    """
+
+    sieves: tuple[str, ...]
+    layers: int
+    heads: int
+    columns: Mapping[str, Float[np.ndarray, " rows"]]
+    decision: Int[np.ndarray, " rows"]
+
+    def of(self, name: str, position: int) -> Float[np.ndarray, " heads"]:
+        """One column for one sieve, layer-major."""
+        size = self.layers * self.heads
+        return self.columns[name][position * size : (position + 1) * size]
+
+    def decided(self, position: int) -> Int[np.ndarray, " heads"]:
+        """Decisions for one sieve, layer-major."""
+        size = self.layers * self.heads
+        return self.decision[position * size : (position + 1) * size]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """Everything a page may say.
+
+    Attributes:
+        account: What was run.
+        decision: How scores became decisions.
+        roles: The sieves that can be roles.
+        verdicts: One or more sentences per role.
+        held: Whether a head holds a role, per role, layer and head.
+        combinations: Exact role sets, most frequent first.
+        overlaps: Ordered pairs of different roles.
+        curves: Sensitivity to the margin; empty when the run did not record it.
+        skipped: What was left out, one sentence each.
+        table: Every finding.
+    """
+
+    account: Account
+    decision: Decision
+    roles: tuple[Role, ...]
+    verdicts: tuple[str, ...]
+    held: Bool[np.ndarray, "roles layers heads"]
+    combinations: tuple[Combination, ...]
+    overlaps: tuple[Overlap, ...]
+    curves: tuple[Curve, ...]
+    skipped: tuple[str, ...]
+    table: Table

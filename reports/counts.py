@@ -1,0 +1,175 @@
+"""Figures that count heads: by layer, by role set, and as the margin moves."""
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from headroles.reports.content import Combination, Summary
+from headroles.reports.panel import ACCENT, FAINT, INK, RULE, SOFT, SYMBOLS, Panel, blank, dress, plain, tone
+from headroles.reports.words import exact, listing, plural
+
+MOST = 20
+"""Role sets drawn at most."""
+
+
+def layers(summary: Summary) -> Panel:
+    """Heads with each role in each layer, one small chart per role."""
+    roles, size = summary.roles, summary.table.layers
+    step = 62
+    figure = make_subplots(rows=max(len(roles), 1), cols=1, shared_xaxes=True, vertical_spacing=0)
+    dress(figure, 60 + step * max(len(roles), 1))
+    tallest = max((max(role.layers, default=0) for role in roles), default=0)
+    for row, role in enumerate(roles, start=1):
+        figure.add_bar(
+            x=list(range(size)), y=list(role.layers), row=row, col=1, name=plain(role.sieve),
+            marker={"color": tone(role)},
+            text=[str(count) if count and size <= 16 else "" for count in role.layers],
+            textposition="outside", cliponaxis=False, textfont={"color": SOFT, "size": 11},
+            hovertemplate="%{fullData.name}<br>layer %{x}, heads: %{y}<extra></extra>",
+        )  # fmt: skip
+        figure.add_annotation(
+            x=0, xref="paper", xanchor="left", y=1, yref=f"y{row if row > 1 else ''} domain", yanchor="top",
+            text=plain(role.sieve), showarrow=False, font={"size": 12, "color": INK},
+        )  # fmt: skip
+    figure.update_yaxes(range=[0, max(tallest, 1) * 1.8], visible=False)
+    figure.update_xaxes(showgrid=False, showline=True, range=[-0.6, size - 0.4], ticks="")
+    figure.update_xaxes(
+        title_text="layer", row=max(len(roles), 1), col=1, tickmode="linear", dtick=1 if size <= 16 else 4
+    )
+    figure.update_layout(bargap=0.25, margin={"l": 12, "r": 12, "t": 8, "b": 48})
+    return Panel(
+        key="layers",
+        title="Roles by layer",
+        sentence=f"Number of heads with each role in each of the {plural(size, 'layer')}, on one scale.",
+        caption=f"The tallest bar is {plural(tallest, 'head')} of {summary.table.heads} in a layer.",
+        figure=figure,
+        header=("role", *(f"layer {layer}" for layer in range(size))),
+        rows=tuple((role.sieve, *map(str, role.layers)) for role in roles),
+    )
+
+
+def overlap(summary: Summary) -> Panel:
+    """Exact role sets: a bar for the number of heads, dots for the roles in the set."""
+    shown = summary.combinations[:MOST]
+    members = sorted({role for each in shown for role in each.roles})
+    grid = 26 * max(len(members), 1)
+    height = 190 + grid + 20
+    figure = make_subplots(
+        rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.02, row_heights=[190 / height, 1 - 190 / height]
+    )
+    dress(figure, height)
+    figure.add_bar(
+        x=list(range(len(shown))), y=[each.heads for each in shown], row=1, col=1,
+        marker={"color": SOFT}, text=[str(each.heads) for each in shown], textposition="outside",
+        cliponaxis=False, textfont={"color": INK, "size": 12},
+        customdata=[_names(each, summary) for each in shown],
+        hovertemplate="%{customdata}<br>heads: %{y}<extra></extra>",
+    )  # fmt: skip
+    _dots(figure, summary, shown, members)
+    _count_axis(figure, max((each.heads for each in shown), default=1))
+    figure.update_xaxes(
+        showticklabels=False, ticks="", showgrid=False, range=[-0.6, max(len(shown), 6) - 0.4]
+    )
+    figure.update_layout(bargap=0.35, margin={"l": 56, "r": 12, "t": 8, "b": 12})
+    bare = int((~summary.held.any(axis=0)).sum())
+    several = sum(each.heads for each in summary.combinations if len(each.roles) > 1)
+    sets = plural(len(summary.combinations), "different set")
+    limit = f" The {MOST} most frequent of {sets} are drawn." if len(summary.combinations) > MOST else ""
+    return Panel(
+        key="overlap",
+        title="Roles together",
+        sentence=(
+            f"{plural(several, 'head')} of {summary.held[0].size} hold several roles; "
+            f"each bar counts the heads that hold exactly the roles dotted below it."
+        ),
+        caption=f"{plural(bare, 'head')} without any role {'are' if bare != 1 else 'is'} not drawn.{limit}",
+        figure=figure,
+        header=("exactly these roles", "heads"),
+        rows=tuple((_plain_names(each, summary), str(each.heads)) for each in summary.combinations),
+    )
+
+
+def _count_axis(figure: go.Figure, tallest: int) -> None:
+    """Whole heads on the upper axis, with room for the numbers on the bars."""
+    figure.update_yaxes(title_text="heads", range=[0, tallest * 1.18], row=1, col=1)
+    if tallest <= 5:
+        figure.update_yaxes(dtick=1, row=1, col=1)
+
+
+def _names(each: Combination, summary: Summary) -> str:
+    return " + ".join(plain(summary.roles[role].sieve) for role in each.roles)
+
+
+def _plain_names(each: Combination, summary: Summary) -> str:
+    return " + ".join(summary.roles[role].sieve for role in each.roles)
+
+
+def _dots(figure: go.Figure, summary: Summary, shown: tuple[Combination, ...], members: list[int]) -> None:
+    """The grid under the bars: faint dots everywhere, joined marks where a set has the role."""
+    height = {role: len(members) - 1 - place for place, role in enumerate(members)}
+    figure.add_scatter(
+        x=[column for column in range(len(shown)) for _ in members],
+        y=[height[role] for _ in shown for role in members],
+        row=2, col=1, mode="markers", hoverinfo="skip", marker={"size": 9, "color": RULE},
+    )  # fmt: skip
+    for column, each in enumerate(shown):
+        levels = [height[role] for role in each.roles]
+        if len(levels) > 1:
+            figure.add_scatter(
+                x=[column, column], y=[min(levels), max(levels)], row=2, col=1, mode="lines",
+                line={"color": FAINT, "width": 2}, hoverinfo="skip",
+            )  # fmt: skip
+    for number in members:
+        role = summary.roles[number]
+        columns = [column for column, each in enumerate(shown) if number in each.roles]
+        figure.add_scatter(
+            x=columns, y=[height[number]] * len(columns), row=2, col=1,
+            mode="markers", name=plain(role.sieve),
+            marker={"size": 11, "color": tone(role), "symbol": SYMBOLS[role.symbol]}, hoverinfo="name",
+        )  # fmt: skip
+    figure.update_yaxes(
+        row=2, col=1, tickmode="array", tickvals=[height[role] for role in members], showgrid=False,
+        ticktext=[plain(summary.roles[role].sieve) for role in members],
+        range=[-0.6, max(len(members), 1) - 0.4],
+    )  # fmt: skip
+
+
+def sensitivity(summary: Summary) -> Panel:
+    """Heads that keep each role as the margin moves."""
+    figure = blank(340)
+    for curve in summary.curves:
+        role = summary.roles[curve.role]
+        figure.add_scatter(
+            x=list(curve.margin), y=list(curve.heads), mode="lines+markers", name=plain(role.sieve),
+            meta={"role": curve.role},
+            line={"color": tone(role), "width": 2},
+            marker={"symbol": SYMBOLS[role.symbol], "size": 7, "color": tone(role)},
+            hovertemplate="%{fullData.name}<br>margin %{x}, heads: %{y}<extra></extra>",
+        )  # fmt: skip
+    used = sorted({curve.used for curve in summary.curves})
+    for margin in used:
+        figure.add_vline(x=margin, line={"color": ACCENT, "width": 1, "dash": "dash"})
+        figure.add_annotation(
+            x=margin, y=1, yref="paper", yanchor="bottom", showarrow=False, text="used",
+            font={"color": ACCENT, "size": 12},
+        )  # fmt: skip
+    figure.update_layout(margin={"l": 56, "r": 16, "t": 28, "b": 52})
+    figure.update_xaxes(title_text="margin", showline=True)
+    figure.update_yaxes(title_text="heads with the role", rangemode="tozero")
+    margins = listing([exact(margin) for margin in used]) if used else "none"
+    return Panel(
+        key="sensitivity",
+        title="Sensitivity to the margin",
+        sentence=(
+            "Number of heads that keep each role as the margin moves; "
+            f"the dashed line is the margin used ({margins})."
+        ),
+        caption="The margin is a convention: say so where a role hangs on its exact value.",
+        figure=figure,
+        header=("role", "margin", "heads"),
+        rows=tuple(
+            (summary.roles[curve.role].sieve, exact(margin), str(heads))
+            for curve in summary.curves
+            for margin, heads in zip(curve.margin, curve.heads, strict=True)
+        ),
+        legend=tuple(curve.role for curve in summary.curves),
+    )

@@ -1,0 +1,78 @@
+"""What the page's scripts read: every finding once, as compact JSON that no markup can leave."""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.records import COLUMNS, DECISIONS
+from headroles.reports.content import Summary
+
+
+def script_json(text: str) -> str:
+    r"""JSON that can stand inside a script element: it holds no ``<``, ``>`` or ``&``.
+
+    Example:
+        >>> script_json('"</script>"')
+        '"\\u003c/script\\u003e"'
+    """
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def findings_json(summary: Summary) -> str:
+    """All findings by column: 64-bit floats, little-endian, base64.
+
+    A column that is the same for all heads of a sieve is stored once per sieve.
+    """
+    table = summary.table
+    size = table.layers * table.heads
+    content = {
+        "layers": table.layers,
+        "heads": table.heads,
+        "sieves": table.sieves,
+        "alpha": summary.decision.alpha,
+        "decisions": [*DECISIONS, ""],
+        "names": COLUMNS,
+        "columns": {name: _packed(table.columns[name], size) for name in COLUMNS},
+        "decision": _base64(np.where(table.decision < 0, len(DECISIONS), table.decision).astype("u1")),
+        "roles": [
+            {
+                "sieve": role.position,
+                "code": role.code,
+                "tone": role.tone,
+                "threshold": role.threshold,
+                "contrast": table.sieves.index(role.contrast) if role.contrast else -1,
+            }
+            for role in summary.roles
+        ],
+    }
+    return script_json(json.dumps(content, separators=(",", ":")))
+
+
+def manifest_json(manifest: Mapping[str, Any]) -> str:
+    """The manifest as a file would hold it."""
+    return script_json(json.dumps(manifest, indent=2, default=_native))
+
+
+def _native(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value)
+
+
+def _packed(column: Float[np.ndarray, " rows"], size: int) -> str:
+    by_sieve = column.reshape(-1, size)
+    first = by_sieve[:, :1]
+    same = (by_sieve == first) | (np.isnan(by_sieve) & np.isnan(first))
+    return _base64((first.ravel() if same.all() else column).astype("<f8"))
+
+
+def _base64(values: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")

@@ -1,0 +1,201 @@
+"""From a labelling to everything a page may say about it."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+from headroles.errors import BadInput
+from headroles.records import COLUMNS, Findings, Labelling
+from headroles.reports.account import account
+from headroles.reports.content import (
+    Combination,
+    Curve,
+    Interval,
+    Overlap,
+    Role,
+    Strongest,
+    Summary,
+    Table,
+    Tally,
+)
+from headroles.reports.words import verdict
+
+TONES = 8
+SYMBOLS = 8
+
+
+def summarise(labelling: Labelling) -> Summary:
+    """Count, name and order what a run found; nothing statistical is computed.
+
+    Args:
+        labelling: The result of a run.
+
+    Returns:
+        Counts per role, strongest heads, verdicts, overlaps, what was run and left out, all findings.
+    """
+    findings = labelling.findings
+    roles = _roles(findings)
+    held = np.stack([findings.decision[role.position] == 0 for role in roles]) if roles else _none(findings)
+    told = account(labelling.manifest, findings, labelling.decision)
+    run_tests = sum(role.tally.tests for role in roles)
+    return Summary(
+        account=told,
+        decision=labelling.decision,
+        roles=roles,
+        verdicts=tuple(verdict(role, labelling.decision, run_tests, told.statistic) for role in roles),
+        held=held,
+        combinations=_combinations(held),
+        overlaps=_overlaps(held),
+        curves=_curves(labelling.manifest.get("sensitivity"), roles, findings),
+        skipped=labelling.skipped,
+        table=_table(findings),
+    )
+
+
+def _none(findings: Findings) -> Bool[np.ndarray, "roles layers heads"]:
+    return np.zeros((0, *findings.count.shape[1:]), dtype=np.bool_)
+
+
+def _roles(findings: Findings) -> tuple[Role, ...]:
+    places = [k for k, rule in enumerate(findings.rules) if rule.role]
+    marks = codes([findings.rules[k].sieve for k in places])
+    return tuple(_role(findings, place, number, marks[number]) for number, place in enumerate(places))
+
+
+def _role(findings: Findings, position: int, number: int, code: str) -> Role:
+    rule = findings.rules[position]
+    decided = findings.decision[position]
+    return Role(
+        sieve=rule.sieve,
+        position=position,
+        question=rule.question,
+        code=code,
+        tone=number % TONES,
+        symbol=(number + number // TONES) % SYMBOLS,
+        threshold=_threshold(findings, position),
+        contrast=rule.contrast,
+        contrast_threshold=_threshold(findings, findings.of(rule.contrast))
+        if rule.contrast
+        else float("nan"),
+        tally=Tally(*(int((decided == kind).sum()) for kind in range(4))),
+        layers=tuple(int(count) for count in (decided == 0).sum(axis=1)),
+        strongest=_strongest(findings, position),
+    )
+
+
+def _threshold(findings: Findings, position: int) -> float:
+    """θ: the chance value met in the run plus the margin; the rule's own where no score was seen."""
+    null = findings.null[position]
+    if np.isnan(null).all():
+        return findings.rules[position].threshold
+    return float(np.nanmean(null)) + findings.rules[position].margin
+
+
+def _strongest(findings: Findings, position: int) -> Strongest | None:
+    """The head with the largest mean among those that hold the role, the first of equals."""
+    held = findings.decision[position] == 0
+    if not held.any():
+        return None
+    layer, head = np.unravel_index(
+        int(np.argmax(np.where(held, findings.mean[position], -np.inf))), held.shape
+    )
+    name = findings.rules[position].contrast
+    return Strongest(
+        layer=int(layer),
+        head=int(head),
+        score=_interval(findings, position, int(layer), int(head)),
+        contrast=_interval(findings, findings.of(name), int(layer), int(head)) if name else None,
+    )
+
+
+def _interval(findings: Findings, position: int, layer: int, head: int) -> Interval:
+    place = (position, layer, head)
+    return Interval(float(findings.mean[place]), float(findings.low[place]), float(findings.high[place]))
+
+
+def codes(names: list[str]) -> tuple[str, ...]:
+    """Marks of one or two characters, one per name, no two alike.
+
+    Example:
+        >>> codes(["local", "delimiter", "delimiter:cls", "syntactic:amod", "syntactic:advmod", "律"])
+        ('L', 'D', 'Dc', 'Sa', 'Sd', '6')
+    """
+    taken: list[str] = []
+    for number, name in enumerate(names, start=1):
+        words = re.findall("[a-z]+", name.lower())
+        wishes = [words[0][0].upper()] if len(words) == 1 else []
+        if words:
+            tail = "".join(words[1:]) or words[0][1:]
+            wishes += [words[0][0].upper() + letter for letter in tail]
+        wishes += [str(number + shift) for shift in range(len(names) + 1)]
+        taken.append(next(wish for wish in wishes if wish not in taken))
+    return tuple(taken)
+
+
+def _combinations(held: Bool[np.ndarray, "roles layers heads"]) -> tuple[Combination, ...]:
+    """Exact role sets of the heads with a role, most frequent first, then in the order of roles."""
+    sets: Counter[tuple[int, ...]] = Counter()
+    for column in held.reshape(held.shape[0], held.shape[1] * held.shape[2]).T:
+        sets[tuple(int(role) for role in np.flatnonzero(column))] += 1
+    sets.pop((), None)
+    ordered = sorted(sets.items(), key=lambda pair: (-pair[1], pair[0]))
+    return tuple(Combination(roles, count) for roles, count in ordered)
+
+
+def _overlaps(held: Bool[np.ndarray, "roles layers heads"]) -> tuple[Overlap, ...]:
+    """Every ordered pair of different roles."""
+    flat = held.reshape(held.shape[0], held.shape[1] * held.shape[2]).astype(np.int64)
+    both = flat @ flat.T
+    return tuple(
+        Overlap(
+            first=first,
+            second=second,
+            both=int(both[first, second]),
+            share=both[first, second] / both[first, first] if both[first, first] else float("nan"),
+            expected=float(both[first, first] * both[second, second] / max(flat.shape[1], 1)),
+        )
+        for first in range(len(flat))
+        for second in range(len(flat))
+        if first != second
+    )
+
+
+def _curves(recorded: object, roles: tuple[Role, ...], findings: Findings) -> tuple[Curve, ...]:
+    """The sensitivity the run recorded, in the order of roles."""
+    if recorded is None:
+        return ()
+    if not isinstance(recorded, Mapping):
+        raise BadInput(_wrong("the whole entry", recorded))
+    curves = []
+    for number, role in enumerate(roles):
+        points = recorded.get(role.sieve)
+        if points:
+            try:
+                pairs = sorted((float(margin), int(count)) for margin, count in points)
+            except (TypeError, ValueError):
+                raise BadInput(_wrong(f"sieve {role.sieve!r}", points)) from None
+            margins, heads = zip(*pairs, strict=True)
+            curves.append(Curve(number, margins, heads, findings.rules[role.position].margin))
+    return tuple(curves)
+
+
+def _wrong(where: str, came: Any) -> str:
+    return (
+        f"the manifest's 'sensitivity' maps a sieve to pairs [margin, heads], but {where} is {came!r:.80}; "
+        "remove the entry or write it again"
+    )
+
+
+def _table(findings: Findings) -> Table:
+    _, layers, heads = findings.count.shape
+    return Table(
+        sieves=findings.sieves,
+        layers=int(layers),
+        heads=int(heads),
+        columns={name: np.asarray(getattr(findings, name), dtype=np.float64).ravel() for name in COLUMNS},
+        decision=np.asarray(findings.decision, dtype=np.int64).ravel(),
+    )

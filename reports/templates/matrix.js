@@ -1,0 +1,162 @@
+/* The label matrix: what a head holds, its scores on hover or focus, filters by role and q. */
+const matrix = document.getElementById("matrix");
+const cells = [...matrix.tBodies[0].querySelectorAll("td")];
+const card = document.getElementById("card");
+const buttons = [...document.querySelectorAll("#matrix-controls [data-role]")];
+const limit = document.getElementById("matrix-q");
+let current = 0;
+let pinned = -1;
+let chosen = -1;
+
+const rowOf = (role, cell) => role.sieve * perSieve + cell;
+const WORDS = ["role", "not", "undetermined", "untestable", "contrast"];
+const STATES = ["", "–", "?", "×"];
+
+function chip(role) {
+  return made("i", role.code, `chip tone-${role.tone}`);
+}
+
+/* Which heads stand out in one role: 0 at chance or below, 1 at the largest mean. */
+function depths(role) {
+  const means = cells.map((_, cell) => columns.mean[rowOf(role, cell)]);
+  const chance = columns.null[rowOf(role, 0)] || 0;
+  const largest = means.reduce((most, mean) => (mean > most ? mean : most), chance);
+  return means.map((mean) => (mean > chance && largest > chance ? (mean - chance) / (largest - chance) : 0));
+}
+
+function paint() {
+  const most = Number.parseFloat(limit.value);
+  const passes = (row) => decisions[row] === 0 && !(columns.q[row] > most);
+  const single = chosen >= 0 ? findings.roles[chosen] : null;
+  const shades = single ? depths(single) : [];
+  matrix.classList.toggle("shaded", single !== null);
+  document.getElementById("matrix-key").hidden = single === null;
+  cells.forEach((cell, index) => {
+    const marks = made("span", undefined, "marks");
+    const candidates = single ? [single] : findings.roles;
+    for (const role of candidates) {
+      const row = rowOf(role, index);
+      if (passes(row)) marks.append(chip(role));
+      else if (single && decisions[row] > 0) marks.append(made("span", STATES[decisions[row]], "state"));
+    }
+    cell.replaceChildren(marks);
+    cell.style.setProperty("--depth", single ? (0.55 * shades[index]).toFixed(3) : "0");
+    cell.setAttribute("aria-label", named(index, passes));
+  });
+}
+
+function named(cell, passes) {
+  const held = findings.roles.filter((role) => passes(rowOf(role, cell)));
+  const names = held.map((role) => findings.sieves[role.sieve]).join(", ");
+  return `layer ${Math.floor(cell / findings.heads)} head ${cell % findings.heads}: ${names || "no role"}`;
+}
+
+function fill(cell) {
+  const title = `Layer ${Math.floor(cell / findings.heads)}, head ${cell % findings.heads}`;
+  const table = made("table");
+  const top = table.createTHead().insertRow();
+  for (const word of ["role", "decision", "mean [95 %]", "contrast", "effect", "q", "q of not"]) top.append(made("th", word));
+  const body = table.createTBody();
+  for (const role of findings.roles) {
+    const row = rowOf(role, cell);
+    const line = body.insertRow();
+    line.className = decisions[row] === 0 ? "held" : "";
+    line.append(isolated("th", findings.sieves[role.sieve]), made("td", WORDS[decisions[row]]));
+    const contrast = role.contrast < 0 ? "" : shown("mean", role.contrast * perSieve + cell);
+    const [mean, low, high, ...numbers] = ["mean", "low", "high", "effect", "q", "q_not"].map((name) => shown(name, row));
+    for (const text of [Number.isNaN(columns.mean[row]) ? "–" : `${mean} [${low}, ${high}]`, contrast, ...numbers]) {
+      line.append(made("td", text));
+    }
+  }
+  card.replaceChildren(made("p", title), table);
+  card.firstChild.style.fontWeight = "600";
+}
+
+function show(cell) {
+  if (pinned >= 0 && pinned !== cell) return;
+  fill(cell);
+  card.hidden = false;
+  const box = cells[cell].getBoundingClientRect();
+  const { left, top } = beside(box, card.offsetWidth, card.offsetHeight);
+  card.style.left = `${Math.max(8, left)}px`;
+  card.style.top = `${Math.max(8, top)}px`;
+}
+
+/* Below the cell, else above it, else to its right or left. */
+function beside(box, width, height) {
+  const left = Math.min(box.left, innerWidth - width - 8);
+  if (box.bottom + 8 + height < innerHeight) return { left, top: box.bottom + 8 };
+  if (box.top - height - 8 > 0) return { left, top: box.top - height - 8 };
+  const right = box.right + 8;
+  const top = Math.min(box.top, innerHeight - height - 8);
+  return { left: right + width < innerWidth ? right : box.left - width - 8, top };
+}
+
+function hide() {
+  if (pinned < 0) card.hidden = true;
+}
+
+function pin(cell) {
+  if (pinned >= 0) cells[pinned].classList.remove("pinned");
+  pinned = pinned === cell ? -1 : cell;
+  card.classList.toggle("pinned", pinned >= 0);
+  if (pinned >= 0) cells[pinned].classList.add("pinned");
+  if (pinned >= 0) show(pinned);
+}
+
+function unpin() {
+  if (pinned >= 0) pin(pinned);
+  card.hidden = true;
+}
+
+function move(to) {
+  cells[current].tabIndex = -1;
+  current = to;
+  cells[current].tabIndex = 0;
+  cells[current].focus();
+}
+
+const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+matrix.addEventListener("keydown", (event) => {
+  const cell = cells.indexOf(event.target);
+  if (cell < 0) return;
+  const [layer, head] = [Math.floor(cell / findings.heads), cell % findings.heads];
+  if (event.key in STEPS) {
+    const [down, right] = STEPS[event.key];
+    const inside = (value, size) => Math.min(Math.max(value, 0), size - 1);
+    move(inside(layer + down, findings.layers) * findings.heads + inside(head + right, findings.heads));
+  } else if (event.key === "Home") move(layer * findings.heads);
+  else if (event.key === "End") move(layer * findings.heads + findings.heads - 1);
+  else if (event.key === "Enter" || event.key === " ") pin(cell);
+  else return;
+  event.preventDefault();
+});
+addEventListener("keydown", (event) => { if (event.key === "Escape") unpin(); });
+addEventListener("scroll", () => { if (pinned >= 0) show(pinned); else card.hidden = true; }, { passive: true });
+addEventListener("pointerdown", (event) => {
+  if (!card.contains(event.target) && !matrix.contains(event.target)) unpin();
+});
+matrix.addEventListener("focusin", (event) => { if (event.target.matches("td")) show(cells.indexOf(event.target)); });
+matrix.addEventListener("focusout", hide);
+matrix.addEventListener("mouseover", (event) => {
+  const cell = cells.indexOf(event.target.closest("td"));
+  if (cell >= 0) show(cell);
+});
+matrix.addEventListener("mouseleave", hide);
+matrix.addEventListener("click", (event) => {
+  const cell = cells.indexOf(event.target.closest("td"));
+  if (cell < 0) return;
+  move(cell);
+  pin(cell);
+});
+for (const button of buttons) {
+  button.addEventListener("click", () => {
+    chosen = Number(button.dataset.role);
+    buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
+    paint();
+  });
+}
+limit.addEventListener("input", paint);
+document.getElementById("matrix-controls").hidden = false;
+document.getElementById("matrix-names").hidden = true;
+paint();

@@ -1,0 +1,62 @@
+/* Figures are drawn when they come near, in the colours of the reader's theme, and again when it changes. */
+const plots = [...document.querySelectorAll(".plot")];
+const drawn = new Set();
+
+function coloured(value, style) {
+  if (Array.isArray(value)) return value.map((inner) => coloured(inner, style));
+  if (value && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, coloured(inner, style)]));
+  }
+  if (typeof value !== "string" || !value.startsWith("var(--")) return value;
+  return style.getPropertyValue(value.slice(4, -1)).trim();
+}
+
+function draw(plot) {
+  const spec = coloured(read(`${plot.id}-spec`), getComputedStyle(document.documentElement));
+  const hidden = hiddenRoles(plot);
+  for (const trace of spec.data) trace.visible = !(trace.meta && hidden.has(trace.meta.role));
+  const config = {
+    displaylogo: false,
+    responsive: true,
+    modeBarButtons: [["toImage"]],
+    toImageButtonOptions: { format: "svg", filename: plot.id },
+  };
+  drawn.add(plot);
+  return Plotly.react(plot, spec.data, spec.layout, config);
+}
+
+function hiddenRoles(plot) {
+  const legend = document.querySelector(`.legend[data-plot="${plot.id.replace("figure-", "")}"]`);
+  const off = legend ? [...legend.querySelectorAll('[aria-pressed="false"]')] : [];
+  return new Set(off.map((button) => Number(button.dataset.role)));
+}
+
+for (const legend of document.querySelectorAll(".legend")) {
+  legend.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
+    draw(document.getElementById(`figure-${legend.dataset.plot}`));
+  });
+}
+
+const near = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (entry.isIntersecting) {
+      near.unobserve(entry.target);
+      draw(entry.target);
+    }
+  }
+}, { rootMargin: "500px" });
+plots.forEach((plot) => near.observe(plot));
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach(draw));
+addEventListener("beforeprint", () => {
+  document.documentElement.dataset.print = "";
+  document.querySelectorAll("#run details").forEach((details) => { details.open = true; });
+  plots.forEach(draw);
+});
+addEventListener("afterprint", () => {
+  delete document.documentElement.dataset.print;
+  drawn.forEach(draw);
+});

@@ -1,0 +1,149 @@
+/* All findings, a hundred rows at a time, and the downloads; everything is made from the one embedded copy. */
+const PAGE = 100;
+const HEADINGS = ["sieve", "layer", "head", "decision", ...findings.names];
+const table = document.getElementById("table");
+const filters = ["filter", "filter-sieve", "filter-decision"].map((id) => document.getElementById(id));
+const state = { sort: "", direction: 1, page: 0, rows: [] };
+
+const decisionWord = (row) => WORDS[decisions[row]];
+
+function value(row, name) {
+  const place = placeOf(row);
+  if (name === "sieve") return place.sieve;
+  if (name === "layer" || name === "head") return place[name];
+  return name === "decision" ? decisions[row] : columns[name][row];
+}
+
+function matching() {
+  const [text, sieve, decision] = filters.map((filter) => filter.value);
+  const terms = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const rows = [];
+  for (let row = 0; row < rowCount; row += 1) {
+    const place = placeOf(row);
+    if (sieve !== "" && Number(sieve) !== place.sieve) continue;
+    if (decision !== "" && Number(decision) !== decisions[row]) continue;
+    const { layer, head } = place;
+    const words = ` ${findings.sieves[place.sieve]} layer ${layer} head ${head} ${layer}-${head} ${decisionWord(row)} `.toLowerCase();
+    if (terms.every((term) => (/\d$/.test(term) ? words.includes(` ${term} `) : words.includes(term)))) rows.push(row);
+  }
+  return rows;
+}
+
+/* Rows without a number come last in either direction; equal rows keep their order. */
+function sorted(rows) {
+  if (state.sort === "") return rows;
+  const key = (row) => value(row, state.sort);
+  return rows.sort((one, other) => {
+    const [first, second] = [key(one), key(other)];
+    if (Number.isNaN(first) || Number.isNaN(second)) return Number.isNaN(first) - Number.isNaN(second) || one - other;
+    return state.direction * (first - second) || one - other;
+  });
+}
+
+function select() {
+  state.rows = sorted(matching());
+  state.page = 0;
+  list();
+}
+
+function line(row) {
+  const place = placeOf(row);
+  const element = made("tr", undefined, decisions[row] === 0 ? "is-role" : "");
+  element.append(isolated("th", findings.sieves[place.sieve]), made("td", place.layer), made("td", place.head));
+  element.append(made("td", decisionWord(row), "words"));
+  for (const name of findings.names) element.append(made("td", shown(name, row)));
+  return element;
+}
+
+function list() {
+  const start = state.page * PAGE;
+  const rows = state.rows.slice(start, start + PAGE);
+  table.tBodies[0].replaceChildren(...rows.map(line));
+  const total = state.rows.length.toLocaleString("en");
+  document.getElementById("shown").textContent = rows.length
+    ? `Rows ${(start + 1).toLocaleString("en")}–${(start + rows.length).toLocaleString("en")} of ${total}` : "No row matches.";
+  document.getElementById("previous").disabled = state.page === 0;
+  document.getElementById("next").disabled = start + PAGE >= state.rows.length;
+}
+
+function sortBy(name, heading) {
+  state.direction = state.sort === name ? -state.direction : 1;
+  state.sort = name;
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  heading.setAttribute("aria-sort", state.direction > 0 ? "ascending" : "descending");
+  select();
+}
+
+function build() {
+  const top = table.tHead.insertRow();
+  for (const name of HEADINGS) {
+    const heading = made("th", undefined, name === "decision" ? "words" : "");
+    heading.scope = "col";
+    const button = made("button", name.replace("p_not", "p of not").replace("q_not", "q of not"));
+    button.type = "button";
+    button.addEventListener("click", () => sortBy(name, heading));
+    heading.append(button);
+    top.append(heading);
+  }
+  filters[1].append(new Option("all", ""), ...findings.sieves.map((name, sieve) => new Option(name, sieve)));
+  filters[2].append(new Option("all", ""), ...WORDS.map((word, code) => new Option(word, code)));
+  filters.forEach((filter) => filter.addEventListener("input", select));
+  document.getElementById("previous").addEventListener("click", () => { state.page -= 1; list(); });
+  document.getElementById("next").addEventListener("click", () => { state.page += 1; list(); });
+  for (const id of ["table-controls", "pages", "downloads"]) document.getElementById(id).hidden = false;
+  select();
+}
+
+/* Numbers as Python writes them: the shortest digits that read back as the same number. */
+function written(number, whole) {
+  if (Number.isNaN(number)) return "";
+  if (!Number.isFinite(number)) return number > 0 ? "inf" : "-inf";
+  if (whole) return String(number);
+  const size = Math.abs(number);
+  if (size !== 0 && (size < 1e-4 || size >= 1e16)) {
+    return number.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
+  }
+  const text = Object.is(number, -0) ? "-0" : String(number);
+  return text.includes(".") ? text : `${text}.0`;
+}
+
+const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+function findingsFile() {
+  const lines = [["sieve", "layer", "head", ...findings.names, "decision"].join(",")];
+  for (let row = 0; row < rowCount; row += 1) {
+    const place = placeOf(row);
+    const numbers = findings.names.map((name) => written(columns[name][row], name === "count"));
+    const name = quoted(findings.sieves[place.sieve]);
+    lines.push([name, place.layer, place.head, ...numbers, findings.decisions[decisions[row]]].join(","));
+  }
+  return lines.join("\n") + "\n";
+}
+
+function labelsFile() {
+  const names = findings.roles.map((role) => findings.sieves[role.sieve]);
+  const lines = [["layer", "head", "roles", ...names.map(quoted)].join(",")];
+  for (let cell = 0; cell < perSieve; cell += 1) {
+    const codes = findings.roles.map((role) => decisions[rowOf(role, cell)]);
+    const roles = quoted(names.filter((_, role) => codes[role] === 0).join(";"));
+    const marks = codes.map((code) => ["1", "0", "", ""][code]);
+    lines.push([Math.floor(cell / findings.heads), cell % findings.heads, roles, ...marks].join(","));
+  }
+  return lines.join("\n") + "\n";
+}
+
+const FILES = {
+  "findings.csv": findingsFile,
+  "labels.csv": labelsFile,
+  "manifest.json": () => document.getElementById("manifest").textContent.trim() + "\n",
+};
+document.getElementById("downloads").addEventListener("click", (event) => {
+  const name = event.target.dataset.file;
+  if (!name) return;
+  const link = made("a");
+  link.href = URL.createObjectURL(new Blob([FILES[name]()], { type: "text/plain;charset=utf-8" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+});
+build();

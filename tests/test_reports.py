@@ -1,0 +1,329 @@
+"""The report: what it says agrees with the findings, and it is one closed, safe, repeatable file."""
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+from plotly.offline import get_plotlyjs
+
+from headroles.errors import BadInput
+from headroles.records import Decision, Labelling, Rule, Scores
+from headroles.reports import words
+from headroles.reports.figures import figures
+from headroles.reports.page import page
+from headroles.reports.summary import codes, summarise
+from headroles.stats.engine import ENOUGH_FOR_NOT, judge
+
+DECISION = Decision()
+MANIFEST: dict[str, Any] = {
+    "headroles": "0.1.0",
+    "command": "headroles label --task QNLI",
+    "task": "QNLI",
+    "source": {"kind": "sample", "name": "QNLI sample", "sha256": "ab" * 32, "rows": 60},
+    "model": {"name": "tiny/model", "revision": None, "architecture": "BertModel", "layers": 3, "heads": 4},
+    "parser": None,
+    "preset": "calibrated",
+    "statistic": "selectivity",
+    "counts": {"examples": 60, "units": 60},
+    "oddity": {"never heard of": [1, 2]},
+}
+
+
+def labelling(
+    sieves: tuple[str, ...] = ("local", "delimiter", "block"),
+    *,
+    contrasts: tuple[str, ...] = ("block",),
+    shape: tuple[int, int, int] = (60, 3, 4),
+    manifest: Mapping[str, Any] = MANIFEST,
+    decision: Decision = DECISION,
+    silent: int = -1,
+    skipped: tuple[str, ...] = (),
+) -> Labelling:
+    """A labelling of random scores; ``silent`` is a sieve with a score on one example only."""
+    chance = np.random.default_rng(7)
+    rules = [
+        Rule(
+            name, f"Asks {name}?", contrast=f"{name}:matched" if name in contrasts else "", low=-1.0, high=1.0
+        )
+        for name in sieves
+    ]
+    rules += [Rule(f"{name}:matched", margin=0.02, role=False, low=-1.0, high=1.0) for name in contrasts]
+    examples, layers, heads = shape
+    level = chance.beta(0.4, 1.6, size=(len(rules), 1, layers, heads))
+    values = (level + chance.normal(0, 0.1, size=(len(rules), *shape))).clip(-1, 1).astype(np.float32)
+    if silent >= 0:
+        values[silent, 1:] = np.nan
+    keys = tuple(f"e{number}" for number in range(examples))
+    scores = Scores(
+        sieves=tuple(rule.sieve for rule in rules),
+        examples=keys,
+        units=keys,
+        tokens=np.full(examples, 20),
+        cells=np.full((len(rules), examples), 12.5),
+        values=values,
+        null=np.zeros((len(rules), examples)),
+    )
+    with np.errstate(all="ignore"):
+        findings = judge(scores, rules, decision)
+    return Labelling(scores, findings, decision, manifest, skipped)
+
+
+class Parts(HTMLParser):
+    """Visible text, attributes and script texts of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.links: list[str] = []
+        self.handlers: list[str] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.tags: list[str] = []
+        self._inside = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._inside = tag if tag in {"script", "style"} else ""
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+        self.links += [value or "" for name, value in attrs if name in {"src", "href", "data", "action"}]
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            attributes, text = self.scripts[-1]
+            self.scripts[-1] = (attributes, text + data)
+        elif not self._inside:
+            self.text += data
+
+    def embedded(self, key: str) -> Any:
+        return json.loads(next(text for attributes, text in self.scripts if attributes.get("id") == key))
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def test_every_count_on_the_page_is_the_count_of_the_frame() -> None:
+    run = labelling()
+    text = squeezed(Parts(page(run)).text)
+    frame = run.frame()
+    for name in run.findings.roles:
+        counts = frame[frame["sieve"] == name]["decision"].value_counts()
+        held, below, open_ = (int(counts.get(word, 0)) for word in ("role", "not", "undetermined"))
+        family = "q ≤ 0.05 over the 12 heads of this sieve, fdr_bh"
+        assert f"{held or 'None'} of 12 heads ({family}); {below} are not" in text
+        assert f"{open_} undetermined" in text
+
+
+def test_a_verdict_with_a_contrast_says_that_both_had_to_pass() -> None:
+    run = labelling()
+    block = summarise(run).verdicts[2]
+    assert "Both had to pass: selectivity beyond θ = 0.10 and contrast (block:matched) beyond 0.02." in block
+    strongest = summarise(run).roles[2].strongest
+    assert strongest is not None
+    assert strongest.contrast is not None
+    place = (run.findings.of("block:matched"), strongest.layer, strongest.head)
+    assert strongest.contrast.mean == run.findings.mean[place]
+    held = run.findings.decision[2] == 0
+    assert strongest.score.mean == run.findings.mean[2][held].max()
+
+
+@pytest.mark.parametrize(
+    ("decision", "said"),
+    [
+        (Decision(family="run"), "q ≤ 0.05 over all 36 tests of this run, fdr_bh"),
+        (Decision(correction="holm", alpha=0.01), "q ≤ 0.01 over the 12 heads of this sieve, holm"),
+        (Decision(correction="none"), "p ≤ 0.05, not corrected, over the 12 heads of this sieve"),
+    ],
+)
+def test_the_family_stands_beside_the_count(decision: Decision, said: str) -> None:
+    assert said in summarise(labelling(decision=decision)).verdicts[0]
+
+
+def test_what_is_said_about_few_units_is_what_the_engine_does() -> None:
+    assert words.ENOUGH_FOR_NOT == ENOUGH_FOR_NOT
+
+
+def test_the_same_labelling_gives_the_same_bytes() -> None:
+    assert page(labelling()) == page(labelling())
+
+
+def test_the_page_asks_for_nothing_and_holds_plotly_once() -> None:
+    html = page(labelling())
+    parts = Parts(html)
+    assert html.count(get_plotlyjs()[:2000]) == 1
+    assert html.count("plotly.js v") == 1
+    assert all(link.startswith("#") for link in parts.links)
+    assert parts.handlers == []
+    assert not {"link", "iframe", "object", "embed", "img", "base"} & set(parts.tags)
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    assert policy is not None
+    assert policy[1].startswith("default-src &#39;none&#39;; script-src &#39;sha256-")
+    assert "unsafe-eval" not in policy[1]
+
+
+def test_the_embedded_findings_are_the_frame_bit_for_bit() -> None:
+    run = labelling(silent=1)
+    stored = Parts(page(run)).embedded("findings-columns")
+    frame = run.frame()
+    size = stored["layers"] * stored["heads"]
+    for name in stored["names"]:
+        values = np.frombuffer(base64.b64decode(stored["columns"][name]), dtype="<f8")
+        values = values if values.size == len(frame) else np.repeat(values, size)
+        np.testing.assert_array_equal(values, frame[name].to_numpy(dtype=np.float64))
+    codes_ = np.frombuffer(base64.b64decode(stored["decision"]), dtype="u1")
+    assert [stored["decisions"][code] for code in codes_] == frame["decision"].tolist()
+
+
+def test_hostile_names_are_text_and_nothing_else() -> None:
+    bad = ("<script>alert('x')</script>", "a\"b' onmouseover=alert(1) x", "<!--", "\u202eright 😀", "%{x}")
+    manifest = MANIFEST | {
+        "model": {"name": "</title><script>alert(2)</script>"},
+        "command": "</code><img src=x onerror=alert(3)>",
+        "notes": ["</script><script>alert(4)</script>"],
+        "<b>key</b>": {"<i>": "</dd>"},
+    }
+    run = labelling(bad, contrasts=(bad[0],), manifest=manifest, skipped=("<img src=x>",))
+    html = page(run)
+    parts = Parts(html)
+    clean = Parts(
+        page(labelling(("a", "b", "c", "d", "e"), contrasts=("a",), manifest=MANIFEST | {"notes": [""]}))
+    )
+    assert [tag for tag in parts.tags if tag in {"script", "img"}] == [
+        tag for tag in clean.tags if tag in {"script", "img"}
+    ]
+    for text in (*bad, "<img src=x>", manifest["command"], "<b>key</b>", manifest["notes"][0]):
+        assert text in parts.text
+    means = next(panel for panel in figures(summarise(run)) if panel.key == "means")
+    assert "\u2068\u202eright 😀\u2069" in means.figure.layout.yaxis.ticktext
+    assert parts.embedded("findings-columns")["sieves"][: len(bad)] == list(bad)
+    assert parts.embedded("manifest")["notes"] == manifest["notes"]
+    for panel in figures(summarise(run)):
+        names = [trace.name for trace in panel.figure.data if trace.name]
+        assert not any("<" in name for name in names)
+
+
+def test_the_published_preset_carries_its_warning() -> None:
+    published = squeezed(Parts(page(labelling(manifest=MANIFEST | {"preset": "published"}))).text)
+    assert "A threshold of 3 is not a null" in published
+    assert "instead of n − 1" in published
+    assert "A threshold of 3" not in Parts(page(labelling())).text
+
+
+def test_what_could_not_be_tested_is_said_and_drawn_nowhere() -> None:
+    run = labelling(silent=1, skipped=("delimiter: only one example has a delimiter.",))
+    assert set(run.frame().query("sieve == 'delimiter'")["decision"]) == {"untestable"}
+    html = page(run)
+    text = squeezed(Parts(html).text)
+    assert "Not applicable here: none of the 12 heads could be tested" in text
+    assert "delimiter: only one example has a delimiter." in text
+    evidence = next(panel for panel in figures(summarise(run)) if panel.key == "evidence")
+    assert evidence.rows[1] == ("delimiter", "0", "12", "0", "0")
+    assert "12 pairs without an effect or q" in evidence.caption
+    assert "nan" not in text.lower().split()
+
+
+def test_tiny_q_are_drawn_at_the_cap_and_counted() -> None:
+    run = labelling(("local",), contrasts=(), shape=(400, 3, 4))
+    tiny = int((run.findings.q[0] < 1e-16).sum())
+    evidence = figures(summarise(run))[0]
+    assert tiny > 1
+    assert f"{tiny} values of q below 1e-16" in evidence.caption
+    assert max(height for trace in evidence.figure.data for height in trace.y) == 16
+
+
+def test_the_threshold_named_is_the_chance_met_in_the_run_plus_the_margin() -> None:
+    run = labelling()
+    shifted = replace(run, findings=replace(run.findings, null=run.findings.null + 1.0))
+    assert "significantly below θ = 1.10" in summarise(shifted).verdicts[0]
+    means = next(panel for panel in figures(summarise(shifted)) if panel.key == "means")
+    assert means.rows[0][1:3] == ("1", "1.10")
+
+
+def test_far_effects_are_drawn_at_the_edge_and_counted() -> None:
+    run = labelling()
+    effect = run.findings.effect.copy()
+    effect[0, 0, :2] = (-200.0, 30.0)
+    far = replace(run, findings=replace(run.findings, effect=effect))
+    evidence = figures(summarise(far))[0]
+    beyond = int((np.abs(effect[:3]) > 6).sum())
+    assert f"{beyond} effects beyond ±6 are drawn there" in evidence.caption
+    drawn = [place for trace in evidence.figure.data for place in trace.x]
+    assert (min(drawn), max(drawn)) == (-6, 6)
+
+
+def test_sets_and_pairs_of_roles_are_counts_of_heads() -> None:
+    run = labelling()
+    summary = summarise(run)
+    held = np.stack([run.findings.decision[run.findings.of(name)] == 0 for name in run.findings.roles])
+    assert sum(each.heads for each in summary.combinations) == int(held.any(axis=0).sum())
+    for pair in summary.overlaps:
+        first, second = held[pair.first], held[pair.second]
+        assert pair.both == int((first & second).sum())
+        assert pair.expected == pytest.approx(first.sum() * second.sum() / 12)
+        assert np.isnan(pair.share) if not first.any() else pair.share == pair.both / first.sum()
+    assert [role.layers for role in summary.roles] == [tuple(each.sum(axis=1).tolist()) for each in held]
+
+
+def test_the_sensitivity_is_drawn_only_where_it_was_recorded() -> None:
+    recorded = MANIFEST | {"sensitivity": {"local": [[0.1, 5], [0.05, 8], [0.2, 3]]}}
+    panels = {panel.key: panel for panel in figures(summarise(labelling(manifest=recorded)))}
+    assert panels["sensitivity"].rows == (
+        ("local", "0.05", "8"),
+        ("local", "0.10", "5"),
+        ("local", "0.20", "3"),
+    )
+    assert panels["sensitivity"].figure.layout.shapes[0].x0 == 0.1
+    assert "sensitivity" not in {panel.key for panel in figures(summarise(labelling()))}
+
+
+@pytest.mark.parametrize("wrong", [[1, 2], {"local": "often"}, {"local": [[0.1]]}])
+def test_a_sensitivity_of_another_form_is_refused_in_a_sentence(wrong: object) -> None:
+    with pytest.raises(BadInput, match="maps a sieve to pairs"):
+        summarise(labelling(manifest=MANIFEST | {"sensitivity": wrong}))
+
+
+def test_an_empty_manifest_is_enough() -> None:
+    text = squeezed(Parts(page(labelling(manifest={}))).text)
+    assert "What the attention heads do" in text
+    assert "Nothing was left out" in text
+
+
+def test_everything_in_the_manifest_is_shown() -> None:
+    account = summarise(labelling()).account
+    shown = {(line.term, line.value) for line in (*account.main, *account.rest)}
+    assert ("never heard of", "1, 2") in shown
+    assert ("data", "QNLI sample") in shown
+    assert ("name", "none") in shown
+    assert ("SHA-256", "abababababab…") in shown
+    assert ("margin", "0.10; 0.02 for block:matched") in shown
+    assert account.subtitle == "QNLI · QNLI sample · 60 examples · 60 units · 12 heads in 3 layers"
+
+
+def test_marks_are_short_and_no_two_alike() -> None:
+    names = [f"syntactic:{relation}" for relation in ("nsubj", "nmod", "nummod", "n", "nn")] + ["😀", "", "S"]
+    marks = codes(names)
+    assert len(set(marks)) == len(names)
+    assert all(1 <= len(mark) <= 2 for mark in marks)
+
+
+def test_a_run_without_roles_still_makes_a_page() -> None:
+    run = labelling((), contrasts=("block",))
+    assert "No sieve of this run can be a role." in Parts(page(run)).text
+
+
+def test_a_thousand_heads_under_twenty_sieves_stay_below_fifteen_megabytes() -> None:
+    names = tuple(f"sieve-{number}" for number in range(20))
+    html = page(labelling(names, contrasts=names[:4], shape=(52, 32, 32)))
+    assert len(html.encode()) < 15_000_000
