@@ -79,7 +79,7 @@ def score_passages(
             store.write_part(place, len(parts) - 1, parts[-1])
     return Scored(
         scores=_joined(parts),
-        rules=_bounded(selection.rules(options.margin), shards),
+        rules=_bounded(selection.rules(options.margin), shards, len(selection.scorers)),
         model=model.described,
         parser=described,
         truncated=sum(int(shard.truncated.sum()) for shard in shards),
@@ -122,13 +122,18 @@ def _joined(parts: Sequence[Scores]) -> Scores:
     )
 
 
-def _bounded(rules: Sequence[Rule], shards: Sequence[Shard]) -> tuple[Rule, ...]:
-    """Rules of masks with the smallest and largest value that a score could take on any example."""
+def _bounded(rules: Sequence[Rule], shards: Sequence[Shard], scorers: int) -> tuple[Rule, ...]:
+    """Rules with what only the examples can say: the bounds of masks, the mean chance value of scorers."""
     low = np.min([shard.low for shard in shards], axis=0)
     high = np.max([shard.high for shard in shards], axis=0)
-    return tuple(
-        replace(rule, low=float(low[k]), high=float(high[k]))
-        if np.isfinite([low[k], high[k]]).all()
-        else rule
-        for k, rule in enumerate(rules)
-    )
+    null = np.concatenate([shard.null for shard in shards], axis=1)
+    chance = [float(np.nanmean(each)) if (~np.isnan(each)).any() else 0.0 for each in null]
+    made = []
+    for column, rule in enumerate(rules):
+        if column >= len(rules) - scorers:
+            made.append(replace(rule, null=chance[column - len(rules)]))
+        elif np.isfinite([low[column], high[column]]).all():
+            made.append(replace(rule, low=float(low[column]), high=float(high[column])))
+        else:
+            made.append(rule)
+    return tuple(made)
