@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.catalogue import sieve_of
-from headroles.errors import BadInput, UnknownName
+from headroles.catalogue import sieve_of, usable
+from headroles.errors import BadInput, BadSieve, UnknownName
 from headroles.presets import preset_of
 from headroles.records import Example
 from headroles.sieves import BUILT_IN
 from headroles.sieves.apply import apply
-from headroles.sieves.base import Sieve
+from headroles.sieves.base import Scorer, Sieve
 from headroles.sieves.selection import STATISTICS, Selection, select
 
 ROUNDING = 5e-3
@@ -37,7 +37,7 @@ def selection_of(
         sieves = list(BUILT_IN)
     elif isinstance(sieves, str) or not isinstance(sieves, Sequence):
         sieves = [sieves]
-    found = [sieve_of(each, preset) if isinstance(each, str) else each for each in sieves]
+    found = [sieve_of(each, preset) if isinstance(each, str) else usable(each) for each in sieves]
     return select(found, statistic)
 
 
@@ -68,6 +68,7 @@ def score(
     Raises:
         BadInput: For attention of another rank or size, with NaN or negative cells, or with rows
             that do not sum to 1; for a missing annotation.
+        BadSieve: For a sieve that breaks its contract.
         UnknownName: For a sieve that does not exist.
 
     Example:
@@ -85,7 +86,7 @@ def score(
     layers = np.stack([apply(plan, layer) for layer in weights], axis=1)
     named = dict(zip(selection.columns, layers, strict=False))
     for scorer in selection.scorers:
-        named[scorer.name] = np.stack([scorer.score(layer, example) for layer in weights])
+        named[scorer.name] = np.stack([_per_head(scorer, layer, example) for layer in weights])
     return named
 
 
@@ -100,7 +101,7 @@ def checked_attention(
     array = np.asarray(attention)
     n = example.size
     wanted = f"(layers, heads, {n}, {n}) for the {n} tokens of example {example.key!r}"
-    if array.ndim != 4 or array.shape[2:] != (n, n) or array.dtype.kind != "f":
+    if array.ndim != 4 or array.shape[2:] != (n, n) or array.dtype.kind != "f" or array.size == 0:
         raise BadInput(f"attention has shape {wanted}, as floats, but {array.dtype} {array.shape} came")
     weights = array.astype(np.float64)
     if not np.isfinite(weights).all():
@@ -114,12 +115,25 @@ def checked_attention(
     return weights
 
 
+def _per_head(scorer: Scorer, layer: np.ndarray, example: Example) -> Float[np.ndarray, " heads"]:
+    """A scorer's scores of one layer, when there is one number per head."""
+    scores = np.asarray(scorer.score(layer, example))
+    if scores.shape != (len(layer),) or scores.dtype.kind not in "fiu":
+        raise BadSieve(
+            f"sieve {scorer.name!r} must give one number per head, shape ({len(layer)},), but gave "
+            f"{scores.dtype} {scores.shape} on example {example.key!r}"
+        )
+    return scores.astype(np.float64)
+
+
 def _visible(weights: np.ndarray, visible: np.ndarray | None) -> np.ndarray | None:
     n = weights.shape[-1]
     if visible is not None:
         seen = np.asarray(visible)
         if seen.shape != (n, n) or seen.dtype != np.bool_:
             raise BadInput(f"visible is bool of shape ({n}, {n}), but {seen.dtype} {seen.shape} came")
+        if weights[..., ~seen].max(initial=0.0) > ROUNDING:
+            raise BadInput("visible must hold every key that gets attention, but some key outside it does")
         return seen
     causal = np.tril(np.ones((n, n), dtype=np.bool_))
     touched = (weights > 0).any(axis=(0, 1))

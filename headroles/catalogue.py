@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -13,6 +14,9 @@ from headroles.sieves import BUILT_IN, FAMILIES, PUBLISHED
 from headroles.sieves.base import MaskSieve, Scorer, Sieve
 
 GROUP = "headroles.sieves"
+RESERVED = ("example", "group", "tokens", "layer", "head", "roles")
+"""Columns of the tables of a run, which no sieve can be called."""
+MEMBERS = "name, needs, score and null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +44,17 @@ def sieve_of(name: str, preset: str = "calibrated") -> Sieve:
     """
     if ".py:" in name:
         return _from_file(name)
+    installed = _installed()
+    if len(installed.get(name, ())) + _is_ours(name) > 1:
+        raise BadSieve(_clash(name, installed[name]))
     if preset == "published" and name in PUBLISHED:
         return _checked(_imported(PUBLISHED[name]), name, "headroles")
-    installed = _installed()
-    if len(installed.get(name, ())) + (name in BUILT_IN) > 1:
-        raise BadSieve(_clash(name, installed[name]))
     if name in BUILT_IN:
         return _checked(_imported(BUILT_IN[name]), name, "headroles")
     if name in installed:
         return _plugged(installed[name][0])
     family, _, parameter = name.partition(":")
-    if family in FAMILIES and parameter and preset != "published":
+    if _is_ours(name) and preset != "published":
         made: Sieve = _imported(FAMILIES[family])(parameter)
         return made
     known = PUBLISHED if preset == "published" else [*BUILT_IN, *installed]
@@ -73,6 +77,29 @@ def entries() -> list[Entry]:
     return listed
 
 
+def usable(found: object) -> Sieve:
+    """A sieve given as it is, when it is one and its name can stand in the tables of a run.
+
+    Raises:
+        BadSieve: Otherwise.
+    """
+    if isinstance(found, type) or not isinstance(found, MaskSieve | Scorer):
+        raise BadSieve(f"a sieve is made by @sieve or has {MEMBERS}, but a {type(found).__name__} came")
+    name = found.name
+    if not isinstance(name, str) or not name.isprintable() or name in ("", *RESERVED) or ";" in name:
+        raise BadSieve(
+            f"a sieve's name is printable, has no ';' and is no column of a run "
+            f"({', '.join(RESERVED)}), but {name!r} came; rename it"
+        )
+    return found
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a name is built in, alone or as a family with its parameter."""
+    family, _, parameter = name.partition(":")
+    return name in BUILT_IN or (family in FAMILIES and bool(parameter))
+
+
 def _installed() -> dict[str, list[EntryPoint]]:
     points: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=GROUP):
@@ -85,7 +112,7 @@ def _owner(point: EntryPoint) -> str:
 
 
 def _clash(name: str, points: Iterable[EntryPoint]) -> str:
-    owners = (["headroles"] if name in BUILT_IN else []) + [_owner(point) for point in points]
+    owners = (["headroles"] if _is_ours(name) else []) + [_owner(point) for point in points]
     return (
         f"a sieve's name belongs to one distribution, but {name!r} is offered by {' and '.join(owners)}; "
         f"uninstall one of them or rename its entry point"
@@ -101,7 +128,7 @@ def _plugged(point: EntryPoint) -> Sieve:
     """Load a plug-in; whatever goes wrong inside it becomes one sentence about it."""
     try:
         loaded = point.load()
-    except Exception as error:  # a stranger's module may raise anything
+    except (Exception, SystemExit) as error:  # a stranger's module may raise anything
         raise BadSieve(
             f"the sieve {point.name!r} of the distribution {_owner(point)} cannot be loaded "
             f"({type(error).__name__}: {error}); mend or uninstall that distribution"
@@ -110,35 +137,47 @@ def _plugged(point: EntryPoint) -> Sieve:
 
 
 def _checked(found: object, name: str, origin: str) -> Sieve:
-    if not isinstance(found, MaskSieve | Scorer):
+    if isinstance(found, type) or not isinstance(found, MaskSieve | Scorer):
         raise BadSieve(
-            f"{origin} offers {name!r} as a sieve, but it is {type(found).__name__}; a sieve is made by "
-            f"@sieve or has name, needs, score and null"
+            f"{origin} offers {name!r} as a sieve, but it is a {type(found).__name__}; "
+            f"a sieve is made by @sieve or has {MEMBERS}"
         )
     if found.name != name:
         raise BadSieve(
             f"{origin} offers a sieve as {name!r} that calls itself {found.name!r}; "
             f"the two names must be equal"
         )
-    return found
+    return usable(found)
 
 
 def _from_file(target: str) -> Sieve:
     """A sieve from ``path/to/file.py:name``, where name is the sieve's own or its variable's."""
-    path, _, name = target.rpartition(":")
+    stem, _, name = target.partition(".py:")
+    path = f"{stem}.py"
     file = Path(path)
     if not file.is_file():
         raise BadInput(f"a sieve from a file is given as path/to/file.py:name, but there is no file {path!r}")
+    found = {key: each for key, each in _run_file(file).items() if not isinstance(each, type)}
+    sieves = {key: each for key, each in found.items() if isinstance(each, MaskSieve | Scorer)}
+    for variable, each in sieves.items():
+        if name in (variable, each.name):
+            return usable(each)
+    if name in found:
+        return usable(found[name])
+    raise UnknownName(f"sieve of {path}", name, sorted({str(each.name) for each in sieves.values()}))
+
+
+def _run_file(file: Path) -> dict[str, Any]:
+    """What a file defines once it has been run as a module of its own."""
     spec = importlib.util.spec_from_file_location(f"headroles_file_{file.stem}", file)
     if spec is None or spec.loader is None:
-        raise BadInput(f"{path!r} is not a Python file; a sieve from a file is given as path/to/file.py:name")
+        raise BadInput(f"'{file}' is not a Python file; a sieve from a file is path/to/file.py:name")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their own module up
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # a stranger's module may raise anything
-        raise BadSieve(f"the file {path!r} cannot be run ({type(error).__name__}: {error})") from error
-    sieves = {key: each for key, each in vars(module).items() if isinstance(each, MaskSieve | Scorer)}
-    for variable, each in sieves.items():
-        if name in (variable, each.name) and not isinstance(each, type):
-            return each
-    raise UnknownName(f"sieve of {path}", name, sorted({each.name for each in sieves.values()}))
+    except (Exception, SystemExit) as error:  # a stranger's module may raise anything
+        raise BadSieve(
+            f"the file '{file}' cannot be run ({type(error).__name__}: {error}); mend it"
+        ) from error
+    return vars(module)

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -161,10 +162,12 @@ def tasks_command() -> None:
 
 def main() -> NoReturn:
     """Run the command line: exit 0 when done, 1 on a user's mistake in one sentence, 2 on wrong usage."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # results that the terminal's encoding lacks
     try:
         cli.main(standalone_mode=False)
     except HeadrolesError as error:
-        click.echo(f"headroles: {error}", err=True)
+        click.echo(f"headroles: {' '.join(str(error).split())}", err=True)
         sys.exit(1)
     except click.exceptions.Exit as leaving:
         sys.exit(leaving.exit_code)

@@ -20,11 +20,9 @@ class UnknownName(HeadrolesError):
             known: The names that exist.
         """
         names = sorted(known)
-        near = get_close_matches(name, names, n=1, cutoff=0.5)
-        lower = {known_name.lower(): known_name for known_name in names}
-        if name.lower() in lower:
-            near = [lower[name.lower()]]
-        hint = f"; did you mean {near[0]!r}?" if near else ";"
+        lower = {each.lower(): each for each in names}
+        near = get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+        hint = f"; did you mean {lower[near[0]]!r}?" if near else ";"
         super().__init__(f"no {kind} is called {name!r}{hint} known: {', '.join(names)}")
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from headroles.errors import BadInput
 from headroles.extraction.passages import Passage
 from headroles.extraction.texts import fingerprint, kind_of, read_file, read_hub, read_sample, sampled
 from headroles.options import Options
@@ -21,6 +22,7 @@ def gather(options: Options) -> tuple[list[Passage], dict[str, Any]]:
         kind, name = "hub", options.data or HUB
         passages = read_hub(task, name, options.name)
     elif options.data is not None:
+        _check_columns(options)
         columns = [options.text_a] if options.text_a else list(task.columns if task else ())
         columns += [options.text_b] if options.text_b else []
         passages = read_file(Path(options.data), columns, options.group, options.name)
@@ -32,3 +34,13 @@ def gather(options: Options) -> tuple[list[Passage], dict[str, Any]]:
     if kind == "file" and kind_of(Path(options.data or "")) == ".conllu":
         source["trees"] = "gold"
     return chosen, source
+
+
+def _check_columns(options: Options) -> None:
+    """Refuse column names where there are no columns."""
+    for name in ("text_a", "text_b", "group"):
+        if getattr(options, name) is not None and kind_of(Path(options.data or "")) == ".conllu":
+            raise BadInput(
+                f"--{name.replace('_', '-')} names a column of a table, but '{options.data}' is a CoNLL-U "
+                f"file, whose texts are its sentences and whose groups are its # newdoc lines; leave it out"
+            )

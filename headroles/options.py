@@ -1,9 +1,12 @@
 """The options of a run: one record with the names of the command line and of ``label()``."""
 
+import os
 import shlex
 from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 from headroles.errors import BadInput, UnknownName
 from headroles.presets import preset_of
@@ -79,6 +82,8 @@ class Options:
     def _check_combinations(self) -> None:
         if self.task is None and self.data is None:
             raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
+        if self.revision is not None and self.model is None:
+            raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         if self.source == "hub" and self.task is None:
             raise BadInput("inputs from the hub are those of a task; name it with --task")
         if self.text_b is not None and self.text_a is None:
@@ -127,3 +132,56 @@ class Options:
             for one in value if isinstance(value, tuple) else (value,):
                 words += [flag, one if isinstance(one, str) else str(getattr(one, "name", one))]
         return shlex.join(words)
+
+
+def options_of(**given: Any) -> Options:
+    """Options from whatever a caller gave them as, such as paths or numbers of numpy.
+
+    Raises:
+        UnknownName: For an option, task, source, preset, device or precision that does not exist.
+        BadInput: For values of another type or out of range, or options that exclude each other.
+
+    Example:
+        >>> options_of(task="QNLI", model=Path("models") / "bert").model
+        'models/bert'
+    """
+    known = {each.name: get_args(each.type) or (each.type,) for each in fields(Options)}
+    typed: dict[str, Any] = {"sieve": tuple(given.pop("sieve", ()))}
+    for name, value in given.items():
+        if name not in known:
+            raise UnknownName("option", name, known)
+        typed[name] = _typed(name, value, known[name])
+    return Options(**typed)
+
+
+def _typed(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
+    """The value as the plain type its option has, for JSON; paths become text.
+
+    Raises:
+        BadInput: For a value of another type.
+    """
+    if value is None and NoneType in kinds:
+        return None
+    flag = isinstance(value, bool)
+    if bool in kinds and flag:
+        return bool(value)
+    if int in kinds and isinstance(value, Integral) and not flag:
+        return int(value)
+    if float in kinds and isinstance(value, Real) and not flag:
+        return float(value)
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if str in kinds and isinstance(text, str) and _is_utf8(text):
+        return text
+    wanted = {bool: "True or False", int: "a whole number", float: "a number", str: "text in UTF-8"}
+    allowed = next(word for kind, word in wanted.items() if kind in kinds)
+    raise BadInput(f"{name} must be {allowed}, but {value!r} came")
+
+
+def _is_utf8(text: str) -> bool:
+    if "\0" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -17,7 +17,8 @@ class Profile:
     With A the attention between units (words: summed over attended pieces, averaged over attending
     ones), R the compared pairs, U what even attention puts on each pair: ``f(d) = Σ A / Σ U`` over
     the pairs of R at signed offset d, ``E_ij = m_i f(j−i) U_ij / Σ_k f(k−i) U_ik``, and each
-    contrast is ``Σ weight · (A − E)``. Offset d has index ``d + u − 1``.
+    contrast is ``Σ weight · (A − E)``. Only rows (contrast, query) with weight are kept. Offset d
+    has index ``d + u − 1``.
 
     Attributes:
         columns: Output column of each contrast.
@@ -26,10 +27,12 @@ class Profile:
         extra_unit: The unit each of ``extra`` continues.
         pieces: Tokens per unit.
         inside: 1 on the pairs of R, else 0.
-        weight: Weight of each pair in each contrast, contrasts flattened to rows.
+        contrast: Which contrast each kept row belongs to.
+        query: Which unit attends in each kept row.
+        weight: Weight of each key in each kept row.
         even: Σ U over R at each offset.
         total: U on R by offset and query: turns f into the normaliser of each query.
-        expected: ``weight × U`` by offset, contrast and query: turns f into expected attention.
+        expected: ``weight × U`` by offset and kept row: turns f into expected attention.
     """
 
     columns: tuple[int, ...]
@@ -38,10 +41,12 @@ class Profile:
     extra_unit: Int[np.ndarray, " extra"]
     pieces: Float[np.ndarray, " units"]
     inside: Float[np.ndarray, "units units"]
-    weight: Float[np.ndarray, "contrasts pairs"]
+    contrast: Int[np.ndarray, " rows"]
+    query: Int[np.ndarray, " rows"]
+    weight: Float[np.ndarray, "rows units"]
     even: Float[np.ndarray, " offsets"]
     total: Float[np.ndarray, "offsets units"]
-    expected: Float[np.ndarray, "offsets cells"]
+    expected: Float[np.ndarray, "offsets rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -84,7 +84,7 @@ class Example:
             ("first", first, np.bool_),
             ("word", word, np.int32),
         ):
-            values = np.asarray(array, dtype=kind)
+            values = np.array(array, dtype=kind)
             if values.shape != (n,):
                 raise BadInput(
                     f"example {self.key!r} has {n} tokens but its {name!r} has shape {values.shape}; "
@@ -174,9 +174,19 @@ class Scores:
     null: Float[np.ndarray, "sieves examples"]
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only."""
-        for name in ("tokens", "cells", "values", "null"):
-            object.__setattr__(self, name, _frozen(getattr(self, name)))
+        """Check lengths, and make the arrays read-only."""
+        sieves, examples = len(self.sieves), len(self.examples)
+        if len(self.units) != examples:
+            raise BadInput(f"scores of {examples} examples have one unit each, but {len(self.units)} came")
+        table = (sieves, examples)
+        for name, shape in (("tokens", table[1:]), ("cells", table), ("null", table), ("values", table)):
+            array = getattr(self, name)
+            if array.shape[:2] != shape or array.ndim != len(shape) + 2 * (name == "values"):
+                raise BadInput(
+                    f"scores of {sieves} sieves and {examples} examples have {name!r} of shape {shape}"
+                    f"{' and layers, heads' * (name == 'values')}, but {array.shape} came"
+                )
+            object.__setattr__(self, name, _frozen(array))
 
     @property
     def layers(self) -> int:
@@ -227,6 +237,17 @@ class Findings:
     p_not: Float[np.ndarray, "sieves layers heads"]
     q_not: Float[np.ndarray, "sieves layers heads"]
     decision: Int[np.ndarray, "sieves layers heads"]
+
+    def __post_init__(self) -> None:
+        """Check shapes, and make the arrays read-only."""
+        for name in (*COLUMNS, "decision"):
+            array = getattr(self, name)
+            if array.ndim != 3 or array.shape != (len(self.rules), *self.count.shape[1:]):
+                raise BadInput(
+                    f"findings have one entry per sieve, layer and head, but {name!r} of {len(self.rules)} "
+                    f"sieves has shape {array.shape}"
+                )
+            object.__setattr__(self, name, _frozen(array))
 
     @property
     def sieves(self) -> tuple[str, ...]:
@@ -304,8 +325,8 @@ class Labelling:
         import pandas as pd
 
         found = self.findings
-        rows = []
-        for name in found.roles:
-            codes = found.decision[found.of(name)]
-            rows.append({"role": name} | {word: int((codes == k).sum()) for k, word in enumerate(DECISIONS)})
-        return str(pd.DataFrame(rows).set_index("role").to_html(border=0))
+        counts = {
+            name: [int((found.decision[found.of(name)] == code).sum()) for code in range(len(DECISIONS))]
+            for name in found.roles
+        }
+        return str(pd.DataFrame.from_dict(counts, orient="index", columns=list(DECISIONS)).to_html(border=0))

@@ -8,11 +8,11 @@ from typing import Any
 
 from headroles import store
 from headroles.arrays import selection_of
-from headroles.errors import BadInput
 from headroles.extraction.checkpoint import EMBEDDED, find
+from headroles.folder import REPORT, check_free, staged, write_text
 from headroles.inputs import gather
 from headroles.manifest import left_out, manifest_of
-from headroles.options import Options
+from headroles.options import options_of
 from headroles.records import Decision, Labelling, Rule, Scores
 from headroles.reports.page import page
 from headroles.sieves.base import Sieve
@@ -34,7 +34,7 @@ def label(
         sieve: Sieves by name or as they are; all built-in ones when empty.
         progress: Called with the inputs done and their total.
         **options: The options of ``headroles label``, by the same names, checked by
-            ``headroles.options.Options``: ``model`` (folder or hub name; None: the embedded one),
+            ``headroles.options``: ``model`` (folder or hub name; None: the embedded one),
             ``revision``, ``source`` ("sample" or "hub"), ``data`` (file; with ``source="hub"`` a
             dataset in GLUE's layout), ``text_a``, ``text_b``, ``group`` (columns), ``limit`` and
             ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``, ``test``,
@@ -47,17 +47,14 @@ def label(
     Raises:
         HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
     """
-    sieves = [sieve] if isinstance(sieve, str) or not isinstance(sieve, Sequence) else list(sieve)
-    try:
-        chosen = Options(task=task, sieve=tuple(sieves), **options)
-    except TypeError as error:
-        raise BadInput(f"{error}; the options of label() are those of headroles label --help") from error
+    sieves = (sieve,) if isinstance(sieve, str) or not isinstance(sieve, Sequence) else tuple(sieve)
+    chosen = options_of(task=task, sieve=sieves, **options)
     selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
     check_decision(chosen.decision)
     checkpoint = find(chosen.model, chosen.revision)
     folder = None if chosen.out is None else Path(chosen.out)
     if folder is not None:
-        store.check_free(folder, chosen.settings(), chosen.overwrite)
+        check_free(folder, chosen.settings(), chosen.overwrite)
     passages, source = gather(chosen)
     with _staged(folder) as place:
         from headroles.scoring import score_passages
@@ -78,7 +75,7 @@ def _staged(folder: Path | None) -> Iterator[Path | None]:
     if folder is None:
         yield None
         return
-    with store.staged(folder) as staging:
+    with staged(folder) as staging:
         yield staging
 
 
@@ -91,8 +88,9 @@ def _judged(
 ) -> Labelling:
     """Findings of scores, with the curve of labelled heads over margins in the manifest."""
     findings = judge(scores, rules, decision)
-    curve = {"sensitivity": sensitivity(scores, rules, decision)}
-    return Labelling(scores, findings, decision, manifest | curve, tuple(skipped))
+    curve = sensitivity(scores, rules, decision)
+    plain = {"sensitivity": {role: [list(point) for point in points] for role, points in curve.items()}}
+    return Labelling(scores, findings, decision, manifest | plain, tuple(skipped))
 
 
 def judge_again(
@@ -115,14 +113,15 @@ def judge_again(
     before = store.load(folder)
     asked = {"alpha": alpha, "test": test, "correction": correction, "family": family}
     given: dict[str, Any] = {name: each for name, each in asked.items() if each is not None}
-    Options(data="scores of an earlier run", alpha=alpha, margin=margin)
-    decision = replace(before.decision, **given)
+    settings: dict[str, Any] = {"data": "scores"} | dict(before.manifest.get("settings", {})) | given
+    options = options_of(**settings | ({} if margin is None else {"margin": margin}))
+    decision = replace(before.decision, **{name: getattr(options, name) for name in given})
     rules = before.findings.rules
     if margin is not None:
-        rules = tuple(replace(rule, margin=margin) if rule.role else rule for rule in rules)
-        given["margin"] = margin
+        rules = tuple(replace(rule, margin=float(margin)) if rule.role else rule for rule in rules)
     manifest = dict(before.manifest)
-    manifest["settings"] = manifest.get("settings", {}) | given
+    if "settings" in manifest:
+        manifest |= {"settings": options.settings(), "command": options.command()}
     after = _judged(before.scores, rules, decision, manifest, before.skipped)
     store.write_results(Path(folder), after, page(after))
     return after
@@ -135,8 +134,8 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
         BadInput: When the folder holds something else, or cannot be written.
     """
     place = Path(folder)
-    store.check_free(place, dict(labelling.manifest.get("settings", {})), overwrite)
-    with store.staged(place) as staging:
+    check_free(place, dict(labelling.manifest.get("settings", {})), overwrite)
+    with staged(place) as staging:
         store.write_part(staging, 0, labelling.scores)
         store.write_examples(staging, labelling.scores)
         store.write_results(staging, labelling, page(labelling))
@@ -152,8 +151,8 @@ def report(folder: str | Path, out: str | Path | None = None) -> Path:
     Raises:
         BadInput: When the folder is no run, or the file cannot be written.
     """
-    target = Path(folder) / store.REPORT if out is None else Path(out)
-    store.write_text(target, page(store.load(folder)))
+    target = Path(folder) / REPORT if out is None else Path(out)
+    write_text(target, page(store.load(folder)))
     return target
 
 
@@ -165,4 +164,4 @@ def default_folder(task: str | None, data: str | None, model: str | None) -> str
         'runs/QNLI-all-MiniLM-L6-v2'
     """
     inputs = task or Path(data or "data").name.split(".")[0]
-    return str(Path("runs") / f"{inputs}-{Path(model or EMBEDDED).name}")
+    return str(Path("runs") / f"{inputs}-{Path(model or EMBEDDED).resolve().name}")

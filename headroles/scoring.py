@@ -42,19 +42,15 @@ def score_passages(
         progress: Called with the inputs done and their total.
 
     Raises:
-        BadInput: When the model or parser cannot be used, or inputs are longer than it takes.
+        BadInput: When the inputs are fewer than two units or longer than the model takes, or the model
+            or parser cannot be used.
     """
+    units = _units(passages)
     parsed = bool(selection.needs) and any(passage.words is None for passage in passages)
     parser, described = load_parser(options.parser) if parsed else (None, None)
     model = load(checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length)
     _check_length(model, checkpoint, options.max_length)
-    units = unit_names(
-        [passage.group for passage in passages],
-        [passage.texts for passage in passages],
-        [passage.key for passage in passages],
-    )
-    shards: list[Shard] = []
-    parts: list[Scores] = []
+    table = _Table(selection, passages, units, model)
     done = 0
 
     def advance(count: int) -> None:
@@ -71,19 +67,32 @@ def score_passages(
         max_length=options.max_length,
         advance=advance,
     )
-    for shard in coming:
-        start = sum(len(part.examples) for part in parts)
-        parts.append(_part(shard, selection, units[start : start + len(shard.examples)]))
-        shards.append(shard)
+    for number, shard in enumerate(coming):
+        part = table.add(shard)
         if place is not None:
-            store.write_part(place, len(parts) - 1, parts[-1])
+            store.write_part(place, number, part)
     return Scored(
-        scores=_joined(parts),
-        rules=_bounded(selection.rules(options.margin), shards, len(selection.scorers)),
+        scores=table.scores(0, len(passages)),
+        rules=table.bounded(selection.rules(options.margin), len(selection.scorers)),
         model=model.described,
         parser=described,
-        truncated=sum(int(shard.truncated.sum()) for shard in shards),
+        truncated=table.truncated,
     )
+
+
+def _units(passages: Sequence[Passage]) -> list[str]:
+    """The unit of each input, when there are enough to test anything."""
+    units = unit_names(
+        [passage.group for passage in passages],
+        [passage.texts for passage in passages],
+        [passage.key for passage in passages],
+    )
+    if len(set(units)) < 2:
+        raise BadInput(
+            f"a test needs at least 2 units, but the inputs are {len(passages)} in {len(set(units))} "
+            f"(inputs of one group, or that share a text, are one unit); give more inputs"
+        )
+    return units
 
 
 def _check_length(model: Model, checkpoint: Checkpoint, max_length: int) -> None:
@@ -94,46 +103,62 @@ def _check_length(model: Model, checkpoint: Checkpoint, max_length: int) -> None
         )
 
 
-def _part(shard: Shard, selection: Selection, units: list[str]) -> Scores:
-    rules = selection.rules()
-    null = np.array([np.full(len(shard.examples), rule.null) for rule in rules])
-    if len(selection.scorers):
-        null[-len(selection.scorers) :] = shard.null
-    return Scores(
-        sieves=selection.columns,
-        examples=shard.examples,
-        units=tuple(units),
-        tokens=shard.tokens,
-        cells=shard.cells,
-        values=shard.values,
-        null=null,
-    )
+class _Table:
+    """The scores of a run while its shards come in: one allocation, each shard a slice of it."""
 
+    def __init__(
+        self, selection: Selection, passages: Sequence[Passage], units: list[str], model: Model
+    ) -> None:
+        rules, count = selection.rules(), len(passages)
+        shape = (len(rules), count)
+        self._sieves = selection.columns
+        self._keys = tuple(passage.key for passage in passages)
+        self._units = tuple(units)
+        self._tokens = np.zeros(count, dtype=np.int64)
+        self._cells = np.full(shape, np.nan)
+        self._values = np.full((*shape, model.layers, model.heads), np.nan, dtype=np.float32)
+        self._null = np.repeat(np.array([[rule.null] for rule in rules]), count, axis=1)
+        self._low, self._high = np.full(len(rules), np.inf), np.full(len(rules), -np.inf)
+        self._done = 0
+        self.truncated = 0
 
-def _joined(parts: Sequence[Scores]) -> Scores:
-    return Scores(
-        sieves=parts[0].sieves,
-        examples=tuple(key for part in parts for key in part.examples),
-        units=tuple(unit for part in parts for unit in part.units),
-        tokens=np.concatenate([part.tokens for part in parts]),
-        cells=np.concatenate([part.cells for part in parts], axis=1),
-        values=np.concatenate([part.values for part in parts], axis=1),
-        null=np.concatenate([part.null for part in parts], axis=1),
-    )
+    def add(self, shard: Shard) -> Scores:
+        """Take a shard over; the scores of its examples alone."""
+        start, stop = self._done, self._done + len(shard.examples)
+        here = slice(start, stop)
+        self._tokens[here] = shard.tokens
+        self._cells[:, here] = shard.cells
+        self._values[:, here] = shard.values
+        if len(shard.null):
+            self._null[-len(shard.null) :, here] = shard.null
+        self._low, self._high = np.minimum(self._low, shard.low), np.maximum(self._high, shard.high)
+        self._done = stop
+        self.truncated += int(shard.truncated.sum())
+        return self.scores(start, stop)
 
+    def scores(self, start: int, stop: int) -> Scores:
+        """The scores of some examples."""
+        here = slice(start, stop)
+        return Scores(
+            sieves=self._sieves,
+            examples=self._keys[here],
+            units=self._units[here],
+            tokens=self._tokens[here],
+            cells=self._cells[:, here],
+            values=self._values[:, here],
+            null=self._null[:, here],
+        )
 
-def _bounded(rules: Sequence[Rule], shards: Sequence[Shard], scorers: int) -> tuple[Rule, ...]:
-    """Rules with what only the examples can say: the bounds of masks, the mean chance value of scorers."""
-    low = np.min([shard.low for shard in shards], axis=0)
-    high = np.max([shard.high for shard in shards], axis=0)
-    null = np.concatenate([shard.null for shard in shards], axis=1)
-    chance = [float(np.nanmean(each)) if (~np.isnan(each)).any() else 0.0 for each in null]
-    made = []
-    for column, rule in enumerate(rules):
-        if column >= len(rules) - scorers:
-            made.append(replace(rule, null=chance[column - len(rules)]))
-        elif np.isfinite([low[column], high[column]]).all():
-            made.append(replace(rule, low=float(low[column]), high=float(high[column])))
-        else:
-            made.append(rule)
-    return tuple(made)
+    def bounded(self, rules: Sequence[Rule], scorers: int) -> tuple[Rule, ...]:
+        """Rules with what only the examples say: bounds of masks, mean chance values of scorers."""
+        made = []
+        for column, rule in enumerate(rules):
+            low, high, null = self._low[column], self._high[column], self._null[column]
+            if column >= len(rules) - scorers:
+                chance = float(np.nanmean(null)) if (~np.isnan(null)).any() else 0.0
+                made.append(replace(rule, null=chance))
+            elif np.isfinite([low, high]).all():
+                made.append(replace(rule, low=float(low), high=float(high)))
+            else:
+                made.append(rule)
+        return tuple(made)

@@ -1,10 +1,8 @@
-"""A run as a folder and back: tables, JSON and Parquet; no pickle, and nothing half-written."""
+"""A run as a folder and back: tables, JSON and Parquet; no pickle."""
 
+import csv
 import json
-import os
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,57 +10,18 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import BadInput
+from headroles.folder import (
+    EXAMPLES,
+    FINDINGS,
+    LABELS,
+    MANIFEST,
+    REPORT,
+    SCORES,
+    manifest_in,
+    renamed,
+    writing,
+)
 from headroles.records import COLUMNS, DECISIONS, Decision, Findings, Labelling, Rule, Scores
-
-MANIFEST, FINDINGS, LABELS, REPORT = "manifest.json", "findings.csv", "labels.csv", "report.html"
-SCORES, EXAMPLES = "scores", "examples.parquet"
-
-
-def check_free(folder: Path, settings: dict[str, Any], overwrite: bool) -> None:
-    """Refuse a folder that holds something else, before any work is done.
-
-    Raises:
-        BadInput: When the folder is no run, or a run with other settings and ``overwrite`` is off.
-    """
-    if folder.is_file():
-        raise BadInput(f"--out must be a folder, but '{folder}' is a file; name another")
-    if not folder.exists() or not any(folder.iterdir()):
-        return
-    if not (folder / MANIFEST).is_file():
-        raise BadInput(f"'{folder}' holds files that are no run of headroles; name an empty or new folder")
-    before = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("settings", {})
-    changed = sorted(name for name in {*before, *settings} if before.get(name) != settings.get(name))
-    if changed and not overwrite:
-        raise BadInput(
-            f"'{folder}' holds a run with other settings ({', '.join(changed)}); "
-            f"give --overwrite to replace it, or another --out"
-        )
-
-
-@contextmanager
-def staged(folder: Path) -> Iterator[Path]:
-    """A folder beside the wanted one, which takes its place when all went well and vanishes otherwise.
-
-    Raises:
-        BadInput: When it cannot be written.
-    """
-    staging = folder.parent / f".{folder.name}.{os.getpid()}.partial"
-    try:
-        staging.mkdir(parents=True)
-        (staging / SCORES).mkdir()
-        yield staging
-        old = folder.parent / f".{folder.name}.{os.getpid()}.old"
-        if folder.exists():
-            folder.rename(old)
-        staging.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    except OSError as error:
-        raise BadInput(
-            f"the run folder '{folder}' cannot be written ({error.strerror or error}); "
-            f"name another with --out"
-        ) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 def write_part(folder: Path, number: int, scores: Scores) -> None:
@@ -84,7 +43,8 @@ def write_part(folder: Path, number: int, scores: Scores) -> None:
         flat = pa.array(np.ascontiguousarray(values).ravel(), pa.float32(), from_pandas=False)
         columns[name] = pa.FixedSizeListArray.from_arrays(flat, size)
     path = folder / SCORES / f"part-{number:05d}.parquet"
-    pq.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
+    with writing("the scores of the run"):
+        pq.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
 
 
 def write_examples(folder: Path, scores: Scores) -> None:
@@ -96,45 +56,29 @@ def write_examples(folder: Path, scores: Scores) -> None:
     for kind, table in (("cells", scores.cells), ("null", scores.null)):
         for name, values in zip(scores.sieves, table, strict=True):
             columns[f"{kind}:{name}"] = pa.array(values, pa.float64(), from_pandas=False)
-    pq.write_table(pa.table(columns), folder / EXAMPLES, compression="zstd")
+    with writing("the scores of the run"):
+        pq.write_table(pa.table(columns), folder / EXAMPLES, compression="zstd")
 
 
 def write_results(folder: Path, labelling: Labelling, report: str) -> None:
-    """Write tables, report and manifest, each by rename so that none is ever half there."""
-    _renamed(folder / FINDINGS, labelling.frame().to_csv(index=False, lineterminator="\n"))
-    _renamed(folder / LABELS, labelling.labels().to_csv(index=False, lineterminator="\n"))
-    _renamed(folder / REPORT, report)
+    """Write tables, report and manifest: all are written before any takes its place by rename.
+
+    Raises:
+        BadInput: When they cannot be written; the folder is then as it was.
+    """
     manifest = dict(labelling.manifest) | {
         "decision": asdict(labelling.decision),
         "rules": [asdict(rule) for rule in labelling.findings.rules],
         "skipped": list(labelling.skipped),
     }
-    text = json.dumps(_plain(manifest), indent=1, ensure_ascii=False, allow_nan=False)
-    _renamed(folder / MANIFEST, text + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write one file by rename.
-
-    Raises:
-        BadInput: When it cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _renamed(path, text)
-    except OSError as error:
-        raise BadInput(
-            f"'{path}' cannot be written ({error.strerror or error}); name another file"
-        ) from error
-
-
-def _renamed(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8", newline="")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    texts = {
+        FINDINGS: labelling.frame().to_csv(index=False, lineterminator="\n"),
+        LABELS: labelling.labels().to_csv(index=False, lineterminator="\n"),
+        REPORT: report,
+        MANIFEST: json.dumps(_plain(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+    }
+    with writing("the results of the run"):
+        renamed({folder / name: text for name, text in texts.items()})
 
 
 def _plain(value: Any) -> Any:
@@ -158,7 +102,7 @@ def load(folder: str | Path) -> Labelling:
     if not (place / MANIFEST).is_file():
         raise BadInput(f"a run folder holds a {MANIFEST}, but '{place}' does not; give the folder of a run")
     try:
-        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        manifest = manifest_in(place)
         rules = tuple(_rule(fields) for fields in manifest.pop("rules"))
         decision = Decision(**manifest.pop("decision"))
         skipped = tuple(manifest.pop("skipped"))
@@ -184,6 +128,8 @@ def _scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> Score
     parts = sorted((folder / SCORES).glob("part-*.parquet"))
     table = pa.concat_tables([pq.read_table(part) for part in parts])
     extra = pq.read_table(folder / EXAMPLES)
+    if table["example"].to_pylist() != extra["example"].to_pylist():
+        raise ValueError(f"the examples of {SCORES} and {EXAMPLES} differ")
     shape = (table.num_rows, int(model["layers"]), int(model["heads"]))
     values = [
         np.concatenate([chunk.flatten().to_numpy() for chunk in table[name].chunks]).reshape(shape)
@@ -201,14 +147,16 @@ def _scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> Score
 
 
 def _findings(folder: Path, rules: tuple[Rule, ...], grid: tuple[int, int]) -> Findings:
-    import pandas as pd
-
-    frame = pd.read_csv(folder / FINDINGS, float_precision="round_trip", keep_default_na=True)
+    with (folder / FINDINGS).open(encoding="utf-8", newline="") as text:
+        rows = list(csv.DictReader(text))
     shape = (len(rules), *grid)
-    codes = {name: code for code, name in enumerate(DECISIONS)}
-    decision = [codes.get(name, -1) for name in frame["decision"].fillna("")]
+    places = [(rules[sieve].sieve, str(layer), str(head)) for sieve, layer, head in np.ndindex(shape)]
+    if [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
+        raise ValueError(f"the rows of {FINDINGS} are not every sieve, layer and head in turn")
+    codes = {name: code for code, name in enumerate(DECISIONS)} | {"": -1}
+    decision = [codes[row["decision"]] for row in rows]
     arrays: dict[str, Any] = {
-        name: frame[name].to_numpy(dtype=np.int64 if name == "count" else np.float64).reshape(shape)
-        for name in COLUMNS
+        name: np.array([float(row[name] or "nan") for row in rows]).reshape(shape) for name in COLUMNS
     }
+    arrays["count"] = arrays["count"].astype(np.int64)
     return Findings(rules=rules, decision=np.array(decision, dtype=np.int8).reshape(shape), **arrays)

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.plans import Plan, Profile
-from headroles.sieves.contrast import skewed
+from headroles.sieves.contrast import by_offset
 
 
 def apply(
@@ -55,14 +55,14 @@ def contrast(
         One value per contrast and head; 0 for even attention and for any fixed offset.
     """
     units = unit_attention(profile, attention)
-    heads, count, _ = units.shape
     compared = units * profile.inside
-    by_offset = skewed(compared).sum(axis=1)
-    curve = np.divide(by_offset, profile.even, out=np.zeros_like(by_offset), where=profile.even > 0)
+    offsets = by_offset(compared, np.arange(compared.shape[1])).sum(axis=1)
+    curve = np.divide(offsets, profile.even, out=np.zeros_like(offsets), where=profile.even > 0)
     normaliser = curve @ profile.total
     mass = compared.sum(axis=2)
     rate = np.divide(mass, normaliser, out=np.zeros_like(mass), where=normaliser > 0)
-    expected = (curve @ profile.expected).reshape(heads, -1, count)
-    seen = profile.weight @ units.reshape(heads, -1).T
-    beyond: np.ndarray = seen - np.einsum("hu,hcu->ch", rate, expected)
+    seen = (units[:, profile.query] * profile.weight).sum(axis=2)
+    rows = seen - rate[:, profile.query] * (curve @ profile.expected)
+    beyond: np.ndarray = np.zeros((len(profile.columns), len(attention)), dtype=rows.dtype)
+    np.add.at(beyond, profile.contrast, rows.T)
     return beyond

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from headroles.plans import Profile
 from headroles.records import Example
@@ -73,22 +73,26 @@ def _profile(
     pick = np.ix_(units.names, units.names)
     inside = members[0][1].scope(example)[pick] & (units.even > 0)
     room = inside.sum(axis=1)
-    columns, weights, bounds = [], [], []
+    columns: list[int] = []
+    queries, weights, bounds = [], [], []
     for column, contrast in members:
         counted = contrast.cells(example)[pick] & inside
         size = counted.sum(axis=1)
-        eligible = (size > 0) & (size < room)
-        if not eligible.any():
+        eligible = np.flatnonzero((size > 0) & (size < room))
+        if not eligible.size:
             continue
-        labels = np.zeros(count, dtype=np.int64) if contrast.groups is None else contrast.groups(example)
-        labels = labels[units.names] if contrast.groups is not None else labels
-        per_group = np.bincount(labels[eligible], minlength=int(labels.max()) + 1)
-        share = np.where(eligible, 1 / np.maximum(per_group[labels], 1), 0.0)
+        labels = np.zeros(count, dtype=np.int64)
+        if contrast.groups is not None:
+            labels = contrast.groups(example)[units.names]
+        per_group = np.bincount(labels[eligible])
         columns.append(column)
-        weights.append(share[:, None] * counted)
-        bounds.append((column, int(eligible.sum()), float((per_group > 0).sum())))
+        queries.append(eligible)
+        weights.append(counted[eligible] / per_group[labels[eligible], None])
+        bounds.append((column, len(eligible), float((per_group > 0).sum())))
     if not columns:
         return None, []
+    query, weight = np.concatenate(queries), np.concatenate(weights)
+    even = by_offset(inside * units.even, np.arange(count))
     return (
         Profile(
             columns=tuple(columns),
@@ -97,10 +101,12 @@ def _profile(
             extra_unit=units.extra_unit,
             pieces=units.pieces.astype(dtype),
             inside=inside.astype(dtype),
-            weight=np.stack(weights).reshape(len(weights), -1).astype(dtype),
-            even=_by_offset(inside * units.even).sum(axis=1).astype(dtype),
-            total=_by_offset(inside * units.even, dtype),
-            expected=np.concatenate([_by_offset(each * units.even, dtype) for each in weights], axis=1),
+            contrast=np.repeat(np.arange(len(columns)), [len(each) for each in queries]),
+            query=query,
+            weight=weight.astype(dtype),
+            even=even.sum(axis=0).astype(dtype),
+            total=np.ascontiguousarray(even.T, dtype=dtype),
+            expected=np.ascontiguousarray(by_offset(weight * units.even[query], query).T, dtype=dtype),
         ),
         bounds,
     )
@@ -153,29 +159,24 @@ def _even(size: int, visible: np.ndarray | None) -> Float[np.ndarray, "tokens to
     return even
 
 
-def _by_offset(
-    pairs: Float[np.ndarray, "units units"], dtype: type[np.floating] = np.float64
-) -> Float[np.ndarray, "offsets units"]:
-    """Pairs by signed offset (key minus query, from 1 − units) and query; offsets a query lacks are 0."""
-    return np.ascontiguousarray(skewed(pairs[None])[0].T, dtype=dtype)
+def by_offset(
+    rows: Float[np.ndarray, "*heads rows units"], query: Int[np.ndarray, " rows"]
+) -> Float[np.ndarray, "*heads rows offsets"]:
+    """Shift rows so that keys of one signed offset from their queries share a column.
 
+    Args:
+        rows: One value per key, for each row.
+        query: The unit that attends in each row.
 
-def skewed(pairs: Float[np.ndarray, "rows units units"]) -> Float[np.ndarray, "rows units offsets"]:
-    """Shift each query's row so that keys of one signed offset share a column.
-
-    Column ``d + units − 1`` holds offset d; offsets that a query does not have are 0.
+    Returns:
+        Column ``d + units − 1`` holds offset d; offsets that a query does not have are 0.
 
     Example:
-        >>> skewed(np.array([[[1.0, 2.0], [3.0, 4.0]]])).tolist()
-        [[[0.0, 1.0, 2.0], [3.0, 4.0, 0.0]]]
+        >>> by_offset(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1])).tolist()
+        [[0.0, 1.0, 2.0], [3.0, 4.0, 0.0]]
     """
-    rows, units, _ = pairs.shape
-    shifted = np.zeros((rows, units, 2 * units - 1), dtype=pairs.dtype)
-    step = shifted.itemsize
-    window = np.lib.stride_tricks.as_strided(
-        shifted[:, :, units - 1 :],
-        shape=(rows, units, units),
-        strides=(units * (2 * units - 1) * step, (2 * units - 2) * step, step),
-    )
-    window[...] = pairs
+    units = rows.shape[-1]
+    shifted = np.zeros((*rows.shape[:-1], 2 * units - 1), dtype=rows.dtype)
+    place = np.arange(units)[None, :] - query[:, None] + units - 1
+    np.put_along_axis(shifted, np.broadcast_to(place, rows.shape), rows, axis=-1)
     return shifted

@@ -28,8 +28,18 @@ def adjust(p: Float[np.ndarray, " tests"], correction: str) -> Float[np.ndarray,
     """
     adjusted = np.array(p, dtype=np.float64)
     tested = ~np.isnan(adjusted)
-    if correction != "none" and tested.any():
+    if correction == "holm":
+        adjusted[tested] = _holm(adjusted[tested])
+    elif correction != "none" and tested.any():
         adjusted[tested] = multipletests(adjusted[tested], method=correction)[1]
+    return adjusted
+
+
+def _holm(p: Float[np.ndarray, " tests"]) -> Float[np.ndarray, " tests"]:
+    """As ``multipletests``, which collects all garbage of the process at every call (0.4 s beside torch)."""
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
     return adjusted
 
 

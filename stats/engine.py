@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.errors import UnknownName
+from headroles.errors import BadInput, UnknownName
 from headroles.records import Decision, Findings, Rule, Scores
 from headroles.stats.correction import CORRECTIONS, adjust, significant
 from headroles.stats.hypotheses import SPREAD, TESTS, Outcome, constant
@@ -29,6 +29,7 @@ def check_decision(decision: Decision) -> None:
 
     Raises:
         UnknownName: With the nearest known name.
+        BadInput: For another alpha.
     """
     for kind, name, known in (
         ("test", decision.test, tuple(TESTS)),
@@ -37,6 +38,8 @@ def check_decision(decision: Decision) -> None:
     ):
         if name not in known:
             raise UnknownName(kind, name, known)
+    if not 0 < decision.alpha < 1:
+        raise BadInput(f"alpha must lie between 0 and 1, both excluded, but {decision.alpha} came")
 
 
 def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings:
@@ -60,6 +63,7 @@ def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings
 
     Raises:
         UnknownName: For a test, correction or family that does not exist.
+        BadInput: For an alpha outside (0, 1).
     """
     check_decision(decision)
     units = _unit_numbers(scores.units)
@@ -101,12 +105,13 @@ def _test(scores: Scores, position: int, rule: Rule, units: np.ndarray, decision
     speaks = ~np.isnan(values).all(axis=(1, 2)) & ~np.isnan(null)
     values -= null[:, None, None]
     sample = describe(unit_means(values, units))
-    level = float("nan")
+    level = smallest = largest = float("nan")
     if speaks.any():
         within = np.where(speaks, null, np.nan)[:, None]
         level = float(np.nanmean(unit_means(within, units)))
+        smallest, largest = float(null[speaks].min()), float(null[speaks].max())
     outcome = TESTS[decision.test](sample, rule.margin, 0.95)
-    bounds = constant(sample, rule.margin, rule.low - rule.null, rule.high - rule.null)
+    bounds = constant(sample, rule.margin, rule.low - largest, rule.high - smallest)
     flat = sample.sd <= SPREAD
     return _Tested(sample, level, _choose(flat, bounds, outcome, sample.count >= 2))
 
@@ -121,14 +126,17 @@ def _choose(flat: np.ndarray, bounds: Outcome, outcome: Outcome, enough: np.ndar
     return Outcome(**{name: pick(name) for name in ("statistic", "p", "p_not", "low", "high")})
 
 
+def _with_contrast(rules: Sequence[Rule]) -> list[tuple[int, int]]:
+    """Positions of each sieve that has a contrast, and of that contrast."""
+    position = {rule.sieve: k for k, rule in enumerate(rules)}
+    return [(k, position[rule.contrast]) for k, rule in enumerate(rules) if rule.contrast]
+
+
 def _join_contrasts(rules: Sequence[Rule], p: np.ndarray, p_not: np.ndarray) -> None:
     """Replace p and p_not of sieves that have a contrast by those of the joint decision."""
-    position = {rule.sieve: k for k, rule in enumerate(rules)}
-    for k, rule in enumerate(rules):
-        if rule.contrast:
-            other = position[rule.contrast]
-            p[k] = np.maximum(p[k], p[other])
-            p_not[k] = np.minimum(1.0, 2 * np.minimum(p_not[k], p_not[other]))
+    for k, other in _with_contrast(rules):
+        p[k] = np.maximum(p[k], p[other])
+        p_not[k] = np.minimum(1.0, 2 * np.minimum(p_not[k], p_not[other]))
 
 
 def _adjust_families(rules: Sequence[Rule], p: np.ndarray, decision: Decision) -> Float[np.ndarray, "..."]:
@@ -162,8 +170,11 @@ def _cells(scores: Scores, shape: tuple[int, ...]) -> Float[np.ndarray, "sieves 
 def _decide(
     rules: Sequence[Rule], count: np.ndarray, q: np.ndarray, q_not: np.ndarray, alpha: float
 ) -> Int[np.ndarray, "sieves layers heads"]:
+    enough = count >= ENOUGH_FOR_NOT
+    for k, other in _with_contrast(rules):
+        enough[k] &= enough[other]
     decided = np.full(q.shape, 2, dtype=np.int8)
-    decided[significant(q_not, alpha) & (count >= ENOUGH_FOR_NOT)] = 1
+    decided[significant(q_not, alpha) & enough] = 1
     decided[significant(q, alpha)] = 0
     decided[np.isnan(q)] = 3
     decided[[not rule.role for rule in rules]] = -1

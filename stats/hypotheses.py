@@ -125,13 +125,14 @@ def constant(sample: Sample, threshold: float, low: float, high: float, confiden
     Null: independent units in [low, high] whose mean is at most (p) or at least (p_not) θ. By
     Markov's inequality a unit reaches c > θ with probability at most (θ − low)/(c − low), so n
     units that all equal c have p = that to the power n; mirrored below θ. The interval holds every
-    mean that neither one-sided statement at half the level refutes. The statistic is NaN.
+    mean that neither one-sided statement at half the level refutes. The statistic is NaN, and so
+    is everything where a bound is unknown (NaN).
     """
     value = np.clip(sample.mean, low, high)
     n = np.maximum(sample.count, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        above = np.where(value > threshold, (threshold - low) / (value - low), 1.0)
-        below = np.where(value < threshold, (high - threshold) / (high - value), 1.0)
+        above = np.where(value <= threshold, 1.0, (threshold - low) / (value - low))
+        below = np.where(value >= threshold, 1.0, (high - threshold) / (high - value))
     share = ((1 - confidence) / 2) ** (1 / n)
     return Outcome(
         statistic=np.full(value.shape, np.nan),

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,10 +104,11 @@ def read_documents(path: Path) -> list[list[Sentence]]:
     return documents
 
 
-def use_numpy_matmul() -> None:
+@contextmanager
+def numpy_matmul() -> Iterator[None]:
     """Let training multiply matrices with NumPy's BLAS, often faster than the one thinc brings.
 
-    It changes speed only (and float rounding); the written pipeline does not depend on it.
+    It changes speed only (and float rounding); export and measurement run without it.
     """
 
     def gemm(
@@ -114,7 +116,12 @@ def use_numpy_matmul() -> None:
     ) -> Any:
         return np.dot(x.T if trans1 else x, y.T if trans2 else y, out=out)
 
+    original = NumpyOps.gemm
     NumpyOps.gemm = gemm
+    try:
+        yield
+    finally:
+        NumpyOps.gemm = original
 
 
 def to_doc(vocab: Vocab, sentences: Sequence[Sentence], lower: bool = False, spaced: bool = False) -> Doc:
@@ -331,9 +338,9 @@ def train(config: Path, treebank: Path, work: Path) -> Path:
     work.mkdir(parents=True, exist_ok=True)
     seed = spacy.util.load_config(config)["system"]["seed"]
     train_path, dev_path = write_corpora(read_documents(treebank), work, seed)
-    use_numpy_matmul()
     overrides = {"paths.train": str(train_path), "paths.dev": str(dev_path)}
-    spacy_train(config, work / "trained", overrides=overrides)
+    with numpy_matmul():
+        spacy_train(config, work / "trained", overrides=overrides)
     return work / "trained" / "model-best"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from transformers.masking_utils import eager_mask, sdpa_mask
 
 FUSED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
 WHOLE = 256
-"""Up to this many tokens a batch's weights are formed at once; beyond, example by example in blocks."""
+"""Up to this many tokens an example's weights are formed at once; beyond, in blocks of query rows."""
 CACHE = 8 * 2**20
 """Bytes that one block of weights may take, so that it stays in the processor's cache."""
 
@@ -42,6 +42,7 @@ class Way:
     causal: bool = False
 
 
+@runtime_checkable
 class Reader(Protocol):
     """What is done with attention as it passes by."""
 
@@ -55,9 +56,10 @@ class Reader(Protocol):
 class _Pass:
     """One forward pass: which call it is at, and what each mask lets be seen."""
 
-    def __init__(self, reader: Reader, lengths: Sequence[int]) -> None:
+    def __init__(self, reader: Reader, lengths: Sequence[int], trial: bool) -> None:
         self.reader = reader
         self.lengths = lengths
+        self.trial = trial
         self.layer = 0
         self._seen: list[tuple[object, bool, list[Visible]]] = []
 
@@ -125,37 +127,59 @@ def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     if running is not None:
         _read_beside(running, module, query, key, attention_mask, rest)
         running.layer += 1
+        if running.trial:
+            causal = _hides_later(module, query, attention_mask, rest)
+            n, kind = query.shape[2], query.dtype
+            whole = _block_mask(attention_mask, causal, 0, slice(0, n), n, kind, query.device)
+            return own_eager(module)(module, query, key, value, whole, **rest)[0], None
     return sdpa_attention_forward(module, query, key, value, attention_mask, **rest)
+
+
+def _hides_later(module: Any, query: torch.Tensor, mask: Any, rest: dict[str, Any]) -> bool:
+    """The library's own rule for a causal layer that gets no mask."""
+    given = rest.get("is_causal")
+    rule = getattr(module, "is_causal", False) if given is None else given
+    return bool(rule) and mask is None and query.shape[2] > 1
 
 
 def _read_beside(
     running: _Pass, module: Any, query: torch.Tensor, key: torch.Tensor, mask: Any, rest: dict[str, Any]
 ) -> None:
-    """Form the weights by the model's own eager function and hand them over, block by block."""
-    given = rest.get("is_causal")
-    rule = getattr(module, "is_causal", False) if given is None else given
-    causal = bool(rule) and mask is None and query.shape[2] > 1
+    """Form the weights by the model's own eager function and hand them over, block by block.
+
+    In float32; on trial in the model's precision, and in two blocks however short the input is.
+    """
+    causal = _hides_later(module, query, mask, rest)
     visible = running.visible(mask, causal)
+    kind = query.dtype if running.trial else torch.float32
+    extra = {name: each for name, each in rest.items() if name not in ("is_causal", "position_bias")}
     for example, length in enumerate(running.lengths):
         own = slice(example, example + 1)
-        keys = key[own, :, :length].float()
+        keys = key[own, :, :length].to(kind)
         step = length if length <= WHOLE else max(1, CACHE // (4 * query.shape[1] * length))
+        step = (length + 1) // 2 if running.trial else step
         for start in range(0, length, step):
             stop = min(start + step, length)
-            block = _block_mask(mask, causal, example, slice(start, stop), length, keys.device)
-            extra = {name: each for name, each in rest.items() if name != "is_causal"}
-            bias = extra.get("position_bias")
+            block = _block_mask(mask, causal, example, slice(start, stop), length, kind, keys.device)
+            bias = rest.get("position_bias")
             if bias is not None:
-                extra["position_bias"] = bias[-1:, :, start:stop, :length].float()
-            queries = query[own, :, start:stop].float()
+                bias = bias[min(example, bias.shape[0] - 1)][None, :, start:stop, :length].to(kind)
+                extra["position_bias"] = bias
+            queries = query[own, :, start:stop].to(kind)
             _, weights = own_eager(module)(module, queries, keys, keys[..., :0], block, **extra)
-            running.reader.read(running.layer, example, start, weights[0], visible[example])
+            running.reader.read(running.layer, example, start, weights[0].float(), visible[example])
 
 
 def _block_mask(
-    mask: torch.Tensor | None, causal: bool, example: int, rows: slice, length: int, device: torch.device
+    mask: torch.Tensor | None,
+    causal: bool,
+    example: int,
+    rows: slice,
+    length: int,
+    kind: torch.dtype,
+    device: torch.device,
 ) -> torch.Tensor | None:
-    """The additive float32 mask of a block of query rows of one example."""
+    """The additive mask of a block of query rows of one example."""
     if mask is None:
         if not causal:
             return None
@@ -164,8 +188,8 @@ def _block_mask(
     else:
         seen = mask[min(example, mask.shape[0] - 1)][None, :, rows, :length]
         if seen.dtype != torch.bool:
-            return seen.float()
-    return torch.where(seen, 0.0, torch.finfo(torch.float32).min)
+            return seen.to(kind)
+    return torch.zeros(seen.shape, dtype=kind, device=device).masked_fill(~seen, torch.finfo(kind).min)
 
 
 AttentionInterface.register(FUSED, _fused)
@@ -175,7 +199,13 @@ AttentionMaskInterface.register(EAGER, eager_mask)
 
 
 def run(
-    model: Any, way: Way, inputs: dict[str, torch.Tensor], lengths: Sequence[int], reader: Reader
+    model: Any,
+    way: Way,
+    inputs: dict[str, torch.Tensor],
+    lengths: Sequence[int],
+    reader: Reader,
+    *,
+    trial: bool = False,
 ) -> tuple[torch.Tensor, int]:
     """Run a model once and hand every layer's attention to a reader.
 
@@ -185,6 +215,8 @@ def run(
         inputs: Padded on the right.
         lengths: Real tokens of each example.
         reader: Gets the attention, layer by layer.
+        trial: For the check at load: every layer passes on what the eager function gives, and the
+            weights are formed in the model's own precision.
 
     Returns:
         The model's last hidden state and the number of layers read.
@@ -197,7 +229,7 @@ def run(
                     seen = _visible(None, way.causal, example, length)
                     reader.read(layer, example, 0, weights[example, :, :length, :length].float(), seen)
             return output[0], len(output.attentions)
-        running = _Pass(reader, lengths)
+        running = _Pass(reader, lengths, trial)
         token = _RUNNING.set(running)
         try:
             output = model(**inputs)

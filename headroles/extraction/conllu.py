@@ -57,10 +57,10 @@ def _sentences(path: Path) -> Iterator[_Sentence]:
             elif line.strip():
                 current.document = document
                 _take(current, line.split("\t"), f"{path}, line {number}")
-            elif current.forms:
+            elif current.surface:
                 yield _finished(current, f"{path}, line {number}")
                 current = _Sentence(document)
-        if current.forms:
+        if current.surface:
             yield _finished(current, f"{path}, end of file")
 
 
@@ -72,9 +72,12 @@ def _take(sentence: _Sentence, cells: list[str], place: str) -> None:
     if "." in cells[0]:
         return
     if last:
-        if not (first.isdigit() and last.isdigit()):
+        following = len(sentence.forms) + 1
+        fits = first == str(following) and last.isdecimal() and int(last) >= following
+        if not fits or following <= sentence.covered:
             raise BadInput(
-                f"{place}: a multi-word token's id is two numbers, as in 3-4, but {cells[0]!r} came"
+                f"{place}: a multi-word token's id spans the words that follow it, here from {following} on, "
+                f"as in {following}-{following + 1}, but {cells[0]!r} came"
             )
         sentence.surface.append((cells[1], spaced, int(last) - int(first) + 1))
         sentence.covered = int(last)
@@ -84,9 +87,9 @@ def _take(sentence: _Sentence, cells: list[str], place: str) -> None:
             f"{place}: words are numbered from 1 without gaps, but {cells[0]!r} came "
             f"after {len(sentence.forms)}"
         )
-    if not cells[6].isdigit():
+    if not cells[6].isdecimal() or cells[6] == cells[0]:
         raise BadInput(
-            f"{place}: the head (cell 7) is a word's number, or 0 for the root, but {cells[6]!r} came"
+            f"{place}: the head (cell 7) is another word's number, or 0 for the root, but {cells[6]!r} came"
         )
     sentence.forms.append(cells[1])
     sentence.heads.append(int(cells[6]) - 1)
@@ -97,6 +100,8 @@ def _take(sentence: _Sentence, cells: list[str], place: str) -> None:
 
 def _finished(sentence: _Sentence, place: str) -> _Sentence:
     words = len(sentence.forms)
+    if not any(form.strip() for form, _, _ in sentence.surface):
+        raise BadInput(f"{place}: a sentence has a text, but all of its {words} words are blank")
     beyond = [head for head in sentence.heads if head >= words]
     if beyond:
         raise BadInput(f"{place}: heads are words of the sentence (1 to {words}), but {beyond[0] + 1} came")
@@ -120,7 +125,8 @@ def _rebuilt(sentence: _Sentence) -> tuple[str, Words]:
 
 def _split(start: int, form: str, words: list[str]) -> list[tuple[int, int]]:
     """Spans of the words of a surface token: as they are spelled, else in proportion to their length."""
-    if "".join(words).lower() == form.lower():
+    joined = "".join(words)
+    if joined.lower() == form.lower() and len(joined) == len(form):
         ends = np.cumsum([len(word) for word in words])
     else:
         share = np.cumsum([len(word) for word in words]) / max(sum(map(len, words)), 1)

@@ -1,6 +1,7 @@
 """Opening a user's file of text: one place for missing, empty, binary and wrongly encoded ones."""
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,11 +17,11 @@ def opened(path: Path) -> Iterator[TextIO]:
     Raises:
         BadInput: When it is missing, a folder, empty, binary or not UTF-8.
     """
-    if not path.exists():
-        raise BadInput(f"the data must be a file that exists, but there is none at '{path}'")
-    if path.is_dir():
-        raise BadInput(f"the data must be a file, but '{path}' is a folder; name a file in it")
     try:
+        if not path.exists():
+            raise BadInput(f"the data must be a file that exists, but there is none at '{path}'")
+        if path.is_dir():
+            raise BadInput(f"the data must be a file, but '{path}' is a folder; name a file in it")
         with path.open("rb") as raw:
             zipped = raw.read(2) == b"\x1f\x8b"
         with gzip.open(path, "rb") if zipped else path.open("rb") as raw:
@@ -40,5 +41,5 @@ def opened(path: Path) -> Iterator[TextIO]:
             f"the data must be text in UTF-8, but '{path}' holds the byte 0x{error.object[error.start]:02x}, "
             f"which is not; save it as UTF-8"
         ) from error
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise BadInput(f"the data file '{path}' cannot be read: {error}") from error

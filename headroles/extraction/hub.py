@@ -10,6 +10,14 @@ PATIENCE = 3.0
 """Seconds to wait for the hub; loading without this question retries for 23."""
 
 
+def exists(path: Path) -> bool:
+    """Whether there is such a file or folder; False for names that no path can have."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def reachable(name: str, kind: str, revision: str | None = None) -> None:
     """Ask the hub for a repository.
 
@@ -36,7 +44,8 @@ def reachable(name: str, kind: str, revision: str | None = None) -> None:
             f"the hub has no {kind} called {name!r} that is open to you; check the spelling"
         ) from error
     except HfHubHTTPError as error:
-        raise BadInput(f"the hub refused the {kind} {name!r}: {error}") from error
+        reason = " ".join(str(error).split())[:300]
+        raise BadInput(f"the hub refused the {kind} {name!r}: {reason}") from error
     except Exception as error:  # every network library below has errors of its own
         raise BadInput(
             f"the {kind} {name!r} is not on this machine and the hub cannot be reached "
@@ -50,18 +59,19 @@ def load_split(repository: str, config: str, split: str) -> Iterator[dict[str, A
     Raises:
         BadInput: When it cannot be reached, or has no such configuration or split.
     """
-    local = Path(repository).is_dir()
-    if not local:
+    if not exists(Path(repository)):
         reachable(repository, "dataset")
     from datasets import load_dataset
+    from datasets.exceptions import DatasetsError
     from datasets.utils.logging import disable_progress_bar, enable_progress_bar
 
     disable_progress_bar()
     try:
         yield from load_dataset(repository, config, split=split)
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, OSError, DatasetsError) as error:
+        reason = " ".join(str(error).split())[:300]
         raise BadInput(
-            f"the dataset {repository!r} gives no split {split!r} of the configuration {config!r}: {error}"
+            f"the dataset {repository!r} gives no split {split!r} of the configuration {config!r}: {reason}"
         ) from error
     finally:
         enable_progress_bar()

@@ -20,6 +20,8 @@ class DeviceProfile:
     pieces: torch.Tensor | None
     whole: bool
     inside: torch.Tensor
+    contrast: torch.Tensor
+    query: torch.Tensor
     weight: torch.Tensor
     inverse: torch.Tensor
     total: torch.Tensor
@@ -64,6 +66,8 @@ def _profile(profile: Profile, plan: Plan, move: Callable[[np.ndarray], torch.Te
         pieces=move(profile.pieces[:, None]) if several.any() else None,
         whole=len(profile.lead) == tokens,
         inside=move(profile.inside),
+        contrast=move(profile.contrast),
+        query=move(profile.query),
         weight=move(profile.weight),
         inverse=move(inverse),
         total=move(profile.total),
@@ -99,9 +103,9 @@ def contrast(profile: DeviceProfile, attention: torch.Tensor) -> torch.Tensor:
     mass = compared.sum(2)
     normaliser = curve @ profile.total
     rate = torch.where(normaliser > 0, mass / normaliser, 0.0)
-    expected = (curve @ profile.expected).view(heads, -1, count)
-    seen = profile.weight @ units.reshape(heads, -1).T
-    return seen - torch.einsum("hu,hcu->ch", rate, expected)
+    seen = (units.index_select(1, profile.query) * profile.weight).sum(2)
+    rows = seen - rate.index_select(1, profile.query) * (curve @ profile.expected)
+    return rows.new_zeros((len(profile.columns), heads)).index_add_(0, profile.contrast, rows.T)
 
 
 def _unit_attention(profile: DeviceProfile, attention: torch.Tensor) -> torch.Tensor:

@@ -12,12 +12,11 @@ from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as library_logging
 
 from headroles.errors import BadInput
-from headroles.extraction.capture import EAGER, FUSED, RETURNED, WHOLE, Visible, Way, run
+from headroles.extraction.capture import Way
 from headroles.extraction.checkpoint import Checkpoint, weights_hash
+from headroles.extraction.trial import chosen
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-TOLERANCE = {"float32": 1e-6, "bfloat16": 5e-2, "float16": 5e-3}
-"""Largest difference of captured from returned weights; half precision rounds before the softmax too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,11 +61,10 @@ def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int) ->
         network, missing = _network(checkpoint, DTYPES[dtype])
         tokenizer = _tokenizer(checkpoint)
     network = network.get_encoder() if network.config.is_encoder_decoder else network
-    network.to(place).eval()
-    limit = _limit(network.config, tokenizer)
-    inputs = _trial(tokenizer, place)
+    _place(network, place, checkpoint.name)
+    limit = _limit(network, tokenizer)
     with _quiet():
-        way, layers, heads = _checked(network, inputs, place, dtype, max_length)
+        way, layers, heads = chosen(network, tokenizer, place, min(max_length, limit or max_length))
     return Model(
         network=network,
         tokenizer=tokenizer,
@@ -128,6 +126,7 @@ def _network(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, list[str]
             trust_remote_code=False,
             output_loading_info=True,
             dtype=dtype,
+            attn_implementation="eager",
         )
     except Exception as error:  # the library raises many kinds; each becomes one sentence
         reason = " ".join(str(error).split())[:300]
@@ -156,90 +155,28 @@ def _tokenizer(checkpoint: Checkpoint) -> Any:
         ) from error
 
 
-def _limit(config: Any, tokenizer: Any) -> int | None:
-    """The longest input: the tokenizer's word, else the number of positions."""
+def _place(network: Any, device: torch.device, name: str) -> None:
+    try:
+        network.to(device).eval()
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise BadInput(
+            f"the model {name!r} cannot be brought to {device} ({reason}); give another --device or --dtype"
+        ) from error
+
+
+def _limit(network: Any, tokenizer: Any) -> int | None:
+    """The longest input: the tokenizer's word, or the number of positions, whichever is smaller."""
+    config = network.config
     named = getattr(tokenizer, "model_max_length", None)
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    known = [int(each) for each in (named, positions) if each is not None and 0 < each < 10**6]
+    counted = [
+        each.num_embeddings - 1 - each.padding_idx
+        for path, each in network.named_modules()
+        if path.endswith("position_embeddings") and getattr(each, "padding_idx", None) is not None
+    ]
+    known = [int(each) for each in (named, positions, *counted) if each is not None and 0 < each < 10**6]
     return min(known) if known else None
-
-
-def _trial(tokenizer: Any, device: torch.device) -> dict[str, torch.Tensor]:
-    encoded = tokenizer("The heads of a model look at words, and at each other.", return_tensors="pt")
-    return {name: each.to(device) for name, each in encoded.items()}
-
-
-class _Kept:
-    """A reader that keeps every layer of one example; for the check at load only."""
-
-    def __init__(self) -> None:
-        self.blocks: dict[int, list[torch.Tensor]] = {}
-
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
-        self.blocks.setdefault(layer, []).append(rows.clone())
-
-    @property
-    def layers(self) -> list[torch.Tensor]:
-        return [torch.cat(blocks, dim=1) for _, blocks in sorted(self.blocks.items())]
-
-
-def _checked(
-    network: Any, inputs: dict[str, torch.Tensor], device: torch.device, dtype: str, max_length: int
-) -> tuple[Way, int, int]:
-    """Choose the way of reading, and compare what it reads with the plain eager model's weights."""
-    network.set_attn_implementation("eager")
-    with torch.inference_mode():
-        plain = network(**inputs, output_attentions=True)
-    returned = [weights[0].float() for weights in plain.attentions or ()]
-    kinds = {tuple(weights.shape) for weights in returned}
-    n = inputs["input_ids"].shape[1]
-    if len(kinds) != 1 or next(iter(kinds))[1:] != (n, n):
-        raise BadInput(
-            f"{type(network).__name__} does not compute one (heads, tokens, tokens) attention a layer "
-            f"(it gave {sorted(kinds) or 'none'}), so its heads cannot be read"
-        )
-    heads = returned[0].shape[0]
-    small = device.type == "cpu" and max_length <= WHOLE and dtype == "float32"
-    wanted = EAGER if small or not network._supports_sdpa else FUSED
-    network.set_attn_implementation(wanted)
-    kept = _Kept()
-    output, calls = run(network, Way(wanted), inputs, [n], kept)
-    if calls == 0:
-        network.set_attn_implementation("eager")
-        return Way(RETURNED, causal=_causal(returned, network)), len(returned), heads
-    same = calls == len(returned) and all(
-        torch.allclose(ours, theirs, rtol=0, atol=TOLERANCE[dtype])
-        for ours, theirs in zip(kept.layers, returned, strict=True)
-    )
-    reference = plain[0] if wanted == EAGER else _plain_fused(network, inputs, wanted)
-    if not same or not torch.allclose(output, reference, rtol=0, atol=TOLERANCE[dtype]):
-        raise BadInput(
-            f"what is read while {type(network).__name__} runs must be what the plain model computes, but "
-            f"it is not ({calls} attention calls for {len(returned)} layers); "
-            f"this architecture cannot be labelled"
-        )
-    return Way(wanted), len(returned), heads
-
-
-def _plain_fused(network: Any, inputs: dict[str, torch.Tensor], way: str) -> torch.Tensor:
-    network.set_attn_implementation("sdpa")
-    with torch.inference_mode():
-        output: torch.Tensor = network(**inputs)[0]
-    network.set_attn_implementation(way)
-    return output
-
-
-def _causal(returned: list[torch.Tensor], network: Any) -> bool:
-    """Whether a model outside the interface hides later keys: read from the weights of the trial input."""
-    seen = torch.stack([weights.amax(0) > 0 for weights in returned]).any(0)
-    if bool(seen.all()):
-        return False
-    if bool((seen == torch.ones_like(seen).tril()).all()):
-        return True
-    raise BadInput(
-        f"{type(network).__name__} hides keys in a way that is neither causal nor none, and it does not say "
-        f"which; its heads cannot be tested against chance"
-    )
 
 
 def _weights_sha256(checkpoint: Checkpoint, network: Any) -> str:

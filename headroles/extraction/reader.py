@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int
 
+from headroles.errors import BadSieve
 from headroles.extraction.capture import Visible
 from headroles.extraction.kernels import DevicePlan, contrast, linear, to_device
 from headroles.extraction.model import Model
@@ -16,6 +17,7 @@ from headroles.plans import Plan
 from headroles.records import Example
 
 
+@runtime_checkable
 class Columns(Protocol):
     """What the stream asks of the sieves."""
 
@@ -35,6 +37,7 @@ class Columns(Protocol):
         """The mask sieves laid over one example."""
 
 
+@runtime_checkable
 class LayerScorer(Protocol):
     """A sieve that sees attention, one layer at a time."""
 
@@ -176,5 +179,17 @@ class Reader:
         scorers = self.table.sieves.scorers
         if scorers:
             array = attention.cpu().numpy()
+            array.flags.writeable = False
             for row, scorer in enumerate(scorers, start=plan.columns):
-                values[row] = scorer.score(array, prepared.example)
+                values[row] = _per_head(scorer, array, prepared.example)
+
+
+def _per_head(scorer: LayerScorer, attention: np.ndarray, example: Example) -> np.ndarray:
+    """A scorer's numbers, when there is one per head."""
+    made = np.asarray(scorer.score(attention, example))
+    if made.shape != attention.shape[:1]:
+        raise BadSieve(
+            f"sieve {getattr(scorer, 'name', type(scorer).__name__)!r} must give one number per head, shape "
+            f"({len(attention)},), but gave shape {made.shape} on {example.key!r}"
+        )
+    return made

@@ -33,7 +33,7 @@ def read_file(path: Path, columns: Sequence[str] | None, group: str | None, name
     Args:
         path: The file.
         columns: Columns that hold the texts; needed for tables.
-        group: Column that names the document or paragraph.
+        group: Column that names the document or paragraph; a blank cell means unknown.
         name: First part of the keys.
 
     Raises:
@@ -80,7 +80,7 @@ def read_table(
                 f"columns: {', '.join(map(str, row)) or 'none'}"
             )
         texts = tuple(_text(row[column], column, place) for column in columns)
-        unit = None if group is None else str(row[group])
+        unit = None if group is None or row[group] is None else str(row[group]).strip() or None
         passages.append(Passage(f"{name}/{len(passages)}", texts, unit))
     if not passages:
         raise BadInput(f"the data must hold at least one row, but '{path}' has only a header")

@@ -47,7 +47,8 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
     or lists of special tokens; special tokens written out in a text stay text.
 
     Raises:
-        BadInput: When the tokenizer keeps no character offsets, or single texts and pairs are mixed.
+        BadInput: When the tokenizer keeps no character offsets or makes nothing of a text, or single
+            texts and pairs are mixed.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise BadInput(
@@ -70,6 +71,11 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
     made = []
     for k, (passage, encoding) in enumerate(zip(passages, batch.encodings, strict=True)):
         ids = encoding.sequence_ids
+        if not ids:
+            raise BadInput(
+                f"every input has at least one token, but {type(tokenizer).__name__} makes none of "
+                f"{passage.key!r} ({passage.texts[0][:40]!r}); mend or drop it"
+            )
         made.append(
             Tokenised(
                 passage=passage,

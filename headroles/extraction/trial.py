@@ -1,0 +1,152 @@
+"""The check at load: what is read while a model runs must be what the plain model computes."""
+
+from typing import Any
+
+import torch
+
+from headroles.errors import BadInput
+from headroles.extraction.capture import EAGER, FUSED, RETURNED, WHOLE, Visible, Way, run
+
+TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2e-2, torch.float16: 2e-3}
+"""Largest difference of captured from returned weights, both formed in the model's own precision."""
+
+CORNER = 8
+"""Offsets with fewer cells than this are not looked at when hidden keys are searched for."""
+
+SENTENCE = "The heads of a model look at words, and at each other."
+
+Tensors = dict[str, torch.Tensor]
+
+
+class _Kept:
+    """A reader that keeps every layer of one example, and the largest weight on a key said to be hidden."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, list[torch.Tensor]] = {}
+        self.hidden = 0.0
+
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+        self.blocks.setdefault(layer, []).append(rows.clone())
+        if visible is not None:
+            seen = torch.from_numpy(visible[start : start + rows.shape[1]]).to(rows.device)
+            self.hidden = max(self.hidden, float(rows.masked_fill(seen, 0).max()))
+
+    @property
+    def layers(self) -> list[torch.Tensor]:
+        return [torch.cat(blocks, dim=1) for _, blocks in sorted(self.blocks.items())]
+
+
+def chosen(network: Any, tokenizer: Any, device: torch.device, max_length: int) -> tuple[Way, int, int]:
+    """Choose the way of reading, and compare what it reads with the plain eager model's weights.
+
+    Args:
+        network: Loaded with eager attention.
+        tokenizer: Its tokenizer.
+        device: Where the network lies.
+        max_length: Longest input that will come; long ones are read in blocks.
+
+    Returns:
+        The way, the number of layers and the number of heads.
+
+    Raises:
+        BadInput: When the model cannot run on a text, computes no attention, or is misread.
+    """
+    inputs = _inputs(tokenizer, SENTENCE, device)
+    try:
+        output, returned = _plain(network, inputs)
+        heads = returned[0].shape[0]
+        small = device.type == "cpu" and max_length <= WHOLE and network.dtype == torch.float32
+        way = Way(EAGER if small or not network._supports_sdpa else FUSED)
+        network.set_attn_implementation(way.name)
+        if _agrees(network, way, inputs, output, returned):
+            return way, len(returned), heads
+    except (RuntimeError, TypeError, ValueError, AttributeError, LookupError, NotImplementedError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise BadInput(
+            f"the model must run on a text alone and show its attention, but {type(network).__name__} failed "
+            f"at that ({type(error).__name__}: {reason}); this architecture cannot be labelled"
+        ) from error
+    network.set_attn_implementation("eager")
+    text = " ".join([SENTENCE] * (max_length // 8 + 1))
+    causal = _causal(network, _inputs(tokenizer, text, device, max_length))
+    return Way(RETURNED, causal=causal), len(returned), heads
+
+
+def _inputs(tokenizer: Any, text: str, device: torch.device, max_length: int | None = None) -> Tensors:
+    encoded = tokenizer(text, return_tensors="pt", truncation=max_length is not None, max_length=max_length)
+    return {name: each.to(device) for name, each in encoded.items()}
+
+
+def _plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """Output and weights (heads, tokens, tokens) by layer of the plain eager model."""
+    network.set_attn_implementation("eager")
+    with torch.inference_mode():
+        plain = network(**inputs, output_attentions=True)
+    found = getattr(plain, "attentions", None) or ()
+    shapes = {None if weights is None else tuple(weights.shape[1:]) for weights in found}
+    n = inputs["input_ids"].shape[1]
+    square = all(shape is not None and shape[1:] == (n, n) for shape in shapes)
+    if len(shapes) != 1 or not square or network.config._attn_implementation != "eager":
+        raise BadInput(
+            f"every layer must compute one (heads, tokens, tokens) attention, but {type(network).__name__} "
+            f"gave {sorted(map(str, shapes)) or 'none'} for {n} tokens; its heads cannot be read"
+        )
+    return plain[0], [weights[0].float() for weights in found]
+
+
+def _agrees(
+    network: Any, way: Way, inputs: Tensors, output: torch.Tensor, returned: list[torch.Tensor]
+) -> bool:
+    """Whether attention is read as returned; False when the model does not call the interface at all.
+
+    The weights are compared on a run whose every layer gets what it gets in the plain eager model, so
+    that no rounding adds up over layers; the output on a run as runs will be.
+    """
+    kept, close = _Kept(), TOLERANCE[network.dtype]
+    n = inputs["input_ids"].shape[1]
+    _, calls = run(network, way, inputs, [n], kept, trial=True)
+    if calls == 0:
+        return False
+    captured = kept.layers
+    same = [tuple(each.shape) for each in captured] == [tuple(each.shape) for each in returned] and all(
+        torch.allclose(ours, theirs, rtol=0, atol=close)
+        for ours, theirs in zip(captured, returned, strict=True)
+    )
+    usual, _ = run(network, way, inputs, [n], _Kept())
+    reference = output if way.name == EAGER else _plain_fused(network, inputs, way.name)
+    if not same or kept.hidden > 0 or not torch.allclose(usual, reference, rtol=0, atol=close):
+        raise BadInput(
+            f"what is read while {type(network).__name__} runs must be what the plain model computes, but "
+            f"it is not ({calls} attention calls for {len(returned)} layers); "
+            f"this architecture cannot be labelled"
+        )
+    return True
+
+
+def _plain_fused(network: Any, inputs: Tensors, way: str) -> torch.Tensor:
+    network.set_attn_implementation("sdpa")
+    with torch.inference_mode():
+        output: torch.Tensor = network(**inputs)[0]
+    network.set_attn_implementation(way)
+    return output
+
+
+def _causal(network: Any, inputs: Tensors) -> bool:
+    """Whether a model outside the interface hides later keys: read from weights of a long input.
+
+    A hidden offset is 0 in all heads and places. Single cells say nothing, since small weights
+    become 0 in half precision, and neither do the far corners, which have few cells.
+    """
+    _, returned = _plain(network, inputs)
+    seen = [weights.amax(0) > 0 for weights in returned]
+    n = seen[0].shape[0]
+    reach = max(1, n - CORNER)
+    later = [any(bool(layer.diagonal(d).any()) for d in range(1, n)) for layer in seen]
+    offsets = range(-reach + 1, reach if any(later) else 1)
+    if any(later) == all(later) and all(bool(layer.diagonal(d).any()) for layer in seen for d in offsets):
+        return not any(later)
+    raise BadInput(
+        f"keys must be hidden in every layer by one rule, all later ones or none, where a model does not say "
+        f"which, but those of {type(network).__name__} are not at {n} tokens; "
+        f"give a smaller --max-length, or another model"
+    )

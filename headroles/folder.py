@@ -1,0 +1,134 @@
+"""Where a run is written: what its folder holds, whether it may be replaced, and nothing half-written."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from headroles.errors import BadInput
+
+MANIFEST, FINDINGS, LABELS, REPORT = "manifest.json", "findings.csv", "labels.csv", "report.html"
+SCORES, EXAMPLES = "scores", "examples.parquet"
+
+
+def check_free(folder: Path, settings: dict[str, Any], overwrite: bool) -> None:
+    """Refuse a folder that cannot be replaced by the run, before any work is done.
+
+    Raises:
+        BadInput: When the folder is no run, holds more than a run, is a run with other settings while
+            ``overwrite`` is off, or is the current folder or a mount point.
+    """
+    with writing(f"the run folder '{folder}'"):
+        if folder.is_file():
+            raise BadInput(f"--out must be a folder, but '{folder}' is a file; name another")
+        there = {each.name for each in folder.iterdir()} if folder.exists() else set()
+        fixed = folder.exists() and (folder.is_mount() or Path.cwd().is_relative_to(folder.resolve()))
+    if fixed:
+        raise BadInput(
+            f"a run folder is replaced as a whole, but '{folder}' is the current folder, holds it, or is a "
+            f"mount point; name a new folder"
+        )
+    if not there:
+        return
+    before = manifest_in(folder) if MANIFEST in there else {}
+    if "headroles" not in before:
+        raise BadInput(f"'{folder}' holds files that are no run of headroles; name an empty or new folder")
+    others = sorted(there - {MANIFEST, FINDINGS, LABELS, REPORT, SCORES, EXAMPLES})
+    if others:
+        raise BadInput(
+            f"a run folder is replaced as a whole, but '{folder}' also holds {others[0]!r}; "
+            f"move it away, or name another folder with --out"
+        )
+    settled = before.get("settings")
+    known = settled if isinstance(settled, dict) else {}
+    changed = sorted(name for name in {*known, *settings} if known.get(name) != settings.get(name))
+    if changed and not overwrite:
+        raise BadInput(
+            f"'{folder}' holds a run with other settings ({', '.join(changed)}); "
+            f"give --overwrite to replace it, or another --out"
+        )
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """A folder beside the wanted one, which takes its place when all went well and vanishes otherwise.
+
+    Raises:
+        BadInput: When it cannot be written.
+    """
+    place = folder.resolve()
+    beside, made = None, []
+    try:
+        with writing(f"the run folder '{folder}'"):
+            made = [parent for parent in place.parents if not parent.exists()]
+            place.parent.mkdir(parents=True, exist_ok=True)
+            beside = Path(mkdtemp(prefix=".headroles-", suffix=".partial", dir=place.parent))
+            (beside / "run" / SCORES).mkdir(parents=True)
+        yield beside / "run"
+        with writing(f"the run folder '{folder}'"):
+            _swap(beside / "run", place, beside / "before")
+    finally:
+        if beside is not None:
+            shutil.rmtree(beside, ignore_errors=True)
+        for parent in made:
+            with suppress(OSError):  # holds something by now
+                parent.rmdir()
+
+
+def _swap(new: Path, place: Path, old: Path) -> None:
+    """Put a folder in its place, and what was there aside; back again when that fails."""
+    try:
+        if place.exists():
+            place.rename(old)
+        new.rename(place)
+    finally:
+        if old.exists() and not place.exists():
+            old.rename(place)
+
+
+@contextmanager
+def writing(what: str) -> Iterator[None]:
+    """Say in one sentence what the system says when something cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(
+            f"{what} cannot be written ({error.strerror or error}); name another --out, or make room"
+        ) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write one file by rename.
+
+    Raises:
+        BadInput: When it cannot be written.
+    """
+    with writing(f"'{path}'"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        renamed({path: text})
+
+
+def renamed(texts: dict[Path, str]) -> None:
+    """Write files that take their places by rename, once all of them are written."""
+    partial = {path: path.with_name(f".{path.name}.{os.getpid()}.partial") for path in texts}
+    try:
+        for path, text in texts.items():
+            partial[path].write_text(text, encoding="utf-8", newline="")
+        for path, written in partial.items():
+            written.replace(path)
+    finally:
+        for written in partial.values():
+            written.unlink(missing_ok=True)
+
+
+def manifest_in(folder: Path) -> dict[str, Any]:
+    """What a folder's manifest says; nothing when it is no JSON object."""
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
