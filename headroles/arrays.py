@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
+from headroles.asking import per_head
 from headroles.catalogue import sieve_of, usable
 from headroles.errors import BadInput, BadSieve, UnknownName
 from headroles.presets import preset_of
 from headroles.records import Example
 from headroles.sieves import BUILT_IN
 from headroles.sieves.apply import apply
-from headroles.sieves.base import Scorer, Sieve
+from headroles.sieves.base import MaskSieve, Sieve
 from headroles.sieves.selection import STATISTICS, Selection, select
 
 ROUNDING = 5e-3
@@ -38,6 +39,12 @@ def selection_of(
     elif isinstance(sieves, str) or not isinstance(sieves, Sequence):
         sieves = [sieves]
     found = [sieve_of(each, preset) if isinstance(each, str) else usable(each) for each in sieves]
+    masks = [each.name for each in found if preset == "published" and isinstance(each, MaskSieve)]
+    if masks:
+        raise BadSieve(
+            f"the preset 'published' judges the released scores only, but {masks[0]!r} is a sieve of another "
+            f"kind; leave it out, or take the preset 'calibrated'"
+        )
     return select(found, statistic)
 
 
@@ -86,7 +93,7 @@ def score(
     layers = np.stack([apply(plan, layer) for layer in weights], axis=1)
     named = dict(zip(selection.columns, layers, strict=False))
     for scorer in selection.scorers:
-        named[scorer.name] = np.stack([_per_head(scorer, layer, example) for layer in weights])
+        named[scorer.name] = np.stack([per_head(scorer, layer, example) for layer in weights])
     return named
 
 
@@ -113,17 +120,6 @@ def checked_attention(
             f"off by {worst:.3g}; give rows as queries, after the softmax, without padding"
         )
     return weights
-
-
-def _per_head(scorer: Scorer, layer: np.ndarray, example: Example) -> Float[np.ndarray, " heads"]:
-    """A scorer's scores of one layer, when there is one number per head."""
-    scores = np.asarray(scorer.score(layer, example))
-    if scores.shape != (len(layer),) or scores.dtype.kind not in "fiu":
-        raise BadSieve(
-            f"sieve {scorer.name!r} must give one number per head, shape ({len(layer)},), but gave "
-            f"{scores.dtype} {scores.shape} on example {example.key!r}"
-        )
-    return scores.astype(np.float64)
 
 
 def _visible(weights: np.ndarray, visible: np.ndarray | None) -> np.ndarray | None:

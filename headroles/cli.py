@@ -1,5 +1,6 @@
 """The command line: each command parses, calls one function, and prints."""
 
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -162,6 +163,7 @@ def tasks_command() -> None:
 
 def main() -> NoReturn:
     """Run the command line: exit 0 when done, 1 on a user's mistake in one sentence, 2 on wrong usage."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a killed run cleans up, too
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # results that the terminal's encoding lacks
     try:

@@ -80,6 +80,8 @@ def left_out(options: Options, scored: Scored) -> list[str]:
     for position, rule in enumerate(scored.rules):
         if rule.role:
             said += _silence(scored.scores, position, rule)
+    if options.parser is not None and scored.parser is None:
+        said.append("--parser was not used: no sieve of this run needs words, or the inputs bring their own.")
     if options.data and kind_of(Path(options.data)) == ".conllu" and options.task is not None:
         said.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
     return said

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
+from headroles.errors import BadSieve, HeadrolesError
 from headroles.plans import Plan
 from headroles.records import Example
 from headroles.sieves.base import MaskSieve
@@ -113,10 +114,23 @@ def _cells(
     if each.scope is not None:
         own = as_mask(each.scope(example), n, each.name, example.key).rows(0, n)
         scope = own if visible is None else own & visible
-    counted = as_mask(each.mask(example), n, each.name, example.key).rows(0, n)
+    counted = as_mask(_asked(each, example), n, each.name, example.key).rows(0, n)
     if scope is not None:
         counted = counted & scope
     return counted if each.specials else counted & ~example.special, scope
+
+
+def _asked(each: MaskSieve, example: Example) -> object:
+    """What a sieve's mask function says; whatever goes wrong in it becomes one sentence about it."""
+    try:
+        return each.mask(example)
+    except HeadrolesError:
+        raise
+    except Exception as error:  # a stranger's function may raise anything
+        raise BadSieve(
+            f"the mask of sieve {each.name!r} failed on example {example.key!r} "
+            f"({type(error).__name__}: {error}); mend the sieve"
+        ) from error
 
 
 def _query_weights(

@@ -1,9 +1,23 @@
 """Fixtures shared by the tests: where the reference material is, and examples drawn by hand."""
 
 import os
+import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+
+if TYPE_CHECKING:
+    import torch
+
+    from headroles import Labelling
+
+# One thread: on a busy machine small operations split over threads wait for the scheduler, and the
+# last bits of a matrix product depend on how many threads it got.
+os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,3 +36,340 @@ def needed(path: Path, what: str) -> Path:
 def shared() -> Path:
     """Reference data and golden values, which are not part of the project."""
     return needed(ROOT.parent / "shared", "the folder of reference data")
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run ``headroles`` with some words; gives exit code, stdout and stderr."""
+    from headroles.cli import main
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["headroles", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        out, err = capsys.readouterr()
+        return int(leaving.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT of 2 layers x 3 heads that takes 64 tokens, its heads written by hand.
+
+    0-0 looks at the previous token, 0-1 evenly, 0-2 at special tokens; 1-0 evenly, 1-1 at the
+    query's own text, 1-2 at the next token. All six are a little disturbed by what the words are.
+    """
+    folder = tmp_path_factory.mktemp("models") / "planted"
+    _save_bert(folder, _plant)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def even(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same BERT with queries and keys of zero: every head attends evenly."""
+    folder = tmp_path_factory.mktemp("models") / "even"
+    _save_bert(folder, lambda model: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """60 pairs of texts in 20 documents, one text longer than its pair."""
+    rng = np.random.default_rng(7)
+    words = [
+        "the",
+        "a",
+        "cat",
+        "dog",
+        "house",
+        "rain",
+        "who",
+        "did",
+        "sat",
+        "on",
+        "in",
+        "small",
+        "red",
+        "is",
+        "it",
+    ]
+    rows = ["question\tsentence\tdocument"]
+    for row in range(60):
+        first = " ".join(rng.choice(words, size=rng.integers(5, 9)))
+        second = " ".join(rng.choice(words, size=rng.integers(8, 16)))
+        rows.append(f"{first} ?\t{second} .\tdocument {row // 3}")
+    file = tmp_path_factory.mktemp("tables") / "pairs.tsv"
+    file.write_text("\n".join(rows) + "\n")
+    return file
+
+
+@pytest.fixture
+def label(planted: Path, table: Path) -> "Callable[..., Labelling]":
+    """Label the planted model on the table of pairs, unless told otherwise."""
+    from headroles import label
+
+    def run(**options: Any) -> "Labelling":
+        usual: dict[str, Any] = {"task": "QNLI", "data": table, "model": planted}
+        return label(**usual | {"max_length": 48, "sieve": ["local", "delimiter", "block"]} | options)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def finished(planted: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run; tests that write into it take the fixture ``run`` instead."""
+    from headroles import label
+
+    folder = tmp_path_factory.mktemp("runs") / "finished"
+    sieves = ["local", "delimiter", "block"]
+    label("QNLI", data=table, model=planted, max_length=48, sieve=sieves, out=folder)
+    return folder
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A copy of a finished run, to be changed at will."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+def _save_bert(folder: Path, plant: "Callable[[torch.nn.Module], None]") -> None:
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    folder.mkdir()
+    samples = "".join(file.read_text() for file in sorted((ROOT / "headroles" / "samples").glob("*.tsv")))
+    signs = list("abcdefghijklmnopqrstuvwxyz0123456789")
+    known = sorted({*re.findall(r"[a-z]+|[^\sa-z]", samples.lower()), *signs}) + [
+        f"##{each}" for each in signs
+    ]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *known]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
+    tokenizer = BertTokenizer.from_pretrained(str(folder))
+    tokenizer.model_max_length = 64
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    model = BertModel(
+        BertConfig(
+            vocab_size=len(vocabulary),
+            hidden_size=24,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            intermediate_size=8,
+            max_position_embeddings=64,
+        )
+    )
+    with torch.no_grad():
+        for name, weights in model.named_parameters():
+            if "embeddings" not in name and "LayerNorm" not in name:
+                weights.zero_()
+        plant(model)
+    model.save_pretrained(folder)
+
+
+def _plant(model: "torch.nn.Module") -> None:
+    """Position in dimensions 0 to 15, special tokens in 16 and 17, the text in 18 and 19."""
+    import torch
+
+    weights = dict(model.named_parameters())
+    steps = torch.tensor([1.0, 0.5, 0.25, 0.11])
+    angles = torch.arange(64)[:, None] * steps
+    waves = torch.cat([angles.cos(), angles.sin()], dim=1)
+    weights["embeddings.position_embeddings.weight"].zero_()[:, :16] = torch.cat([waves, -waves], dim=1)
+    words = weights["embeddings.word_embeddings.weight"].mul_(4)
+    words[:, :20] = 0
+    words[2:4, 16], words[2:4, 17] = 1.0, -1.0
+    texts = weights["embeddings.token_type_embeddings.weight"].zero_()
+    texts[:, 18], texts[:, 19] = torch.tensor([1.0, -1.0]), torch.tensor([-1.0, 1.0])
+    for layer, head, offset in ((0, 0, -1), (1, 2, 1)):
+        query, key = _query_and_key(weights, layer, head)
+        turn = torch.zeros(8, 8)
+        for k, angle in enumerate((steps * offset).tolist()):
+            cosine, sine = float(np.cos(angle)), float(np.sin(angle))
+            turn[[k, k, k + 4, k + 4], [k, k + 4, k, k + 4]] = torch.tensor([cosine, -sine, sine, cosine])
+        query[:, :8], key[:, :8] = 3 * turn, 3 * torch.eye(8)
+    query, key = _query_and_key(weights, 0, 2)
+    key[0, 16] = 3
+    weights["encoder.layer.0.attention.self.query.bias"][16] = 3
+    query, key = _query_and_key(weights, 1, 1)
+    query[0, 18], key[0, 18] = 2, 2
+    for layer, head in ((0, 0), (0, 2), (1, 1), (1, 2)):
+        query, key = _query_and_key(weights, layer, head)
+        query[7, 20], key[7, 21] = 0.5, 0.5
+
+
+def _query_and_key(weights: "dict[str, torch.nn.Parameter]", layer: int, head: int) -> "list[torch.Tensor]":
+    rows = slice(8 * head, 8 * head + 8)
+    names = [f"encoder.layer.{layer}.attention.self.{which}.weight" for which in ("query", "key")]
+    return [weights[name][rows] for name in names]
+
+
+TRAINED_ON = (
+    "The heads of a model look at words, and at each other.",
+    "What did the committee decide about the treaty?",
+    "It was signed in Paris after a long debate; nobody objected!",
+    "Don't stop: she can't believe it isn't unbelievable, re-opening co-ops.",
+)
+SPECIAL = {
+    "bert": {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "mask_token": "[MASK]",
+    },
+    "roberta": {
+        "cls_token": "<s>",
+        "pad_token": "<pad>",
+        "sep_token": "</s>",
+        "unk_token": "<unk>",
+        "mask_token": "<mask>",
+    },
+    "gpt2": {"eos_token": "<|endoftext|>"},
+    "t5": {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"},
+    "xlnet": {"unk_token": "<unk>", "cls_token": "<cls>", "sep_token": "<sep>", "pad_token": "<pad>"},
+}
+"""Special tokens by kind of tokenizer, in the order of their ids."""
+
+
+@pytest.fixture(scope="session")
+def tokenizer_of() -> Callable[[str], Any]:
+    """A tokenizer by its kind (bert, roberta, gpt2, t5, xlnet), trained on a few sentences."""
+    from functools import cache
+
+    from transformers import PreTrainedTokenizerFast
+
+    @cache
+    def trained(kind: str) -> str:
+        return str(_trained(kind).to_str())
+
+    def make(kind: str) -> Any:
+        from tokenizers import Tokenizer
+
+        inputs = ["input_ids", "attention_mask"] + ["token_type_ids"] * (kind in ("bert", "xlnet"))
+        raw = Tokenizer.from_str(trained(kind))
+        special = SPECIAL[kind]
+        return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+            tokenizer_object=raw, model_input_names=inputs, **special
+        )
+
+    return make
+
+
+def _trained(kind: str) -> Any:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+    names = list(SPECIAL[kind].values())
+    numbers = [(name, number) for number, name in enumerate(names)]
+    shape = {
+        "bert": ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
+        "roberta": ("<s> $A </s>", "<s> $A </s> </s> $B </s>"),
+        "gpt2": ("$A", "$A $B"),
+        "t5": ("$A </s>", "$A </s> $B </s>"),
+        "xlnet": ("$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2"),
+    }[kind]
+    if kind == "bert":
+        tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        tokenizer.normalizer = normalizers.BertNormalizer()
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        trainer: Any = trainers.WordPieceTrainer(vocab_size=120, special_tokens=names, show_progress=False)
+    elif kind in ("roberta", "gpt2"):
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        signs = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(
+            vocab_size=330, special_tokens=names, initial_alphabet=signs, show_progress=False
+        )
+    else:
+        tokenizer = Tokenizer(models.Unigram())
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+        trainer = trainers.UnigramTrainer(
+            vocab_size=120, special_tokens=names, unk_token="<unk>", show_progress=False
+        )
+    tokenizer.train_from_iterator(TRAINED_ON, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=shape[0], pair=shape[1], special_tokens=numbers
+    )
+    return tokenizer
+
+
+@pytest.fixture(scope="session")
+def model_of(tokenizer_of: Callable[[str], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The folder of a tiny random model by its name, saved once; "even bert" has queries and keys of 0."""
+    from functools import cache
+
+    import torch
+    from transformers import AutoModel
+
+    root = tmp_path_factory.mktemp("zoo")
+
+    @cache
+    def folder(name: str) -> Path:
+        kind, config = _configured(name.removeprefix("even "))
+        torch.manual_seed(0)
+        model = AutoModel.from_config(config).eval()  # type: ignore[no-untyped-call]
+        with torch.no_grad():
+            for path, weights in model.named_parameters():
+                if weights.dim() > 1:
+                    weights.normal_(0, 0.15)
+                if name.startswith("even ") and re.search(r"query|key|q_proj|k_proj|c_attn", path):
+                    weights.zero_()
+        place = root / name
+        model.save_pretrained(place)
+        tokenizer_of(kind).save_pretrained(place)
+        return place
+
+    return folder
+
+
+def _configured(name: str) -> tuple[str, Any]:
+    """The kind of tokenizer of a tiny model, and its configuration."""
+    import transformers as library
+
+    size: dict[str, Any] = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 48}
+    size |= {"num_hidden_layers": 2, "vocab_size": 400, "max_position_embeddings": 600}
+    short = {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 400, "n_positions": 600}
+    deep = size | {"num_hidden_layers": 3, "num_key_value_heads": 2, "pad_token_id": 0}
+    ends = {"bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
+    bloom = {"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": 400}
+    width = {"d_model": 32, "vocab_size": 400}
+    bart = {f"{side}_{what}": number for side in ("encoder", "decoder") for what, number in (
+        ("layers", 2), ("attention_heads", 4), ("ffn_dim", 48))}  # fmt: skip
+    modern = {"local_attention": 8, "global_attn_every_n_layers": 3, "pad_token_id": 0}
+    modern |= {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
+    capped = {"head_dim": 8, "sliding_window": 6, "query_pre_attn_scalar": 8}
+    relative = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_biased_input": False}
+    local = {"attention_types": [[["global", "local"], 1]], "window_size": 6, "num_layers": 2, "num_heads": 4}
+    experts = {"num_local_experts": 2, "num_experts_per_tok": 1, "head_dim": 8, "sliding_window": 6}
+    kind, config, settings = {
+        "bert": ("bert", "Bert", size),
+        "roberta": ("roberta", "Roberta", size | ends),
+        "distilbert": ("bert", "DistilBert", {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48}),
+        "albert": ("bert", "Albert", size | {"num_hidden_layers": 3, "embedding_size": 16}),
+        "electra": ("bert", "Electra", size | {"embedding_size": 16}),
+        "modernbert": ("bert", "ModernBert", size | {"num_hidden_layers": 4} | modern),
+        "gpt2": ("gpt2", "GPT2", short),
+        "llama": ("gpt2", "Llama", deep),
+        "mistral": ("gpt2", "Mistral", deep | {"sliding_window": 6}),
+        "gemma2": ("gpt2", "Gemma2", deep | capped | {"attn_logit_softcapping": 2.0}),
+        "gpt-oss": ("gpt2", "GptOss", deep | experts),
+        "t5": ("t5", "T5", width | {"d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}),
+        "bart": ("roberta", "Bart", width | bart | {"max_position_embeddings": 600} | ends),
+        "mpnet": ("roberta", "MPNet", size),
+        "deberta-v2": ("bert", "DebertaV2", size | relative),
+        "xlnet": ("xlnet", "XLNet", width | {"n_layer": 2, "n_head": 4, "d_inner": 48}),
+        "gptj": ("gpt2", "GPTJ", short | {"rotary_dim": 4}),
+        "bloom": ("gpt2", "Bloom", bloom),
+        "falcon": ("gpt2", "Falcon", {**size, "num_kv_heads": 4}),
+        "gpt-neo": ("gpt2", "GPTNeo", width | {"hidden_size": 32, "max_position_embeddings": 600} | local),
+        "longformer": ("roberta", "Longformer", size | {"attention_window": 8}),
+        "bigbird": ("bert", "BigBird", size | {"block_size": 4, "num_random_blocks": 1}),
+        "mamba": ("gpt2", "Mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 400}),
+        "clip": ("gpt2", "CLIP", {"text_config": size, "vision_config": size | {"image_size": 32}}),
+    }[name]  # fmt: skip
+    made = getattr(library, f"{config}Config")(**settings)
+    return kind, made

@@ -26,7 +26,11 @@ class Annotator:
         self._known: dict[str, Words] = {}
 
     def words(self, passages: Sequence[Passage]) -> list[tuple[Words, ...]]:
-        """Words of each passage's texts: gold where given, else parsed."""
+        """Words of each passage's texts: gold where given, else parsed.
+
+        Raises:
+            BadInput: When a text is longer than the parser takes.
+        """
         open_texts = {text for passage in passages if passage.words is None for text in passage.texts}
         self._parse(sorted(open_texts - self._known.keys(), key=len))
         found = [
@@ -38,8 +42,14 @@ class Annotator:
         return found
 
     def _parse(self, texts: list[str]) -> None:
+        """Parse texts, which come from short to long, so that each batch holds similar lengths."""
         if self._parser is None or not texts:
             return
+        if len(texts[-1]) > self._parser.max_length:
+            raise BadInput(
+                f"a text that is parsed has at most {self._parser.max_length} characters, but one of "
+                f"{len(texts[-1])} came; split it"
+            )
         with self._parser.memory_zone():
             for text, doc in zip(texts, self._parser.pipe(texts, batch_size=64), strict=True):
                 self._known[text] = _words(doc)

@@ -35,7 +35,8 @@ class Way:
 
     Attributes:
         name: "headroles", "headroles-eager" or "output_attentions".
-        causal: For returned attention, which comes without its mask: whether later keys are hidden.
+        causal: Whether every layer hides later keys; returned attention comes without its mask, so
+            this is all that is known of it, and elsewhere plans are made by it beforehand.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Reader(Protocol):
 class _Pass:
     """One forward pass: which call it is at, and what each mask lets be seen."""
 
-    def __init__(self, reader: Reader, lengths: Sequence[int], trial: bool) -> None:
+    def __init__(self, reader: Reader, lengths: Sequence[int], trial: int) -> None:
         self.reader = reader
         self.lengths = lengths
         self.trial = trial
@@ -147,7 +148,7 @@ def _read_beside(
 ) -> None:
     """Form the weights by the model's own eager function and hand them over, block by block.
 
-    In float32; on trial in the model's precision, and in two blocks however short the input is.
+    In float32; on trial in the model's precision, in as many blocks as are to be tried.
     """
     causal = _hides_later(module, query, mask, rest)
     visible = running.visible(mask, causal)
@@ -157,7 +158,7 @@ def _read_beside(
         own = slice(example, example + 1)
         keys = key[own, :, :length].to(kind)
         step = length if length <= WHOLE else max(1, CACHE // (4 * query.shape[1] * length))
-        step = (length + 1) // 2 if running.trial else step
+        step = -(-length // running.trial) if running.trial else step
         for start in range(0, length, step):
             stop = min(start + step, length)
             block = _block_mask(mask, causal, example, slice(start, stop), length, kind, keys.device)
@@ -205,7 +206,7 @@ def run(
     lengths: Sequence[int],
     reader: Reader,
     *,
-    trial: bool = False,
+    trial: int = 0,
 ) -> tuple[torch.Tensor, int]:
     """Run a model once and hand every layer's attention to a reader.
 
@@ -215,8 +216,8 @@ def run(
         inputs: Padded on the right.
         lengths: Real tokens of each example.
         reader: Gets the attention, layer by layer.
-        trial: For the check at load: every layer passes on what the eager function gives, and the
-            weights are formed in the model's own precision.
+        trial: For the check at load: into how many blocks an input is cut, while every layer passes
+            on what the eager function gives and weights have the model's precision; 0 for no trial.
 
     Returns:
         The model's last hidden state and the number of layers read.

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from headroles.errors import BadInput
 
-PATIENCE = 3.0
+PATIENCE = 1.5
 """Seconds to wait for the hub; loading without this question retries for 23."""
 
 
@@ -59,7 +60,8 @@ def load_split(repository: str, config: str, split: str) -> Iterator[dict[str, A
     Raises:
         BadInput: When it cannot be reached, or has no such configuration or split.
     """
-    if not exists(Path(repository)):
+    local = exists(Path(repository))
+    if not local:
         reachable(repository, "dataset")
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
@@ -67,7 +69,9 @@ def load_split(repository: str, config: str, split: str) -> Iterator[dict[str, A
 
     disable_progress_bar()
     try:
-        yield from load_dataset(repository, config, split=split)
+        with TemporaryDirectory() as fresh:  # the cache would give a folder's rows as they once were
+            cache = fresh if local else None
+            yield from load_dataset(repository, config, split=split, streaming=local, cache_dir=cache)
     except (ValueError, OSError, DatasetsError) as error:
         reason = " ".join(str(error).split())[:300]
         raise BadInput(

@@ -40,10 +40,14 @@ class DevicePlan:
 
 
 def to_device(plan: Plan, device: torch.device) -> DevicePlan:
-    """The plan's arrays on the device, in float32."""
+    """The plan's arrays on the device, in memory that torch aligned.
+
+    Products of the same numbers differ in their last bits with the alignment of their operands, so
+    scores would depend on where an array happened to lie.
+    """
 
     def move(array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device, copy=True)
 
     return DevicePlan(
         columns=plan.columns,

@@ -145,7 +145,7 @@ def _network(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, list[str]
 
 def _tokenizer(checkpoint: Checkpoint) -> Any:
     try:
-        return AutoTokenizer.from_pretrained(
+        tokenizer = AutoTokenizer.from_pretrained(
             checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
         )
     except Exception as error:  # the library raises many kinds; each becomes one sentence
@@ -153,6 +153,14 @@ def _tokenizer(checkpoint: Checkpoint) -> Any:
         raise BadInput(
             f"the model {checkpoint.name!r} has no tokenizer that can be loaded: {reason}"
         ) from error
+    folder = Path(checkpoint.target)
+    names = {"tokenizer.json", *getattr(tokenizer, "vocab_files_names", {}).values()}
+    if folder.is_dir() and not any((folder / name).is_file() for name in names):
+        raise BadInput(  # the library would make up a vocabulary in which every word is unknown
+            f"the model {checkpoint.name!r} has no tokenizer: its folder holds none of "
+            f"{', '.join(sorted(names))}; save the model's tokenizer there"
+        )
+    return tokenizer
 
 
 def _place(network: Any, device: torch.device, name: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int
 
-from headroles.errors import BadSieve
+from headroles.asking import per_head
 from headroles.extraction.capture import Visible
 from headroles.extraction.kernels import DevicePlan, contrast, linear, to_device
 from headroles.extraction.model import Model
@@ -181,15 +181,4 @@ class Reader:
             array = attention.cpu().numpy()
             array.flags.writeable = False
             for row, scorer in enumerate(scorers, start=plan.columns):
-                values[row] = _per_head(scorer, array, prepared.example)
-
-
-def _per_head(scorer: LayerScorer, attention: np.ndarray, example: Example) -> np.ndarray:
-    """A scorer's numbers, when there is one per head."""
-    made = np.asarray(scorer.score(attention, example))
-    if made.shape != attention.shape[:1]:
-        raise BadSieve(
-            f"sieve {getattr(scorer, 'name', type(scorer).__name__)!r} must give one number per head, shape "
-            f"({len(attention)},), but gave shape {made.shape} on {example.key!r}"
-        )
-    return made
+                values[row] = per_head(scorer, array, prepared.example)

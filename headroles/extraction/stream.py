@@ -58,7 +58,7 @@ def stream(
             table = Table(sieves, tokenised, model)
             order = np.argsort([-each.size for each in tokenised], kind="stable")
             batches = list(_batches(order, [each.size for each in tokenised], size))
-            prepare = _preparer(tokenised, sieves, annotator)
+            prepare = _preparer(tokenised, sieves, annotator, model.way.causal)
             coming = [beside.submit(prepare, batch) for batch in batches[:1]]
             for number in range(len(batches)):
                 batch = coming.pop().result()
@@ -92,7 +92,7 @@ def _batches(order: np.ndarray, sizes: Sequence[int], largest: int) -> Iterator[
 
 
 def _preparer(
-    tokenised: Sequence[Tokenised], sieves: Columns, annotator: Annotator | None
+    tokenised: Sequence[Tokenised], sieves: Columns, annotator: Annotator | None, causal: bool
 ) -> Callable[[np.ndarray], list[Prepared]]:
     """A function that annotates a batch and lays the sieves over it, for the thread beside the model."""
 
@@ -103,7 +103,7 @@ def _preparer(
         batch = []
         for place, each, own in zip(places, chosen, words, strict=True):
             prepared = Prepared(int(place), each, example_of(each, own, arcs))
-            planned(prepared, sieves, None)
+            planned(prepared, sieves, np.tri(each.size, dtype=np.bool_) if causal and each.size > 1 else None)
             batch.append(prepared)
         return batch
 

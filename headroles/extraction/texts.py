@@ -90,18 +90,21 @@ def read_table(
 def _text(value: object, column: str, place: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise BadInput(
-            f"{place}: every row has its texts, but {column!r} is missing or blank; mend or drop it"
+            f"{place}: every row has its texts, but {column!r} is missing, blank or no text; mend or drop it"
         )
     return value
 
 
 def _table_rows(path: Path, delimiter: str) -> Iterator[Row]:
-    csv.field_size_limit(sys.maxsize)
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     with opened(path) as text:
         try:
             reader = csv.reader(text, delimiter=delimiter, quoting=quoting)
             header = next(reader)
+            twice = sorted({name for name in header if name and header.count(name) > 1})
+            if twice:
+                raise BadInput(f"'{path}' has two columns called {twice[0]!r}; give each a name of its own")
             for cells in reader:
                 if cells:
                     yield f"{path}, line {reader.line_num}", _row(cells, header, path, reader.line_num)

@@ -1,0 +1,242 @@
+"""Who imports whom, what an import loads, and what the wheel holds."""
+
+import ast
+import graphlib
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MAPPED = ("sieves", "stats", "reports")
+MODELS = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "datasets", "spacy"}
+OURS = {name: f"headroles.{name}" for name in ("sieves", "stats", "reports", "extraction", "run", "store")}
+
+NEVER: dict[str, set[str]] = {
+    "headroles.errors": {"headroles", "numpy"} | MODELS,
+    "headroles.plans": {"headroles"} | MODELS,
+    "headroles.sieves": {"pandas", "scipy", "statsmodels", "plotly", "pingouin"}
+    | MODELS
+    | {OURS[each] for each in ("stats", "reports", "extraction", "run", "store")},
+    "headroles.stats": {"pandas", "plotly"}
+    | MODELS
+    | {OURS[each] for each in ("sieves", "reports", "extraction", "run", "store")},
+    "headroles.reports": {"scipy", "statsmodels", "pingouin"}
+    | MODELS
+    | {OURS[each] for each in ("sieves", "stats", "extraction", "run", "store")},
+    "headroles.extraction": {"plotly", "scipy", "statsmodels", "pingouin"}
+    | {OURS[each] for each in ("sieves", "stats", "reports", "run", "store")},
+    "headroles.records": MODELS | set(OURS.values()),
+    "headroles.catalogue": MODELS | {OURS["extraction"], OURS["reports"], OURS["run"]},
+    "headroles.tasks": MODELS | set(OURS.values()),
+    "headroles.asking": MODELS | set(OURS.values()),
+    "headroles.folder": MODELS | set(OURS.values()),
+    "headroles.store": MODELS | {OURS[each] for each in ("sieves", "stats", "reports", "extraction", "run")},
+}
+"""What each module or package, with everything in it, may not import."""
+
+ONLY: dict[str, set[str]] = {
+    "torch": {"headroles.extraction"},
+    "transformers": {"headroles.extraction"},
+    "spacy": {"headroles.extraction"},
+    "datasets": {"headroles.extraction"},
+    "scipy": {"headroles.stats"},
+    "statsmodels": {"headroles.stats"},
+    "pingouin": {"headroles.stats"},
+    "plotly": {"headroles.reports"},
+    "jinja2": {"headroles.reports"},
+    "rich": {"headroles.cli", "headroles.terminal"},
+    "click": {"headroles.cli"},
+    "headroles.cli": {"headroles.__main__"},
+}
+"""The only places that may import each of these."""
+
+
+def _modules() -> dict[str, Path]:
+    """Every module of the package by its name, the mapped folders through their root."""
+    found = {}
+    for folder, package in [("headroles", "headroles"), *((name, f"headroles.{name}") for name in MAPPED)]:
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            inside = file.relative_to(ROOT / folder).with_suffix("").parts
+            if folder == "headroles" and inside[0] in MAPPED:
+                continue  # the same files through their links
+            name = ".".join([package, *inside]).removesuffix(".__init__")
+            found[name] = file
+    return found
+
+
+MODULES = _modules()
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Every import statement that runs; those for type checkers only are left out."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        yield from _statements(node)
+
+
+def _imports(file: Path) -> set[str]:
+    """Names of the modules that a file imports, inside functions too."""
+    names: set[str] = set()
+    for node in _statements(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            inner = {f"{module}.{alias.name}" for alias in node.names} & MODULES.keys()
+            names |= inner or {module}
+    return names
+
+
+IMPORTS = {name: _imports(file) for name, file in MODULES.items()}
+
+
+def _within(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+@pytest.mark.parametrize("place", sorted(NEVER))
+def test_a_layer_imports_nothing_it_must_not(place: str) -> None:
+    members = [name for name in MODULES if _within(name, place)]
+    assert members
+    forbidden = [
+        f"{name} imports {each}"
+        for name in members
+        for each in IMPORTS[name]
+        for banned in NEVER[place]
+        if _within(each, banned) and not _within(each, place)
+    ]
+    assert not forbidden
+
+
+@pytest.mark.parametrize("library", sorted(ONLY))
+def test_a_library_is_imported_in_its_own_place_only(library: str) -> None:
+    users = {name for name, each in IMPORTS.items() if any(_within(one, library) for one in each)}
+    strangers = {name for name in users if not any(_within(name, place) for place in ONLY[library])}
+    assert not strangers
+
+
+def test_imports_are_absolute_and_never_by_the_name_of_a_root_folder() -> None:
+    for name, each in IMPORTS.items():
+        assert not [one for one in each if one.startswith(".")], name
+        assert not {one.split(".")[0] for one in each} & {*MAPPED, "tests"}, name
+
+
+def test_no_import_goes_round_in_a_circle() -> None:
+    graph = {name: {one for one in each if one in MODULES} - {"headroles"} for name, each in IMPORTS.items()}
+    list(graphlib.TopologicalSorter(graph).static_order())
+
+
+def test_heavy_libraries_are_never_imported_by_a_light_module() -> None:
+    light = ("headroles", "headroles.cli", "headroles.errors", "headroles.records")
+    for name in light:
+        tree = ast.parse(MODULES[name].read_text())
+        top = {ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)}
+        assert not [line for line in top for heavy in ("torch", "pandas", "plotly", "rich") if heavy in line]
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    vague = {"utils", "util", "helpers", "helper", "common", "misc", "types", "core"}
+    assert not {name for name in MODULES if name.rpartition(".")[2] in vague}
+
+
+def test_listed_packages_are_the_folders_that_are_packages() -> None:
+    tables = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {name for name, file in MODULES.items() if file.name == "__init__.py"}
+    assert set(tables["packages"]) == folders
+    assert tables["package-dir"] == {f"headroles.{name}": name for name in MAPPED}
+
+
+def test_links_lead_to_the_root_folders() -> None:
+    for name in MAPPED:
+        link = ROOT / "headroles" / name
+        assert link.is_symlink()
+        assert link.readlink() == Path("..") / name
+
+
+def _python(code: str, *, where: Path = ROOT) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=where, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_the_package_or_asking_for_help_loads_nothing_heavy() -> None:
+    heavy = "('torch', 'transformers', 'pandas', 'plotly', 'spacy', 'scipy', 'statsmodels')"
+    told = f"print([name for name in {heavy} if name in sys.modules])"
+    assert _python(f"import sys, headroles; dir(headroles); {told}").strip() == "[]"
+    asked = "import sys; sys.argv = ['headroles', '--help']\nfrom headroles.cli import main\n"
+    caught = f"try:\n    main()\nexcept SystemExit as leaving:\n    {told}; print(leaving.code)"
+    *_, loaded, code = _python(asked + caught).splitlines()
+    assert (loaded, code) == ("[]", "0")
+
+
+def test_root_folders_refuse_to_be_imported_by_their_bare_names() -> None:
+    code = (
+        "import importlib\n"
+        "for name in ('sieves', 'stats', 'reports'):\n"
+        "    try:\n        importlib.import_module(name)\n"
+        "    except ImportError as error:\n        print(f'headroles.{name}' in str(error))\n"
+    )
+    assert _python(code).split() == ["True"] * 3
+
+
+def test_every_public_name_is_there() -> None:
+    import headroles
+
+    for name in headroles.__all__:
+        assert getattr(headroles, name) is not None
+    assert dir(headroles) == sorted(headroles.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'lable'"):
+        headroles.lable  # noqa: B018
+
+
+def _packed(package: str, folder: Path) -> set[str]:
+    """Files of a package as they belong into a wheel."""
+    kinds = {"headroles": ("samples/", "parser/", "py.typed"), "headroles.reports": ("templates/",)}
+    files = set()
+    for file in folder.rglob("*"):
+        inside = file.relative_to(folder).as_posix()
+        if file.is_file() and (
+            inside.endswith(".py") or inside.startswith(kinds.get(package, ("no such folder",)))
+        ):
+            files.add(f"{package.replace('.', '/')}/{inside}")
+    return files
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    clean = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("headroles", *MAPPED):
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=clean)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source / name)
+    words = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(tmp_path),
+        str(source),
+    ]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    wanted = _packed("headroles", source / "headroles")
+    for name in MAPPED:
+        wanted -= {each for each in wanted if each.startswith(f"headroles/{name}/")}
+        wanted |= _packed(f"headroles.{name}", source / name)
+    assert names == wanted
+    for task in ("QNLI", "QQP", "MRPC", "SST-2"):
+        assert f"headroles/samples/{task}.tsv" in names
+    assert {"headroles/py.typed", "headroles/parser/meta.json"} < names

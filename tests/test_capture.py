@@ -1,0 +1,327 @@
+"""Attention read while a model runs is the plain model's attention, whatever the architecture."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel
+
+from headroles.errors import BadInput
+from headroles.extraction import capture, trial
+from headroles.extraction.capture import EAGER, FUSED, RETURNED, run
+from headroles.extraction.checkpoint import find
+from headroles.extraction.model import Model, load
+
+ModelOf = Callable[[str], Path]
+INSIDE = (
+    "bert", "roberta", "distilbert", "albert", "electra", "modernbert",
+    "gpt2", "llama", "mistral", "t5", "bart",
+)  # fmt: skip
+EAGER_ONLY = ("gemma2", "gpt-oss")
+OUTSIDE = {"mpnet": False, "deberta-v2": False, "xlnet": False, "gptj": True, "bloom": True, "falcon": True}
+TEXTS = (
+    "The committee did not decide about the long treaty, and nobody in Paris objected to it at all.",
+    "Look!",
+    "She can't believe that it was signed after the debate; what a day.",
+)
+
+
+class Kept:
+    """A reader that keeps what it is given, by layer and example."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[int, int], list[torch.Tensor]] = {}
+        self.starts: dict[tuple[int, int], list[int]] = {}
+        self.visible: dict[tuple[int, int], np.ndarray | None] = {}
+
+    def read(
+        self, layer: int, example: int, start: int, rows: torch.Tensor, visible: np.ndarray | None
+    ) -> None:
+        place = (layer, example)
+        self.rows.setdefault(place, []).append(rows.clone())
+        self.starts.setdefault(place, []).append(start)
+        self.visible[place] = visible
+
+    def whole(self, layer: int, example: int) -> torch.Tensor:
+        return torch.cat(self.rows[layer, example], dim=1)
+
+    def seen(self, layer: int, example: int) -> np.ndarray:
+        n = self.whole(layer, example).shape[-1]
+        kept = self.visible[layer, example]
+        return np.ones((n, n), dtype=np.bool_) if kept is None else kept
+
+
+def _load(folder: Path, max_length: int = 128, dtype: str = "float32") -> Model:
+    return load(find(str(folder), None), device="cpu", dtype=dtype, max_length=max_length)
+
+
+def _padded(model: Model, texts: tuple[str, ...] = TEXTS) -> tuple[dict[str, torch.Tensor], list[int]]:
+    """Texts as one batch, padded on the right by hand."""
+    encoded = [model.tokenizer(text) for text in texts]
+    lengths = [len(each["input_ids"]) for each in encoded]
+    inputs = {}
+    for name in encoded[0]:
+        table = torch.zeros((len(texts), max(lengths)), dtype=torch.long)
+        for row, each in enumerate(encoded):
+            table[row, : lengths[row]] = torch.tensor(each[name])
+        inputs[name] = table
+    return inputs, lengths
+
+
+def _plain(folder: Path, way: str, inputs: dict[str, torch.Tensor], **options: Any) -> Any:
+    """The library's own run, untouched by headroles."""
+    network = AutoModel.from_pretrained(folder, attn_implementation=way, dtype=torch.float32).eval()
+    network = network.get_encoder() if network.config.is_encoder_decoder else network
+    with torch.inference_mode():
+        return network(**inputs, **options)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def _check(model: Model, folder: Path) -> Kept:
+    """Compare a captured batch with the plain eager model, weights and visible sets cell by cell."""
+    inputs, lengths = _padded(model)
+    kept = Kept()
+    _, layers = run(model.network, model.way, inputs, lengths, kept)
+    plain = _plain(folder, "eager", inputs, output_attentions=True).attentions
+    assert layers == len(plain) == model.layers
+    for layer, weights in enumerate(plain):
+        assert weights.shape[1] == model.heads
+        for example, n in enumerate(lengths):
+            own = weights[example, :, :n, :n]
+            torch.testing.assert_close(kept.whole(layer, example), own, rtol=0, atol=1e-6)
+            np.testing.assert_array_equal(kept.seen(layer, example), (own > 0).any(0).numpy())
+    return kept
+
+
+@pytest.mark.parametrize("name", INSIDE)
+@pytest.mark.parametrize(("max_length", "way"), [(128, EAGER), (512, FUSED)])
+def test_weights_and_visible_sets_are_the_plain_models(
+    name: str, max_length: int, way: str, model_of: ModelOf
+) -> None:
+    folder = model_of(name)
+    model = _load(folder, max_length)
+    assert model.way.name == way
+    assert model.described["capture"] == way
+    assert model.way.causal == (name in ("gpt2", "llama"))
+    _check(model, folder)
+
+
+@pytest.mark.parametrize("name", EAGER_ONLY)
+def test_models_without_sdpa_are_read_eagerly_at_any_length(name: str, model_of: ModelOf) -> None:
+    folder = model_of(name)
+    model = _load(folder, 512)
+    assert model.way.name == EAGER
+    _check(model, folder)
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_models_outside_the_interface_are_read_as_returned(name: str, model_of: ModelOf) -> None:
+    folder = model_of(name)
+    model = _load(folder)
+    assert (model.way.name, model.way.causal) == (RETURNED, OUTSIDE[name])
+    _check(model, folder)
+
+
+@pytest.mark.parametrize(("name", "windows"), [("modernbert", 2), ("mistral", 3), ("gemma2", 2)])
+def test_sliding_windows_hide_keys_in_their_layers_only(name: str, windows: int, model_of: ModelOf) -> None:
+    folder = model_of(name)
+    model = _load(folder)
+    inputs, lengths = _padded(model)
+    kept = Kept()
+    run(model.network, model.way, inputs, lengths, kept)
+    causal = name != "modernbert"
+    n = lengths[0]
+    usual = n * (n + 1) // 2 if causal else n * n
+    cells = [int(kept.seen(layer, 0).sum()) for layer in range(model.layers)]
+    assert sum(count < usual for count in cells) == windows
+    assert max(cells) <= usual
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_the_fused_way_leaves_the_models_output_as_it_is(name: str, model_of: ModelOf) -> None:
+    folder = model_of(name)
+    model = _load(folder, 512)
+    inputs, lengths = _padded(model)
+    with _one_thread():
+        ours, _ = run(model.network, model.way, inputs, lengths, Kept())
+        theirs = _plain(folder, "sdpa", inputs)[0]
+    assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert", "llama", "mistral", "t5", "bart"])
+def test_reading_in_blocks_is_reading_the_whole(
+    name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = _load(model_of(name), 512)
+    inputs, lengths = _padded(model)
+    whole, blocks = Kept(), Kept()
+    run(model.network, model.way, inputs, lengths, whole)
+    monkeypatch.setattr(capture, "WHOLE", 4)
+    monkeypatch.setattr(capture, "CACHE", 4 * model.heads * lengths[0] * 3)
+    run(model.network, model.way, inputs, lengths, blocks)
+    assert blocks.starts[0, 0] == list(range(0, lengths[0], 3))
+    for layer in range(model.layers):
+        for example in range(len(lengths)):
+            ours, theirs = blocks.whole(layer, example), whole.whole(layer, example)
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
+            np.testing.assert_array_equal(blocks.seen(layer, example), whole.seen(layer, example))
+
+
+def test_beyond_256_tokens_a_block_of_weights_stays_within_the_cache(
+    model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = model_of("t5")
+    model = _load(folder, 512)
+    monkeypatch.setattr(capture, "CACHE", 200_000)
+    text = " ".join(TEXTS * 5)
+    inputs, lengths = _padded(model, (text, TEXTS[0]))
+    assert lengths[0] > capture.WHOLE > lengths[1]
+    kept = Kept()
+    run(model.network, model.way, inputs, lengths, kept)
+    assert max(rows.numel() * 4 for rows in kept.rows[0, 0]) <= 200_000
+    assert len(kept.rows[0, 0]) > 5
+    assert len(kept.rows[0, 1]) == 1
+    plain = _plain(folder, "eager", inputs, output_attentions=True).attentions
+    own = plain[1][0, :, : lengths[0], : lengths[0]]
+    torch.testing.assert_close(kept.whole(1, 0), own, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["longformer", "bigbird", "mamba"])
+def test_models_without_square_attention_are_refused(name: str, model_of: ModelOf) -> None:
+    with pytest.raises(BadInput, match=r"one \(heads, tokens, tokens\) attention, but .*cannot be read"):
+        _load(model_of(name))
+
+
+def test_a_model_that_needs_more_than_a_text_is_refused(model_of: ModelOf) -> None:
+    with pytest.raises(BadInput, match=r"must run on a text alone .* but CLIPModel failed at that"):
+        _load(model_of("clip"))
+
+
+def test_a_window_that_no_mask_tells_of_is_refused_where_inputs_outgrow_it(model_of: ModelOf) -> None:
+    folder = model_of("gpt-neo")
+    assert _load(folder, 6).way.causal
+    with pytest.raises(
+        BadInput, match=r"hidden in every layer by one rule.* GPTNeoModel are not at 128 tokens"
+    ):
+        _load(folder, 128)
+
+
+@pytest.mark.parametrize("max_length", [128, 512])
+def test_a_wrong_capture_is_refused_at_load(
+    max_length: int, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = capture.own_eager
+
+    def shifted(module: torch.nn.Module) -> Callable[..., Any]:
+        def attention(*arrays: Any, **rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
+            output, weights = honest(module)(*arrays, **rest)
+            return output, weights.roll(1, -1)
+
+        return attention
+
+    monkeypatch.setattr(capture, "own_eager", shifted)
+    with pytest.raises(BadInput, match=r"must be what the plain model computes.*cannot be labelled"):
+        _load(model_of("bert"), max_length)
+
+
+def test_a_wrong_cut_into_blocks_is_refused_at_load(
+    model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = capture._block_mask
+
+    def uncut(mask: Any, causal: bool, example: int, rows: slice, *rest: Any) -> torch.Tensor | None:
+        return honest(mask, causal, example, slice(0, rows.stop - rows.start), *rest)
+
+    monkeypatch.setattr(capture, "_block_mask", uncut)
+    with pytest.raises(BadInput, match=r"must be what the plain model computes"):
+        _load(model_of("llama"), 512)
+    assert _load(model_of("bert"), 512).way.name == FUSED
+
+
+@pytest.mark.parametrize("max_length", [128, 512])
+def test_visible_sets_that_deny_a_weight_are_refused_at_load(
+    max_length: int, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def blind(mask: object, causal: bool, example: int, length: int) -> np.ndarray:
+        return np.eye(length, dtype=np.bool_)
+
+    monkeypatch.setattr(capture, "_visible", blind)
+    with pytest.raises(BadInput, match="must be what the plain model computes"):
+        _load(model_of("bert"), max_length)
+
+
+@pytest.mark.parametrize("max_length", [128, 512])
+def test_a_layer_that_goes_past_the_interface_is_noticed(max_length: int, model_of: ModelOf) -> None:
+    model = _load(model_of("bert"), max_length)
+    last = model.network.encoder.layer[1].attention.self
+    last.config = copy(last.config)
+    last.config._attn_implementation = "eager"
+    with pytest.raises(BadInput, match=r"1 attention calls for 2 layers"):
+        trial.chosen(model.network, model.tokenizer, model.device, max_length)
+
+
+def test_an_architecture_without_an_eager_function_is_refused(
+    model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(LookupError, match="Linear has no eager attention function") as missing:
+        capture.own_eager(torch.nn.Linear(1, 1))
+
+    def none(module: torch.nn.Module) -> Callable[..., Any]:
+        raise missing.value
+
+    monkeypatch.setattr(capture, "own_eager", none)
+    with pytest.raises(BadInput, match=r"BertModel failed at that \(LookupError: .*cannot be labelled"):
+        _load(model_of("bert"))
+
+
+@pytest.mark.parametrize(("dtype", "close"), [("bfloat16", 0.03), ("float16", 0.005)])
+@pytest.mark.parametrize("name", ["bert", "modernbert", "llama", "t5", "gptj"])
+def test_half_precision_reads_nearly_what_full_precision_reads(
+    name: str, dtype: str, close: float, model_of: ModelOf
+) -> None:
+    folder = model_of(name)
+    full, half = _load(folder), _load(folder, dtype=dtype)
+    inputs, lengths = _padded(full)
+    wanted, got = Kept(), Kept()
+    run(full.network, full.way, inputs, lengths, wanted)
+    run(half.network, half.way, inputs, lengths, got)
+    for layer in range(full.layers):
+        for example in range(len(lengths)):
+            ours = got.whole(layer, example)
+            assert ours.dtype == torch.float32
+            torch.testing.assert_close(ours, wanted.whole(layer, example), rtol=0, atol=close)
+            if half.way.name == FUSED:
+                torch.testing.assert_close(ours.sum(-1), torch.ones(ours.shape[:2]), rtol=0, atol=1e-5)
+
+
+def test_a_models_limit_counts_the_positions_it_can_use(model_of: ModelOf) -> None:
+    limit = _load(model_of("roberta")).limit
+    assert limit == 598
+    assert _load(model_of("bert")).limit == 600
+    assert _load(model_of("t5")).limit is None
+    model = _load(model_of("roberta"), 598)
+    inputs, lengths = _padded(model, ("the " * 700,))
+    longest = {name: each[:, :limit] for name, each in inputs.items()}
+    longer = {name: each[:, : limit + 1] for name, each in inputs.items()}
+    assert lengths[0] > limit
+    run(model.network, model.way, longest, [limit], Kept())
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        run(model.network, model.way, longer, [limit + 1], Kept())
+
+
+def test_a_device_that_is_not_here_is_refused(model_of: ModelOf) -> None:
+    absent = next(name for name in ("mps", "cuda") if not getattr(torch, name).is_available())
+    with pytest.raises(BadInput, match=f"'{absent}' is not; usable: auto, cpu"):
+        load(find(str(model_of("bert")), None), device=absent, dtype="float32", max_length=64)

@@ -1,0 +1,264 @@
+"""Sieves by name: built in, families, plug-ins, files; and what is wrong with each, in one sentence."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from headroles.catalogue import entries, sieve_of
+from headroles.errors import BadInput, BadSieve, HeadrolesError, UnknownName
+from headroles.sieves import BUILT_IN
+from headroles.sieves.base import MaskSieve
+
+Command = Callable[..., tuple[int, str, str]]
+Offer = Callable[..., None]
+
+GOOD = """
+import numpy as np
+from headroles import sieve
+
+@sieve("{name}", question="{question}")
+def found(example):
+    return np.array([token == "the" for token in example.tokens])
+"""
+
+
+@pytest.fixture
+def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
+    """Install a distribution that offers one sieve: a module and its metadata on the path."""
+    before = set(sys.modules)
+
+    def install(distribution: str, name: str, code: str, target: str = "found") -> None:
+        site = tmp_path / distribution
+        module = distribution.replace("-", "_")
+        about = site / f"{module}-1.0.dist-info"
+        about.mkdir(parents=True)
+        (site / f"{module}.py").write_text(code)
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text(f"[headroles.sieves]\n{name} = {module}:{target}\n")
+        monkeypatch.syspath_prepend(site)
+        monkeypatch.delitem(sys.modules, module, raising=False)
+
+    yield install
+    for module in set(sys.modules) - before:
+        if module.startswith(("acme", "other", "headroles_file")):
+            del sys.modules[module]
+
+
+def _listed(name: str) -> list[tuple[str, str, str]]:
+    return [(entry.origin, entry.question, entry.error) for entry in entries() if entry.name == name]
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_a_built_in_sieve_answers_to_its_name(name: str) -> None:
+    found = sieve_of(name)
+    assert isinstance(found, MaskSieve)
+    assert found.name == name
+    assert sieve_of(name, "published").name == name
+    ((origin, question, error),) = _listed(name)
+    assert (origin, error) == ("headroles", "")
+    assert question.endswith(("?", "gives?"))
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("locl", "local"),
+        ("Block", "block"),
+        ("delimeter", "delimiter"),
+        ("delimiter:clss", "delimiter:cls"),
+        ("syntatic", "syntactic"),
+        ("LOCAL", "local"),
+    ],
+)
+def test_a_near_miss_is_told_the_nearest_name(name: str, near: str) -> None:
+    with pytest.raises(UnknownName) as raised:
+        sieve_of(name)
+    assert str(raised.value).startswith(f"no sieve is called {name!r}; did you mean {near!r}? known: block, ")
+
+
+@pytest.mark.parametrize("name", ["", "xyzzy", ":", "local:", "syntactic:", "nofamily:det", "42"])
+def test_an_unknown_name_is_told_all_names(name: str) -> None:
+    with pytest.raises(UnknownName, match=rf"no sieve is called '{name}'.* known: block, .*syntactic:obj$"):
+        sieve_of(name)
+
+
+@pytest.mark.parametrize("name", ["local:1", "local:4", "local:200", "syntactic:det", "syntactic:nsubj:pass"])
+def test_a_family_makes_a_sieve_of_that_name(name: str) -> None:
+    found = sieve_of(name)
+    assert isinstance(found, MaskSieve)
+    assert found.name == name
+    assert name.rpartition(":")[2] in found.question
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("local:0", "the window of 'local:0' must be a whole number of tokens from 1"),
+        ("local:-1", "whole number of tokens from 1"),
+        ("local:2.5", "whole number of tokens from 1"),
+        ("local:two", "whole number of tokens from 1"),
+        ("syntactic:punct", "'syntactic:punct' does not name a dependency relation"),
+        ("syntactic:ROOT", "other than punct and root"),
+        ("syntactic:a b", "a relation is letters with an optional subtype"),
+        ("syntactic:nsubj:", "does not name a dependency relation"),
+    ],
+)
+def test_a_family_refuses_a_wrong_parameter(name: str, sentence: str) -> None:
+    with pytest.raises(BadSieve, match=sentence):
+        sieve_of(name)
+
+
+def test_families_have_no_published_scores() -> None:
+    with pytest.raises(UnknownName, match="no sieve is called 'syntactic:det'"):
+        sieve_of("syntactic:det", "published")
+
+
+def test_a_plug_in_is_found_by_its_entry_point(offer: Offer) -> None:
+    offer("acme-one", "articles", GOOD.format(name="articles", question="Does it look at articles?"))
+    assert sieve_of("articles").name == "articles"
+    assert _listed("articles") == [("acme-one", "Does it look at articles?", "")]
+    with pytest.raises(UnknownName, match="did you mean 'articles'"):
+        sieve_of("article")
+
+
+def test_two_plug_ins_of_one_name_are_an_error_that_names_both(offer: Offer, command: Command) -> None:
+    offer("acme-one", "articles", GOOD.format(name="articles", question="one"))
+    offer("other-two", "articles", GOOD.format(name="articles", question="two"))
+    sentence = "'articles' is offered by (acme-one and other-two|other-two and acme-one); uninstall one"
+    with pytest.raises(BadSieve, match=sentence):
+        sieve_of("articles")
+    code, out, err = command("sieves")
+    assert (code, err) == (0, "")
+    assert "broken: a sieve's name belongs to one distribution" in out
+    assert sieve_of("local").name == "local"
+
+
+@pytest.mark.parametrize("name", ["block", "syntactic:det", "local:3"])
+@pytest.mark.parametrize("preset", ["calibrated", "published"])
+def test_a_plug_in_never_shadows_a_built_in_name(offer: Offer, name: str, preset: str) -> None:
+    offer("acme-one", name, GOOD.format(name=name, question="mine"))
+    with pytest.raises(BadSieve, match=f"'{name}' is offered by headroles and acme-one; uninstall one of"):
+        sieve_of(name, preset)
+
+
+BROKEN = {
+    "raises": ("raise ValueError('no lexicon')", r"\(ValueError: no lexicon\); mend or uninstall"),
+    "imports": ("import no_such_module", r"\(ModuleNotFoundError: No module named 'no_such_module'\)"),
+    "leaves": ("import sys\nsys.exit(3)", r"cannot be loaded \(SystemExit: 3\)"),
+    "lacks": ("x = 1", "cannot be loaded .AttributeError"),
+    "is text": (
+        "found = 'a sieve'",
+        "offers 'articles' as a sieve, but it is a str; a sieve is made by @sieve",
+    ),
+    "is a function": ("def found(example): return None", "but it is a function"),
+    "is a class": (
+        "class found:\n    name = 'articles'; needs = frozenset()\n"
+        "    def score(self, a, e): return None\n    def null(self, e): return 0.0",
+        "but it is a type",
+    ),
+    "has another name": (
+        GOOD.format(name="definite", question=""),
+        "as 'articles' that calls itself 'definite'",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", sorted(BROKEN))
+def test_a_broken_plug_in_spoils_only_itself(
+    offer: Offer, command: Command, planted: Path, tmp_path: Path, how: str
+) -> None:
+    code_of_plug_in, sentence = BROKEN[how]
+    offer("acme-one", "articles", code_of_plug_in)
+    with pytest.raises(BadSieve, match=sentence):
+        sieve_of("articles")
+    ((origin, _, error),) = _listed("articles")
+    assert origin == "acme-one"
+    assert "acme-one" in error
+    assert {entry.name for entry in entries() if not entry.error} == set(BUILT_IN)
+    words = ("label", "--task", "QNLI", "--model", planted, "--max-length", 32, "--limit", 4)
+    out = tmp_path / "run"
+    assert command(*words, "--sieve", "local", "--out", out)[0] == 0
+    code, _, err = command(*words, "--sieve", "articles", "--out", tmp_path / "other")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "acme-one" in err
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("name", ["tokens", "roles", "a;b"])
+def test_a_plug_in_whose_name_cannot_stand_in_tables_is_refused(offer: Offer, name: str) -> None:
+    offer("acme-one", name, GOOD.format(name=name, question=""))
+    with pytest.raises(
+        BadSieve, match=r"is no column of a run \(example, group, tokens, layer, head, roles\)"
+    ):
+        sieve_of(name)
+
+
+def test_a_file_gives_a_sieve_by_its_name_or_its_variable(tmp_path: Path) -> None:
+    file = tmp_path / "my sieves.py"
+    file.write_text(GOOD.format(name="the:article", question="Articles?"))
+    assert sieve_of(f"{file}:the:article").name == "the:article"
+    assert sieve_of(f"{file}:found").name == "the:article"
+
+
+def test_a_file_may_define_dataclasses_and_scorers(tmp_path: Path) -> None:
+    file = tmp_path / "scorer.py"
+    file.write_text(
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n"
+        "from headroles import Scorer\n"
+        "@dataclass(frozen=True)\n"
+        "class First:\n"
+        "    name: str = 'first'\n"
+        "    needs: frozenset[str] = frozenset()\n"
+        "    def score(self, attention, example): return attention[:, :, 0].mean(axis=1)\n"
+        "    def null(self, example): return 1 / example.size\n"
+        "one = First()\ntwo = First(name='second')\n"
+    )
+    assert sieve_of(f"{file}:first").name == "first"
+    assert sieve_of(f"{file}:two").name == "second"
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "sentence"),
+    [
+        (
+            GOOD.format(name="articles", question=""),
+            "article",
+            "no sieve of .*py is called 'article'; did you",
+        ),
+        (
+            "def plain(example): return None",
+            "plain",
+            "a sieve is made by @sieve or has .*, but a function came",
+        ),
+        ("x = 1", "y", r"no sieve of .* is called 'y'; known: $"),
+        ("raise ValueError('no')", "x", r"cannot be run \(ValueError: no\); mend it"),
+        ("def (", "x", r"cannot be run \(SyntaxError: "),
+        ("raise SystemExit", "x", r"cannot be run \(SystemExit: \)"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_sentence(
+    tmp_path: Path, code: str, name: str, sentence: str
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(code)
+    with pytest.raises(HeadrolesError, match=sentence):
+        sieve_of(f"{file}:{name}")
+
+
+def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    for place in (tmp_path / "no.py", tmp_path):
+        with pytest.raises(BadInput, match=r"given as path/to/file\.py:name, but there is no file"):
+            sieve_of(f"{place}.py:x")
+
+
+def test_a_sieve_from_a_file_labels_heads(command: Command, planted: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(GOOD.format(name="articles", question="Articles?"))
+    words = ("label", "--task", "QNLI", "--model", planted, "--max-length", 48, "--limit", 30)
+    code, out, err = command(*words, "--sieve", f"{file}:articles", "--out", tmp_path / "run")
+    assert (code, err) == (0, "")
+    assert "A articles" in out
+    assert (tmp_path / "run" / "labels.csv").read_text().startswith("layer,head,roles,articles\n")

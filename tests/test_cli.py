@@ -1,0 +1,361 @@
+"""The command line: the same options as the keywords, exit codes, and what goes where."""
+
+import csv
+import inspect
+import io
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headroles
+from headroles.catalogue import Entry
+from headroles.cli import cli
+from headroles.errors import BadInput
+from headroles.extraction.passages import Passage
+from headroles.options import Options
+from headroles.sieves import BUILT_IN
+from headroles.tasks import TASKS
+
+Command = Callable[..., tuple[int, str, str]]
+SIEVES = ("--sieve", "local", "--sieve", "block")
+
+
+@pytest.fixture
+def basic(planted: Path, table: Path) -> list[str]:
+    """Options of a small run on planted heads."""
+    return ["--task", "QNLI", "--model", str(planted), "--data", str(table), "--max-length", "48", *SIEVES]
+
+
+@pytest.fixture(scope="module")
+def usual(planted: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of that run."""
+    folder = tmp_path_factory.mktemp("usual") / "run"
+    headroles.label("QNLI", model=planted, data=table, max_length=48, sieve=["local", "block"], out=folder)
+    return folder
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    return facts
+
+
+def _text(folder: Path, name: str = "findings.csv") -> str:
+    return (folder / name).read_text()
+
+
+def test_the_options_of_label_are_the_keywords_of_label_with_the_same_defaults() -> None:
+    label = cli.commands["label"]
+    whole = cli.make_context("headroles", ["label"])
+    given = label.make_context("label", ["--task", "QNLI"], parent=whole).params
+    chosen = Options(task="QNLI")
+    assert given == {name: getattr(chosen, name) for name in Options.__dataclass_fields__}
+    for option in label.params:
+        assert option.opts == ["--" + str(option.name).replace("_", "-")]
+        assert getattr(option, "help", ""), option.name
+    described = inspect.getdoc(headroles.label) or ""
+    assert not [name for name in given if f"``{name}``" not in described and f"{name}:" not in described]
+
+
+@pytest.mark.parametrize(("name", "function"), [("judge", "judge_again"), ("report", "report")])
+def test_the_options_of_other_commands_are_keywords_too(name: str, function: str) -> None:
+    keywords = inspect.signature(getattr(headroles.run, function)).parameters
+    assert {option.name for option in cli.commands[name].params} == set(keywords)
+
+
+CHANGES = {
+    "task": ("SST-2",),
+    "text-a": ("sentence",),
+    "text-b": ("question", "--text-a", "question"),
+    "group": ("document",),
+    "limit": (50,),
+    "sieve": ("delimiter",),
+    "preset": ("published",),
+    "statistic": ("bias",),
+    "margin": (0.3,),
+    "test": ("t",),
+    "correction": ("holm",),
+    "family": ("run",),
+    "dtype": ("bfloat16",),
+    "max-length": (16,),
+}
+
+
+@pytest.mark.parametrize("option", sorted(CHANGES))
+def test_an_option_changes_the_findings(
+    option: str, command: Command, basic: list[str], usual: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "changed"
+    code, _, err = command("label", *basic, "--out", out, f"--{option}", *CHANGES[option])
+    assert (code, err) == (0, "")
+    before, after = _manifest(usual)["settings"], _manifest(out)["settings"]
+    expected = {option.replace("-", "_")} | ({"text_a"} if option == "text-b" else set())
+    assert {name for name, each in before.items() if after[name] != each} == expected
+    assert _text(usual) != _text(out)
+
+
+def test_alpha_changes_the_labels(command: Command, basic: list[str], usual: Path, tmp_path: Path) -> None:
+    command("label", *basic, "--out", tmp_path / "strict", "--alpha", 1e-100)
+    assert _text(usual) != _text(tmp_path / "strict")
+    assert _text(usual, "labels.csv") != _text(tmp_path / "strict", "labels.csv")
+
+
+def test_model_data_and_seed_change_the_findings(
+    command: Command, basic: list[str], even: Path, table: Path, tmp_path: Path
+) -> None:
+    shorter = tmp_path / "shorter.tsv"
+    shorter.write_text("\n".join(table.read_text().splitlines()[:40]) + "\n")
+    limited = (*basic, "--limit", 30)
+    found = set()
+    for number, words in enumerate([(), ("--seed", 1), ("--model", even), ("--data", shorter)]):
+        code, _, err = command("label", *limited, *words, "--out", tmp_path / str(number))
+        assert (code, err) == (0, "")
+        found.add(_text(tmp_path / str(number)))
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize(("option", "value"), [("batch-size", 7), ("device", "cpu"), ("parser", "en_other")])
+def test_an_option_that_must_not_change_the_findings_is_recorded(
+    option: str, value: object, command: Command, basic: list[str], usual: Path, tmp_path: Path
+) -> None:
+    code, _, err = command("label", *basic, "--out", tmp_path / "changed", f"--{option}", value)
+    assert (code, err) == (0, "")
+    assert _manifest(tmp_path / "changed")["settings"][option.replace("-", "_")] == value
+    assert _text(usual) == _text(tmp_path / "changed")
+
+
+def test_the_source_hub_is_asked_for_the_task_and_its_dataset(
+    command: Command, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def read(task: object, repository: str, name: str) -> list[Passage]:
+        asked.append((getattr(task, "config", ""), repository))
+        return [Passage(f"{name}/{k}", (f"who is cat {k} ?", f"it sat in house {k} .")) for k in range(9)]
+
+    monkeypatch.setattr("headroles.inputs.read_hub", read)
+    words = ["--task", "QNLI", "--model", planted, "--source", "hub", "--max-length", 32, *SIEVES]
+    assert command("label", *words, "--out", tmp_path / "one")[0] == 0
+    assert command("label", *words, "--data", "me/glue", "--out", tmp_path / "two")[0] == 0
+    assert asked == [("qnli", "nyu-mll/glue"), ("qnli", "me/glue")]
+    assert _manifest(tmp_path / "two")["source"] == _manifest(tmp_path / "two")["source"] | {
+        "kind": "hub",
+        "name": "me/glue",
+        "rows": 9,
+    }
+
+
+def test_label_prints_results_and_nothing_else(command: Command, basic: list[str], tmp_path: Path) -> None:
+    code, out, err = command("label", *basic, "--out", tmp_path / "run")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1] == f"report  {tmp_path}/run/report.html"
+    assert "inputs  QNLI, the file" in out
+    assert "t-skew, fdr_bh over the heads of one sieve, alpha 0.05, preset calibrated" in out
+    grid = [line.split() for line in out.splitlines() if re.match(r"\s+\d+ ", line)]
+    assert grid == [["0", "L", "·", "·"], ["1", "·", "B", "L"]]
+    (row,) = [line.split() for line in out.splitlines() if line.startswith("local ")]
+    assert row[1:5] == ["2", "4", "0", "0"]
+
+
+def test_the_command_line_does_what_the_function_does(
+    command: Command, basic: list[str], planted: Path, table: Path, tmp_path: Path
+) -> None:
+    command("label", *basic, "--limit", 40, "--out", tmp_path / "run")
+    found = headroles.label(
+        "QNLI", model=planted, data=table, max_length=48, sieve=["local", "block"], limit=40
+    )
+    assert found.frame().to_csv(index=False) == _text(tmp_path / "run")
+    assert found.labels().to_csv(index=False) == _text(tmp_path / "run", "labels.csv")
+    assert found.manifest == headroles.load(tmp_path / "run").manifest
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        ("--preset", "published", "--limit", 40),
+        ("--text-a", "sentence", "--group", "document", "--statistic", "bias", "--seed", 3, "--limit", 33),
+    ],
+)
+def test_the_command_in_the_manifest_gives_the_same_run(
+    command: Command, basic: list[str], more: tuple[object, ...], tmp_path: Path
+) -> None:
+    command("label", *basic, *more, "--out", tmp_path / "one")
+    program, *words = shlex.split(_manifest(tmp_path / "one")["command"])
+    assert program == "headroles"
+    assert command(*words, "--out", tmp_path / "two")[0] == 0
+    for name in ("findings.csv", "labels.csv", "manifest.json", "report.html"):
+        assert _text(tmp_path / "one", name) == _text(tmp_path / "two", name)
+
+
+def test_the_command_in_the_manifest_of_a_judged_run_gives_the_same_run(
+    command: Command, run: Path, tmp_path: Path
+) -> None:
+    code, out, err = command("judge", run, "--alpha", 0.01, "--correction", "holm", "--margin", 0.2)
+    assert (code, err) == (0, "")
+    assert "t-skew, holm over the heads of one sieve, alpha 0.01" in out
+    _, *words = shlex.split(_manifest(run)["command"])
+    assert command(*words, "--out", tmp_path / "two")[0] == 0
+    assert _text(run) == _text(tmp_path / "two")
+    assert _text(run, "manifest.json") == _text(tmp_path / "two", "manifest.json")
+
+
+def test_names_with_blanks_and_quotes_survive_in_the_command(
+    command: Command, planted: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "it's; a $(file).tsv"
+    rows = [f"the cat {k} sat in house {k}" for k in range(9)]
+    file.write_text("--my column\n" + "\n".join(rows) + "\n")
+    words = ["--model", planted, "--data", file, "--text-a", "--my column", "--sieve", "local"]
+    code, _, err = command("label", *words, "--max-length", 32, "--out", tmp_path / "one")
+    assert (code, err) == (0, "")
+    _, *again = shlex.split(_manifest(tmp_path / "one")["command"])
+    assert command(*again, "--out", tmp_path / "two")[0] == 0
+    assert _text(tmp_path / "one") == _text(tmp_path / "two")
+
+
+def test_without_out_a_run_goes_to_a_folder_named_after_inputs_and_model(
+    command: Command, basic: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = command("label", *basic)
+    assert code == 0
+    assert out.splitlines()[-1] == "report  runs/QNLI-planted/report.html"
+    assert (tmp_path / "runs" / "QNLI-planted" / "findings.csv").is_file()
+    assert [each.name for each in (tmp_path / "runs").iterdir()] == ["QNLI-planted"]
+
+
+def test_report_writes_where_it_is_told(command: Command, run: Path, tmp_path: Path) -> None:
+    before = _text(run, "report.html")
+    (run / "report.html").unlink()
+    assert command("report", run) == (0, f"report  {run}/report.html\n", "")
+    assert command("report", run, "--out", tmp_path / "[b]x.html") == (
+        0,
+        f"report  {tmp_path}/[b]x.html\n",
+        "",
+    )
+    assert _text(run, "report.html") == _text(tmp_path, "[b]x.html") == before
+
+
+def test_sieves_and_tasks_are_listed(command: Command) -> None:
+    code, out, err = command("sieves")
+    assert (code, err) == (0, "")
+    assert [line for line in out.splitlines() if line in BUILT_IN] == sorted(BUILT_IN)
+    assert "Pande et al. 2021" in out
+    code, out, err = command("tasks")
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()] == list(TASKS)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--version"], f"headroles, version {version('headroles')}"),
+        (["--help"], "Usage: "),
+        (["label", "-h"], "Usage: headroles label"),
+        (["judge", "--help"], "no model is needed"),
+    ],
+)
+def test_questions_about_itself_are_answered_with_code_0(
+    command: Command, words: list[str], expected: str
+) -> None:
+    code, out, err = command(*words)
+    assert (code, err) == (0, "")
+    assert expected in out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["lable"], "No such command 'lable'"),
+        (["label", "--taks", "QNLI"], "No such option"),
+        (["label", "--alpha", "small"], "'small' is not a valid float"),
+        (["label", "--limit", "2.5"], "'2.5' is not a valid integer"),
+        (["judge"], "Missing argument 'FOLDER'"),
+        (["sieves", "now"], "unexpected extra argument"),
+        ([], "Usage: "),
+    ],
+)
+def test_wrong_usage_is_code_2(command: Command, words: list[str], expected: str) -> None:
+    code, out, err = command(*words)
+    assert (code, out) == (2, "")
+    assert expected in err
+
+
+def test_a_mistake_is_code_1_and_one_line_on_stderr(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise BadInput("a library\nspoke in\n  several lines")
+
+    monkeypatch.setattr("headroles.run.label", fail)
+    assert command("label", "--task", "QNLI") == (
+        1,
+        "",
+        "headroles: a library spoke in several lines\n",
+    )
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_so_and_leaves_nothing(
+    command: Command, basic: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        signal.raise_signal(how)
+
+    monkeypatch.setattr("headroles.run.judge", interrupt)
+    code, out, err = command("label", *basic, "--out", tmp_path / "runs" / "run")
+    assert (code, out, err.strip()) == (130, "", "headroles: stopped; nothing was written")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_terminal_without_the_letters_gets_question_marks(run: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "headroles", "judge", str(run)],
+        env={"PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    (row,) = [line.split() for line in done.stdout.splitlines() if line.startswith(b"    0 ")]
+    assert row == [b"0", b"L", b"?", b"D"]
+
+
+def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
+    words = f"{shlex.quote(sys.executable)} -m headroles sieves | head -n 1"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("block\n", "")
+
+
+def test_the_table_of_counts_is_not_broken_where_there_is_no_terminal(run: Path, command: Command) -> None:
+    _, out, _ = command("judge", run)
+    (row,) = [line for line in out.splitlines() if line.startswith("block ")]
+    assert re.search(r"1-1  0\.\d\d \[0\.\d\d, 0\.\d\d\]  contrast 0\.\d\d", row)
+
+
+def test_a_broken_sieve_is_listed_with_its_error(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = [Entry("good", "them", "Is it [red]?", "a book"), Entry("bad", "them", error="it is broken")]
+    monkeypatch.setattr("headroles.catalogue.entries", lambda: listed)
+    code, out, _ = command("sieves")
+    assert code == 0
+    assert out.splitlines()[:5] == [
+        "good",
+        "  Is it [red]?",
+        "  source: a book; from them",
+        "bad",
+        "  broken: it is broken",
+    ]
+
+
+def test_tables_can_be_read_by_anything(run: Path) -> None:
+    rows = list(csv.reader(io.StringIO(_text(run, "labels.csv"))))
+    assert {len(row) for row in rows} == {6}
