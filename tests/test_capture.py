@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from transformers import AutoModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from headroles.errors import BadInput
 from headroles.extraction import capture, trial
@@ -234,6 +235,36 @@ def test_a_wrong_capture_is_refused_at_load(
     monkeypatch.setattr(capture, "own_eager", shifted)
     with pytest.raises(BadInput, match=r"must be what the plain model computes.*cannot be labelled"):
         _load(model_of("bert"), max_length)
+
+
+def test_a_way_that_changes_the_output_is_refused_at_load(
+    model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def louder(*arrays: Any, **rest: Any) -> tuple[torch.Tensor, None]:
+        return sdpa_attention_forward(*arrays, **rest)[0] * 1.001, None
+
+    monkeypatch.setattr(capture, "sdpa_attention_forward", louder)
+    with pytest.raises(BadInput, match=r"must be what the plain model computes"):
+        _load(model_of("bert"), 512)
+
+
+def test_an_architecture_that_stays_with_its_own_attention_is_refused(model_of: ModelOf) -> None:
+    model = _load(model_of("falcon"))
+    stubborn = AutoModel.from_pretrained(model_of("falcon"), attn_implementation="sdpa").eval()
+    with pytest.raises(BadInput, match=r"plain eager attention, which FalconModel does not take up"):
+        trial.chosen(stubborn, model.tokenizer, model.device, 128)
+
+
+def test_layers_that_hide_keys_by_different_rules_are_refused(model_of: ModelOf) -> None:
+    model = _load(model_of("gptj"))
+    honest = type(model.network.h[1].attn)._attn
+
+    def open_(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any) -> Any:
+        return honest(model.network.h[1].attn, query, key, value, torch.zeros_like(mask))
+
+    model.network.h[1].attn._attn = open_
+    with pytest.raises(BadInput, match=r"hidden in every layer by one rule.*GPTJModel are not"):
+        trial.chosen(model.network, model.tokenizer, model.device, 128)
 
 
 def test_a_wrong_cut_into_blocks_is_refused_at_load(

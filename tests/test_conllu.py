@@ -73,6 +73,7 @@ def test_words_heads_and_relations_are_read(read: Read) -> None:
         ("wanna", ["want", "to"], ["wan", "na"]),
         ("au", ["à", "le"], ["a", "u"]),
         ("du", ["de", "le"], ["d", "u"]),
+        ("İx", ["i\u0307", "x"], ["İ", "x"]),
         ("dámelo", ["da", "me", "lo"], ["dá", "me", "lo"]),
     ],
 )

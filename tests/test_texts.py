@@ -164,6 +164,11 @@ def test_groups_are_read_from_their_column_and_a_blank_one_is_unknown(write: Wri
             "line 1: every row has its texts, but 'sentence'",
         ),
         (
+            "half.jsonl",
+            b'{"question": "a", "sentence": "b\\ud83d"}',
+            "line 1: every text is Unicode, but 'sentence' holds half a character .* at 1; mend",
+        ),
+        (
             "null.jsonl",
             b'{"question": "a", "sentence": null}',
             "line 1: every row has its texts, but 'sentence'",

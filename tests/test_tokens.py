@@ -190,6 +190,15 @@ def test_a_piece_goes_to_the_word_of_its_first_visible_character(tokenizer_of: T
     assert word.tolist() == sorted(word.tolist())
 
 
+def test_a_word_without_letters_of_its_own_takes_no_piece(tokenizer_of: TokenizerOf) -> None:
+    text, relations = "x thing", ("dep",) * 3
+    words = Words(np.array([(0, 1), (2, 2), (2, 7)]), np.array([-1, 0, 0]), relations)
+    tokenizer = tokenizer_of("xlnet")
+    made = _one(tokenizer, text)
+    assert any(text[start:end].startswith(" ") for start, end in made.spans.tolist())
+    assert set(example_of(made, (words,), False).word[~(made.texts < 0)].tolist()) == {0, 2}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_emoji_of_several_byte_pieces_are_one_word(kind: str, tokenizer_of: TokenizerOf) -> None:
     text = "so 😀👍 good"

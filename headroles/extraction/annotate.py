@@ -51,7 +51,7 @@ class Annotator:
                 f"{len(texts[-1])} came; split it"
             )
         with self._parser.memory_zone():
-            for text, doc in zip(texts, self._parser.pipe(texts, batch_size=64), strict=True):
+            for text, doc in zip(texts, self._parser.pipe(texts, batch_size=16), strict=True):
                 self._known[text] = _words(doc)
 
 

@@ -164,6 +164,7 @@ class Reader:
             plan = planned(self.batch[example], self.table.sieves, visible)
             self.table.note(self.batch[example].place, plan)
             self.plans[key] = to_device(plan, self.device)
+            self.batch[example].plans.clear()  # the copy on the device is enough
         return self.plans[key]
 
     def _write(self, layer: int, example: int, plan: DevicePlan, attention: torch.Tensor) -> None:

@@ -18,8 +18,8 @@ from headroles.extraction.tokens import Tokenised, example_of, tokenise
 
 SHARD = 256
 """Passages in a shard: what is sorted by length, held and written together."""
-PAIRS = 2**21
-"""Most (query, key) pairs in a batch, such as 32 inputs of 256 tokens: what is laid over them grows so."""
+PAIRS = 2**18
+"""Most (query, key) pairs in a batch, such as 16 inputs of 128 tokens: what is laid over them grows so."""
 RETURNED_BATCH = 8
 """Largest batch when all layers' weights are alive at once."""
 

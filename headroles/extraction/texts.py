@@ -92,6 +92,13 @@ def _text(value: object, column: str, place: str) -> str:
         raise BadInput(
             f"{place}: every row has its texts, but {column!r} is missing, blank or no text; mend or drop it"
         )
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"{place}: every text is Unicode, but {column!r} holds half a character (a lone surrogate) at "
+            f"{error.start}; mend or drop it"
+        ) from error
     return value
 
 

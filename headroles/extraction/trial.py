@@ -93,13 +93,18 @@ def _inputs(tokenizer: Any, text: str, device: torch.device, max_length: int | N
 def _plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """Output and weights (heads, tokens, tokens) by layer of the plain eager model."""
     network.set_attn_implementation("eager")
+    if network.config._attn_implementation != "eager":
+        raise BadInput(
+            f"weights are checked against plain eager attention, which {type(network).__name__} does not "
+            f"take up; this architecture cannot be labelled"
+        )
     with torch.inference_mode():
         plain = network(**inputs, output_attentions=True)
     found = getattr(plain, "attentions", None) or ()
     shapes = {None if weights is None else tuple(weights.shape[1:]) for weights in found}
     n = inputs["input_ids"].shape[1]
     square = all(shape is not None and shape[1:] == (n, n) for shape in shapes)
-    if len(shapes) != 1 or not square or network.config._attn_implementation != "eager":
+    if len(shapes) != 1 or not square:
         raise BadInput(
             f"every layer must compute one (heads, tokens, tokens) attention, but {type(network).__name__} "
             f"gave {sorted(map(str, shapes)) or 'none'} for {n} tokens; its heads cannot be read"
@@ -160,10 +165,10 @@ def _causal(network: Any, inputs: Tensors) -> bool:
     seen = [weights.amax(0) > 0 for weights in returned]
     n = seen[0].shape[0]
     reach = max(1, n - CORNER)
-    later = [any(bool(layer.diagonal(d).any()) for d in range(1, n)) for layer in seen]
-    offsets = range(-reach + 1, reach if any(later) else 1)
-    if any(later) == all(later) and all(bool(layer.diagonal(d).any()) for layer in seen for d in offsets):
-        return not any(later)
+    later = any(bool(layer.triu(1).any()) for layer in seen)
+    offsets = range(-reach + 1, reach if later else 1)
+    if all(bool(layer.diagonal(d).any()) for layer in seen for d in offsets):
+        return not later
     raise BadInput(
         f"keys must be hidden in every layer by one rule, all later ones or none, where a model does not say "
         f"which, but those of {type(network).__name__} are not at {n} tokens; "
