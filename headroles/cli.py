@@ -167,7 +167,7 @@ def main() -> NoReturn:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # results that the terminal's encoding lacks
     try:
-        cli.main(standalone_mode=False)
+        cli.main(standalone_mode=False, prog_name="headroles")
     except HeadrolesError as error:
         click.echo(f"headroles: {' '.join(str(error).split())}", err=True)
         sys.exit(1)

@@ -130,7 +130,7 @@ def constant(sample: Sample, threshold: float, low: float, high: float, confiden
     """
     value = np.clip(sample.mean, low, high)
     n = np.maximum(sample.count, 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         above = np.where(value <= threshold, 1.0, (threshold - low) / (value - low))
         below = np.where(value >= threshold, 1.0, (high - threshold) / (high - value))
     share = ((1 - confidence) / 2) ** (1 / n)

@@ -208,7 +208,7 @@ def _query_and_key(weights: "dict[str, torch.nn.Parameter]", layer: int, head: i
     return [weights[name][rows] for name in names]
 
 
-TRAINED_ON = (
+TEXTS = (
     "The heads of a model look at words, and at each other.",
     "What did the committee decide about the treaty?",
     "It was signed in Paris after a long debate; nobody objected!",
@@ -238,20 +238,20 @@ SPECIAL = {
 
 @pytest.fixture(scope="session")
 def tokenizer_of() -> Callable[[str], Any]:
-    """A tokenizer by its kind (bert, roberta, gpt2, t5, xlnet), trained on a few sentences."""
+    """A tokenizer by its kind (bert, roberta, gpt2, t5, xlnet), made of a few sentences."""
     from functools import cache
 
     from transformers import PreTrainedTokenizerFast
 
     @cache
-    def trained(kind: str) -> str:
-        return str(_trained(kind).to_str())
+    def made(kind: str) -> str:
+        return str(_made(kind).to_str())
 
     def make(kind: str) -> Any:
         from tokenizers import Tokenizer
 
         inputs = ["input_ids", "attention_mask"] + ["token_type_ids"] * (kind in ("bert", "xlnet"))
-        raw = Tokenizer.from_str(trained(kind))
+        raw = Tokenizer.from_str(made(kind))
         special = SPECIAL[kind]
         return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
             tokenizer_object=raw, model_input_names=inputs, **special
@@ -260,44 +260,66 @@ def tokenizer_of() -> Callable[[str], Any]:
     return make
 
 
-def _trained(kind: str) -> Any:
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+def _made(kind: str) -> Any:
+    from tokenizers import processors
 
     names = list(SPECIAL[kind].values())
-    numbers = [(name, number) for number, name in enumerate(names)]
-    shape = {
+    single, pair = {
         "bert": ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
         "roberta": ("<s> $A </s>", "<s> $A </s> </s> $B </s>"),
         "gpt2": ("$A", "$A $B"),
         "t5": ("$A </s>", "$A </s> $B </s>"),
         "xlnet": ("$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2"),
     }[kind]
-    if kind == "bert":
-        tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-        tokenizer.normalizer = normalizers.BertNormalizer()
-        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        trainer: Any = trainers.WordPieceTrainer(vocab_size=120, special_tokens=names, show_progress=False)
-    elif kind in ("roberta", "gpt2"):
-        tokenizer = Tokenizer(models.BPE())
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        signs = pre_tokenizers.ByteLevel.alphabet()
-        trainer = trainers.BpeTrainer(
-            vocab_size=330, special_tokens=names, initial_alphabet=signs, show_progress=False
-        )
-    else:
-        words = sorted({each for text in TRAINED_ON for each in re.findall(r"[\w']{2,}", text)})
-        signs = ["▁", *sorted({sign for text in TRAINED_ON for sign in text if sign != " "})]
-        parts = [f"▁{word[:4]}" for word in words] + [word[-2:] for word in words]
-        scores = dict.fromkeys(names, 0.0) | dict.fromkeys(signs, -6.0) | dict.fromkeys(parts, -4.0)
-        tokenizer = Tokenizer(models.Unigram(list(scores.items()), unk_id=names.index("<unk>")))
-        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-        tokenizer.add_special_tokens(names)
-        trainer = None
-    if trainer is not None:  # training a unigram vocabulary does not give the same one twice
-        tokenizer.train_from_iterator(TRAINED_ON, trainer)
+    make = {"bert": _wordpiece, "roberta": _bytes, "gpt2": _bytes}.get(kind, _unigram)
+    tokenizer = make(names)
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=shape[0], pair=shape[1], special_tokens=numbers
+        single=single, pair=pair, special_tokens=[(name, number) for number, name in enumerate(names)]
     )
+    return tokenizer
+
+
+def _wordpiece(names: list[str]) -> Any:
+    """BERT's kind, from a list of pieces: the trainer gives another one each time."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    words = sorted({each for text in TEXTS for each in re.findall(r"\w+", text.lower())})
+    signs = sorted({sign for text in TEXTS for sign in text.lower() if sign != " "})
+    pieces = [*names, *signs, *(f"##{sign}" for sign in signs)]
+    pieces += [word[:4] for word in words] + [f"##{word[-2:]}" for word in words]
+    numbers = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+    tokenizer = Tokenizer(models.WordPiece(numbers, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_special_tokens(names)
+    return tokenizer
+
+
+def _bytes(names: list[str]) -> Any:
+    """GPT-2's and RoBERTa's kind, trained."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    signs = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=330, special_tokens=names, initial_alphabet=signs, show_progress=False
+    )
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    return tokenizer
+
+
+def _unigram(names: list[str]) -> Any:
+    """T5's and XLNet's kind, from a list of pieces: the trainer gives another one each time."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = sorted({each for text in TEXTS for each in re.findall(r"[\w']{2,}", text)})
+    signs = ["▁", *sorted({sign for text in TEXTS for sign in text if sign != " "})]
+    parts = [f"▁{word[:4]}" for word in words] + [word[-2:] for word in words]
+    scores = dict.fromkeys(names, 0.0) | dict.fromkeys(signs, -6.0) | dict.fromkeys(parts, -4.0)
+    tokenizer = Tokenizer(models.Unigram(list(scores.items()), unk_id=names.index("<unk>")))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.add_special_tokens(names)
     return tokenizer
 
 
