@@ -46,7 +46,7 @@ SHAPES = {
 }
 EXPONENTIAL = 0.05 * shapes.expon.ppf(EVEN)
 RARE = _mixture(0.056, (19, 1), (2, 38))
-"""0.95 in 5.6 % of examples and 0.05 in the others, as of notes/statistics-review.md, section 4."""
+"""0.95 in 5.6 % of examples and 0.05 in the others: an event that is rare but counts."""
 
 
 def _centred(table: np.ndarray, mean: float = THETA) -> np.ndarray:
