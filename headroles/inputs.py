@@ -1,6 +1,5 @@
 """The passages a run asks for, from wherever they come."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ def gather(options: Options) -> tuple[list[Passage], dict[str, Any]]:
     elif task is not None:
         kind, name = "sample", "written for headroles"
         passages = read_sample(task)
-    _check_text(passages)
     chosen = sampled(passages, options.limit, options.seed)
     source = {"kind": kind, "name": name, "rows": len(passages), "sha256": fingerprint(chosen)}
     if kind == "file" and kind_of(Path(options.data or "")) == ".conllu":
@@ -46,16 +44,3 @@ def _check_columns(options: Options) -> None:
                 f"--{name.replace('_', '-')} names a column of a table, but '{options.data}' is a CoNLL-U "
                 f"file, whose texts are its sentences and whose groups are its # newdoc lines; leave it out"
             )
-
-
-def _check_text(passages: Sequence[Passage]) -> None:
-    """Refuse text that no file can hold: halves of surrogate pairs, which JSON can spell."""
-    for passage in passages:
-        for text in (*passage.texts, passage.group or ""):
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                raise BadInput(
-                    f"texts and groups are Unicode, but {passage.key!r} holds {text[error.start]!r}, "
-                    f"half of a surrogate pair; mend or drop that row"
-                ) from error

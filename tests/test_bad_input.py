@@ -161,7 +161,7 @@ FILES: dict[str, tuple[str, bytes, str]] = {
     "whole characters": (
         "x.jsonl",
         b'{"question": "a", "sentence": "b"}\n{"question": "c", "sentence": "\\ud800"}\n',
-        "texts and groups are Unicode, but 'QNLI/1' holds '\\ud800', half of a surrogate pair; mend or drop",
+        "x.jsonl, line 2: every text is Unicode, but 'sentence' holds half a character (a lone surrogate)",
     ),
     "a known ending": ("x.xlsx", b"PK\x03\x04", "data files end in .tsv, .csv, .jsonl or .conllu, with or "),
     "ten cells": ("x.conllu", b"1\ta\tb\n\n", "x.conllu, line 1: a CoNLL-U line has 10 cells between tabs, "),

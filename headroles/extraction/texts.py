@@ -81,6 +81,8 @@ def read_table(
             )
         texts = tuple(_text(row[column], column, place) for column in columns)
         unit = None if group is None or row[group] is None else str(row[group]).strip() or None
+        if unit is not None:
+            _whole(unit, str(group), place)
         passages.append(Passage(f"{name}/{len(passages)}", texts, unit))
     if not passages:
         raise BadInput(f"the data must hold at least one row, but '{path}' has only a header")
@@ -92,14 +94,19 @@ def _text(value: object, column: str, place: str) -> str:
         raise BadInput(
             f"{place}: every row has its texts, but {column!r} is missing, blank or no text; mend or drop it"
         )
+    return _whole(value, column, place)
+
+
+def _whole(text: str, column: str, place: str) -> str:
+    """The text, when no half of a surrogate pair is in it, which JSON can spell and no file can hold."""
     try:
-        value.encode()
+        text.encode()
     except UnicodeEncodeError as error:
         raise BadInput(
             f"{place}: every text is Unicode, but {column!r} holds half a character (a lone surrogate) at "
             f"{error.start}; mend or drop it"
         ) from error
-    return value
+    return text
 
 
 def _table_rows(path: Path, delimiter: str) -> Iterator[Row]:
