@@ -24,7 +24,7 @@ CONTRASTS = ("block:matched", "syntactic:matched", "syntactic:nsubj:matched", "s
 RELATIONS = ("nsubj", "obj", "amod", "advmod", "det", "punct")
 ROLE, NOT = 0, 1
 
-slow = settings(deadline=None, max_examples=40)
+slow = settings(deadline=None, max_examples=30)
 
 
 @dataclass(frozen=True)

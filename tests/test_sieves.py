@@ -24,7 +24,7 @@ from headroles.testing import check_sieve, made_example
 SIEVES = tuple(BUILT_IN)
 RELATIONS = ("nsubj", "nsubj:pass", "obj", "amod", "advmod", "det", "case", "punct")
 
-slow = settings(deadline=None, max_examples=40)
+slow = settings(deadline=None, max_examples=30)
 
 
 def _layout(rng: np.random.Generator, lengths: Sequence[int], specials: bool = True) -> Example:
