@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headroles.arrays import score
+    from headroles.comparing import compare
+    from headroles.comparison import Comparison
     from headroles.errors import HeadrolesError
-    from headroles.records import Arc, Example, Labelling
+    from headroles.outcomes import Labelling
+    from headroles.records import Arc, Example
     from headroles.run import judge_again, label, save
     from headroles.sieves.base import MaskSieve, Scorer, sieve
     from headroles.sieves.masks import Band, Pairs, Same
@@ -15,13 +18,15 @@ if TYPE_CHECKING:
 _HOMES = {
     "Arc": "headroles.records",
     "Band": "headroles.sieves.masks",
+    "Comparison": "headroles.comparison",
     "Example": "headroles.records",
     "HeadrolesError": "headroles.errors",
-    "Labelling": "headroles.records",
+    "Labelling": "headroles.outcomes",
     "MaskSieve": "headroles.sieves.base",
     "Pairs": "headroles.sieves.masks",
     "Same": "headroles.sieves.masks",
     "Scorer": "headroles.sieves.base",
+    "compare": "headroles.comparing",
     "judge_again": "headroles.run",
     "label": "headroles.run",
     "load": "headroles.store",
@@ -33,6 +38,7 @@ _HOMES = {
 __all__ = [
     "Arc",
     "Band",
+    "Comparison",
     "Example",
     "HeadrolesError",
     "Labelling",
@@ -40,6 +46,7 @@ __all__ = [
     "Pairs",
     "Same",
     "Scorer",
+    "compare",
     "judge_again",
     "label",
     "load",

@@ -1,49 +1,131 @@
 """Adjusted p values over a family of tests; the only place where p meets alpha."""
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 import numpy as np
 from jaxtyping import Bool, Float
-from statsmodels.stats.multitest import multipletests
 
-CORRECTIONS = ("fdr_bh", "fdr_by", "holm", "bonferroni", "none")
+Rows = Float[np.ndarray, "rows tests"]
+Sizes = Float[np.ndarray, "rows 1"]
 
 
-def adjust(p: Float[np.ndarray, " tests"], correction: str) -> Float[np.ndarray, " tests"]:
-    """Adjusted p values of one family.
+def adjust(
+    p: Float[np.ndarray, "*families tests"], correction: str, alpha: float = 0.05
+) -> Float[np.ndarray, "*families tests"]:
+    """Adjusted p values; each row along the last axis is one family.
 
     NaN (untestable) entries are taken out before the correction and put back after it, so they
     neither count among the tests nor spoil the others.
 
     Args:
         p: p values in [0, 1], NaN where nothing could be tested.
-        correction: ``fdr_bh`` (Benjamini-Hochberg 1995, false discovery rate), ``fdr_by``
-            (Benjamini-Yekutieli 2001, under any dependence), ``holm`` (Holm 1979, family-wise
-            error), ``bonferroni``, or ``none``.
+        correction: A name of ``CORRECTIONS``. Family-wise error: ``bonferroni``, ``sidak`` (Šidák
+            1967), ``holm`` (1979), ``holm-sidak``. The Šidák ones assume independent or positively
+            dependent tests. False discovery rate: ``fdr_bh`` (Benjamini and Hochberg 1995),
+            ``fdr_by`` (Benjamini and Yekutieli 2001, under any dependence), ``fdr_tsbh`` (two
+            stages, Benjamini, Krieger and Yekutieli 2006: Benjamini-Hochberg with the number of
+            true nulls estimated by a first pass at alpha; for independent tests). ``none``.
+        alpha: The level of the first pass of ``fdr_tsbh``; no other correction reads it.
 
     Returns:
-        Adjusted values in [0, 1], NaN where p is NaN.
+        Adjusted values in [0, 1], NaN where p is NaN. Those of ``fdr_tsbh`` can lie below p and
+        hold for this alpha alone.
 
     Example:
         >>> adjust(np.array([0.01, np.nan, 0.02, 0.04]), "holm").tolist()
         [0.03, nan, 0.04, 0.04]
     """
-    adjusted = np.array(p, dtype=np.float64)
-    tested = ~np.isnan(adjusted)
-    if correction == "holm":
-        adjusted[tested] = _holm(adjusted[tested])
-    elif correction != "none" and tested.any():
-        adjusted[tested] = multipletests(adjusted[tested], method=correction)[1]
-    return adjusted
-
-
-def _holm(p: Float[np.ndarray, " tests"]) -> Float[np.ndarray, " tests"]:
-    """As ``multipletests``, which collects all garbage of the process at every call (0.4 s beside torch)."""
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
-    return adjusted
+    given = np.asarray(p, dtype=np.float64)
+    rows = given.reshape(-1, given.shape[-1]) if given.size else given.reshape(0, given.shape[-1])
+    order = np.argsort(rows, axis=1, kind="stable")
+    ascending = np.take_along_axis(rows, order, axis=1)  # NaN comes last
+    sizes = (~np.isnan(rows)).sum(axis=1, keepdims=True).astype(np.float64)
+    adjusted = np.empty_like(rows)
+    np.put_along_axis(adjusted, order, _CORRECTED[correction](ascending, sizes, alpha), axis=1)
+    return adjusted.reshape(given.shape)
 
 
 def significant(adjusted: Float[np.ndarray, "*shape"], alpha: float) -> Bool[np.ndarray, "*shape"]:
     """Whether an adjusted p value is at most alpha; NaN is not."""
     decided: np.ndarray = ~np.isnan(adjusted) & (adjusted <= alpha)
     return decided
+
+
+def _ranks(p: Rows) -> Float[np.ndarray, "1 tests"]:
+    return np.arange(1.0, p.shape[1] + 1)[None]
+
+
+def _rising(p: Rows) -> Rows:
+    """Step down: no adjusted value lies below that of a smaller p; NaN stays (it comes last)."""
+    risen: np.ndarray = np.minimum(np.maximum.accumulate(p, axis=1), 1.0)
+    return risen
+
+
+def _falling(p: Rows) -> Rows:
+    """Step up: no adjusted value lies above that of a larger p."""
+    filled = np.where(np.isnan(p), np.inf, p)
+    lowest = np.minimum.accumulate(filled[:, ::-1], axis=1)[:, ::-1]
+    return np.where(np.isnan(p), np.nan, np.minimum(lowest, 1.0))
+
+
+def _at_least_one(p: Rows, tests: Float[np.ndarray, "rows #tests"]) -> Rows:
+    """P of a p at most this small among so many independent tests."""
+    with np.errstate(divide="ignore"):
+        joint: np.ndarray = -np.expm1(tests * np.log1p(-p))
+    return np.where(tests == 1, p, joint)
+
+
+def _none(p: Rows, sizes: Sizes, alpha: float) -> Rows:
+    return p
+
+
+def _bonferroni(p: Rows, sizes: Sizes, alpha: float) -> Rows:
+    at_most: np.ndarray = np.minimum(p * sizes, 1.0)
+    return at_most
+
+
+def _sidak(p: Rows, sizes: Sizes, alpha: float) -> Rows:
+    return _at_least_one(p, sizes)
+
+
+def _holm(p: Rows, sizes: Sizes, alpha: float) -> Rows:
+    return _rising(p * (sizes - _ranks(p) + 1))
+
+
+def _holm_sidak(p: Rows, sizes: Sizes, alpha: float) -> Rows:
+    return _rising(_at_least_one(p, np.maximum(sizes - _ranks(p) + 1, 1)))
+
+
+def _benjamini_hochberg(p: Rows, sizes: Sizes, alpha: float) -> Rows:
+    return _falling(p * sizes / _ranks(p))
+
+
+def _benjamini_yekutieli(p: Rows, sizes: Sizes, alpha: float) -> Rows:
+    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / _ranks(p)[0])])[sizes.astype(int)]
+    return _falling(p * sizes * harmonic / _ranks(p))
+
+
+def _two_stage(p: Rows, sizes: Sizes, alpha: float) -> Rows:
+    once = _benjamini_hochberg(p, sizes, alpha)
+    found = significant(once, alpha).sum(axis=1, keepdims=True)
+    split = (found > 0) & (found < sizes)
+    with np.errstate(invalid="ignore"):
+        left = np.where(split, (sizes - found) / sizes, 1.0)
+    return once * left
+
+
+_CORRECTED: Mapping[str, Callable[[Rows, Sizes, float], Rows]] = MappingProxyType(
+    {
+        "fdr_bh": _benjamini_hochberg,
+        "fdr_by": _benjamini_yekutieli,
+        "fdr_tsbh": _two_stage,
+        "holm": _holm,
+        "holm-sidak": _holm_sidak,
+        "bonferroni": _bonferroni,
+        "sidak": _sidak,
+        "none": _none,
+    }
+)
+CORRECTIONS = tuple(_CORRECTED)
+"""The corrections that need p values only; ``maxT`` needs the scores (``stats.maxt``)."""

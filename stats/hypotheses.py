@@ -1,21 +1,25 @@
-"""One-sample tests of a mean against θ, for all heads and sieves at once.
+"""One-sample tests of a mean against θ in closed form, for all heads at once.
 
 Null hypotheses, both one-sided and composite: ``mean <= θ`` (its rejection makes a role) and
 ``mean >= θ`` (its rejection makes a "not"). The unit is what the caller averaged scores over.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
-from jaxtyping import Float
-from scipy import stats as distributions
+from jaxtyping import Bool, Float
+from scipy import special
 
 from headroles.stats.moments import Sample
 
 SPREAD = 1e-6
-"""A standard deviation up to here is a constant score: float32 rounding, not spread."""
+"""A standard deviation up to here, times the mean where that exceeds 1, is float32 rounding, not spread."""
+
+
+def flat(sample: Sample) -> Bool[np.ndarray, "*shape"]:
+    """Whether scores have no spread beyond rounding; not so below two units."""
+    constant_scores: np.ndarray = sample.sd <= SPREAD * np.maximum(1.0, np.abs(sample.mean))
+    return constant_scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +41,12 @@ class Outcome:
     high: Float[np.ndarray, "*shape"]
 
 
-Test = Callable[[Sample, float, float], Outcome]
+def quantile(level: float, freedom: np.ndarray) -> Float[np.ndarray, "*#shape"]:
+    """Quantile of t, computed once where all degrees of freedom are equal."""
+    if freedom.size and freedom.min() == freedom.max():
+        return np.asarray(special.stdtrit(float(freedom.flat[0]), level))
+    values: np.ndarray = special.stdtrit(freedom, level)
+    return values
 
 
 def student(sample: Sample, threshold: float, confidence: float = 0.95) -> Outcome:
@@ -71,11 +80,11 @@ def _student(sample: Sample, threshold: float, confidence: float, sd: Float[np.n
         error = sd / np.sqrt(np.maximum(sample.count, 1))
         statistic = (sample.mean - threshold) / error
     freedom = np.maximum(sample.count - 1, 1)
-    reach = distributions.t.ppf(0.5 + confidence / 2, freedom) * error
+    reach = quantile(0.5 + confidence / 2, freedom) * error
     return Outcome(
         statistic=statistic,
-        p=distributions.t.sf(statistic, freedom),
-        p_not=distributions.t.cdf(statistic, freedom),
+        p=special.stdtr(freedom, -statistic),
+        p_not=special.stdtr(freedom, statistic),
         low=sample.mean - reach,
         high=sample.mean + reach,
     )
@@ -98,13 +107,13 @@ def student_skew(sample: Sample, threshold: float, confidence: float = 0.95) -> 
         bent = skew * plain**2 / (3 * root) + skew**2 * plain**3 / (27 * root**2)
     statistic = plain + bent + skew / (6 * root)
     freedom = np.maximum(sample.count - 1, 1)
-    quantile = distributions.t.ppf(0.5 + confidence / 2, freedom) / root
+    reach = quantile(0.5 + confidence / 2, freedom) / root
     return Outcome(
         statistic=statistic,
-        p=distributions.t.sf(statistic, freedom),
-        p_not=distributions.t.cdf(statistic, freedom),
-        low=sample.mean - sample.sd * _hall_inverse(quantile, skew, sample.count),
-        high=sample.mean - sample.sd * _hall_inverse(-quantile, skew, sample.count),
+        p=special.stdtr(freedom, -statistic),
+        p_not=special.stdtr(freedom, statistic),
+        low=sample.mean - sample.sd * _hall_inverse(reach, skew, sample.count),
+        high=sample.mean - sample.sd * _hall_inverse(-reach, skew, sample.count),
     )
 
 
@@ -141,8 +150,3 @@ def constant(sample: Sample, threshold: float, low: float, high: float, confiden
         low=low + (value - low) * share,
         high=high - (high - value) * share,
     )
-
-
-TESTS: Mapping[str, Test] = MappingProxyType(
-    {"t-skew": student_skew, "t": student, "t-published": student_biased}
-)

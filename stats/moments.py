@@ -73,3 +73,30 @@ def describe(values: Float[np.ndarray, "units *shape"]) -> Sample:
     sd = np.where(count > 1, np.sqrt(second * safe / np.maximum(count - 1, 1)), np.nan)
     skew = np.divide(third, second**1.5, out=np.zeros_like(second), where=second > 1e-30)
     return Sample(count=count, mean=np.where(count > 0, mean, np.nan), sd=sd, skew=skew)
+
+
+def from_sums(
+    count: Float[np.ndarray, "*#shape"],
+    sums: tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]],
+    centre: Float[np.ndarray, "*#shape"],
+) -> Sample:
+    """The moments of weighted values from their first three power sums.
+
+    Args:
+        count: Sum of the weights, which are whole numbers.
+        sums: Weighted sums of ``values − centre``, its square and its cube.
+        centre: What was taken off before, near the mean so that nothing cancels.
+
+    Returns:
+        As ``describe`` of the values, each repeated as often as it weighs.
+    """
+    safe = np.maximum(count, 1.0)
+    first, second, third = (each / safe for each in sums)
+    square = second - first * first
+    square[square <= 1e-12 * second] = 0.0  # all weight on equal values: rounding is left
+    cube = third - 3 * first * second + 2 * first**3
+    sd = np.where(count > 1, np.sqrt(square * safe / np.maximum(count - 1, 1)), np.nan)
+    skew = np.divide(cube, square**1.5, out=np.zeros_like(square), where=square > 1e-30)
+    mean = np.where(count > 0, first + centre, np.nan)
+    whole = np.broadcast_to(np.rint(count).astype(np.int64), mean.shape)
+    return Sample(count=whole, mean=mean, sd=sd, skew=skew)

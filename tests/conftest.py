@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from headroles import Labelling
+    from headroles.records import Rule, Scores
 
 # One thread: on a busy machine small operations split over threads wait for the scheduler, and the
 # last bits of a matrix product depend on how many threads it got.
@@ -399,3 +400,37 @@ def _configured(name: str) -> tuple[str, Any]:
     }[name]  # fmt: skip
     made = getattr(library, f"{config}Config")(**settings)
     return kind, made
+
+
+@pytest.fixture(scope="session")
+def scores_of() -> "Callable[..., tuple[Scores, list[Rule]]]":
+    """Random scores of four columns (s0 with contrast s1, s2 and s3), heads around their margins."""
+    from headroles.records import Rule, Scores
+
+    def made(
+        seed: int, *, units: int = 60, layers: int = 2, heads: int = 6, per_unit: int = 1
+    ) -> tuple[Scores, list[Rule]]:
+        rng = np.random.default_rng(seed)
+        examples = units * per_unit
+        means = rng.uniform(0.0, 0.25, size=(4, 1, layers, heads))
+        own = rng.gamma(2, 0.07, size=(4, examples, layers, heads)) - 0.14
+        common = np.repeat(rng.normal(0, 0.05, size=(4, units, 1, 1)), per_unit, axis=1)
+        names = tuple(f"x{k}" for k in range(examples))
+        rules = [
+            Rule("s0", contrast="s1", low=-1.0, high=1.0),
+            Rule("s1", margin=0.02, role=False, low=-1.0, high=1.0),
+            Rule("s2", low=-1.0, high=1.0),
+            Rule("s3", low=-1.0, high=1.0),
+        ]
+        scores = Scores(
+            sieves=("s0", "s1", "s2", "s3"),
+            examples=names,
+            units=tuple(f"u{k // per_unit}" for k in range(examples)),
+            tokens=np.full(examples, 12),
+            cells=np.full((4, examples), 5.0),
+            values=(means + own + common).astype(np.float32),
+            null=np.zeros((4, examples)),
+        )
+        return scores, rules
+
+    return made

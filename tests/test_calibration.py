@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats as shapes
 
-from headroles.records import Decision, Findings, Rule, Scores
+from headroles.outcomes import Findings
+from headroles.records import Decision, Rule, Scores
 from headroles.stats.correction import adjust, significant
 from headroles.stats.engine import judge
-from headroles.stats.hypotheses import TESTS
+from headroles.stats.methods import METHODS
 from headroles.stats.moments import describe
 
 SIZE = 65536
@@ -105,7 +106,7 @@ def _rates(test: str, table: np.ndarray, units: int, level: float, columns: int 
     found: list[list[float]] = []
     for _ in range(12):
         sample = describe(_drawn(rng, centred, units, columns // 12).astype(np.float64))
-        outcome = TESTS[test](sample, THETA, 0.95)
+        outcome = METHODS[test].closed(sample, THETA)  # type: ignore[misc]
         found.append([float((p <= level).mean()) for p in (outcome.p, outcome.p_not)])
     shares: np.ndarray = np.array(found).mean(axis=0)
     return shares
@@ -160,7 +161,7 @@ def _wrong_at_margin(test: str, table: np.ndarray, heads: int, runs: int = RUNS)
     wrong = np.zeros(2)
     for _ in _chunks(runs):
         sample = describe(_drawn(rng, centred, UNITS, 500, heads).astype(np.float64))
-        outcome = TESTS[test](sample, THETA, 0.95)
+        outcome = METHODS[test].closed(sample, THETA)  # type: ignore[misc]
         for side, p in enumerate((outcome.p, outcome.p_not)):
             wrong[side] += sum(bool(significant(adjust(run, "holm"), 0.05).any()) for run in p)
     return wrong / runs

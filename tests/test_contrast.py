@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from headroles import Example, score
 from headroles.arrays import selection_of
-from headroles.records import Arc, Decision, Findings, Scores
+from headroles.outcomes import Findings
+from headroles.records import Arc, Decision, Scores
 from headroles.sieves.apply import apply
 from headroles.sieves.contrast import by_offset
 from headroles.stats.engine import judge

@@ -9,12 +9,12 @@ import pytest
 from scipy import stats as reference
 
 from headroles.errors import BadInput, UnknownName
-from headroles.records import Decision, Findings, Rule, Scores
+from headroles.outcomes import Findings
+from headroles.records import Decision, Rule, Scores
 from headroles.stats.correction import adjust
 from headroles.stats.engine import ENOUGH_FOR_NOT, judge
 from headroles.stats.hypotheses import constant, student_skew
 from headroles.stats.moments import describe
-from headroles.stats.sensitivity import STEPS, sensitivity
 
 ROLE, NOT, UNDETERMINED, UNTESTABLE, PART = 0, 1, 2, 3, -1
 BOUNDED = Rule("s0", low=-0.5, high=1.0)
@@ -427,24 +427,3 @@ def test_an_alpha_outside_its_range_is_refused(alpha: float) -> None:
 
 
 # Sensitivity.
-
-
-def test_the_sensitivity_curve_falls_and_meets_the_labels_at_the_margin_used() -> None:
-    means = np.linspace(-0.1, 0.7, 40)
-    scores = _scores(_drawn(np.random.default_rng(25), means, 100))
-    curve = sensitivity(scores, [BOUNDED], Decision())["s0"]
-    heads = [count for _, count in curve]
-    assert [margin for margin, _ in curve] == pytest.approx([0.1 * step for step in STEPS])
-    assert heads == sorted(heads, reverse=True)
-    used = int((judge(scores, [BOUNDED], Decision()).decision == ROLE).sum())
-    assert dict(curve)[0.1] == used
-    assert 0 < heads[-1] < used < heads[0]
-
-
-def test_the_sensitivity_curve_moves_roles_and_leaves_contrasts() -> None:
-    scores, rules = _four_sieves(np.random.default_rng(26))
-    curve = sensitivity(scores, rules, Decision())
-    assert list(curve) == ["s0", "s2", "s3"]
-    moved = [replace(rule, margin=0.0) if rule.role else rule for rule in rules]
-    at_zero = judge(scores, moved, Decision())
-    assert curve["s0"][0] == (0.0, int((at_zero.decision[0] == ROLE).sum()))

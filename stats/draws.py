@@ -1,0 +1,69 @@
+"""Random draws over units: bootstrap resamples, sign flips, splits; equal seeds give equal draws."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float
+
+BLOCK = 256
+"""Draws made at once: bounds memory and, being fixed, changes no result."""
+
+
+def _blocks(total: int) -> Iterator[int]:
+    for start in range(0, total, BLOCK):
+        yield min(BLOCK, total - start)
+
+
+def bootstrap_counts(units: int, resamples: int, seed: int) -> Iterator[Float[np.ndarray, "block units"]]:
+    """How often each unit occurs in resamples drawn with replacement, in blocks of resamples.
+
+    The draws are those of ``Generator.integers(0, units, (resamples, units))`` in a row, as in
+    ``scipy.stats.bootstrap``.
+
+    Args:
+        units: Units to draw from, and of each resample.
+        resamples: How many resamples in all.
+        seed: Of numpy's default generator.
+    """
+    rng = np.random.default_rng(seed)
+    for size in _blocks(resamples):
+        drawn = rng.integers(0, units, (size, units))
+        drawn += units * np.arange(size)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
+
+
+def sign_flips(units: int, resamples: int, seed: int) -> Iterator[Float[np.ndarray, "block units"]]:
+    """Signs (1 or −1) of every unit, in blocks of patterns.
+
+    Each of the 2^units patterns comes once when they are no more than ``resamples``, the pattern
+    without a flip first; else there are ``resamples`` random ones.
+    """
+    if flips_are_exact(units, resamples):
+        total, start = 2**units, 0
+        for size in _blocks(total):
+            patterns = np.arange(start, start + size)[:, None] >> np.arange(units)
+            yield 1.0 - 2.0 * (patterns & 1)
+            start += size
+        return
+    rng = np.random.default_rng(seed)
+    for size in _blocks(resamples):
+        yield 1.0 - 2.0 * rng.integers(0, 2, (size, units), dtype=np.int8)
+
+
+def flips_are_exact(units: int, resamples: int) -> bool:
+    """Whether all 2^units sign patterns are no more than the resamples allowed."""
+    return units < 60 and 2**units <= resamples
+
+
+def halves(units: int, splits: int, seed: int) -> Float[np.ndarray, "splits units"]:
+    """Random disjoint halves: 1 for units of the first, −1 for those of the second.
+
+    Of an odd number of units one is in neither half, and 0.
+    """
+    rng = np.random.default_rng(seed)
+    order = rng.permuted(np.tile(np.arange(units), (splits, 1)), axis=1)
+    side = np.zeros((splits, units))
+    half = units // 2
+    np.put_along_axis(side, order[:, :half], 1.0, axis=1)
+    np.put_along_axis(side, order[:, half : 2 * half], -1.0, axis=1)
+    return side

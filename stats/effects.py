@@ -1,0 +1,193 @@
+"""How large an effect is: standardised effects, bootstrap intervals, the cost of dependent examples."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import ndtr, ndtri, stdtrit
+
+from headroles.stats.hypotheses import flat
+from headroles.stats.moments import Sample, describe, unit_means
+
+CELLS = 4_000_000
+"""Bootstrap means held at once (32 MB): columns are taken in slices, which changes no result."""
+
+Pair = tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]
+
+
+def hedges(sample: Sample, threshold: float | Float[np.ndarray, "*#shape"]) -> Float[np.ndarray, "*shape"]:
+    """Hedges' g of the mean against θ: Cohen's d less its upward bias in small samples.
+
+    ``g = d × (1 − 3 / (4(n − 1) − 1))`` with ``d = (mean − θ) / sd``, signed. The factor is Hedges'
+    approximation of the exact one, ``Γ((n−1)/2) / (√((n−1)/2) Γ((n−2)/2))``, from which it differs
+    by less than 0.008 from 3 units on and 0.0001 from 20 on; it is the one that
+    ``pingouin.compute_effsize(eftype="hedges")`` takes for one sample. Unbiased for normal scores.
+    Source: Hedges (1981), "Distribution theory for Glass's estimator of effect size", JES 6(2).
+
+    Args:
+        sample: Moments over units, on any scale.
+        threshold: θ, on the scale of the sample's mean.
+
+    Returns:
+        In standard deviations over units, any sign. NaN under 3 units, where d has no mean to be
+        corrected, and without spread.
+
+    Example:
+        >>> sample = Sample(np.array([20]), np.array([0.3]), np.array([0.2]), np.array([0.0]))
+        >>> hedges(sample, 0.1).round(2).tolist()  # d is 1
+        [0.96]
+    """
+    enough = (sample.count > 2) & ~flat(sample)
+    d = (sample.mean - threshold) / np.where(enough, sample.sd, np.nan)
+    corrected: np.ndarray = d * (1 - 3 / (4 * np.maximum(sample.count, 3) - 5))
+    return corrected
+
+
+def effect_interval(
+    effect: Float[np.ndarray, "*shape"], count: Int[np.ndarray, "*shape"], confidence: float = 0.95
+) -> Pair:
+    """Two-sided interval of a standardised effect, by its approximate standard error.
+
+    ``d ± t × √(1/n + d²/(2n))`` with Student's t of n − 1 degrees of freedom, as
+    ``pingouin.compute_esci`` for one sample. Assumptions: independent units with normal scores,
+    from which the part ``d²/(2n)`` (the error of the standard deviation) comes. Measured at 95 %: for
+    normal scores the interval of d holds in 97 % of samples of 10 units, 96 % of 20, 95 % of 200 (that
+    of g in 98, 97 and 95 %); for heavy tails (Laplace, 100 units) in 93 % at d = 0.5 and 86 % at d = 1.5.
+    Not adjusted for selection. Source: Hedges and Olkin (1985), "Statistical methods for
+    meta-analysis", ch. 5.
+
+    Args:
+        effect: d or g, in standard deviations over units, signed.
+        count: Units of each.
+        confidence: Probability that the interval holds the true effect, between 0 and 1.
+
+    Returns:
+        Lower and upper ends; NaN where the effect is NaN or under 2 units.
+
+    Example:
+        >>> low, high = effect_interval(np.array([0.5]), np.array([100]))
+        >>> low.round(3).tolist(), high.round(3).tolist()
+        ([0.29], [0.71])
+    """
+    n = np.where(count > 1, count, np.nan)
+    reach = stdtrit(n - 1, 0.5 + confidence / 2) * np.sqrt((1 + effect**2 / 2) / n)
+    return effect - reach, effect + reach
+
+
+def bca(
+    values: Float[np.ndarray, "units *shape"],
+    counts: Iterable[Float[np.ndarray, "_ units"]],
+    confidence: float = 0.95,
+) -> Pair:
+    """Two-sided bootstrap interval of the mean over units, bias-corrected and accelerated (BCa).
+
+    Quantiles of the bootstrap means at levels moved by the share of them below the mean (ties, up
+    to rounding, count half) and by the skewness of the units: ``scipy.stats.bootstrap`` with
+    ``method="BCa"``, for all columns at once and on the same draws. Assumptions: independent units;
+    no shape of their distribution. Measured at 95 %: it covers the mean of normal scores in 90 % of
+    samples of 10 units, 93 % of 20, 94 % of 50 and 95 % of 200, and that of log-normal ones in 91 % of
+    samples of 50, where the default interval (``hypotheses.student_skew``) reaches 95 % and 93 %: it
+    is too narrow under some 50 units. Not adjusted for selection. Source: Efron (1987), "Better
+    bootstrap confidence intervals", JASA 82(397), 171-185.
+
+    Memory: the counts as bytes and 32 MB of bootstrap means, however many columns there are.
+
+    Args:
+        values: One score per unit and head, without NaN; the interval is on its scale.
+        counts: How often each unit occurs in each resample, in blocks (``draws.bootstrap_counts``).
+        confidence: Probability that the interval holds the true mean, between 0 and 1.
+
+    Returns:
+        Lower and upper ends. A column without spread has both at its value; NaN where a column
+        holds NaN, and where the mean lies beyond every bootstrap mean.
+
+    Example:
+        >>> from headroles.stats.draws import bootstrap_counts
+        >>> low, high = bca(np.array([[1.0], [2.0], [4.0], [9.0]]), bootstrap_counts(4, 2000, 0))
+        >>> low.tolist(), high.tolist()
+        ([1.75], [7.75])
+    """
+    shape = values.shape[1:]
+    if not len(values):
+        return np.full(shape, np.nan), np.full(shape, np.nan)
+    blocks = [block.astype(np.uint8 if block.max(initial=0) < 256 else np.uint32) for block in counts]
+    resamples = sum(map(len, blocks))
+    columns = values.reshape(len(values), int(np.prod(shape)))
+    ends = np.full((2, columns.shape[1]), np.nan)
+    width = max(1, CELLS // max(resamples, 1))
+    for start in range(0, columns.shape[1] if resamples else 0, width):
+        part = np.ascontiguousarray(columns[:, start : start + width], dtype=np.float64)
+        ends[:, start : start + width] = _bca_slice(part, blocks, resamples, confidence)
+    return ends[0].reshape(shape), ends[1].reshape(shape)
+
+
+def _bca_slice(
+    values: Float[np.ndarray, "units columns"], blocks: list[np.ndarray], resamples: int, confidence: float
+) -> Float[np.ndarray, "2 columns"]:
+    units, columns = values.shape
+    means = np.empty((columns, resamples))
+    done = 0
+    for block in blocks:
+        means[:, done : done + len(block)] = (block.astype(np.float64) @ values).T / units
+        done += len(block)
+    means.sort(axis=1)
+    mean = values.mean(axis=0)
+    rounding = units * np.finfo(np.float64).eps * np.abs(values).max(axis=0)
+    below = _ranks(means, mean - rounding) + _ranks(means, mean + rounding)
+    deviation = values - mean
+    still = np.ptp(values, axis=0) == 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        bias = ndtri(below / (2 * resamples))
+        skew = (deviation**3).sum(axis=0) / (6 * (deviation**2).sum(axis=0) ** 1.5)
+        reach = ndtri((1 - confidence) / 2) * np.array([[1.0], [-1.0]]) + bias
+        levels = ndtr(bias + reach / (1 - skew * reach))
+    return np.where(still, values[0], _quantiles(means, levels))
+
+
+def _ranks(rows: Float[np.ndarray, "columns resamples"], value: np.ndarray) -> Int[np.ndarray, " columns"]:
+    """How many entries of each sorted row are at most its value."""
+    pairs = zip(rows, value, strict=True)
+    return np.array([np.searchsorted(row, one, side="right") for row, one in pairs], dtype=np.int64)
+
+
+def _quantiles(
+    rows: Float[np.ndarray, "columns resamples"], levels: Float[np.ndarray, "2 columns"]
+) -> Float[np.ndarray, "2 columns"]:
+    """Quantiles of sorted rows at a level each, between neighbours in proportion."""
+    place = np.nan_to_num(levels) * (rows.shape[1] - 1)
+    left = np.floor(place).astype(np.int64)
+    right = np.minimum(left + 1, rows.shape[1] - 1)
+    column, share = np.arange(len(rows)), place - left
+    found = (1 - share) * rows[column, left] + share * rows[column, right]
+    return np.where(np.isnan(levels), np.nan, found)
+
+
+def design_effect(
+    values: Float[np.ndarray, "examples *shape"], units: Int[np.ndarray, " examples"]
+) -> Float[np.ndarray, "*shape"]:
+    """How many times larger the variance of the mean is than if all examples were independent.
+
+    ``(sd_units² / U) / (sd_examples² / E)``: U units with their means, E examples, both variances
+    with n − 1. Above 1, examples of a unit resemble each other, and E examples say as much as
+    E / (design effect) independent ones; for groups of m equal in size it estimates
+    ``1 + (m − 1) × intraclass correlation``. Assumptions: independent units. Source: Kish (1965),
+    "Survey sampling", ch. 5.
+
+    Args:
+        values: One score per example and head; NaN is left out, per head.
+        units: Unit of each example, 0 to U − 1, every number used.
+
+    Returns:
+        A ratio of at least 0; exactly 1 where every unit has one example; NaN under 2 units or
+        without spread among the examples.
+
+    Example:
+        >>> alike = np.array([[1.0], [1.0], [2.0], [2.0], [6.0], [6.0]])
+        >>> design_effect(alike, np.array([0, 0, 1, 1, 2, 2])).round(2).tolist()
+        [2.5]
+    """
+    each = describe(values.astype(np.float64))
+    group = describe(unit_means(values, units))
+    spread = np.where(flat(each) | (group.count < 2), np.nan, each.sd)
+    ratio = (group.sd**2 / np.maximum(group.count, 1)) / (spread**2 / np.maximum(each.count, 1))
+    return np.where(np.isnan(ratio) | (group.count < each.count), ratio, 1.0)

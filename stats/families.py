@@ -1,0 +1,52 @@
+"""Which tests are corrected together."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.records import Rule
+from headroles.stats.correction import adjust
+
+FAMILIES = ("sieve", "run", "layer")
+"""The heads of one sieve (default); all roles and heads of the run; one layer's heads of one sieve."""
+
+
+def with_contrast(rules: Sequence[Rule]) -> list[tuple[int, int]]:
+    """Positions of each sieve that has a contrast, and of that contrast."""
+    position = {rule.sieve: k for k, rule in enumerate(rules)}
+    return [(k, position[rule.contrast]) for k, rule in enumerate(rules) if rule.contrast]
+
+
+def members(rules: Sequence[Rule], layers: int, heads: int, family: str) -> list[list[tuple[int, slice]]]:
+    """Every family as its parts: a sieve's position and a run of its heads.
+
+    Contrasts never share a family with roles: each is one by itself, whatever ``family`` says.
+    """
+    whole = slice(0, layers * heads)
+    roles = [k for k, rule in enumerate(rules) if rule.role]
+    others = [[(k, whole)] for k, rule in enumerate(rules) if not rule.role]
+    if family == "run":
+        return ([[(k, whole) for k in roles]] if roles else []) + others
+    if family == "layer":
+        parts = [slice(layer * heads, (layer + 1) * heads) for layer in range(layers)]
+        return [[(k, part)] for k in roles for part in parts] + others
+    return [[(k, whole)] for k in roles] + others
+
+
+def adjust_families(
+    p: Float[np.ndarray, "sieves rows heads"],
+    families: Sequence[Sequence[tuple[int, slice]]],
+    correction: str,
+    alpha: float,
+) -> Float[np.ndarray, "sieves rows heads"]:
+    """Correct within each family, row by row."""
+    adjusted = np.empty_like(p)
+    for family in families:
+        together = np.concatenate([p[k][:, part] for k, part in family], axis=1)
+        found, start = adjust(together, correction, alpha), 0
+        for k, part in family:
+            stop = start + part.stop - part.start
+            adjusted[k][:, part] = found[:, start:stop]
+            start = stop
+    return adjusted

@@ -1,0 +1,75 @@
+"""Columns, patterns and families: what is tested on which units, and corrected with what."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from headroles.records import Rule, Scores
+from headroles.stats.columns import columns_of, unit_numbers
+from headroles.stats.correction import adjust
+from headroles.stats.families import FAMILIES, adjust_families, members, with_contrast
+from headroles.stats.patterns import complete
+
+Run = tuple[Scores, list[Rule]]
+RULES = [Rule("a", contrast="a:matched"), Rule("a:matched", role=False), Rule("b"), Rule("c")]
+
+
+def test_a_column_is_the_unit_means_of_score_minus_null(scores_of: Callable[..., Run]) -> None:
+    scores, rules = scores_of(0, units=10, per_unit=3)
+    null = np.random.default_rng(0).uniform(0.1, 0.2, scores.null.shape)
+    columns = list(columns_of(replace(scores, null=null), rules))
+    for k, column in enumerate(columns):
+        beyond = scores.values[k].astype(np.float64) - null[k][:, None, None]
+        np.testing.assert_allclose(column.values, beyond.reshape(10, 3, 12).mean(axis=1), rtol=1e-12)
+        assert column.null == pytest.approx(null[k].mean())
+        assert (column.low, column.high) == pytest.approx((-1 - null[k].max(), 1 - null[k].min()))
+
+
+def test_units_are_numbered_as_they_appear() -> None:
+    assert unit_numbers(["b", "a", "b", "c"]).tolist() == [0, 1, 0, 2]
+
+
+def test_columns_are_grouped_by_the_units_they_have() -> None:
+    values = np.random.default_rng(1).random((8, 6))
+    values[:3, [1, 4]] = np.nan
+    values[1:, 5] = np.nan
+    groups = [(units.sum(), columns.tolist()) for units, columns in complete(values)]
+    assert sorted(groups) == [(5, [1, 4]), (8, [0, 2, 3])]
+    assert [columns.tolist() for _, columns in complete(values[:, [0, 2]])] == [[0, 1]]
+    assert list(complete(np.empty((0, 3)))) == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_head_of_every_sieve_is_in_one_family(family: str) -> None:
+    seen = np.zeros((4, 6), dtype=int)
+    for group in members(RULES, 2, 3, family):
+        for k, part in group:
+            seen[k, part] += 1
+    assert (seen == 1).all()
+
+
+def test_families_are_sieves_the_run_or_layers_and_contrasts_stand_alone() -> None:
+    assert with_contrast(RULES) == [(0, 1)]
+    sizes = {
+        family: sorted(
+            ["".join(RULES[k].sieve for k, _ in group) + str(sum(part.stop - part.start for _, part in group))
+             for group in members(RULES, 2, 3, family)]
+        )
+        for family in FAMILIES
+    }  # fmt: skip
+    assert sizes["sieve"] == ["a6", "a:matched6", "b6", "c6"]
+    assert sizes["run"] == ["a:matched6", "abc18"]
+    assert sizes["layer"] == ["a3", "a3", "a:matched6", "b3", "b3", "c3", "c3"]
+
+
+def test_families_are_corrected_row_by_row() -> None:
+    p = np.random.default_rng(2).random((4, 5, 6)) ** 2
+    whole = adjust_families(p, members(RULES, 2, 3, "run"), "holm", 0.05)
+    layers = adjust_families(p, members(RULES, 2, 3, "layer"), "holm", 0.05)
+    for row in range(5):
+        roles = p[[0, 2, 3], row].ravel()
+        np.testing.assert_array_equal(whole[[0, 2, 3], row].ravel(), adjust(roles, "holm"))
+        np.testing.assert_array_equal(whole[1, row], adjust(p[1, row], "holm"))
+        np.testing.assert_array_equal(layers[2, row, 3:], adjust(p[2, row, 3:], "holm"))
