@@ -13,6 +13,9 @@ from headroles.errors import BadInput
 
 MANIFEST, FINDINGS, LABELS, REPORT = "manifest.json", "findings.csv", "labels.csv", "report.html"
 SCORES, EXAMPLES = "scores", "examples.parquet"
+PRECISION, SENSITIVITY = "precision.csv", "sensitivity.csv"
+TOGETHER, DEPTH = "together.csv", "depth.csv"
+TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, DEPTH)
 
 
 def check_free(folder: Path, settings: dict[str, Any], overwrite: bool) -> None:
@@ -37,7 +40,7 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool) -> None:
     before = manifest_in(folder) if MANIFEST in there else {}
     if "headroles" not in before:
         raise BadInput(f"'{folder}' holds files that are no run of headroles; name an empty or new folder")
-    others = sorted(there - {MANIFEST, FINDINGS, LABELS, REPORT, SCORES, EXAMPLES})
+    others = sorted(there - {MANIFEST, REPORT, SCORES, EXAMPLES, *TABLES})
     if others:
         raise BadInput(
             f"a run folder is replaced as a whole, but '{folder}' also holds {others[0]!r}; "

@@ -17,6 +17,8 @@ from headroles.tasks import task_of
 SOURCES = ("sample", "hub")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DTYPES = ("float32", "bfloat16", "float16")
+SPLITS = 200
+"""Random half-samples behind the stability, where no other number is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ class Options:
     test: str | None = None
     correction: str | None = None
     family: str | None = None
+    resamples: int | None = None
+    resample_seed: int | None = None
+    interval: str | None = None
+    splits: int | None = None
+    bayes: bool | None = None
     parser: str | None = None
     device: str = "auto"
     dtype: str = "float32"
@@ -70,7 +77,7 @@ class Options:
         self._check_combinations()
 
     def _check_numbers(self) -> None:
-        for name, least in (("limit", 1), ("batch_size", 1), ("max_length", 4), ("seed", 0)):
+        for name, least in (("limit", 1), ("batch_size", 1), ("max_length", 4), ("seed", 0), ("splits", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise BadInput(f"{name} must be a whole number of at least {least}, but {value} came")
@@ -99,14 +106,22 @@ class Options:
 
     @property
     def decision(self) -> Decision:
-        """Test, correction, family and alpha: the preset's, where they were not asked for."""
+        """How scores are judged: as the preset says, where nothing else was asked for."""
         usual = preset_of(self.preset).decision
         return Decision(
             test=self.test or usual.test,
             correction=self.correction or usual.correction,
             family=self.family or usual.family,
             alpha=usual.alpha if self.alpha is None else self.alpha,
+            resamples=usual.resamples if self.resamples is None else self.resamples,
+            seed=usual.seed if self.resample_seed is None else self.resample_seed,
+            interval=self.interval or usual.interval,
         )
+
+    @property
+    def assessed(self) -> dict[str, Any]:
+        """What is said beyond the decisions: half-samples of the stability, Bayes factors or not."""
+        return {"splits": SPLITS if self.splits is None else self.splits, "bayes": bool(self.bayes)}
 
     @property
     def name(self) -> str:
@@ -129,6 +144,9 @@ class Options:
             if value == each.default or each.name in ("out", "overwrite"):
                 continue
             flag = "--" + each.name.replace("_", "-")
+            if value is True:
+                words.append(flag)
+                continue
             for one in value if isinstance(value, tuple) else (value,):
                 words += [flag, one if isinstance(one, str) else str(getattr(one, "name", one))]
         return shlex.join(words)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,14 @@ from headroles.extraction.checkpoint import EMBEDDED, find
 from headroles.folder import REPORT, check_free, staged, write_text
 from headroles.inputs import gather
 from headroles.manifest import left_out, manifest_of
-from headroles.options import options_of
-from headroles.records import Decision, Labelling, Rule, Scores
+from headroles.options import Options, options_of
+from headroles.outcomes import Labelling
+from headroles.records import Decision, Rule, Scores
 from headroles.reports.page import page
 from headroles.sieves.base import Sieve
-from headroles.stats.engine import check_decision, judge
-from headroles.stats.sensitivity import sensitivity
+from headroles.stats.assess import assess
+from headroles.stats.engine import judge
+from headroles.stats.resolution import check_decision
 
 
 def label(
@@ -38,7 +40,8 @@ def label(
             ``revision``, ``source`` ("sample" or "hub"), ``data`` (file; with ``source="hub"`` a
             dataset in GLUE's layout), ``text_a``, ``text_b``, ``group`` (columns), ``limit`` and
             ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``, ``test``,
-            ``correction``, ``family``, ``parser``, ``device``, ``dtype``, ``batch_size``,
+            ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``, ``splits``,
+            ``bayes``, ``parser``, ``device``, ``dtype``, ``batch_size``,
             ``max_length``, ``out`` (run folder; None: nothing is written) and ``overwrite``.
 
     Returns:
@@ -63,7 +66,7 @@ def label(
             chosen, selection, checkpoint, passages, place, progress or (lambda done, total: None)
         )
         manifest, skipped = manifest_of(chosen, source, scored), left_out(chosen, scored)
-        labelling = _judged(scored.scores, scored.rules, chosen.decision, manifest, skipped)
+        labelling = _judged(scored.scores, scored.rules, chosen, chosen.decision, manifest, skipped)
         if place is not None:
             store.write_examples(place, labelling.scores)
             store.write_results(place, labelling, page(labelling))
@@ -82,15 +85,15 @@ def _staged(folder: Path | None) -> Iterator[Path | None]:
 def _judged(
     scores: Scores,
     rules: Sequence[Rule],
+    options: Options,
     decision: Decision,
     manifest: dict[str, Any],
     skipped: Sequence[str],
 ) -> Labelling:
-    """Findings of scores, with the curve of labelled heads over margins in the manifest."""
+    """Findings of scores, and what can be said about them beyond their tests."""
     findings = judge(scores, rules, decision)
-    curve = sensitivity(scores, rules, decision)
-    plain = {"sensitivity": {role: [list(point) for point in points] for role, points in curve.items()}}
-    return Labelling(scores, findings, decision, manifest | plain, tuple(skipped))
+    assessment = assess(scores, rules, decision, findings, **options.assessed)
+    return Labelling(scores, findings, decision, manifest, tuple(skipped), assessment)
 
 
 def judge_again(
@@ -101,6 +104,11 @@ def judge_again(
     test: str | None = None,
     correction: str | None = None,
     family: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    splits: int | None = None,
+    bayes: bool | None = None,
 ) -> Labelling:
     """Decide again from the stored scores of a run folder, and write the outcome into it.
 
@@ -111,18 +119,25 @@ def judge_again(
             left as it was.
     """
     before = store.load(folder)
-    asked = {"alpha": alpha, "test": test, "correction": correction, "family": family}
+    asked = {
+        "alpha": alpha, "test": test, "correction": correction, "family": family,
+        "resamples": resamples, "resample_seed": resample_seed, "interval": interval,
+        "splits": splits, "bayes": bayes,
+    }  # fmt: skip
     given: dict[str, Any] = {name: each for name, each in asked.items() if each is not None}
     settings: dict[str, Any] = {"data": "scores"} | dict(before.manifest.get("settings", {})) | given
     options = options_of(**settings | ({} if margin is None else {"margin": margin}))
-    decision = replace(before.decision, **{name: getattr(options, name) for name in given})
+    named = {"resample_seed": "seed"}
+    kept = {each.name for each in fields(Decision)}
+    changed = {named.get(name, name): getattr(options, name) for name in given}
+    decision = replace(before.decision, **{name: each for name, each in changed.items() if name in kept})
     rules = before.findings.rules
     if margin is not None:
         rules = tuple(replace(rule, margin=float(margin)) if rule.role else rule for rule in rules)
     manifest = dict(before.manifest)
     if "settings" in manifest:
         manifest |= {"settings": options.settings(), "command": options.command()}
-    after = _judged(before.scores, rules, decision, manifest, before.skipped)
+    after = _judged(before.scores, rules, options, decision, manifest, before.skipped)
     store.write_results(Path(folder), after, page(after))
     return after
 

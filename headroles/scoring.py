@@ -18,6 +18,7 @@ from headroles.manifest import Scored
 from headroles.options import Options
 from headroles.records import Rule, Scores
 from headroles.sieves.selection import Selection
+from headroles.stats.resolution import check_resolution
 from headroles.units import unit_names
 
 Progress = Callable[[int, int], None]
@@ -42,14 +43,16 @@ def score_passages(
         progress: Called with the inputs done and their total.
 
     Raises:
-        BadInput: When the inputs are fewer than two units or longer than the model takes, or the model
-            or parser cannot be used.
+        BadInput: When the inputs are fewer than two units or longer than the model takes, the model
+            or parser cannot be used, or the resamples asked for are too few for its heads.
     """
     units = _units(passages)
     parsed = bool(selection.needs) and any(passage.words is None for passage in passages)
     parser, described = load_parser(options.parser) if parsed else (None, None)
     model = load(checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length)
     _check_length(model, checkpoint, options.max_length)
+    roles = sum(rule.role for rule in selection.rules())
+    check_resolution(options.decision, roles, model.layers, model.heads)
     table = _Table(selection, passages, units, model)
     done = 0
 

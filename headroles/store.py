@@ -21,7 +21,9 @@ from headroles.folder import (
     renamed,
     writing,
 )
-from headroles.records import COLUMNS, DECISIONS, Decision, Findings, Labelling, Rule, Scores
+from headroles.outcomes import COLUMNS, DECISIONS, Findings, Labelling
+from headroles.records import Decision, Rule, Scores
+from headroles.tables import assessment_in, texts_of
 
 
 def write_part(folder: Path, number: int, scores: Scores) -> None:
@@ -70,10 +72,12 @@ def write_results(folder: Path, labelling: Labelling, report: str) -> None:
         "decision": asdict(labelling.decision),
         "rules": [asdict(rule) for rule in labelling.findings.rules],
         "skipped": list(labelling.skipped),
+        "remarks": list(labelling.assessment.remarks) if labelling.assessment else [],
     }
     texts = {
         FINDINGS: labelling.frame().to_csv(index=False, lineterminator="\n"),
         LABELS: labelling.labels().to_csv(index=False, lineterminator="\n"),
+        **(texts_of(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}),
         REPORT: report,
         MANIFEST: json.dumps(_plain(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
@@ -108,12 +112,13 @@ def load(folder: str | Path) -> Labelling:
         skipped = tuple(manifest.pop("skipped"))
         scores = _scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
         findings = _findings(place, rules, (scores.layers, scores.heads))
+        assessment = assessment_in(place, findings.count.shape, manifest.pop("remarks", ()))
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise BadInput(
             f"the run in '{place}' is damaged or from another version ({type(error).__name__}: {error}); "
             f"run headroles label again"
         ) from error
-    return Labelling(scores, findings, decision, manifest, skipped)
+    return Labelling(scores, findings, decision, manifest, skipped, assessment)
 
 
 def _rule(fields: dict[str, Any]) -> Rule:

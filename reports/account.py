@@ -4,10 +4,23 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from headroles.records import Decision, Findings
+from headroles.assessment import Assessment
+from headroles.outcomes import Findings
+from headroles.records import Decision
 from headroles.reports.content import Account, Line
-from headroles.reports.words import CORRECTIONS, TESTS, exact, isolate, plural
+from headroles.reports.support import splits
+from headroles.reports.words import (
+    CORRECTIONS,
+    FAMILIES,
+    TESTS,
+    exact,
+    isolate,
+    plural,
+    resampled,
+    shown_interval,
+)
 
+DECIDED = "how it was decided"
 MAIN = (
     ("model", "name", ("model", "name")),
     ("model", "revision", ("model", "revision")),
@@ -24,27 +37,30 @@ MAIN = (
     ("tokenizer", "longest", ("tokenizer", "max_length")),
     ("parser", "name", ("parser", "name")),
     ("parser", "version", ("parser", "version")),
-    ("decisions", "preset", ("preset",)),
-    ("decisions", "statistic", ("statistic",)),
+    (DECIDED, "preset", ("preset",)),
+    (DECIDED, "statistic", ("statistic",)),
     ("software", "seed", ("settings", "seed")),
     ("software", "headroles", ("headroles",)),
 )
-ELSEWHERE = {("command",), ("notes",), ("sensitivity",), ("model", "layers"), ("model", "heads")}
+ELSEWHERE = {("command",), ("notes",), ("model", "layers"), ("model", "heads")}
 """What the page shows in a place of its own."""
 
 
-def account(manifest: Mapping[str, Any], findings: Findings, decision: Decision) -> Account:
+def account(
+    manifest: Mapping[str, Any], findings: Findings, decision: Decision, assessment: Assessment | None = None
+) -> Account:
     """Put the manifest into words; missing entries are tolerated and unknown ones shown.
 
     Args:
         manifest: Nested JSON types.
         findings: The rules and the number of layers and heads are taken from here.
-        decision: Test, correction, family and alpha.
+        decision: Test, correction, family, alpha, resamples and interval.
+        assessment: Its remarks are among the warnings.
 
     Returns:
         Lines to show at once, and the rest.
     """
-    leaves = dict(_leaves(manifest))
+    leaves, preset = dict(_leaves(manifest)), str(manifest.get("preset") or "")
     main = [_line(group, term, leaves[path]) for group, term, path in MAIN if _told(leaves.get(path))]
     layers, heads = findings.count.shape[1:]
     place = next((k for k, line in enumerate(main) if line.group == "inputs"), len(main))
@@ -52,22 +68,29 @@ def account(manifest: Mapping[str, Any], findings: Findings, decision: Decision)
     if "parser" in manifest and manifest["parser"] is None:
         main.append(Line("parser", "name", "none"))
     main.extend(_rules(findings, decision))
-    shown = {path for _, _, path in MAIN} | ELSEWHERE
-    rest = [
-        _line(path[0], " · ".join(path[1:]) or path[0], value)
-        for path, value in leaves.items()
-        if path not in shown and path[0] not in {"notes", "sensitivity"} and _told(value)
-    ]
+    if assessment is not None and (drawn := splits(manifest)):
+        main.append(Line(DECIDED, "half-samples", f"{drawn}, seed {decision.seed}"))
+    notes = [note for note in _notes(manifest.get("notes")) if not _repeats(note, preset)]
     return Account(
         title=_title(leaves),
         subtitle=_subtitle(leaves, findings),
         command=str(manifest.get("command") or ""),
         statistic=_statistic(str(manifest.get("statistic") or "score")),
-        preset=str(manifest.get("preset") or ""),
+        preset=preset,
         main=tuple(main),
-        rest=tuple(rest),
-        notes=_notes(manifest.get("notes")),
+        rest=tuple(_rest(leaves)),
+        warnings=(*notes, *(assessment.remarks if assessment else ())),
     )
+
+
+def _rest(leaves: Mapping[tuple[str, ...], Any]) -> list[Line]:
+    """Everything that is shown nowhere else."""
+    shown = {path for _, _, path in MAIN} | ELSEWHERE
+    return [
+        _line(path[0], " · ".join(path[1:]) or path[0], value)
+        for path, value in leaves.items()
+        if path not in shown and path[0] != "notes" and _told(value)
+    ]
 
 
 def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
@@ -113,13 +136,15 @@ def _rules(findings: Findings, decision: Decision) -> list[Line]:
         for margin, names in margins.items()
         if margin != usual
     ]
-    family = "all tests of the run" if decision.family == "run" else "the heads of one sieve"
+    drawn = Line(DECIDED, "resamples", f"{decision.resamples:,}, seed {decision.seed}")
     return [
-        Line("decisions", "test", TESTS.get(decision.test, decision.test)),
-        Line("decisions", "correction", CORRECTIONS.get(decision.correction, decision.correction)),
-        Line("decisions", "family", family),
-        Line("decisions", "alpha", f"{decision.alpha:g}"),
-        Line("decisions", "margin", "; ".join(told)),
+        Line(DECIDED, "test", TESTS.get(decision.test, decision.test)),
+        Line(DECIDED, "correction", CORRECTIONS.get(decision.correction, decision.correction)),
+        Line(DECIDED, "family", FAMILIES.get(decision.family, decision.family)),
+        Line(DECIDED, "alpha", f"{decision.alpha:g}, for roles and for nots"),
+        Line(DECIDED, "margin", "; ".join(told)),
+        Line(DECIDED, "interval", f"95\u00a0% of the mean: {shown_interval(decision)}"),
+        *([drawn] if resampled(decision) else []),
     ]
 
 
@@ -154,3 +179,8 @@ def _notes(notes: object) -> tuple[str, ...]:
     if isinstance(notes, list | tuple):
         return tuple(str(note) for note in notes)
     return (str(notes),) if _told(notes) else ()
+
+
+def _repeats(note: str, preset: str) -> bool:
+    """Whether a note says what the page says of the published preset anyway."""
+    return preset == "published" and note.startswith("The preset 'published'")

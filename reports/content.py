@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from headroles.assessment import Assessment
 from headroles.records import Decision
 
 
@@ -38,7 +39,7 @@ class Account:
         preset: Name of the preset; "" when not recorded.
         main: The lines shown at once.
         rest: Every other recorded value.
-        notes: Remarks made during the run.
+        warnings: What must be known before anything is concluded, one sentence each.
     """
 
     title: str
@@ -48,7 +49,7 @@ class Account:
     preset: str
     main: tuple[Line, ...]
     rest: tuple[Line, ...]
-    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,39 +140,23 @@ class Combination:
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
-    """Two roles seen together; descriptive, never tested.
+class Support:
+    """How firm the labels of one role are; nothing here is a probability that a label is true.
 
     Attributes:
-        first: Number of one role.
-        second: Number of the other.
-        both: Heads that hold both.
-        share: Part of the first role's heads that also hold the second; NaN when it has none.
-        expected: Heads with both if the two were unrelated.
+        labels: Heads with the role.
+        steady: Those whose label came back in both halves of at least ``STEADY`` of the random
+            half-samples; None where none were drawn.
+        splits: Number of those half-samples; 0 when not recorded.
+        detectable: Smallest and largest effect, over its heads, that its units show with power 0.8.
+        design: Median design effect of its heads; NaN where every unit is one example.
     """
 
-    first: int
-    second: int
-    both: int
-    share: float
-    expected: float
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """Heads that keep a role as the margin moves.
-
-    Attributes:
-        role: Number of the role.
-        margin: Margins tried.
-        heads: Heads with the role at each.
-        used: The margin of this run.
-    """
-
-    role: int
-    margin: tuple[float, ...]
-    heads: tuple[int, ...]
-    used: float
+    labels: int
+    steady: int | None
+    splits: int
+    detectable: tuple[float, float]
+    design: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +168,8 @@ class Table:
         layers: Number of layers.
         heads: Number of heads in a layer.
         columns: Named numbers, one per row.
-        decision: Place in ``records.DECISIONS``; −1 on contrasts.
+        decision: Place in ``outcomes.DECISIONS``; −1 on contrasts.
+        precision: Names of those columns that the assessment adds to the findings.
     """
 
     sieves: tuple[str, ...]
@@ -191,6 +177,7 @@ class Table:
     heads: int
     columns: Mapping[str, Float[np.ndarray, " rows"]]
     decision: Int[np.ndarray, " rows"]
+    precision: tuple[str, ...] = ()
 
     def of(self, name: str, position: int) -> Float[np.ndarray, " heads"]:
         """One column for one sieve, layer-major."""
@@ -212,10 +199,10 @@ class Summary:
         decision: How scores became decisions.
         roles: The sieves that can be roles.
         verdicts: One or more sentences per role.
+        supports: How firm each role's labels are; empty without an assessment.
         held: Whether a head holds a role, per role, layer and head.
         combinations: Exact role sets, most frequent first.
-        overlaps: Ordered pairs of different roles.
-        curves: Sensitivity to the margin; empty when the run did not record it.
+        assessment: Everything said beyond the tests; None when the run did not compute it.
         skipped: What was left out, one sentence each.
         table: Every finding.
     """
@@ -224,9 +211,9 @@ class Summary:
     decision: Decision
     roles: tuple[Role, ...]
     verdicts: tuple[str, ...]
+    supports: tuple[Support, ...]
     held: Bool[np.ndarray, "roles layers heads"]
     combinations: tuple[Combination, ...]
-    overlaps: tuple[Overlap, ...]
-    curves: tuple[Curve, ...]
+    assessment: Assessment | None
     skipped: tuple[str, ...]
     table: Table

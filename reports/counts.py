@@ -1,11 +1,11 @@
-"""Figures that count heads: by layer, by role set, and as the margin moves."""
+"""Figures that count heads: by layer and by role set."""
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from headroles.reports.content import Combination, Summary
-from headroles.reports.panel import ACCENT, FAINT, INK, RULE, SOFT, SYMBOLS, Panel, blank, dress, plain, tone
-from headroles.reports.words import exact, listing, plural
+from headroles.reports.panel import FAINT, INK, RULE, SOFT, SYMBOLS, Panel, dress, plain, tone
+from headroles.reports.words import plural
 
 MOST = 20
 """Role sets drawn at most."""
@@ -131,45 +131,3 @@ def _dots(figure: go.Figure, summary: Summary, shown: tuple[Combination, ...], m
         ticktext=[plain(summary.roles[role].sieve) for role in members],
         range=[-0.6, max(len(members), 1) - 0.4],
     )  # fmt: skip
-
-
-def sensitivity(summary: Summary) -> Panel:
-    """Heads that keep each role as the margin moves."""
-    figure = blank(340)
-    for curve in summary.curves:
-        role = summary.roles[curve.role]
-        figure.add_scatter(
-            x=list(curve.margin), y=list(curve.heads), mode="lines+markers", name=plain(role.sieve),
-            meta={"role": curve.role},
-            line={"color": tone(role), "width": 2},
-            marker={"symbol": SYMBOLS[role.symbol], "size": 7, "color": tone(role)},
-            hovertemplate="%{fullData.name}<br>margin %{x}, heads: %{y}<extra></extra>",
-        )  # fmt: skip
-    used = sorted({curve.used for curve in summary.curves})
-    for margin in used:
-        figure.add_vline(x=margin, line={"color": ACCENT, "width": 1, "dash": "dash"})
-        figure.add_annotation(
-            x=margin, y=1, yref="paper", yanchor="bottom", showarrow=False, text="used",
-            font={"color": ACCENT, "size": 12},
-        )  # fmt: skip
-    figure.update_layout(margin={"l": 56, "r": 16, "t": 28, "b": 52})
-    figure.update_xaxes(title_text="margin", showline=True)
-    figure.update_yaxes(title_text="heads with the role", rangemode="tozero")
-    margins = listing([exact(margin) for margin in used]) if used else "none"
-    return Panel(
-        key="sensitivity",
-        title="Sensitivity to the margin",
-        sentence=(
-            "Number of heads that keep each role as the margin moves; "
-            f"the dashed line is the margin used ({margins})."
-        ),
-        caption="The margin is a convention: say so where a role hangs on its exact value.",
-        figure=figure,
-        header=("role", "margin", "heads"),
-        rows=tuple(
-            (summary.roles[curve.role].sieve, exact(margin), str(heads))
-            for curve in summary.curves
-            for margin, heads in zip(curve.margin, curve.heads, strict=True)
-        ),
-        legend=tuple(curve.role for curve in summary.curves),
-    )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records import COLUMNS, DECISIONS
+from headroles.outcomes import COLUMNS, DECISIONS
 from headroles.reports.content import Summary
 
 
@@ -38,7 +38,8 @@ def findings_json(summary: Summary) -> str:
         "alpha": summary.decision.alpha,
         "decisions": [*DECISIONS, ""],
         "names": COLUMNS,
-        "columns": {name: _packed(table.columns[name], size) for name in COLUMNS},
+        "precision": table.precision,
+        "columns": {name: _packed(table.columns[name], size) for name in (*COLUMNS, *table.precision)},
         "decision": _base64(np.where(table.decision < 0, len(DECISIONS), table.decision).astype("u1")),
         "roles": [
             {

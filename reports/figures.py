@@ -1,13 +1,15 @@
 """From a summary to the figures of the page; none is ever shown."""
 
 from headroles.reports.content import Summary
-from headroles.reports.counts import layers, overlap, sensitivity
+from headroles.reports.counts import layers, overlap
 from headroles.reports.evidence import evidence, means
+from headroles.reports.forest import pairs
+from headroles.reports.moved import sensitivity
 from headroles.reports.panel import Panel
 
 
 def figures(summary: Summary) -> tuple[Panel, ...]:
-    """Every figure in the order of the page; the sensitivity only where the run recorded it.
+    """Every figure in the order of the page; sensitivity and pairs only where the run computed them.
 
     Args:
         summary: What the page may say.
@@ -17,7 +19,8 @@ def figures(summary: Summary) -> tuple[Panel, ...]:
     """
     if not summary.roles:
         return ()
-    panels = [evidence(summary), means(summary), layers(summary), overlap(summary)]
-    if summary.curves:
-        panels.insert(2, sensitivity(summary))
-    return tuple(panels)
+    panels = (
+        evidence(summary), means(summary), sensitivity(summary),
+        layers(summary), overlap(summary), pairs(summary),
+    )  # fmt: skip
+    return tuple(panel for panel in panels if panel is not None)

@@ -5,17 +5,21 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
+import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from headroles.records import Labelling
+from headroles.outcomes import Labelling
 from headroles.reports import words
 from headroles.reports.content import Role, Summary
+from headroles.reports.depth import HEADER, depth_rows
 from headroles.reports.embedded import findings_json, manifest_json, script_json
 from headroles.reports.figures import figures
-from headroles.reports.panel import Panel
+from headroles.reports.pairs import TOLD, chosen_pairs, dealt, ordered_pairs, pair_sentence, published_overlap
+from headroles.reports.panel import Beside, Panel
 from headroles.reports.summary import summarise
+from headroles.reports.verdicts import support
 
 SCRIPTS = ("page.js", "plots.js", "matrix.js", "table.js")
 
@@ -44,7 +48,15 @@ def page(labelling: Labelling) -> str:
         findings=Markup(findings_json(summary)),
         manifest=Markup(manifest_json(labelling.manifest)),
         plot=_plot,
-        shares=_shares(summary),
+        supports=_supports(summary),
+        depth=depth_rows(summary),
+        depth_header=HEADER,
+        pairs=ordered_pairs(summary),
+        told=[pair_sentence(pair) for pair in chosen_pairs(summary)[:TOLD]],
+        published=published_overlap(summary),
+        dealt=dealt,
+        steady=_told(summary, "stability"),
+        bayes=_told(summary, "bayes_factor"),
         marks=_marks(summary),
         slots=_slots(summary),
     )  # fmt: skip
@@ -77,21 +89,21 @@ def _policy(scripts: list[str]) -> str:
     )
 
 
-def _plot(panel: Panel) -> Markup:
-    return Markup(script_json(panel.figure.to_json(validate=False)))
+def _plot(drawn: Panel | Beside) -> Markup:
+    return Markup(script_json(drawn.figure.to_json(validate=False)))
 
 
-def _shares(summary: Summary) -> tuple[str, ...]:
-    """The most frequent pairs of roles as sentences, the smaller role first."""
-    pairs = [pair for pair in summary.overlaps if pair.both and _smaller(pair.first, pair.second, summary)]
-    pairs.sort(key=lambda pair: (-pair.both, pair.first, pair.second))
-    return tuple(words.overlap(pair, summary.roles) for pair in pairs[:5])
+def _supports(summary: Summary) -> tuple[str, ...]:
+    """How firm each role's labels are, in words; "" where there is nothing to say."""
+    if not summary.supports:
+        return ("",) * len(summary.roles)
+    both = zip(summary.roles, summary.supports, strict=True)
+    return tuple(support(held, bool(role.contrast)) for role, held in both)
 
 
-def _smaller(first: int, second: int, summary: Summary) -> bool:
-    """Whether the first role has fewer heads (or as many and comes first)."""
-    one, other = (summary.roles[role].tally.role for role in (first, second))
-    return (one, first) < (other, second)
+def _told(summary: Summary, column: str) -> bool:
+    """Whether the run says anything in a column of its assessment."""
+    return bool((~np.isnan(summary.table.columns.get(column, np.array([])))).any())
 
 
 def _marks(summary: Summary) -> tuple[tuple[Role, ...], ...]:

@@ -20,6 +20,21 @@ SYMBOLS = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """A second plot beside a panel's own, with the same legend and table.
+
+    Attributes:
+        key: Stands in the plot's id.
+        sentence: What the plot shows, in one sentence.
+        figure: The plot.
+    """
+
+    key: str
+    sentence: str
+    figure: go.Figure
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Panel:
     """One figure of the page.
 
@@ -32,6 +47,7 @@ class Panel:
         header: Column names of the table behind it.
         rows: That table as text.
         legend: Numbers of the roles whose traces can be switched on and off.
+        beside: A second plot; None for most.
     """
 
     key: str
@@ -42,6 +58,7 @@ class Panel:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     legend: tuple[int, ...] = ()
+    beside: Beside | None = None
 
 
 def tone(role: Role) -> str:

@@ -2,27 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields
 
 import numpy as np
 from jaxtyping import Bool
 
-from headroles.errors import BadInput
-from headroles.records import COLUMNS, Findings, Labelling
+from headroles.assessment import Precision
+from headroles.outcomes import COLUMNS, Findings, Labelling
 from headroles.reports.account import account
-from headroles.reports.content import (
-    Combination,
-    Curve,
-    Interval,
-    Overlap,
-    Role,
-    Strongest,
-    Summary,
-    Table,
-    Tally,
-)
-from headroles.reports.words import verdict
+from headroles.reports.content import Combination, Interval, Role, Strongest, Summary, Table, Tally
+from headroles.reports.support import supports
+from headroles.reports.verdicts import verdict
 
 TONES = 8
 SYMBOLS = 8
@@ -35,24 +25,24 @@ def summarise(labelling: Labelling) -> Summary:
         labelling: The result of a run.
 
     Returns:
-        Counts per role, strongest heads, verdicts, overlaps, what was run and left out, all findings.
+        Counts per role, strongest heads, verdicts, what was run and left out, all findings and assessments.
     """
-    findings = labelling.findings
+    findings, assessed = labelling.findings, labelling.assessment
     roles = _roles(findings)
     held = np.stack([findings.decision[role.position] == 0 for role in roles]) if roles else _none(findings)
-    told = account(labelling.manifest, findings, labelling.decision)
+    told = account(labelling.manifest, findings, labelling.decision, assessed)
     run_tests = sum(role.tally.tests for role in roles)
     return Summary(
         account=told,
         decision=labelling.decision,
         roles=roles,
         verdicts=tuple(verdict(role, labelling.decision, run_tests, told.statistic) for role in roles),
+        supports=supports(labelling),
         held=held,
         combinations=_combinations(held),
-        overlaps=_overlaps(held),
-        curves=_curves(labelling.manifest.get("sensitivity"), roles, findings),
+        assessment=assessed,
         skipped=labelling.skipped,
-        table=_table(findings),
+        table=_table(labelling),
     )
 
 
@@ -146,56 +136,17 @@ def _combinations(held: Bool[np.ndarray, "roles layers heads"]) -> tuple[Combina
     return tuple(Combination(roles, count) for roles, count in ordered)
 
 
-def _overlaps(held: Bool[np.ndarray, "roles layers heads"]) -> tuple[Overlap, ...]:
-    """Every ordered pair of different roles."""
-    flat = held.reshape(held.shape[0], held.shape[1] * held.shape[2]).astype(np.int64)
-    both = flat @ flat.T
-    return tuple(
-        Overlap(
-            first=first,
-            second=second,
-            both=int(both[first, second]),
-            share=both[first, second] / both[first, first] if both[first, first] else float("nan"),
-            expected=float(both[first, first] * both[second, second] / max(flat.shape[1], 1)),
-        )
-        for first in range(len(flat))
-        for second in range(len(flat))
-        if first != second
-    )
-
-
-def _curves(recorded: object, roles: tuple[Role, ...], findings: Findings) -> tuple[Curve, ...]:
-    """The sensitivity the run recorded, in the order of roles."""
-    if recorded is None:
-        return ()
-    if not isinstance(recorded, Mapping):
-        raise BadInput(_wrong("the whole entry", recorded))
-    curves = []
-    for number, role in enumerate(roles):
-        points = recorded.get(role.sieve)
-        if points:
-            try:
-                pairs = sorted((float(margin), int(count)) for margin, count in points)
-            except (TypeError, ValueError):
-                raise BadInput(_wrong(f"sieve {role.sieve!r}", points)) from None
-            margins, heads = zip(*pairs, strict=True)
-            curves.append(Curve(number, margins, heads, findings.rules[role.position].margin))
-    return tuple(curves)
-
-
-def _wrong(where: str, came: Any) -> str:
-    return (
-        f"the manifest's 'sensitivity' maps a sieve to pairs [margin, heads], but {where} is {came!r:.80}; "
-        "remove the entry or write it again"
-    )
-
-
-def _table(findings: Findings) -> Table:
+def _table(labelling: Labelling) -> Table:
+    findings, assessed = labelling.findings, labelling.assessment
     _, layers, heads = findings.count.shape
+    sources: dict[str, np.ndarray] = {name: getattr(findings, name) for name in COLUMNS}
+    precision = tuple(each.name for each in fields(Precision)) if assessed else ()
+    sources |= {name: getattr(assessed.precision, name) for name in precision} if assessed else {}
     return Table(
         sieves=findings.sieves,
         layers=int(layers),
         heads=int(heads),
-        columns={name: np.asarray(getattr(findings, name), dtype=np.float64).ravel() for name in COLUMNS},
+        columns={name: np.asarray(column, dtype=np.float64).ravel() for name, column in sources.items()},
         decision=np.asarray(findings.decision, dtype=np.int64).ravel(),
+        precision=precision,
     )

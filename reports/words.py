@@ -4,23 +4,57 @@ import math
 import unicodedata
 
 from headroles.records import Decision
-from headroles.reports.content import Interval, Overlap, Role, Strongest
+from headroles.reports.content import Interval
 
 ENOUGH_FOR_NOT = 50
 """Units below which the engine never says "not"; said on the page."""
 
+HALF_SAMPLES = 200
+"""Random half-samples behind the stability where a run asked for no other number."""
+POWER = 0.8
+"""Power that a detectable effect is found with; the assessment's, said on the page."""
+RELABELLINGS = 500
+"""Resamples behind the intervals of overlaps and depth; the assessment's, said on the page."""
+STEADY = 0.9
+"""Share of half-samples from which on a label is counted as one that came back."""
+
 CORRECTIONS = {
     "fdr_bh": "Benjamini–Hochberg (fdr_bh)",
     "fdr_by": "Benjamini–Yekutieli (fdr_by)",
+    "fdr_tsbh": "two-stage Benjamini–Hochberg (fdr_tsbh)",
     "holm": "Holm (holm)",
+    "holm-sidak": "Holm–Šidák (holm-sidak)",
     "bonferroni": "Bonferroni (bonferroni)",
+    "sidak": "Šidák (sidak)",
+    "maxT": "step-down max-t, heads resampled together (maxT)",
     "none": "none",
 }
 TESTS = {
     "t-skew": "one-sided one-sample t with Hall's correction for skew (t-skew)",
     "t": "one-sided one-sample t (t)",
     "t-published": "one-sided one-sample t, spread divided by n (t-published)",
+    "bootstrap-t": "one-sided studentised bootstrap of the mean (bootstrap-t)",
+    "sign-flip": "one-sided sign flips of score − θ, unit by unit (sign-flip)",
+    "wilcoxon": "one-sided Wilcoxon signed ranks, of the pseudo-median (wilcoxon)",
+    "sign": "one-sided sign test, of the median (sign)",
 }
+FAMILIES = {
+    "sieve": "the heads of one sieve",
+    "run": "all heads and sieves of the run",
+    "layer": "the heads of one sieve in one layer",
+}
+INTERVALS = {
+    "t-skew": "Hall's t, corrected for skew (that of the test)",
+    "t": "Student's t (that of the test)",
+    "t-published": "Student's t, spread divided by n (that of the test)",
+    "bootstrap-t": "studentised bootstrap (that of the test)",
+    "sign-flip": "Hall's t, corrected for skew (sign flips give none)",
+    "wilcoxon": "Hall's t, corrected for skew (the test is one of the pseudo-median)",
+    "sign": "Hall's t, corrected for skew (the test is one of the median)",
+}
+"""The interval a finding shows, by its test, unless another was asked for."""
+RESAMPLING = ("bootstrap-t", "sign-flip")
+"""Tests that draw resamples."""
 
 
 def number(value: float) -> str:
@@ -68,6 +102,50 @@ def interval(value: Interval) -> str:
     return f"{mean(value.mean)} [{mean(value.low)}, {mean(value.high)}]"
 
 
+def two(value: float) -> str:
+    """A number with two decimals.
+
+    Example:
+        >>> two(0.649), two(-0.001), two(float("nan"))
+        ('0.65', '0.00', '–')
+    """
+    return "–" if math.isnan(value) else f"{value:z.2f}".replace("-", "−")
+
+
+def share(value: float) -> str:
+    r"""A part of a whole, in per cent.
+
+    Example:
+        >>> share(0.904), share(0.0004), share(float("nan"))
+        ('90\xa0%', '0.04\xa0%', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    return f"{100 * value:.2g}\u00a0%" if 0 < value < 0.005 else f"{100 * value:.0f}\u00a0%"
+
+
+def count(value: float) -> str:
+    """A number of heads, which may be a mean or between two draws; one decimal at most.
+
+    Example:
+        >>> count(18.0), count(18.92), count(float("nan"))
+        ('18', '18.9', '–')
+    """
+    return "–" if math.isnan(value) else f"{value:,.1f}".removesuffix(".0")
+
+
+def ranged(value: str, low: str, high: str) -> str:
+    r"""A number with the ends of its range; alone where there are none, the unit named once.
+
+    Example:
+        >>> ranged("19", "18", "20"), ranged("90\xa0%", "85\xa0%", "95\xa0%"), ranged("–", "–", "–")
+        ('19 [18,\xa020]', '90\xa0% [85,\xa095]', '–')
+    """
+    unit = "\u00a0%"
+    ends = [end.removesuffix(unit) for end in (low, high)] if value.endswith(unit) else [low, high]
+    return value if "–" in (low, high) else f"{value} [{ends[0]},\u00a0{ends[1]}]"
+
+
 def isolate(text: str) -> str:
     """A name that cannot turn the writing direction of the sentence around it.
 
@@ -100,12 +178,29 @@ def listing(names: list[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
+def shown_interval(decision: Decision) -> str:
+    """Which 95 % interval of the mean the findings show.
+
+    Example:
+        >>> shown_interval(Decision(interval="t"))
+        "Student's t (t)"
+    """
+    asked = {"t": "Student's t (t)", "bca": "bias-corrected and accelerated bootstrap (bca)"}
+    return asked.get(decision.interval) or INTERVALS.get(decision.test, decision.interval)
+
+
+def resampled(decision: Decision) -> bool:
+    """Whether the test, the correction or the interval drew resamples."""
+    return decision.test in RESAMPLING or decision.correction == "maxT" or decision.interval == "bca"
+
+
 def family(decision: Decision, tests: int, run_tests: int) -> str:
     """Which p values were corrected together, in words."""
     level = f"{decision.alpha:g}"
-    over = f"over the {plural(tests, 'head')} of this sieve"
-    if decision.family == "run":
-        over = f"over all {plural(run_tests, 'test')} of this run"
+    over = {
+        "run": f"over all {plural(run_tests, 'test')} of this run",
+        "layer": "over the heads of each layer of this sieve",
+    }.get(decision.family, f"over the {plural(tests, 'head')} of this sieve")
     if decision.correction == "none":
         return f"p ≤ {level}, not corrected, {over}"
     return f"q ≤ {level} {over}, {decision.correction}"
@@ -114,7 +209,9 @@ def family(decision: Decision, tests: int, run_tests: int) -> str:
 def promise(decision: Decision) -> str:
     """What the correction promises."""
     level = f"{100 * decision.alpha:g}\u00a0%"
-    scope = "this run's tests" if decision.family == "run" else "one sieve's heads"
+    scope = {"run": "this run's tests", "layer": "one sieve's heads in one layer"}.get(
+        decision.family, "one sieve's heads"
+    )
     if decision.correction == "none":
         return (
             f"Nothing was corrected: of heads exactly at θ, {level} become a role by chance, in every sieve."
@@ -127,51 +224,4 @@ def promise(decision: Decision) -> str:
     return (
         f"Within a family ({scope}), the chance of even one false role is at most {level} "
         f"and, separately, that of one false not."
-    )
-
-
-def verdict(role: Role, decision: Decision, run_tests: int, statistic: str) -> str:
-    """What the run says about one role, without the role's name."""
-    tally = role.tally
-    if not tally.tests:
-        return (
-            f"Not applicable here: none of the {plural(tally.heads, 'head')} could be tested "
-            "(fewer than two units with a score, or scores without spread or known bounds)."
-        )
-    below = f"significantly below θ = {exact(role.threshold)}"
-    if role.contrast:
-        below += f", or contrast significantly below {exact(role.contrast_threshold)}"
-    parts = [
-        f"{tally.role or 'None'} of {plural(tally.heads, 'head')} "
-        f"({family(decision, tally.tests, run_tests)}); {tally.not_role} are not ({below})"
-    ]
-    parts.append(f"{tally.undetermined} undetermined")
-    if tally.untestable:
-        parts.append(f"{tally.untestable} could not be tested")
-    sentences = [", ".join(parts) + "."]
-    if role.contrast:
-        sentences.append(
-            f"Both had to pass: {statistic} beyond θ = {exact(role.threshold)} and contrast "
-            f"({isolate(role.contrast)}) beyond {exact(role.contrast_threshold)}."
-        )
-    if role.strongest is not None:
-        sentences.append(strongest(role.strongest, statistic))
-    return " ".join(sentences)
-
-
-def strongest(head: Strongest, statistic: str) -> str:
-    """The strongest head of a role, with its interval or intervals."""
-    place = f"Strongest: layer {head.layer} head {head.head}"
-    if head.contrast is None:
-        return f"{place}, mean {interval(head.score)}."
-    return f"{place}, {statistic} {interval(head.score)}, contrast {interval(head.contrast)}."
-
-
-def overlap(pair: Overlap, roles: tuple[Role, ...]) -> str:
-    """One pair of roles, as a share."""
-    first, second = roles[pair.first], roles[pair.second]
-    return (
-        f"Of the {plural(first.tally.role, isolate(first.sieve) + ' head')}, "
-        f"{100 * pair.share:.0f}\u00a0% are also {isolate(second.sieve)} "
-        f"({plural(pair.both, 'head')}; {pair.expected:.1f} expected if the two were unrelated)."
     )

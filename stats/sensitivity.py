@@ -1,36 +1,62 @@
-"""How many heads keep a role when the margin moves."""
+"""How many heads keep a role when the margin or alpha moves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from headroles.records import Decision, Rule, Scores
-from headroles.stats.engine import judge
+import numpy as np
+
+from headroles.assessment import Moved
+from headroles.outcomes import Findings
+from headroles.records import Decision, Rule
+from headroles.stats.columns import Column
+from headroles.stats.correction import significant
+from headroles.stats.families import adjust_families, members
+from headroles.stats.relabel import Grid, relabelled, stand_in
 
 STEPS = (0.0, 0.2, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0)
 """Margins tried, as multiples of the one used."""
+ALPHAS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+"""Levels tried, besides the one used."""
 
 
-def sensitivity(
-    scores: Scores, rules: Sequence[Rule], decision: Decision
-) -> dict[str, list[tuple[float, int]]]:
+def over_margins(columns: Sequence[Column], grid: Grid, decision: Decision) -> list[Moved]:
     """Number of labelled heads of every role at margins around the one used.
 
     Contrasts keep their margins. Each point is a whole judgement with its own correction; the curve
-    describes how far the convention decides and is itself no test.
-
-    Returns:
-        Per role, pairs of margin (on the score's scale, beyond the null) and number of heads.
+    describes how far the convention decides and is itself no test. Tests that resample are stood
+    in for (``relabel.stand_in``).
     """
-    usual = [rule.margin if rule.role else 0.0 for rule in rules]
-    curve: dict[str, list[tuple[float, int]]] = {rule.sieve: [] for rule in rules if rule.role}
+    whole, plain = np.ones((1, len(columns[0].values))), stand_in(decision)
+    found = []
     for step in STEPS:
-        moved = [
-            replace(rule, margin=(margin or 0.1) * step) if rule.role else rule
-            for rule, margin in zip(rules, usual, strict=True)
+        moved = [replace(column, rule=_moved(column.rule, step)) for column in columns]
+        held = relabelled(moved, whole, grid, plain)[:, 0].sum(axis=1)
+        roles = [column.rule for column in moved if column.rule.role]
+        found += [
+            Moved(rule.sieve, "margin", round(rule.margin, 6), int(heads))
+            for rule, heads in zip(roles, held, strict=True)
         ]
-        found = judge(scores, moved, decision)
-        for position, rule in enumerate(moved):
-            if rule.role:
-                labelled = int((found.decision[position] == 0).sum())
-                curve[rule.sieve].append((round(rule.margin, 6), labelled))
-    return curve
+    return found
+
+
+def _moved(rule: Rule, step: float) -> Rule:
+    return replace(rule, margin=(rule.margin or 0.1) * step) if rule.role else rule
+
+
+def over_alphas(findings: Findings, decision: Decision) -> list[Moved]:
+    """Number of labelled heads of every role at levels around the one used, with the run's own p."""
+    layers, heads = findings.count.shape[1:]
+    families = members(findings.rules, layers, heads, decision.family)
+    shape = (len(findings.rules), 1, layers * heads)
+    found = []
+    for alpha in sorted({*ALPHAS, decision.alpha}):
+        q = findings.q.reshape(shape)
+        if decision.correction != "maxT":
+            q = adjust_families(findings.p.reshape(shape), families, decision.correction, alpha)
+        held = significant(q, alpha).sum(axis=(1, 2))
+        found += [
+            Moved(rule.sieve, "alpha", alpha, int(held[k]))
+            for k, rule in enumerate(findings.rules)
+            if rule.role
+        ]
+    return found

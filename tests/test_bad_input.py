@@ -53,7 +53,7 @@ UNKNOWN = [
         "no correction is called 'fdr-bh'; did you mean 'fdr_bh'? known: bonferroni, ",
     ),
     ("--test", "tskew", "no test is called 'tskew'; did you mean 't-skew'? known: "),
-    ("--family", "siv", "no family is called 'siv'; did you mean 'sieve'? known: run, sieve"),
+    ("--family", "siv", "no family is called 'siv'; did you mean 'sieve'? known: layer, run, sieve"),
     ("--device", "gpu", "no device is called 'gpu'; did you mean 'cpu'? known: auto, cpu, cuda, mps"),
     ("--dtype", "float61", "no dtype is called 'float61'; did you mean 'float16'? known: bfloat16, "),
     ("--statistic", "select", "no statistic is called 'select'; did you mean 'selectivity'? known: bias, "),

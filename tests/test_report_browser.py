@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from headroles.records import Decision, Labelling, Rule, Scores
+from headroles.outcomes import Labelling
+from headroles.records import Decision, Rule, Scores
 from headroles.reports.page import page
+from headroles.stats.assess import assess
 from headroles.stats.engine import judge
+from headroles.tables import texts_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -23,7 +26,7 @@ MANIFEST = {
     "command": "headroles label --task QNLI",
     "model": {"name": "tiny/<i>model</i>"},
     "number": 1.0,
-    "sensitivity": {"local": [[0.05, 9], [0.1, 7], [0.2, 2]]},
+    "settings": {"splits": 20},
 }
 
 pytestmark = pytest.mark.browser
@@ -31,7 +34,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def run() -> Labelling:
-    """Four layers of five heads; the last sieve could not be tested."""
+    """Four layers of five heads in 30 groups of two; the last sieve could not be tested."""
     chance = np.random.default_rng(3)
     rules = [
         Rule(name, contrast="block:matched" if name == "block" else "", low=-1.0, high=1.0) for name in NAMES
@@ -45,7 +48,7 @@ def run() -> Labelling:
     scores = Scores(
         sieves=tuple(rule.sieve for rule in rules),
         examples=keys,
-        units=keys,
+        units=tuple(f"u{number // 2}" for number in range(60)),
         tokens=np.full(60, 20),
         cells=np.full(shape[:2], 12.5),
         values=values,
@@ -53,7 +56,8 @@ def run() -> Labelling:
     )
     with np.errstate(all="ignore"):
         findings = judge(scores, rules, Decision())
-    return Labelling(scores, findings, Decision(), MANIFEST, ("rare: one example only.",))
+        assessment = assess(scores, rules, Decision(), findings, splits=20, bayes=True)
+    return Labelling(scores, findings, Decision(), MANIFEST, ("rare: one example only.",), assessment)
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +146,7 @@ def test_the_page_asks_for_nothing_complains_of_nothing_and_fits(visit: Visit, r
     assert [address for address in visit.requests if address != report] == []
     wide, window = visit.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert wide <= window
-    assert visit.page.locator(".plot .main-svg").count() >= 5
+    assert visit.page.locator(".plot .main-svg").count() >= 7
     assert visit.page.locator("main b, main i:not(.chip)").count() == 0
 
 
@@ -174,6 +178,24 @@ def test_the_table_filters_by_text_sieve_and_decision(visit: Visit, run: Labelli
     assert visit.page.inner_text("#shown") == "No row matches."
 
 
+def test_the_columns_beyond_the_tests_sort_and_filter(visit: Visit, run: Labelling) -> None:
+    assert run.assessment is not None
+    precision = run.assessment.precision
+    headings = visit.page.locator("#table thead button").all_text_contents()
+    assert headings[-5:] == ["hedges g [95 %]", "detectable", "design effect", "stability", "BF10"]
+    visit.page.click("#table thead button:text-is('hedges g [95 %]')")
+    place = np.unravel_index(np.nanargmin(precision.hedges_g), precision.hedges_g.shape)
+    effect, low, high = (
+        f"{values[place]:.2f}".replace("-", "−")
+        for values in (precision.hedges_g, precision.g_low, precision.g_high)
+    )
+    assert visit.rows()[0][-5] == f"{effect} [{low}, {high}]"
+    visit.page.fill("#filter-stability", "0.9")
+    assert len(visit.rows()) == (precision.stability >= 0.9).sum() > 0
+    visit.page.fill("#filter-stability", "")
+    assert len(visit.rows()) == 100
+
+
 def test_the_matrix_is_walked_with_arrow_keys_and_pinned_with_enter(visit: Visit) -> None:
     visit.page.focus("#matrix tbody td")
     visit.page.keyboard.press("ArrowDown")
@@ -202,7 +224,7 @@ def test_the_card_shows_the_scores_of_the_cell_under_the_pointer(visit: Visit, r
     assert cells[2:4] == [numbers, f"{contrast['mean']:.3f}".replace("-", "−")]
 
 
-def test_the_matrix_filters_by_role_and_q(visit: Visit, run: Labelling) -> None:
+def test_the_matrix_filters_by_role_q_and_stability(visit: Visit, run: Labelling) -> None:
     found = run.findings
     held = sum(int((found.decision[found.of(name)] == 0).sum()) for name in NAMES)
     chips = visit.page.locator("#matrix .chip")
@@ -212,6 +234,11 @@ def test_the_matrix_filters_by_role_and_q(visit: Visit, run: Labelling) -> None:
         int(((found.decision[k] == 0) & (found.q[k] <= 1e-12)).sum()) for k in map(found.of, NAMES)
     )
     visit.page.fill("#matrix-q", "0.05")
+    assert run.assessment is not None
+    stability = run.assessment.precision.stability
+    visit.page.fill("#matrix-stability", "1")
+    assert chips.count() == ((found.decision == 0) & (stability >= 1)).sum() < held
+    visit.page.fill("#matrix-stability", "0")
     visit.page.click("#matrix-controls [data-role='0']")
     assert chips.count() == (found.decision[0] == 0).sum()
     assert visit.page.locator("#matrix .state:text-is('–')").count() == (found.decision[0] == 1).sum()
@@ -220,6 +247,9 @@ def test_the_matrix_filters_by_role_and_q(visit: Visit, run: Labelling) -> None:
 def test_the_downloads_hold_every_digit(visit: Visit, run: Labelling, tmp_path: Path) -> None:
     assert visit.download("findings.csv", tmp_path) == run.frame().to_csv(index=False, lineterminator="\n")
     assert visit.download("labels.csv", tmp_path) == run.labels().to_csv(index=False, lineterminator="\n")
+    assert run.assessment is not None
+    precision = texts_of(run.assessment, run.findings.sieves)["precision.csv"]
+    assert visit.download("precision.csv", tmp_path) == precision
     manifest = visit.download("manifest.json", tmp_path)
     assert json.loads(manifest) == MANIFEST
     assert '"number": 1.0' in manifest
@@ -229,8 +259,16 @@ def test_the_downloads_hold_every_digit(visit: Visit, run: Labelling, tmp_path: 
 def test_the_legend_switches_a_role_off(visit: Visit) -> None:
     visible = "document.getElementById('figure-evidence').data.filter(t => t.visible !== false).length"
     before = visit.page.evaluate(visible)
-    visit.page.click("[data-plot='evidence'] [data-role='1']")
+    visit.page.click("#evidence .legend [data-role='1']")
     assert visit.page.evaluate(visible) == before - 2
+
+
+def test_one_legend_serves_both_plots_of_the_sensitivity(visit: Visit) -> None:
+    visible = "document.getElementById('{}').data.filter(t => t.visible !== false).length"
+    plots = ("figure-sensitivity", "figure-sensitivity-alpha")
+    before = [visit.page.evaluate(visible.format(plot)) for plot in plots]
+    visit.page.click("#sensitivity .legend [data-role='1']")
+    assert [visit.page.evaluate(visible.format(plot)) for plot in plots] == [each - 1 for each in before]
 
 
 def test_the_page_follows_the_theme_of_its_reader(visit: Visit) -> None:

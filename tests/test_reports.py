@@ -4,21 +4,23 @@ import base64
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from html.parser import HTMLParser
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 from plotly.offline import get_plotlyjs
 
-from headroles.errors import BadInput
-from headroles.records import Decision, Labelling, Rule, Scores
-from headroles.reports import words
+from headroles.assessment import Assessment, Depth, Moved, Precision, Together
+from headroles.outcomes import Labelling
+from headroles.records import Decision, Rule, Scores
 from headroles.reports.figures import figures
 from headroles.reports.page import page
 from headroles.reports.summary import codes, summarise
-from headroles.stats.engine import ENOUGH_FOR_NOT, judge
+from headroles.stats.assess import assess
+from headroles.stats.engine import judge
 
 DECISION = Decision()
 MANIFEST: dict[str, Any] = {
@@ -44,6 +46,7 @@ def labelling(
     decision: Decision = DECISION,
     silent: int = -1,
     skipped: tuple[str, ...] = (),
+    assessed: bool = False,
 ) -> Labelling:
     """A labelling of random scores; ``silent`` is a sieve with a score on one example only."""
     chance = np.random.default_rng(7)
@@ -71,7 +74,8 @@ def labelling(
     )
     with np.errstate(all="ignore"):
         findings = judge(scores, rules, decision)
-    return Labelling(scores, findings, decision, manifest, skipped)
+        assessment = assess(scores, rules, decision, findings, splits=4) if assessed else None
+    return Labelling(scores, findings, decision, manifest, skipped, assessment)
 
 
 class Parts(HTMLParser):
@@ -145,18 +149,16 @@ def test_a_verdict_with_a_contrast_says_that_both_had_to_pass() -> None:
         (Decision(family="run"), "q ≤ 0.05 over all 36 tests of this run, fdr_bh"),
         (Decision(correction="holm", alpha=0.01), "q ≤ 0.01 over the 12 heads of this sieve, holm"),
         (Decision(correction="none"), "p ≤ 0.05, not corrected, over the 12 heads of this sieve"),
+        (Decision(family="layer"), "q ≤ 0.05 over the heads of each layer of this sieve, fdr_bh"),
     ],
 )
 def test_the_family_stands_beside_the_count(decision: Decision, said: str) -> None:
     assert said in summarise(labelling(decision=decision)).verdicts[0]
 
 
-def test_what_is_said_about_few_units_is_what_the_engine_does() -> None:
-    assert words.ENOUGH_FOR_NOT == ENOUGH_FOR_NOT
-
-
 def test_the_same_labelling_gives_the_same_bytes() -> None:
     assert page(labelling()) == page(labelling())
+    assert page(labelling(assessed=True)) == page(labelling(assessed=True))
 
 
 def test_the_page_asks_for_nothing_and_holds_plotly_once() -> None:
@@ -194,11 +196,18 @@ def test_hostile_names_are_text_and_nothing_else() -> None:
         "notes": ["</script><script>alert(4)</script>"],
         "<b>key</b>": {"<i>": "</dd>"},
     }
-    run = labelling(bad, contrasts=(bad[0],), manifest=manifest, skipped=("<img src=x>",))
+    run = labelling(bad, contrasts=(bad[0],), manifest=manifest, skipped=("<img src=x>",), assessed=True)
     html = page(run)
     parts = Parts(html)
     clean = Parts(
-        page(labelling(("a", "b", "c", "d", "e"), contrasts=("a",), manifest=MANIFEST | {"notes": [""]}))
+        page(
+            labelling(
+                ("a", "b", "c", "d", "e"),
+                contrasts=("a",),
+                manifest=MANIFEST | {"notes": [""]},
+                assessed=True,
+            )
+        )
     )
     assert [tag for tag in parts.tags if tag in {"script", "img"}] == [
         tag for tag in clean.tags if tag in {"script", "img"}
@@ -263,35 +272,12 @@ def test_far_effects_are_drawn_at_the_edge_and_counted() -> None:
     assert (min(drawn), max(drawn)) == (-6, 6)
 
 
-def test_sets_and_pairs_of_roles_are_counts_of_heads() -> None:
+def test_sets_of_roles_are_counts_of_heads() -> None:
     run = labelling()
     summary = summarise(run)
     held = np.stack([run.findings.decision[run.findings.of(name)] == 0 for name in run.findings.roles])
     assert sum(each.heads for each in summary.combinations) == int(held.any(axis=0).sum())
-    for pair in summary.overlaps:
-        first, second = held[pair.first], held[pair.second]
-        assert pair.both == int((first & second).sum())
-        assert pair.expected == pytest.approx(first.sum() * second.sum() / 12)
-        assert np.isnan(pair.share) if not first.any() else pair.share == pair.both / first.sum()
     assert [role.layers for role in summary.roles] == [tuple(each.sum(axis=1).tolist()) for each in held]
-
-
-def test_the_sensitivity_is_drawn_only_where_it_was_recorded() -> None:
-    recorded = MANIFEST | {"sensitivity": {"local": [[0.1, 5], [0.05, 8], [0.2, 3]]}}
-    panels = {panel.key: panel for panel in figures(summarise(labelling(manifest=recorded)))}
-    assert panels["sensitivity"].rows == (
-        ("local", "0.05", "8"),
-        ("local", "0.10", "5"),
-        ("local", "0.20", "3"),
-    )
-    assert panels["sensitivity"].figure.layout.shapes[0].x0 == 0.1
-    assert "sensitivity" not in {panel.key for panel in figures(summarise(labelling()))}
-
-
-@pytest.mark.parametrize("wrong", [[1, 2], {"local": "often"}, {"local": [[0.1]]}])
-def test_a_sensitivity_of_another_form_is_refused_in_a_sentence(wrong: object) -> None:
-    with pytest.raises(BadInput, match="maps a sieve to pairs"):
-        summarise(labelling(manifest=MANIFEST | {"sensitivity": wrong}))
 
 
 def test_an_empty_manifest_is_enough() -> None:
@@ -323,7 +309,27 @@ def test_a_run_without_roles_still_makes_a_page() -> None:
     assert "No sieve of this run can be a role." in Parts(page(run)).text
 
 
+def made_up(names: tuple[str, ...], shape: tuple[int, ...]) -> Assessment:
+    """An assessment as large as a run of such sieves has, of numbers that do not compress."""
+    chance = np.random.default_rng(5)
+    precision = Precision(*(chance.random(shape) for _ in fields(Precision)))
+    moved = [
+        Moved(name, convention, step / 100, step)
+        for convention in ("margin", "alpha")
+        for step in range(1, 12)
+        for name in names
+    ]
+    together = [
+        Together(one, other, contrasts, 9, 8, 7, *chance.random(8).tolist())
+        for contrasts in ("with", "without")
+        for one, other in permutations(names, 2)
+    ]
+    depth = [Depth(name, 9, *chance.random(13).tolist()) for name in names]
+    return Assessment(precision, tuple(moved), tuple(together), tuple(depth))
+
+
 def test_a_thousand_heads_under_twenty_sieves_stay_below_fifteen_megabytes() -> None:
     names = tuple(f"sieve-{number}" for number in range(20))
-    html = page(labelling(names, contrasts=names[:4], shape=(52, 32, 32)))
+    run = labelling(names, contrasts=names[:4], shape=(52, 32, 32))
+    html = page(replace(run, assessment=made_up(names, run.findings.p.shape)))
     assert len(html.encode()) < 15_000_000

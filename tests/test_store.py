@@ -20,10 +20,14 @@ import headroles
 from headroles import Example, Labelling
 from headroles.errors import BadInput
 from headroles.options import Options
-from headroles.records import COLUMNS, Rule
+from headroles.outcomes import COLUMNS
+from headroles.records import Rule
 
 PLAIN = ("local", "delimiter", "block")
-FILES = ["examples.parquet", "findings.csv", "labels.csv", "manifest.json", "report.html", "scores"]
+FILES = [
+    "depth.csv", "examples.parquet", "findings.csv", "labels.csv", "manifest.json", "precision.csv",
+    "report.html", "scores", "sensitivity.csv", "together.csv",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -478,8 +482,10 @@ def test_a_damaged_run_is_one_sentence(run: Path, how: str) -> None:
 
 def test_settings_of_another_version_are_one_sentence(run: Path) -> None:
     text = (run / "manifest.json").read_text()
-    (run / "manifest.json").write_text(text.replace('"seed": 0', '"seeds": 0'))
-    with pytest.raises(headroles.HeadrolesError, match="no option is called 'seeds'; did you mean 'seed'"):
+    (run / "manifest.json").write_text(text.replace('"source": "sample"', '"sources": "sample"'))
+    with pytest.raises(
+        headroles.HeadrolesError, match="no option is called 'sources'; did you mean 'source'"
+    ):
         headroles.judge_again(run)
 
 

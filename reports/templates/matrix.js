@@ -4,6 +4,7 @@ const cells = [...matrix.tBodies[0].querySelectorAll("td")];
 const card = document.getElementById("card");
 const buttons = [...document.querySelectorAll("#matrix-controls [data-role]")];
 const limit = document.getElementById("matrix-q");
+const least = document.getElementById("matrix-stability");
 let current = 0;
 let pinned = -1;
 let chosen = -1;
@@ -26,7 +27,8 @@ function depths(role) {
 
 function paint() {
   const most = Number.parseFloat(limit.value);
-  const passes = (row) => decisions[row] === 0 && !(columns.q[row] > most);
+  const fewest = least ? Number.parseFloat(least.value) : Number.NaN;
+  const passes = (row) => decisions[row] === 0 && !(columns.q[row] > most) && !(least && columns.stability[row] < fewest);
   const single = chosen >= 0 ? findings.roles[chosen] : null;
   const shades = single ? depths(single) : [];
   matrix.classList.toggle("shaded", single !== null);
@@ -55,7 +57,8 @@ function fill(cell) {
   const title = `Layer ${Math.floor(cell / findings.heads)}, head ${cell % findings.heads}`;
   const table = made("table");
   const top = table.createTHead().insertRow();
-  for (const word of ["role", "decision", "mean [95 %]", "contrast", "effect", "q", "q of not"]) top.append(made("th", word));
+  const headings = ["role", "decision", "mean [95 %]", "contrast", "effect", "q", "q of not", ...(least ? ["stability"] : [])];
+  for (const word of headings) top.append(made("th", word));
   const body = table.createTBody();
   for (const role of findings.roles) {
     const row = rowOf(role, cell);
@@ -63,7 +66,7 @@ function fill(cell) {
     line.className = decisions[row] === 0 ? "held" : "";
     line.append(isolated("th", findings.sieves[role.sieve]), made("td", WORDS[decisions[row]]));
     const contrast = role.contrast < 0 ? "" : shown("mean", role.contrast * perSieve + cell);
-    const [mean, low, high, ...numbers] = ["mean", "low", "high", "effect", "q", "q_not"].map((name) => shown(name, row));
+    const [mean, low, high, ...numbers] = ["mean", "low", "high", "effect", "q", "q_not", ...(least ? ["stability"] : [])].map((name) => shown(name, row));
     for (const text of [Number.isNaN(columns.mean[row]) ? "–" : `${mean} [${low}, ${high}]`, contrast, ...numbers]) {
       line.append(made("td", text));
     }
@@ -156,7 +159,7 @@ for (const button of buttons) {
     paint();
   });
 }
-limit.addEventListener("input", paint);
+for (const bound of [limit, least]) bound?.addEventListener("input", paint);
 document.getElementById("matrix-controls").hidden = false;
 document.getElementById("matrix-names").hidden = true;
 paint();

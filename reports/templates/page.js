@@ -16,7 +16,8 @@ function column(name) {
   return Float64Array.from({ length: rowCount }, (_, row) => stored[Math.floor(row / perSieve)]);
 }
 
-const columns = Object.fromEntries(findings.names.map((name) => [name, column(name)]));
+const columns = Object.fromEntries([...findings.names, ...findings.precision].map((name) => [name, column(name)]));
+const told = (name) => name in columns && columns[name].some((number) => !Number.isNaN(number));
 const decisions = bytes(findings.decision);
 const placeOf = (row) => ({
   sieve: Math.floor(row / perSieve),
@@ -35,7 +36,8 @@ function brief(value) {
 }
 
 /* Columns on the scale of the score line up at three decimals; the files have every digit. */
-const DECIMALS = { cells: 1, statistic: 2, mean: 3, null: 3, effect: 3, low: 3, high: 3 };
+const DECIMALS = { cells: 1, statistic: 2, mean: 3, null: 3, effect: 3, low: 3, high: 3,
+  hedges_g: 2, g_low: 2, g_high: 2, detectable: 2, design_effect: 2, stability: 2 };
 function shown(name, row) {
   const number = columns[name][row];
   if (!(name in DECIMALS) || !(Math.abs(number) < 1e5)) return brief(number);

@@ -26,9 +26,8 @@ function draw(plot) {
 }
 
 function hiddenRoles(plot) {
-  const legend = document.querySelector(`.legend[data-plot="${plot.id.replace("figure-", "")}"]`);
-  const off = legend ? [...legend.querySelectorAll('[aria-pressed="false"]')] : [];
-  return new Set(off.map((button) => Number(button.dataset.role)));
+  const off = plot.closest("figure")?.querySelectorAll('.legend [aria-pressed="false"]') ?? [];
+  return new Set([...off].map((button) => Number(button.dataset.role)));
 }
 
 for (const legend of document.querySelectorAll(".legend")) {
@@ -36,7 +35,7 @@ for (const legend of document.querySelectorAll(".legend")) {
     const button = event.target.closest("button");
     if (!button) return;
     button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
-    draw(document.getElementById(`figure-${legend.dataset.plot}`));
+    legend.closest("figure")?.querySelectorAll(".plot").forEach(draw);
   });
 }
 

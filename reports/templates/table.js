@@ -1,8 +1,17 @@
 /* All findings, a hundred rows at a time, and the downloads; everything is made from the one embedded copy. */
 const PAGE = 100;
-const HEADINGS = ["sieve", "layer", "head", "decision", ...findings.names];
+/* An interval stands beside its effect; a design effect is shown where units are groups of examples. */
+const grouped = told("design_effect") && columns.design_effect.some((ratio) => !Number.isNaN(ratio) && ratio !== 1);
+const EXTRA = ["hedges_g", "detectable", "design_effect", "stability", "bayes_factor"]
+  .filter((name) => told(name) && (name !== "design_effect" || grouped));
+const NUMBERS = [...findings.names, ...EXTRA];
+const HEADINGS = ["sieve", "layer", "head", "decision", ...NUMBERS];
+const NAMED = {
+  p_not: "p of not", q_not: "q of not", hedges_g: "hedges g [95 %]", design_effect: "design effect", bayes_factor: "BF10",
+};
 const table = document.getElementById("table");
 const filters = ["filter", "filter-sieve", "filter-decision"].map((id) => document.getElementById(id));
+const firmest = document.getElementById("filter-stability");
 const state = { sort: "", direction: 1, page: 0, rows: [] };
 
 const decisionWord = (row) => WORDS[decisions[row]];
@@ -16,12 +25,14 @@ function value(row, name) {
 
 function matching() {
   const [text, sieve, decision] = filters.map((filter) => filter.value);
+  const bound = firmest ? Number.parseFloat(firmest.value) : Number.NaN;
   const terms = text.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = [];
   for (let row = 0; row < rowCount; row += 1) {
     const place = placeOf(row);
     if (sieve !== "" && Number(sieve) !== place.sieve) continue;
     if (decision !== "" && Number(decision) !== decisions[row]) continue;
+    if (!Number.isNaN(bound) && !(columns.stability[row] >= bound)) continue;
     const { layer, head } = place;
     const words = ` ${findings.sieves[place.sieve]} layer ${layer} head ${head} ${layer}-${head} ${decisionWord(row)} `.toLowerCase();
     if (terms.every((term) => (/\d$/.test(term) ? words.includes(` ${term} `) : words.includes(term)))) rows.push(row);
@@ -51,8 +62,13 @@ function line(row) {
   const element = made("tr", undefined, decisions[row] === 0 ? "is-role" : "");
   element.append(isolated("th", findings.sieves[place.sieve]), made("td", place.layer), made("td", place.head));
   element.append(made("td", decisionWord(row), "words"));
-  for (const name of findings.names) element.append(made("td", shown(name, row)));
+  for (const name of NUMBERS) element.append(made("td", name === "hedges_g" ? withInterval(row) : shown(name, row)));
   return element;
+}
+
+function withInterval(row) {
+  const [effect, low, high] = ["hedges_g", "g_low", "g_high"].map((name) => shown(name, row));
+  return effect === "–" ? effect : `${effect} [${low}, ${high}]`;
 }
 
 function list() {
@@ -79,7 +95,7 @@ function build() {
   for (const name of HEADINGS) {
     const heading = made("th", undefined, name === "decision" ? "words" : "");
     heading.scope = "col";
-    const button = made("button", name.replace("p_not", "p of not").replace("q_not", "q of not"));
+    const button = made("button", NAMED[name] ?? name);
     button.type = "button";
     button.addEventListener("click", () => sortBy(name, heading));
     heading.append(button);
@@ -87,7 +103,7 @@ function build() {
   }
   filters[1].append(new Option("all", ""), ...findings.sieves.map((name, sieve) => new Option(name, sieve)));
   filters[2].append(new Option("all", ""), ...WORDS.map((word, code) => new Option(word, code)));
-  filters.forEach((filter) => filter.addEventListener("input", select));
+  for (const filter of [...filters, firmest]) filter?.addEventListener("input", select);
   document.getElementById("previous").addEventListener("click", () => { state.page -= 1; list(); });
   document.getElementById("next").addEventListener("click", () => { state.page += 1; list(); });
   for (const id of ["table-controls", "pages", "downloads"]) document.getElementById(id).hidden = false;
@@ -132,9 +148,20 @@ function labelsFile() {
   return lines.join("\n") + "\n";
 }
 
+function precisionFile() {
+  const lines = [["sieve", "layer", "head", ...findings.precision].join(",")];
+  for (let row = 0; row < rowCount; row += 1) {
+    const { sieve, layer, head } = placeOf(row);
+    const numbers = findings.precision.map((name) => written(columns[name][row], false));
+    lines.push([quoted(findings.sieves[sieve]), layer, head, ...numbers].join(","));
+  }
+  return lines.join("\n") + "\n";
+}
+
 const FILES = {
   "findings.csv": findingsFile,
   "labels.csv": labelsFile,
+  "precision.csv": precisionFile,
   "manifest.json": () => document.getElementById("manifest").textContent.trim() + "\n",
 };
 document.getElementById("downloads").addEventListener("click", (event) => {

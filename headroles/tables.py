@@ -1,0 +1,98 @@
+"""An assessment as the tables of a run folder, and back."""
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headroles.assessment import Assessment, Depth, Moved, Precision, Together
+from headroles.folder import DEPTH, PRECISION, SENSITIVITY, TOGETHER
+
+
+def texts_of(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
+    """The text of every table by its file name; NaN is an empty cell.
+
+    Args:
+        assessment: Of a run.
+        sieves: Its sieves, in the order of the findings.
+    """
+    precision = assessment.precision
+    names = [each.name for each in fields(Precision)]
+    columns = [getattr(precision, name).ravel().tolist() for name in names]
+    places = [
+        (sieves[sieve], layer, head) for sieve, layer, head in np.ndindex(precision.hedges_g.shape)
+    ]  # fmt: skip
+    rows = ((*place, *values) for place, values in zip(places, zip(*columns, strict=True), strict=True))
+    return {
+        PRECISION: _csv(("sieve", "layer", "head", *names), rows),
+        SENSITIVITY: _records(Moved, assessment.moved),
+        TOGETHER: _records(Together, assessment.together),
+        DEPTH: _records(Depth, assessment.depth),
+    }
+
+
+def _records(kind: type, records: Iterable[Any]) -> str:
+    names = [each.name for each in fields(kind)]
+    return _csv(names, ([getattr(record, name) for name in names] for record in records))
+
+
+def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    for row in rows:
+        writer.writerow(["" if isinstance(each, float) and math.isnan(each) else each for each in row])
+    return text.getvalue()
+
+
+def assessment_in(folder: Path, shape: tuple[int, int, int], remarks: Sequence[str]) -> Assessment | None:
+    """The assessment of a run folder; None where its tables are not there.
+
+    Args:
+        folder: Of the run.
+        shape: Sieves, layers and heads.
+        remarks: As the manifest has them.
+
+    Raises:
+        KeyError: When a column is missing.
+        ValueError: When a cell is no number, or rows are missing.
+    """
+    if not all((folder / name).is_file() for name in (PRECISION, SENSITIVITY, TOGETHER, DEPTH)):
+        return None
+    rows = _rows(folder / PRECISION)
+    arrays = {
+        each.name: np.array([_number(row[each.name]) for row in rows]).reshape(shape)
+        for each in fields(Precision)
+    }
+    return Assessment(
+        precision=Precision(**arrays),
+        moved=tuple(_read(Moved, folder / SENSITIVITY)),
+        together=tuple(_read(Together, folder / TOGETHER)),
+        depth=tuple(_read(Depth, folder / DEPTH)),
+        remarks=tuple(remarks),
+    )
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))
+
+
+def _number(cell: str) -> float:
+    return float(cell or "nan")
+
+
+def _read(kind: type, path: Path) -> list[Any]:
+    reads: dict[type, Callable[[str], Any]] = {float: _number, int: int, str: str}
+    wanted = {each.name: reads[_type(each.type)] for each in fields(kind)}
+    return [kind(**{name: read(row[name]) for name, read in wanted.items()}) for row in _rows(path)]
+
+
+def _type(named: Any) -> type:
+    """The type of a field, whose annotation is text there."""
+    return {"float": float, "int": int, "str": str}[str(named)]

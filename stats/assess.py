@@ -1,0 +1,132 @@
+"""assess(): everything said about findings beyond their tests."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headroles.assessment import Assessment, Precision
+from headroles.outcomes import Findings
+from headroles.records import Decision, Rule, Scores
+from headroles.stats.bayes import bayes_factors
+from headroles.stats.columns import Column, columns_of, unit_numbers
+from headroles.stats.depth import over_layers
+from headroles.stats.draws import bootstrap_counts
+from headroles.stats.effects import design_effect, effect_interval, hedges
+from headroles.stats.families import members
+from headroles.stats.moments import describe
+from headroles.stats.power import assumed_cut, detectable
+from headroles.stats.relabel import Grid, in_blocks, role_p, roles_of, stand_in
+from headroles.stats.remarks import remarks
+from headroles.stats.sensitivity import over_alphas, over_margins
+from headroles.stats.stability import stability
+from headroles.stats.together import pairs
+
+RELABELLINGS = 500
+"""Resamples of the units behind intervals of overlaps and layers."""
+POWER = 0.8
+
+
+def assess(
+    scores: Scores,
+    rules: Sequence[Rule],
+    decision: Decision,
+    findings: Findings,
+    *,
+    splits: int = 200,
+    bayes: bool = False,
+) -> Assessment:
+    """Precision and stability of every finding, sensitivity, roles together and over layers.
+
+    Args:
+        scores: What was judged.
+        rules: How.
+        decision: How.
+        findings: The outcome.
+        splits: Half-samples behind the stability; 0 leaves it out.
+        bayes: Whether to compute Bayes factors.
+    """
+    grid = Grid(scores.layers, scores.heads)
+    columns = list(columns_of(scores, rules))
+    names = [rule.sieve for rule in rules if rule.role]
+    held = findings.decision[[rule.role for rule in rules]].reshape(len(names), -1) == 0
+    with_contrasts, without = _redrawn(columns, grid, decision)
+    together = pairs(names, held, with_contrasts, grid, "with")
+    changed = {rule.sieve for rule in rules if rule.contrast}
+    bare = pairs(names, without[:, 0], without[:, 1:], grid, "without")
+    together += [pair for pair in bare if {pair.first, pair.second} & changed]
+    return Assessment(
+        precision=_precision(scores, columns, grid, decision, findings, splits, bayes),
+        moved=(*over_margins(columns, grid, decision), *over_alphas(findings, decision)),
+        together=tuple(together),
+        depth=tuple(over_layers(names, held, with_contrasts, grid, decision.seed)),
+        remarks=tuple(remarks(decision, findings)),
+    )
+
+
+def _redrawn(
+    columns: Sequence[Column], grid: Grid, decision: Decision
+) -> tuple[Bool[np.ndarray, "roles draws heads"], Bool[np.ndarray, "roles more_draws heads"]]:
+    """Roles under resamples of the units; and without contrasts, where draw 0 is the data themselves."""
+    plain, units = stand_in(decision), len(columns[0].values)
+    rules = [column.rule for column in columns]
+    bare = [replace(rule, contrast="") for rule in rules]
+    drawn, undrawn = [], []
+    blocks = [np.ones((1, units)), *in_blocks(bootstrap_counts(units, RELABELLINGS, decision.seed))]
+    for number, weights in enumerate(blocks):
+        p = np.stack([role_p(column, weights, plain.test) for column in columns])
+        undrawn.append(roles_of(p, bare, grid, plain))
+        if number:
+            drawn.append(roles_of(p, rules, grid, plain))
+    return np.concatenate(drawn, axis=1), np.concatenate(undrawn, axis=1)
+
+
+def _precision(
+    scores: Scores,
+    columns: Sequence[Column],
+    grid: Grid,
+    decision: Decision,
+    findings: Findings,
+    splits: int,
+    bayes: bool,
+) -> Precision:
+    shape = findings.count.shape
+    share = np.full(shape, np.nan)
+    share[[rule.role for rule in findings.rules]] = stability(columns, grid, decision, splits).reshape(
+        -1, *shape[1:]
+    )
+    share[np.isnan(findings.p)] = np.nan
+    units = unit_numbers(scores.units)
+    effects = [hedges(describe(column.values), column.rule.margin) for column in columns]
+    g = np.where(np.isnan(findings.effect), np.nan, np.stack(effects).reshape(shape))
+    low, high = effect_interval(g, findings.count)
+    inflated = [
+        design_effect(values - null[:, None, None], units)
+        for values, null in zip(scores.values.astype(np.float64), scores.null, strict=True)
+    ]
+    student = findings.effect * np.sqrt(findings.count)
+    return Precision(
+        hedges_g=g,
+        g_low=low,
+        g_high=high,
+        detectable=detectable(findings.count, _cuts(findings, grid, decision), POWER),
+        design_effect=np.stack(inflated),
+        stability=share,
+        bayes_factor=bayes_factors(student, findings.count) if bayes else np.full(shape, np.nan),
+    )
+
+
+def _cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np.ndarray, "sieves layers heads"]:
+    """The unadjusted level a head had to reach, given how many of its family hold the role."""
+    p = findings.p.reshape(len(findings.rules), -1)
+    held = findings.decision.reshape(p.shape) == 0
+    cuts = np.full(p.shape, np.nan)
+    for family in members(findings.rules, grid.layers, grid.heads, decision.family):
+        tests = sum(int((~np.isnan(p[k, part])).sum()) for k, part in family)
+        found = sum(int(held[k, part].sum()) for k, part in family)
+        if tests:
+            cut = assumed_cut(decision.correction, decision.alpha, tests, max(found, 1) / tests)
+            for k, part in family:
+                cuts[k, part] = cut
+    return cuts.reshape(findings.p.shape)

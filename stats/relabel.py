@@ -1,0 +1,97 @@
+"""Roles that resampled units would give: the same test, correction and family, resample by resample."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headroles.records import Decision, Rule
+from headroles.stats.columns import Column, settled
+from headroles.stats.correction import significant
+from headroles.stats.families import adjust_families, members, with_contrast
+from headroles.stats.methods import METHODS
+from headroles.stats.moments import Sample, describe, from_sums
+
+Weights = Float[np.ndarray, "draws units"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Layers and heads of a run."""
+
+    layers: int
+    heads: int
+
+
+def stand_in(decision: Decision) -> Decision:
+    """The decision with which resamples are labelled.
+
+    Tests that resample themselves would be nested: ``bootstrap-t`` is stood in for by ``t-skew``,
+    ``sign-flip`` by ``t``, and the correction ``maxT`` by ``holm``. Everything else stays.
+    """
+    test = METHODS[decision.test].stand_in or decision.test
+    correction = "holm" if decision.correction == "maxT" else decision.correction
+    return Decision(test, correction, decision.family, decision.alpha)
+
+
+def role_p(column: Column, weights: Weights, test: str) -> Float[np.ndarray, "draws heads"]:
+    """P of a role for every draw: unit u of the column counts ``weights[draw, u]`` times."""
+    method = METHODS[test]
+    if method.closed is None:
+        return np.stack(
+            [_p_of(column, np.repeat(column.values, row.astype(int), axis=0), test) for row in weights]
+        )
+    sample = weighted(column.values, weights)
+    return settled(method.closed(sample, column.rule.margin), column, sample).p
+
+
+def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -> Float[np.ndarray, " heads"]:
+    sample = describe(values)
+    return settled(METHODS[test](values, sample, column.rule.margin, 0, 0), column, sample).p
+
+
+def weighted(values: Float[np.ndarray, "units heads"], weights: Weights) -> Sample:
+    """Moments of weighted units, by three products: arrays of (draws, heads)."""
+    known = ~np.isnan(values)
+    whole = bool(known.all())
+    count = known.sum(axis=0)
+    centre = np.where(known, values, 0.0).sum(axis=0) / np.maximum(count, 1)
+    first = np.where(known, values - centre, 0.0)
+    second = first * first
+    size = weights.sum(axis=1, keepdims=True) if whole else weights @ known.astype(np.float64)
+    return from_sums(size, (weights @ first, weights @ second, weights @ (second * first)), centre)
+
+
+def roles_of(
+    p: Float[np.ndarray, "sieves draws heads"], rules: Sequence[Rule], grid: Grid, decision: Decision
+) -> Bool[np.ndarray, "roles draws heads"]:
+    """Which heads hold which role, from the p of every column: contrasts joined, families corrected."""
+    joined = p.copy()
+    for k, other in with_contrast(rules):
+        joined[k] = np.maximum(p[k], p[other])
+    families = members(rules, grid.layers, grid.heads, decision.family)
+    q = adjust_families(joined, families, decision.correction, decision.alpha)
+    return significant(q[[rule.role for rule in rules]], decision.alpha)
+
+
+def relabelled(
+    columns: Sequence[Column], weights: Weights, grid: Grid, decision: Decision
+) -> Bool[np.ndarray, "roles draws heads"]:
+    """Roles under every draw.
+
+    Args:
+        columns: The run's columns, contrasts included.
+        weights: How often each unit counts in each draw.
+        grid: Layers and heads.
+        decision: With a test that is not itself resampled (see ``stand_in``).
+    """
+    p = np.stack([role_p(column, weights, decision.test) for column in columns])
+    return roles_of(p, [column.rule for column in columns], grid, decision)
+
+
+def in_blocks(weights: Iterable[np.ndarray], size: int = 64) -> Iterator[np.ndarray]:
+    """The same draws in smaller blocks, for memory."""
+    for block in weights:
+        for start in range(0, len(block), size):
+            yield block[start : start + size]

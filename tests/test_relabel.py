@@ -1,0 +1,135 @@
+"""Relabelled resamples are whole judgements of the units drawn; stability counts them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from headroles.records import Decision, Rule, Scores
+from headroles.stats.columns import columns_of
+from headroles.stats.draws import bootstrap_counts, halves
+from headroles.stats.engine import judge
+from headroles.stats.moments import describe
+from headroles.stats.relabel import Grid, in_blocks, relabelled, stand_in, weighted
+from headroles.stats.stability import stability
+
+Run = tuple[Scores, list[Rule]]
+
+
+def _taken(run: Run, row: np.ndarray) -> Run:
+    """The run with unit u occurring ``row[u]`` times, each time as a unit of its own."""
+    scores, rules = run
+    keep = np.repeat(np.arange(len(row)), row.astype(int))
+    keys = tuple(f"{k}" for k in range(len(keep)))
+    return Scores(
+        scores.sieves, keys, keys, scores.tokens[keep], scores.cells[:, keep], scores.values[:, keep],
+        scores.null[:, keep],
+    ), rules  # fmt: skip
+
+
+def _holed(run: Run) -> Run:
+    scores, rules = run
+    values = scores.values.copy()
+    values[0, :9, 0, 1] = np.nan
+    values[2, 3:] = np.nan
+    values[3, :, 1, 0] = 0.6
+    return replace(scores, values=values), rules
+
+
+@pytest.mark.parametrize("test", ["t-skew", "t", "sign", "wilcoxon"])
+@pytest.mark.parametrize("correction", ["fdr_bh", "holm-sidak"])
+@pytest.mark.parametrize("holes", [False, True])
+def test_a_resample_is_labelled_as_if_it_were_the_data(
+    scores_of: Callable[..., Run], test: str, correction: str, holes: bool
+) -> None:
+    run = _holed(scores_of(1, units=30)) if holes else scores_of(1, units=30)
+    decision = Decision(test, correction, alpha=0.1)
+    draws = np.concatenate([np.ones((1, 30)), *bootstrap_counts(30, 5, 2), np.maximum(halves(30, 2, 3), 0)])
+    drawn = relabelled(list(columns_of(*run)), draws, Grid(2, 6), decision)
+    assert drawn.shape == (3, 8, 12)
+    for number, row in enumerate(draws):
+        found = judge(*_taken(run, row), decision)
+        np.testing.assert_array_equal(drawn[:, number], found.decision[[0, 2, 3]].reshape(3, 12) == 0)
+    assert 0 < drawn.mean() < 1
+
+
+def test_weighted_moments_are_those_of_the_repeated_units() -> None:
+    rng = np.random.default_rng(4)
+    values = 50 + rng.gamma(1, 1, size=(20, 3))
+    values[:4, 1] = np.nan
+    values[:, 2] = 7.0
+    weights = np.concatenate(list(bootstrap_counts(20, 6, 1)))
+    ours = weighted(values, weights)
+    for number, row in enumerate(weights):
+        theirs = describe(np.repeat(values, row.astype(int), axis=0))
+        for name in ("count", "mean", "sd", "skew"):
+            np.testing.assert_allclose(
+                getattr(ours, name)[number], getattr(theirs, name), rtol=1e-8, atol=1e-7, err_msg=name
+            )
+
+
+def test_weights_on_one_unit_have_no_spread() -> None:
+    values = np.random.default_rng(5).random((6, 2))
+    row = np.zeros((1, 6))
+    row[0, 3] = 6
+    ours = weighted(values, row)
+    assert (ours.sd == 0).all()
+    assert (ours.skew == 0).all()
+
+
+def test_tests_that_resample_are_stood_in_for() -> None:
+    assert stand_in(Decision("bootstrap-t", "maxT", "run", 0.01)) == Decision("t-skew", "holm", "run", 0.01)
+    assert stand_in(Decision("sign-flip", "fdr_by")) == Decision("t", "fdr_by")
+    assert stand_in(Decision("wilcoxon", "sidak", "layer")) == Decision("wilcoxon", "sidak", "layer")
+
+
+def test_blocks_hold_the_same_draws() -> None:
+    draws = [np.arange(200.0).reshape(100, 2), np.ones((3, 2))]
+    np.testing.assert_array_equal(np.concatenate(list(in_blocks(draws, 7))), np.concatenate(draws))
+
+
+def test_stability_is_the_share_of_splits_in_which_both_halves_give_the_role(
+    scores_of: Callable[..., Run],
+) -> None:
+    run = scores_of(6, units=31)
+    decision = Decision(seed=9)
+    share = stability(list(columns_of(*run)), Grid(2, 6), decision, 40)
+    both = np.zeros((3, 12))
+    for side in halves(31, 40, 9):
+        found = [judge(*_taken(run, np.maximum(sign * side, 0)), decision).decision for sign in (1, -1)]
+        both += ((found[0] == 0) & (found[1] == 0))[[0, 2, 3]].reshape(3, 12)
+    np.testing.assert_allclose(share, both / 40, rtol=1e-12)
+    assert len(np.unique(share)) > 3
+
+
+def test_stability_estimates_how_often_two_fresh_samples_of_half_the_size_agree() -> None:
+    # One head at 1.7 standard errors (of a half) beyond what alpha needs; truth by fresh samples.
+    rng = np.random.default_rng(7)
+    units, runs = 80, 60
+    effect = 0.1 + 0.1 * 2.4 / 40**0.5
+
+    def sampled(size: int, many: int) -> np.ndarray:
+        return np.asarray(effect + 0.1 * rng.normal(size=(1, size, 1, many)), dtype=np.float32)
+
+    def scored(values: np.ndarray) -> Scores:
+        keys = tuple(map(str, range(values.shape[1])))
+        ones = np.ones((1, len(keys)))
+        return Scores(("s",), keys, keys, np.full(len(keys), 9), ones, values, 0 * ones)
+
+    decision = Decision(correction="none")
+    fresh = [judge(scored(sampled(40, 3000)), [Rule("s")], decision).decision == 0 for _ in range(2)]
+    truth = float((fresh[0] & fresh[1]).mean())
+    shares = stability(
+        list(columns_of(scored(sampled(units, runs)), [Rule("s")])), Grid(1, runs), decision, 60
+    )
+    assert 0.45 < truth < 0.75
+    assert shares.mean() == pytest.approx(truth, abs=0.12)
+
+
+@pytest.mark.parametrize(("units", "splits"), [(3, 50), (40, 0)])
+def test_no_splits_or_hardly_any_units_give_no_stability(
+    scores_of: Callable[..., Run], units: int, splits: int
+) -> None:
+    share = stability(list(columns_of(*scores_of(8, units=units))), Grid(2, 6), Decision(), splits)
+    assert np.isnan(share).all()

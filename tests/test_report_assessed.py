@@ -1,0 +1,378 @@
+"""What a report says beyond the tests: every number is the assessment's, nothing sounds surer than it is."""
+
+import base64
+import json
+import math
+import re
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headroles.assessment import Assessment, Moved, Precision, Together
+from headroles.options import SPLITS
+from headroles.outcomes import Labelling
+from headroles.records import Decision, Rule, Scores
+from headroles.reports import words
+from headroles.reports.depth import depth_rows
+from headroles.reports.figures import figures
+from headroles.reports.forest import pairs
+from headroles.reports.moved import sensitivity
+from headroles.reports.page import page
+from headroles.reports.pairs import chosen_pairs, ordered_pairs, outside, pair_sentence, published_overlap
+from headroles.reports.panel import Panel
+from headroles.reports.summary import summarise
+from headroles.reports.support import splits, supports
+from headroles.reports.verdicts import support
+from headroles.stats.assess import POWER, RELABELLINGS, assess
+from headroles.stats.engine import ENOUGH_FOR_NOT, judge
+from headroles.stats.families import FAMILIES
+from headroles.stats.intervals import INTERVALS
+from headroles.stats.methods import METHODS
+from headroles.stats.resolution import ALL_CORRECTIONS
+
+NAMES = ("local", "delimiter", "delimiter:cls", "syntactic")
+MANIFEST: dict[str, Any] = {"settings": {"splits": 20}, "preset": "calibrated"}
+
+
+def labelling(decision: Decision | None = None, *, grouped: bool = False, **more: Any) -> Labelling:
+    """A labelling of 80 examples and 3 × 4 heads, with its assessment."""
+    chance, judged = np.random.default_rng(11), decision or Decision()
+    rules = [Rule(name, low=-1.0, high=1.0) for name in NAMES[:-1]]
+    rules.append(Rule("syntactic", contrast="syntactic:matched", low=-1.0, high=1.0))
+    rules.append(Rule("syntactic:matched", margin=0.05, role=False, low=-1.0, high=1.0))
+    level = chance.uniform(-0.1, 0.35, size=(len(rules), 1, 3, 4))
+    values = level + chance.normal(0, 0.3, size=(len(rules), 80, 3, 4))
+    values[-2, :, 1] += 0.4
+    values[-1] = 0.3 + chance.normal(0, 0.3, size=(80, 3, 4))
+    keys = tuple(f"e{number}" for number in range(80))
+    scores = Scores(
+        sieves=tuple(rule.sieve for rule in rules),
+        examples=keys,
+        units=tuple(f"u{number // 2}" for number in range(80)) if grouped else keys,
+        tokens=np.full(80, 20),
+        cells=np.full((len(rules), 80), 12.5),
+        values=values.clip(-1, 1).astype(np.float32),
+        null=np.zeros((len(rules), 80)),
+    )
+    findings = judge(scores, rules, judged)
+    found = assess(scores, rules, judged, findings, splits=20, **more)
+    return Labelling(scores, findings, judged, MANIFEST, (), found)
+
+
+RUN = labelling()
+"""Read-only, as all records are."""
+
+
+def assessment_of(run: Labelling) -> Assessment:
+    assert run.assessment is not None
+    return run.assessment
+
+
+def visible(html: str) -> str:
+    """The text outside scripts and styles, with plain spaces."""
+    body = re.sub(r"<(script|style).*?</\1>", " ", html, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", "", body).replace("\xa0", " ").split())
+
+
+def stored(html: str) -> dict[str, Any]:
+    found = re.search(r'id="findings-columns">(.*?)</script>', html, flags=re.DOTALL)
+    assert found is not None
+    columns: dict[str, Any] = json.loads(found[1])
+    return columns
+
+
+def panel_of(run: Labelling, key: str) -> Panel:
+    return next(panel for panel in figures(summarise(run)) if panel.key == key)
+
+
+def with_remarks(run: Labelling, *remarks: str) -> Labelling:
+    return replace(run, assessment=replace(assessment_of(run), remarks=remarks))
+
+
+def test_a_run_without_an_assessment_has_none_of_its_panels() -> None:
+    bare = replace(RUN, assessment=None)
+    summary = summarise(bare)
+    assert (sensitivity(summary), pairs(summary), depth_rows(summary)) == (None, None, ())
+    assert summary.supports == ()
+    text = visible(page(bare))
+    for word in (
+        "half-samples",
+        "detectable",
+        "Trend over depth",
+        "Every pair",
+        "Stability",
+        "precision.csv",
+    ):
+        assert word not in text
+    assert stored(page(bare))["precision"] == []
+
+
+def test_stable_labels_are_counted_from_the_table() -> None:
+    precision, found = assessment_of(RUN).precision, RUN.findings
+    for name, held in zip(found.roles, supports(RUN), strict=True):
+        row = found.of(name)
+        assert held.labels == (found.decision[row] == 0).sum()
+        assert held.steady == (precision.stability[row][found.decision[row] == 0] >= words.STEADY).sum()
+        told = support(held, contrast=False)
+        if 0 < (held.steady or 0) < held.labels:
+            assert f"{held.steady} of {held.labels} labels came back in both halves of at least 90" in told
+        assert ("of 20 random half-samples" in told) == (held.labels > 0)
+    text = visible(page(RUN))
+    assert "That is no probability that the label is true" in text
+    assert "probability of being" not in text
+
+
+@pytest.mark.parametrize(
+    ("labels", "steady", "said"),
+    [
+        (1, 1, "The one label came back in"),
+        (1, 0, "The one label did not come back in"),
+        (3, 3, "All 3 labels came back in"),
+        (3, 0, "None of the 3 labels came back in"),
+        (0, 0, ""),
+        (3, None, ""),
+    ],
+)
+def test_few_labels_are_told_in_words(labels: int, steady: int | None, said: str) -> None:
+    nan = float("nan")
+    held = replace(supports(RUN)[0], labels=labels, steady=steady, detectable=(nan, nan), design=nan)
+    told = support(held, contrast=False)
+    assert told.startswith(said)
+    assert bool(told) == bool(said)
+
+
+def test_a_run_without_half_samples_says_nothing_of_stability() -> None:
+    run = replace(labelling(), manifest={})
+    precision = assessment_of(run).precision
+    silent = replace(precision, stability=np.full(precision.stability.shape, np.nan))
+    html = page(replace(run, assessment=replace(assessment_of(run), precision=silent)))
+    assert "half-samples" not in visible(html).partition("All findings")[0].partition("A label comes")[0]
+    assert 'id="matrix-stability"' not in html
+
+
+def test_detectable_effects_span_the_heads_of_a_role() -> None:
+    precision = assessment_of(RUN).precision
+    for name, held in zip(RUN.findings.roles, supports(RUN), strict=True):
+        row = RUN.findings.of(name)
+        assert held.detectable == (precision.detectable[row].min(), precision.detectable[row].max())
+    assert "smallest detectable effect" in support(supports(RUN)[0], contrast=False)
+    assert "(of the score)" in support(supports(RUN)[-1], contrast=True)
+
+
+def test_a_design_effect_is_told_of_groups_only() -> None:
+    assert all(math.isnan(held.design) for held in supports(RUN))
+    assert "median design effect" not in visible(page(RUN))
+    grouped = labelling(grouped=True)
+    effects = assessment_of(grouped).precision.design_effect
+    for row, held in enumerate(supports(grouped)):
+        assert held.design == np.median(effects[row])
+    assert "median design effect" in visible(page(grouped))
+
+
+def test_sensitivity_shows_every_point_and_marks_what_was_used() -> None:
+    panel = panel_of(RUN, "sensitivity")
+    assert panel.beside is not None
+    heads = {row[0].removesuffix(" (used)"): row[1:] for row in panel.rows}
+    for each in assessment_of(RUN).moved:
+        told = f"{each.convention} {words.exact(each.value) if each.convention == 'margin' else each.value}"
+        assert heads[f"{told}"][NAMES.index(each.sieve)] == str(each.heads)
+    assert [row[0] for row in panel.rows if row[0].endswith("(used)")] == [
+        "margin 0.10 (used)",
+        "alpha 0.05 (used)",
+    ]
+    assert panel.figure.layout.shapes[0].x0 == 0.1
+    assert panel.beside.figure.layout.shapes[0].x0 == 0.05
+    assert panel.beside.figure.layout.xaxis.type == "log"
+    assert {trace.meta["role"] for trace in panel.figure.data} == set(panel.legend) == {0, 1, 2, 3}
+    assert "differs from the verdict" not in panel.caption
+
+
+def test_a_curve_of_a_stand_in_says_where_it_differs() -> None:
+    found = assessment_of(RUN)
+    at_used = Moved("local", "margin", 0.1, 0)
+    moved = tuple(
+        replace(each, heads=each.heads + 1) if replace(each, heads=0) == at_used else each
+        for each in found.moved
+    )
+    held = int((RUN.findings.decision[0] == 0).sum())
+    caption = panel_of(replace(RUN, assessment=replace(found, moved=moved)), "sensitivity").caption
+    assert f"local ({held + 1} against {held})" in caption
+
+
+def test_pairs_are_those_of_the_table_with_interval_and_reference() -> None:
+    every = ordered_pairs(summarise(RUN))
+    rows = {(row[0], row[1]): row[2:] for row in panel_of(RUN, "pairs").rows}
+    assert len(rows) == len(assessment_of(RUN).together)
+    for each in assessment_of(RUN).together:
+        pair = every[each.first, each.second]
+        assert each == (pair.found if each.contrasts == "with" else pair.bare)
+        row = rows[f"{each.first} → {each.second}", each.contrasts]
+        assert row[:2] == (str(each.heads_first), str(each.heads_second))
+        assert row[4].startswith(f"{each.expected:.1f}".removesuffix(".0"))
+
+
+def _together(first: str, second: str, both: int, low: float) -> Together:
+    """A pair of 21 and 63 heads."""
+    intervals = (18.0, 19.0, both / 21, 0.9, 0.9, 18.9166, low, 20.0)
+    return Together(first, second, "with", 21, 63, both, *intervals)
+
+
+def test_a_pair_is_told_with_interval_and_with_dealing_within_layers() -> None:
+    found = replace(assessment_of(RUN), together=(_together("local", "delimiter", 19, 18.0),))
+    (pair,) = ordered_pairs(summarise(replace(RUN, assessment=found))).values()
+    assert pair_sentence(pair).replace("\xa0", " ") == (
+        "Of 21 local heads, 19 (90 % [90, 90]) are also delimiter; "
+        "dealt at random within layers, 18.9 [18, 20] would be."
+    )
+    bare = replace(pair.found, contrasts="without", heads_first=0, both=0, share=float("nan"))
+    told = pair_sentence(replace(pair, bare=bare))
+    assert told.endswith("Without the contrast beyond distance: no head is local.")
+
+
+def test_pairs_outside_their_reference_come_first_and_parts_of_a_sieve_are_left_to_the_table() -> None:
+    together = (
+        _together("local", "delimiter", 19, 18.0),
+        _together("local", "syntactic", 5, 18.0),
+        _together("delimiter", "delimiter:cls", 20, 18.0),
+        _together("local", "delimiter:cls", 0, 0.0),
+        _together("local", "unknown", 19, 18.0),
+    )
+    run = replace(RUN, assessment=replace(assessment_of(RUN), together=together))
+    chosen = chosen_pairs(summarise(run))
+    assert [pair.found.second for pair in chosen] == ["syntactic", "delimiter"]
+    assert [outside(pair.found) for pair in chosen] == [True, False]
+    assert "Of 2 pairs with a head in common, 1 lies outside this range" in panel_of(run, "pairs").caption
+    assert "delimiter → delimiter:cls" in {row[0] for row in panel_of(run, "pairs").rows}
+    assert not any("unknown" in row[0] for row in panel_of(run, "pairs").rows)
+
+
+def test_without_a_shared_head_no_pair_is_drawn_or_told() -> None:
+    together = (_together("local", "delimiter", 0, 0.0),)
+    run = replace(RUN, assessment=replace(assessment_of(RUN), together=together))
+    panel = panel_of(run, "pairs")
+    assert "Of 0 pairs with a head in common, none lies outside" in panel.caption
+    assert [each.text for each in panel.figure.layout.annotations] == ["no head is shared"]
+    assert len(panel.rows) == 1
+
+
+def test_the_published_overlap_is_looked_at_with_and_without_the_contrast() -> None:
+    rows = {
+        each.contrasts: each
+        for each in assessment_of(RUN).together
+        if (each.first, each.second) == ("syntactic", "local")
+    }
+    told = " ".join(published_overlap(summarise(RUN))).replace("\xa0", " ")
+    assert "42 to 88 %" in told
+    for each in rows.values():
+        assert f"{each.both} of {words.plural(each.heads_first, 'syntactic head')}" in told
+    assert "a description, no test" in told
+    assert told in visible(page(RUN)).replace("looked at again ", "")
+    found = assessment_of(RUN)
+    bare = tuple(each for each in found.together if each.contrasts == "with")
+    told = published_overlap(summarise(replace(RUN, assessment=replace(found, together=bare))))[1]
+    assert told.startswith("Here, where nothing controls for distance, ")
+    others = tuple(each for each in found.together if "local" not in (each.first, each.second))
+    assert published_overlap(summarise(replace(RUN, assessment=replace(found, together=others)))) == ()
+
+
+def test_depth_is_told_with_intervals_and_called_descriptive() -> None:
+    rows = depth_rows(summarise(RUN))
+    for each, row in zip(assessment_of(RUN).depth, rows, strict=True):
+        assert row[:2] == (each.sieve, str(each.heads))
+        if each.heads and not math.isnan(each.trend):
+            assert row[2] == words.ranged(
+                words.two(each.trend), words.two(each.trend_low), words.two(each.trend_high)
+            )
+            assert row[3] == words.share(each.reference)
+            assert row[4].startswith(words.share(each.first))
+    assert "layers are not a sample, so this describes the model and tests nothing" in visible(page(RUN))
+
+
+def test_what_must_be_known_stands_above_everything_else() -> None:
+    run = replace(with_remarks(RUN, "mind this."), manifest=MANIFEST | {"notes": ["and that.", 3]})
+    text = visible(page(run))
+    place = [text.index(part) for part in ("To know before", "and that.", "mind this.", "What was run")]
+    assert place == sorted(place)
+    assert "To know before" not in visible(page(replace(with_remarks(RUN), manifest=MANIFEST)))
+
+
+def test_what_the_page_says_of_the_published_preset_is_not_said_twice() -> None:
+    note = "The preset 'published' repeats the released notebooks."
+    text = visible(page(replace(RUN, manifest=MANIFEST | {"preset": "published", "notes": [note, "other."]})))
+    assert "A threshold of 3 is not a null" in text
+    assert "other." in text
+    assert note not in text
+
+
+@pytest.mark.parametrize(
+    ("decision", "said"),
+    [
+        (Decision(), {"interval": "95\xa0% of the mean: Hall's t, corrected for skew (that of the test)"}),
+        (Decision(test="t", family="layer"), {"family": "the heads of one sieve in one layer"}),
+        (
+            Decision(test="sign-flip", correction="maxT", resamples=500, seed=3),
+            {"resamples": "500, seed 3", "interval": "95\xa0% of the mean: " + words.INTERVALS["sign-flip"]},
+        ),
+        (Decision(interval="bca", resamples=200), {"resamples": "200, seed 0"}),
+        (Decision(test="wilcoxon", correction="fdr_tsbh"), {"half-samples": "20, seed 0"}),
+    ],
+)
+def test_how_it_was_decided_is_said_in_words(decision: Decision, said: dict[str, str]) -> None:
+    run = replace(RUN, decision=decision)
+    lines = {
+        line.term: line.value for line in summarise(run).account.main if line.group == "how it was decided"
+    }
+    assert lines | said == lines
+    assert lines["test"] == words.TESTS[decision.test]
+    assert lines["correction"] == words.CORRECTIONS[decision.correction]
+    assert ("resamples" in lines) == ("resamples" in said)
+
+
+def test_there_are_words_for_everything_a_decision_can_name() -> None:
+    assert words.TESTS.keys() == words.INTERVALS.keys() == METHODS.keys()
+    assert set(words.CORRECTIONS) == set(ALL_CORRECTIONS)
+    assert set(words.FAMILIES) == set(FAMILIES)
+    assert set(words.RESAMPLING) == {name for name, method in METHODS.items() if method.resampled}
+    for name in INTERVALS:
+        assert words.shown_interval(Decision(interval=name)) not in INTERVALS
+
+
+def test_what_the_page_says_of_the_methods_is_what_they_do() -> None:
+    assert words.ENOUGH_FOR_NOT == ENOUGH_FOR_NOT
+    assert (words.POWER, words.RELABELLINGS) == (POWER, RELABELLINGS)
+    assert words.HALF_SAMPLES == SPLITS == splits({"settings": {"splits": None}})
+    assert splits({"settings": {"splits": 20}}) == 20
+    assert splits({"settings": {}}) == splits({"settings": "none"}) == splits({}) == 0
+
+
+def test_the_embedded_precision_is_the_assessment_bit_for_bit() -> None:
+    run = labelling(bayes=True)
+    columns = stored(page(run))
+    assert columns["precision"] == [each.name for each in fields(Precision)]
+    for name in columns["precision"]:
+        values = np.frombuffer(base64.b64decode(columns["columns"][name]), dtype="<f8")
+        values = values if values.size == run.findings.p.size else np.repeat(values, 12)
+        np.testing.assert_array_equal(values, getattr(assessment_of(run).precision, name).ravel())
+
+
+def test_a_bayes_factor_is_explained_only_where_it_was_computed() -> None:
+    assert "this point null" in visible(page(labelling(bayes=True)))
+    assert "point null" not in visible(page(RUN))
+
+
+def test_every_figure_has_a_table_and_a_label() -> None:
+    html = page(RUN)
+    keys = [panel.key for panel in figures(summarise(RUN))]
+    assert keys == ["evidence", "means", "sensitivity", "layers", "overlap", "pairs"]
+    for key in (*keys, "sensitivity-alpha"):
+        assert re.search(rf'id="figure-{key}" role="img" aria-label="[^"]{{20,}}"', html)
+    assert html.count("The numbers behind this figure") == len(keys)
+
+
+def test_a_role_the_run_does_not_know_is_not_drawn() -> None:
+    found = assessment_of(RUN)
+    stray = replace(found, moved=(*found.moved, Moved("elsewhere", "margin", 0.1, 9)))
+    panel = panel_of(replace(RUN, assessment=stray), "sensitivity")
+    assert panel.rows == panel_of(RUN, "sensitivity").rows
