@@ -66,9 +66,22 @@ def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Any], Any
 _DECISION = (
     _option("alpha", float, "Level of both corrections: false roles, and false nots.  [default: 0.05]"),
     _option("margin", float, "How far beyond chance counts, for every sieve.  [default: each sieve's own]"),
-    _option("test", str, "t-skew or t.  [default: t-skew]"),
-    _option("correction", str, "fdr_bh, fdr_by, holm, bonferroni or none.  [default: fdr_bh]"),
-    _option("family", str, "Tests corrected together: those of a sieve, or of the run.  [default: sieve]"),
+    _option("test", str, "t-skew, t, bootstrap-t, sign-flip, wilcoxon or sign.  [default: t-skew]"),
+    _option(
+        "correction",
+        str,
+        "fdr_bh, fdr_by, fdr_tsbh, holm, holm-sidak, bonferroni, sidak, maxT or none.  [default: fdr_bh]",
+    ),
+    _option("family", str, "Tests corrected together: of a sieve, run, or layer.  [default: sieve]"),
+    _option("resamples", int, "Draws of resampling tests, maxT and bca.  [default: 10000]"),
+    _option("resample-seed", int, "Seed of those draws and of the half-samples.  [default: 0]"),
+    _option(
+        "interval", str, "95 % interval of the mean: test (that of the test), t or bca.  [default: test]"
+    ),
+    _option("splits", int, "Random half-samples behind the stability; 0 for none.  [default: 200]"),
+    click.option(
+        "--bayes/--no-bayes", default=None, help="Bayes factor of a point null for every head.  [default: no]"
+    ),
 )
 
 _LABEL = (
@@ -97,6 +110,22 @@ _LABEL = (
     ),
     _option("out", str, "Run folder.  [default: runs/<task>-<model>]"),
     click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
+)
+
+
+_AS_A = "  [default: as in DIR_A]"
+_COMPARE = (
+    _option("bound", float, "What a difference may be to count as none.", default=0.05, show_default=True),
+    _option("swaps", int, "Random swaps of A and B; 0 for none.", default=1000, show_default=True),
+    _option("alpha", float, "Level of every correction." + _AS_A),
+    _option("test", str, "A test, as for judge." + _AS_A),
+    _option("correction", str, "A correction, as for judge." + _AS_A),
+    _option("family", str, "Tests corrected together." + _AS_A),
+    _option("resamples", int, "Draws of resampling tests, maxT and bca." + _AS_A),
+    _option("resample-seed", int, "Seed of those draws and of the swaps." + _AS_A),
+    _option("interval", str, "95 % interval of the difference: test, t or bca." + _AS_A),
+    _option("out", str, "Folder to write.  [default: compare/<name of A>-<name of B>]"),
+    click.option("--overwrite", is_flag=True, help="Replace a comparison with other settings."),
 )
 
 
@@ -141,6 +170,41 @@ def report_command(folder: str, out: str | None) -> None:
     from headroles.run import report
 
     _console().print(f"report  {report(folder, out)}", markup=False)
+
+
+@cli.command("compare")
+@click.argument("dir_a")
+@click.argument("dir_b")
+@_with(_COMPARE)
+def compare_command(dir_a: str, dir_b: str, **given: Any) -> None:
+    """Compare the runs DIR_A and DIR_B head by head: what changed, which roles came and went.
+
+    Both score the same examples with the same sieves, under two models, or one model on two inputs
+    of equal layout. Differences are B − A. No model is needed.
+    """
+    from headroles.comparing import compare, default_folder
+    from headroles.terminal_compare import show_comparison
+
+    given["out"] = given["out"] or default_folder(dir_a, dir_b)
+    show_comparison(_console(), compare(dir_a, dir_b, **given), given["out"])
+
+
+@cli.command("plan")
+@_option("effect", float, "(mean − θ) / sd of a head to find, θ = null + margin.", required=True)
+@_option("heads", int, "Heads of the model, over all its layers.", required=True)
+@_option("sieves", int, "Roles that are asked for.", default=1, show_default=True)
+@_option("power", float, "Wanted probability of finding it.", default=0.8, show_default=True)
+@_option("alpha", float, "Level of the correction.", default=0.05, show_default=True)
+@_option("correction", str, "As for label, such as holm.", default="fdr_bh", show_default=True)
+@_option("family", str, "Corrected together: sieve, run or layer.", default="sieve", show_default=True)
+@_option("share", float, "Expected share of heads that hold the role.  [default: this head alone]")
+@_option("layers", int, "Layers of the model, for --family layer.")
+def plan_command(**given: Any) -> None:
+    """Tell how many examples a study needs, before anything is run."""
+    from headroles.planning import study
+    from headroles.terminal import show_plan
+
+    show_plan(_console(), study(**given))
 
 
 @cli.command("sieves")

@@ -1,7 +1,8 @@
 """A labelling in the terminal: a grid of role letters, counts, the strongest head of each role."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -9,8 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.catalogue import Entry
-from headroles.records import DECISIONS, Labelling
+from headroles.outcomes import DECISIONS, Labelling
+from headroles.phrases import SPACE, how_tested, plan_lines, support_lines
+from headroles.reports.content import Support
+from headroles.reports.support import supports
 from headroles.tasks import Task
+
+if TYPE_CHECKING:
+    from headroles.planning import Study
 
 LETTERS = {
     "local": "L",
@@ -53,22 +60,27 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
         console.print(Text(f"parser  {parser['name']} {parser['version']}"))
     elif source.get("trees") == "gold":
         console.print(Text("parser  none: the file's gold trees"))
-    family = "the heads of one sieve" if decision.family == "sieve" else "all heads and sieves of the run"
-    console.print(
-        Text(
-            f"tested  {decision.test}, {decision.correction} over {family}, alpha {decision.alpha:g}, "
-            f"preset {facts['preset']}"
-        )
-    )
-    for note in facts.get("notes", []):
-        console.print(Text(f"note    {note}", style="yellow"))
+    _line(console, "tested", how_tested(decision, facts["preset"]))
+    assessed = labelling.assessment
+    for note in (*facts.get("notes", ()), *(assessed.remarks if assessed else ())):
+        _line(console, "note", note, style="yellow")
     console.print()
-    console.print(_grid(labelling))
+    console.print(_grid(labelling, console.width))
     console.print()
-    console.print(_counts(labelling))
-    for line in labelling.skipped:
-        console.print(Text(f"note    {line}"))
+    held = supports(labelling)
+    console.print(_counts(labelling, held))
+    for name, words in support_lines(held, assessed):
+        _line(console, name, words, style="dim")
+    for note in labelling.skipped:
+        _line(console, "note", note)
     console.print(Text(f"report  {folder}/report.html"))
+
+
+def _line(console: Console, name: str, words: str, style: str = "") -> None:
+    """A named line; on a terminal it is broken between words, elsewhere left whole for other programs."""
+    width = console.width - 8 if console.is_terminal and console.width > 40 else len(words) + 1
+    for place, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
+        console.print(Text(f"{'' if place else name:<8}{line}", style=style))
 
 
 def _inputs(facts: Mapping[str, Any]) -> str:
@@ -78,7 +90,7 @@ def _inputs(facts: Mapping[str, Any]) -> str:
     return f"{task}, {told}" if task else told
 
 
-def _grid(labelling: Labelling) -> Text:
+def _grid(labelling: Labelling, columns: int) -> Text:
     """Layers as rows, heads as columns, each cell its role letters."""
     found = labelling.findings
     marks = letters(found.roles)
@@ -93,38 +105,49 @@ def _grid(labelling: Labelling) -> Text:
     for layer, row in enumerate(cells):
         text.append(f"{layer:>5}", style="dim")
         text.append("".join(f"{cell or '·':>{width}}" for cell in row) + "\n")
-    text.append("  ".join(f"{mark} {name}" for name, mark in marks.items()))
-    return text
+    legend = "  ".join(f"{mark}{SPACE}{name}" for name, mark in marks.items())
+    return text.append("\n".join(wrap(legend, max(columns, 20))).replace(SPACE, " "))
 
 
-def _counts(labelling: Labelling) -> Table:
-    """Per role how many heads are, are not, or are undecided, and the strongest."""
+def _counts(labelling: Labelling, held: Sequence[Support]) -> Table:
+    """Per role how many heads are, are not, or are undecided, how firm that is, and the strongest."""
     found = labelling.findings
+    firm = {name: each for name, each in zip(found.roles, held, strict=False) if each.steady is not None}
+    contrasted = any(rule.contrast for rule in found.rules)
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("role")
-    for name in DECISIONS:
+    for name in ("role", "not", "undeter-\nmined", *(["stable"] if firm else [])):
         table.add_column(name, justify="right")
-    table.add_column("strongest head")
+    for name in ("strongest head", *(["contrast"] if contrasted else [])):
+        table.add_column(name)
     for name in found.roles:
         row = found.of(name)
-        codes = found.decision[row]
-        counts = [str(int((codes == code).sum())) for code in range(len(DECISIONS))]
-        table.add_row(Text(name), *counts, Text(_strongest(labelling, row)))
+        counts = [int((found.decision[row] == code).sum()) for code in range(len(DECISIONS))]
+        steady = f"{firm[name].steady}/{firm[name].labels}" if name in firm and counts[0] else "–"
+        head, contrast = _strongest(labelling, row)
+        if counts[3]:
+            head = f"{head}, {counts[3]} untestable" if not counts[0] else f"{head}\n{counts[3]} untestable"
+        cells = [
+            *map(str, counts[:3]),
+            *([steady] if firm else []),
+            head,
+            *([contrast] if contrasted else []),
+        ]
+        table.add_row(Text(name), *map(Text, cells))
     return table
 
 
-def _strongest(labelling: Labelling, row: int) -> str:
+def _strongest(labelling: Labelling, row: int) -> tuple[str, str]:
+    """The head with the largest mean among those with the role, and its contrast."""
     found = labelling.findings
     held = np.where(found.decision[row] == 0, found.mean[row], -np.inf)
     if not np.isfinite(held).any():
-        return "none"
+        return "none", ""
     layer, head = np.unravel_index(int(held.argmax()), held.shape)
     at = (row, int(layer), int(head))
     told = f"{layer}-{head}  {found.mean[at]:.2f} [{found.low[at]:.2f}, {found.high[at]:.2f}]"
     matched = found.rules[row].contrast
-    if matched:
-        told += f"  contrast {found.mean[(found.of(matched), *at[1:])]:.2f}"
-    return told
+    return told, f"{found.mean[(found.of(matched), *at[1:])]:.2f}" if matched else ""
 
 
 def show_sieves(console: Console, entries: Sequence[Entry]) -> None:
@@ -146,3 +169,35 @@ def show_tasks(console: Console, tasks: Sequence[Task]) -> None:
     for task in tasks:
         columns = ", ".join(task.columns)
         console.print(Text(f"{task.name:<6} {task.question}; columns {columns}; hub {task.config}"))
+
+
+def show_plan(console: Console, study: "Study") -> None:
+    """Print how many examples to collect, what that assumes, and what other numbers would find."""
+    for name, words in plan_lines(study):
+        lines = wrap(words, 70)
+        for place, line in enumerate(lines):
+            console.print(Text(f"{'' if place else name:<9} {line}", style="bold" * (name == "collect")))
+    console.print()
+    curve = Table(box=None, pad_edge=False, header_style="dim")
+    curve.add_column("examples", justify="right")
+    curve.add_column("power", justify="right")
+    curve.add_column("")
+    for examples, power in study.curve:
+        enough = examples == study.examples
+        bar = Text(_bar(power) + "  enough" * enough)
+        curve.add_row(f"{examples:,}", f"{power:.3f}", bar, style="bold" * enough)
+    console.print(curve)
+    console.print()
+    smallest = Table(box=None, pad_edge=False, header_style="dim")
+    smallest.add_column("examples")
+    for examples, _ in study.detectable:
+        smallest.add_column(f"{examples:,}", justify="right")
+    effects = [f"{effect:.2f}" for _, effect in study.detectable]
+    smallest.add_row(f"smallest effect with power {study.power:g}", *effects)
+    console.print(smallest)
+
+
+def _bar(share: float, cells: int = 40) -> str:
+    """A bar of block characters, to an eighth of a cell."""
+    eighths = round(share * cells * 8)
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -84,6 +85,7 @@ CHANGES = {
     "test": ("t",),
     "correction": ("holm",),
     "family": ("run",),
+    "interval": ("bca",),
     "dtype": ("bfloat16",),
     "max-length": (16,),
 }
@@ -100,6 +102,25 @@ def test_an_option_changes_the_findings(
     expected = {option.replace("-", "_")} | ({"text_a"} if option == "text-b" else set())
     assert {name for name, each in before.items() if after[name] != each} == expected
     assert _text(usual) != _text(out)
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "changed"),
+    [
+        ([], ["--splits", 0], "precision.csv"),
+        ([], ["--bayes"], "precision.csv"),
+        (["--interval", "bca"], ["--resample-seed", 5], "findings.csv"),
+        (["--test", "bootstrap-t"], ["--resamples", 999], "findings.csv"),
+    ],
+)
+def test_an_option_of_judge_changes_the_table_it_is_about(
+    words: list[str], more: list[Any], changed: str, command: Command, usual: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(usual, tmp_path / "run")
+    assert command("judge", tmp_path / "run", *words)[::2] == (0, "")
+    before = _text(tmp_path / "run", changed)
+    assert command("judge", tmp_path / "run", *more)[::2] == (0, "")
+    assert _text(tmp_path / "run", changed) != before
 
 
 def test_alpha_changes_the_labels(command: Command, basic: list[str], usual: Path, tmp_path: Path) -> None:
@@ -162,7 +183,7 @@ def test_label_prints_results_and_nothing_else(command: Command, basic: list[str
     grid = [line.split() for line in out.splitlines() if re.match(r"\s+\d+ ", line)]
     assert grid == [["0", "L", "·", "·"], ["1", "·", "B", "L"]]
     (row,) = [line.split() for line in out.splitlines() if line.startswith("local ")]
-    assert row[1:5] == ["2", "4", "0", "0"]
+    assert row[1:5] == ["2", "4", "0", "2/2"]
 
 
 def test_the_command_line_does_what_the_function_does(
@@ -343,7 +364,7 @@ def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
 def test_the_table_of_counts_is_not_broken_where_there_is_no_terminal(run: Path, command: Command) -> None:
     _, out, _ = command("judge", run)
     (row,) = [line for line in out.splitlines() if line.startswith("block ")]
-    assert re.search(r"1-1  0\.\d\d \[0\.\d\d, 0\.\d\d\]  contrast 0\.\d\d", row)
+    assert re.search(r"1-1  0\.\d\d \[0\.\d\d, 0\.\d\d\]  0\.\d\d\s*$", row)
 
 
 def test_a_broken_sieve_is_listed_with_its_error(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,112 @@
+"""Lines of words for the terminal: how it was tested, how firm the labels are, what a study needs."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from headroles.assessment import Assessment, Together
+from headroles.records import Decision
+from headroles.reports.content import Support
+from headroles.reports.verdicts import halves
+from headroles.reports.words import FAMILIES, POWER, resampled, two
+
+if TYPE_CHECKING:
+    from headroles.planning import Study
+
+SPACE = "\u00a0"
+
+
+def how_tested(decision: Decision, preset: str) -> str:
+    """Test, correction and family; another interval, resamples and seed where they were asked for.
+
+    Example:
+        >>> how_tested(Decision(test="sign-flip", correction="maxT"), "calibrated").split("; ")[1]
+        '10,000 resamples, seed 0'
+    """
+    over = FAMILIES.get(decision.family, decision.family)
+    words = f"{decision.test}, {decision.correction} over {over}, alpha {decision.alpha:g}, preset {preset}"
+    if decision.interval != "test":
+        words += f", interval {decision.interval}"
+    return words + f"; {decision.resamples:,} resamples, seed {decision.seed}" * resampled(decision)
+
+
+def support_lines(held: Sequence[Support], assessment: Assessment | None) -> list[tuple[str, str]]:
+    """Name and words of each line below the counts: how firm labels are, and the overlap asked about most."""
+    lines = []
+    if any(each.steady is not None for each in held):
+        came = halves(held[0].splits).replace(SPACE, " ")
+        lines.append(("stable", f"came back in both halves of {came}; no probability of being true"))
+    effects = _range(end for each in held for end in each.detectable)
+    if effects:
+        told = f"smallest found with power {POWER:g}: {effects} sd beyond θ, by role, contrasts left aside"
+        lines.append(("effects", told))
+    design = _range(each.design for each in held)
+    if design:
+        lines.append(("groups", f"units hold several examples: median design effect {design}, by role"))
+    pair = {
+        each.contrasts: each
+        for each in (assessment.together if assessment else ())
+        if (each.first, each.second) == ("syntactic", "local")
+    }
+    if len(pair) == 2:
+        lines.append(("overlap", _overlap(pair["with"], pair["without"])))
+    return lines
+
+
+def _range(values: Iterable[float]) -> str:
+    """The smallest and the largest number; one where they look alike, "" where there is none."""
+    known = [value for value in values if value == value]
+    if not known:
+        return ""
+    low, high = two(min(known)), two(max(known))
+    return low if low == high else f"{low} to {high}"
+
+
+def _overlap(found: Together, bare: Together) -> str:
+    return (
+        f"syntactic heads that are also local: {found.both} of {found.heads_first}; without the contrast "
+        f"beyond distance {bare.both} of {bare.heads_first}"
+    )
+
+
+GAINING = ("holm", "holm-sidak", "maxT")
+"""Corrections that ask less of a head with every other one found."""
+
+
+def plan_lines(study: "Study") -> list[tuple[str, str]]:
+    """Name and words of each line of a plan."""
+    family = FAMILIES[study.family]
+    case, other = study.case, study.orientation
+    assumed = f"{study.correction} over {family} at alpha {study.alpha:g}"
+    if study.correction == "none":
+        assumed = f"no correction, alpha {study.alpha:g} for every head"
+    if study.correction in GAINING:
+        assumed += "; less is needed where other heads are found, too"
+    if case.share is not None:
+        assumed += f", if a share of {case.share:g} of them come out as roles"
+    if other is not None:
+        assumed += ", if this head alone holds the role (the cautious case)"
+    lines = [
+        (
+            "collect",
+            f"{case.examples:,} examples, to find a head whose mean lies {study.effect:g} sd beyond θ "
+            f"with probability {study.power:g}",
+        ),
+        ("cut", f"p ≤ {case.cut:.3g} = {case.words}: {assumed}"),
+    ]
+    if other is not None:
+        lines.append(
+            (
+                "or",
+                f"{other.examples:,} examples at p ≤ {other.cut:.3g} = {other.words}, if one head in "
+                f"ten holds it (--share {other.share:g})",
+            )
+        )
+    lines += [
+        (
+            "effect",
+            "(mean − θ) / sd over units, the column effect of findings.csv; θ = null + margin, so it "
+            "counts from the margin, not from chance",
+        ),
+        ("unit", "an example, or the group where examples come from groups (such as documents)"),
+    ]
+    return lines + [("note", note) for note in study.notes]
