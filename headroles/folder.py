@@ -1,10 +1,11 @@
-"""Where a run is written: what its folder holds, whether it may be replaced, and nothing half-written."""
+"""Where results are written: what a folder holds, whether it may be replaced, and nothing half-written."""
 
 import json
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -18,32 +19,50 @@ TOGETHER, DEPTH = "together.csv", "depth.csv"
 TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, DEPTH)
 
 
-def check_free(folder: Path, settings: dict[str, Any], overwrite: bool) -> None:
-    """Refuse a folder that cannot be replaced by the run, before any work is done.
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a folder may be, so that nothing else is ever replaced.
+
+    Attributes:
+        name: "run" or "comparison", as the manifest's ``kind`` says (a run's says nothing).
+        holds: Names of all it may hold.
+    """
+
+    name: str
+    holds: frozenset[str]
+
+
+RUN = Kind("run", frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, *TABLES}))
+
+
+def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Kind = RUN) -> None:
+    """Refuse a folder that cannot be replaced, before any work is done.
 
     Raises:
-        BadInput: When the folder is no run, holds more than a run, is a run with other settings while
-            ``overwrite`` is off, or is the current folder or a mount point.
+        BadInput: When the folder is not of this kind, holds more than it may, is one with other
+            settings while ``overwrite`` is off, or is the current folder or a mount point.
     """
-    with writing(f"the run folder '{folder}'"):
+    with writing(f"the {kind.name} folder '{folder}'"):
         if folder.is_file():
             raise BadInput(f"--out must be a folder, but '{folder}' is a file; name another")
         there = {each.name for each in folder.iterdir()} if folder.exists() else set()
         fixed = folder.exists() and (folder.is_mount() or Path.cwd().is_relative_to(folder.resolve()))
     if fixed:
         raise BadInput(
-            f"a run folder is replaced as a whole, but '{folder}' is the current folder, holds it, or is a "
-            f"mount point; name a new folder"
+            f"a {kind.name} folder is replaced as a whole, but '{folder}' is the current folder, holds it, "
+            f"or is a mount point; name a new folder"
         )
     if not there:
         return
     before = manifest_in(folder) if MANIFEST in there else {}
-    if "headroles" not in before:
-        raise BadInput(f"'{folder}' holds files that are no run of headroles; name an empty or new folder")
-    others = sorted(there - {MANIFEST, REPORT, SCORES, EXAMPLES, *TABLES})
+    if "headroles" not in before or before.get("kind", RUN.name) != kind.name:
+        raise BadInput(
+            f"'{folder}' holds files that are no {kind.name} of headroles; name an empty or new folder"
+        )
+    others = sorted(there - kind.holds)
     if others:
         raise BadInput(
-            f"a run folder is replaced as a whole, but '{folder}' also holds {others[0]!r}; "
+            f"a {kind.name} folder is replaced as a whole, but '{folder}' also holds {others[0]!r}; "
             f"move it away, or name another folder with --out"
         )
     settled = before.get("settings")
@@ -51,7 +70,7 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool) -> None:
     changed = sorted(name for name in {*known, *settings} if known.get(name) != settings.get(name))
     if changed and not overwrite:
         raise BadInput(
-            f"'{folder}' holds a run with other settings ({', '.join(changed)}); "
+            f"'{folder}' holds a {kind.name} with other settings ({', '.join(changed)}); "
             f"give --overwrite to replace it, or another --out"
         )
 
@@ -66,14 +85,14 @@ def staged(folder: Path) -> Iterator[Path]:
     place = folder.resolve()
     beside, made = None, []
     try:
-        with writing(f"the run folder '{folder}'"):
+        with writing(f"the folder '{folder}'"):
             made = [parent for parent in place.parents if not parent.exists()]
             place.parent.mkdir(parents=True, exist_ok=True)
             beside = Path(mkdtemp(prefix=".headroles-", suffix=".partial", dir=place.parent))
-            (beside / "run" / SCORES).mkdir(parents=True)
-        yield beside / "run"
-        with writing(f"the run folder '{folder}'"):
-            _swap(beside / "run", place, beside / "before")
+            (beside / "new").mkdir()
+        yield beside / "new"
+        with writing(f"the folder '{folder}'"):
+            _swap(beside / "new", place, beside / "before")
     finally:
         if beside is not None:
             shutil.rmtree(beside, ignore_errors=True)

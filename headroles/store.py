@@ -46,6 +46,7 @@ def write_part(folder: Path, number: int, scores: Scores) -> None:
         columns[name] = pa.FixedSizeListArray.from_arrays(flat, size)
     path = folder / SCORES / f"part-{number:05d}.parquet"
     with writing("the scores of the run"):
+        path.parent.mkdir(exist_ok=True)
         pq.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
 
 

@@ -1,12 +1,6 @@
 """From a labelling to one self-contained HTML page."""
 
-import base64
-import hashlib
-from functools import cache
-from importlib.resources import files
-
 import numpy as np
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
@@ -14,6 +8,7 @@ from headroles.outcomes import Labelling
 from headroles.reports import words
 from headroles.reports.content import Role, Summary
 from headroles.reports.depth import HEADER, depth_rows
+from headroles.reports.document import environment, policy, template
 from headroles.reports.embedded import findings_json, manifest_json, script_json
 from headroles.reports.figures import figures
 from headroles.reports.pairs import TOLD, chosen_pairs, dealt, ordered_pairs, pair_sentence, published_overlap
@@ -37,14 +32,14 @@ def page(labelling: Labelling) -> str:
         A complete HTML document.
     """
     summary = summarise(labelling)
-    scripts = [get_plotlyjs(), "\n".join(_template(name) for name in SCRIPTS)]
-    return _environment().get_template("page.html").render(
+    scripts = [get_plotlyjs(), "\n".join(template(name) for name in SCRIPTS)]
+    return environment().get_template("page.html").render(
         summary=summary,
         words=words,
         panels=figures(summary),
-        style=Markup(_template("page.css")),
+        style=Markup(template("page.css")),
         scripts=[Markup(script) for script in scripts],
-        policy=_policy(scripts),
+        policy=policy(scripts),
         findings=Markup(findings_json(summary)),
         manifest=Markup(manifest_json(labelling.manifest)),
         plot=_plot,
@@ -60,33 +55,6 @@ def page(labelling: Labelling) -> str:
         marks=_marks(summary),
         slots=_slots(summary),
     )  # fmt: skip
-
-
-def _environment() -> Environment:
-    return Environment(
-        loader=FunctionLoader(_template),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-@cache
-def _template(name: str) -> str:
-    return files("headroles.reports").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _policy(scripts: list[str]) -> str:
-    """A content security policy: no request of any kind, no script but these."""
-    digests = " ".join(
-        "'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'"
-        for script in scripts
-    )
-    return (
-        f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def _plot(drawn: Panel | Beside) -> Markup:

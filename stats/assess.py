@@ -73,7 +73,8 @@ def _redrawn(
     rules = [column.rule for column in columns]
     bare = [replace(rule, contrast="") for rule in rules]
     drawn, undrawn = [], []
-    blocks = [np.ones((1, units)), *in_blocks(bootstrap_counts(units, RELABELLINGS, decision.seed))]
+    counts = bootstrap_counts(units, RELABELLINGS, decision.seed)
+    blocks = [np.ones((1, units)), *in_blocks(counts, grid.layers * grid.heads)]
     for number, weights in enumerate(blocks):
         p = np.stack([role_p(column, weights, plain.test) for column in columns])
         undrawn.append(roles_of(p, bare, grid, plain))

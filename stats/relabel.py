@@ -13,6 +13,9 @@ from headroles.stats.families import adjust_families, members, with_contrast
 from headroles.stats.methods import METHODS
 from headroles.stats.moments import Sample, describe, from_sums
 
+CELLS = 2**18
+"""Draws × heads labelled at once: bounds memory and, being fixed, changes no result."""
+
 Weights = Float[np.ndarray, "draws units"]
 
 
@@ -52,7 +55,7 @@ def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -
 
 
 def weighted(values: Float[np.ndarray, "units heads"], weights: Weights) -> Sample:
-    """Moments of weighted units, by three products: arrays of (draws, heads)."""
+    """Moments of weighted units, by one product: arrays of (draws, heads)."""
     known = ~np.isnan(values)
     whole = bool(known.all())
     count = known.sum(axis=0)
@@ -60,7 +63,8 @@ def weighted(values: Float[np.ndarray, "units heads"], weights: Weights) -> Samp
     first = np.where(known, values - centre, 0.0)
     second = first * first
     size = weights.sum(axis=1, keepdims=True) if whole else weights @ known.astype(np.float64)
-    return from_sums(size, (weights @ first, weights @ second, weights @ (second * first)), centre)
+    sums = np.split(weights @ np.concatenate([first, second, second * first], axis=1), 3, axis=1)
+    return from_sums(size, (sums[0], sums[1], sums[2]), centre)
 
 
 def roles_of(
@@ -90,8 +94,9 @@ def relabelled(
     return roles_of(p, [column.rule for column in columns], grid, decision)
 
 
-def in_blocks(weights: Iterable[np.ndarray], size: int = 64) -> Iterator[np.ndarray]:
-    """The same draws in smaller blocks, for memory."""
+def in_blocks(weights: Iterable[np.ndarray], heads: int) -> Iterator[np.ndarray]:
+    """The same draws in blocks of some 260,000 labels, for memory."""
+    size = max(64, CELLS // heads)
     for block in weights:
         for start in range(0, len(block), size):
             yield block[start : start + size]

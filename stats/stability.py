@@ -35,7 +35,7 @@ def stability(
     if not splits or units < 4:
         return np.full(shape, np.nan)
     plain, both = stand_in(decision), np.zeros(shape)
-    for side in in_blocks([halves(units, splits, decision.seed)]):
+    for side in in_blocks([halves(units, splits, decision.seed)], shape[1]):
         first = relabelled(columns, (side > 0).astype(np.float64), grid, plain)
         second = relabelled(columns, (side < 0).astype(np.float64), grid, plain)
         both += (first & second).sum(axis=1)

@@ -50,7 +50,7 @@ ONLY: dict[str, set[str]] = {
     "pingouin": {"headroles.stats"},
     "plotly": {"headroles.reports"},
     "jinja2": {"headroles.reports"},
-    "rich": {"headroles.cli", "headroles.terminal"},
+    "rich": {"headroles.cli", "headroles.terminal", "headroles.terminal_compare"},
     "click": {"headroles.cli"},
     "headroles.cli": {"headroles.__main__"},
 }

@@ -86,7 +86,8 @@ def test_tests_that_resample_are_stood_in_for() -> None:
 
 def test_blocks_hold_the_same_draws() -> None:
     draws = [np.arange(200.0).reshape(100, 2), np.ones((3, 2))]
-    np.testing.assert_array_equal(np.concatenate(list(in_blocks(draws, 7))), np.concatenate(draws))
+    assert [len(block) for block in in_blocks(draws, 2**13)] == [64, 36, 3]
+    np.testing.assert_array_equal(np.concatenate(list(in_blocks(draws, 2**13))), np.concatenate(draws))
 
 
 def test_stability_is_the_share_of_splits_in_which_both_halves_give_the_role(

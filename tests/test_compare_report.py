@@ -1,0 +1,252 @@
+"""The report of a comparison: closed, safe, repeatable, and in agreement with what was found."""
+
+import importlib.util
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from plotly.offline import get_plotlyjs
+
+from headroles.comparison import Comparison
+from headroles.records import Decision, Rule, Scores
+from headroles.reports.compare import comparison_page
+from headroles.reports.compare_figures import plots
+from headroles.reports.compare_words import (
+    labels_moved,
+    moved_by_layer,
+    names,
+    outcomes,
+    promise,
+    roles_moved,
+    scores_moved,
+    sieve_verdict,
+)
+from headroles.stats.columns import columns_of
+from headroles.stats.engine import judge
+from headroles.stats.paired import paired
+from headroles.stats.paired_summary import by_layer
+from headroles.stats.relabel import Grid
+from headroles.stats.swaps import swapped
+
+LOUD = '<b>loud</b>, "quoted" \u202e😀'
+NAMES = ("local", LOUD, "rare")
+MANIFEST: dict[str, Any] = {
+    "command": "headroles compare a b",
+    "matched": "the same examples",
+    "a": {"folder": "runs/a", "model": {"name": "one/<i>model</i>"}, "task": "QNLI"},
+    "b": {"folder": "runs/b", "model": {"name": "another"}, "task": "QNLI"},
+    "settings": {"swaps": 99},
+    "counts": {"examples": 60, "units": 60},
+}
+DECISION = Decision()
+RULES = (
+    *(Rule(name, contrast="local:matched" * (name == "local"), low=-1.0, high=1.0) for name in NAMES),
+    Rule("local:matched", margin=0.02, role=False, low=-2.0, high=2.0),
+)
+
+
+def scores(shift: float, seed: int, shape: tuple[int, int, int] = (60, 4, 5)) -> Scores:
+    chance = np.random.default_rng(3)
+    level = chance.beta(0.4, 1.6, size=(4, 1, *shape[1:]))
+    values = level + np.random.default_rng(seed).normal(0, 0.1, size=(4, *shape))
+    values[:, :, 2] += shift
+    values = values.clip(-1, 1).astype(np.float32)
+    values[NAMES.index("rare"), 1:] = np.nan
+    keys = tuple(f"e{number}" for number in range(shape[0]))
+    return Scores(
+        sieves=tuple(rule.sieve for rule in RULES),
+        examples=keys,
+        units=keys,
+        tokens=np.full(shape[0], 20),
+        cells=np.full((4, shape[0]), 12.5),
+        values=values,
+        null=np.zeros((4, shape[0])),
+    )
+
+
+def comparison(shift: float = -0.3, *, swaps: int = 99, seeds: tuple[int, int] = (1, 2)) -> Comparison:
+    """Four layers of five heads; layer 2 moves, and the last role could not be tested."""
+    first, second = scores(0.0, seeds[0]), scores(shift, seeds[1])
+    found = paired(first, second, (RULES, RULES), DECISION, 0.05)
+    before, after = (judge(each, RULES, DECISION) for each in (first, second))
+    columns = [list(columns_of(each, RULES)) for each in (first, second)]
+    moved = swapped(columns[0], columns[1], Grid(4, 5), DECISION, swaps)
+    layers = tuple(by_layer(found, before, after))
+    said = (f"a remark about {LOUD}.",)
+    return Comparison(found, before, after, DECISION, 0.05, layers, tuple(moved), MANIFEST, said)
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return comparison()
+
+
+@pytest.fixture(scope="module")
+def html(found: Comparison) -> str:
+    return comparison_page(found)
+
+
+def _text(html: str) -> str:
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL)
+    return _plain(unescape(re.sub(r"<[^>]+>", "", bare)))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def test_the_page_says_what_was_found(found: Comparison, html: str) -> None:
+    text = _text(html)
+    for sentence in (roles_moved(found), scores_moved(found), outcomes(found)):
+        assert sentence in text
+    assert _plain(labels_moved(found.swaps[-1])) in text
+    for place in range(4):
+        assert _plain(sieve_verdict(found, place)) in text
+    for head in found.labels().query("gained != '' or lost != ''").itertuples():
+        assert f"{head.layer}-{head.head}" in text
+    assert "headroles compare a b" in text
+    assert "bound ±0.05; 99 swaps, seed 0" in text
+
+
+def test_sentences_count_as_the_records_do(found: Comparison) -> None:
+    roles = [rule.role for rule in found.differences.rules]
+    outcome = found.differences.outcome[roles]
+    changed, same, open_ones, untested = ((outcome == code).sum() for code in range(4))
+    assert outcomes(found) == (
+        f"Of 60 head × role pairs, {changed} changed, {same} are equivalent within ±0.05 and {open_ones} are "
+        f"undetermined; {untested} could not be tested."
+    )
+    moved = moved_by_layer(found)
+    assert moved.total() == found.swaps[-1].changed
+    assert roles_moved(found).startswith("Roles moved most in layer 2: ")
+    assert scores_moved(found).startswith("Scores moved most in layer 2 ")
+    assert sieve_verdict(found, 2).startswith("None of the 20 heads could be tested")
+    assert names(found) == ("one/<i>model</i>", "another")
+    same_model = replace(found, manifest=MANIFEST | {"b": MANIFEST["a"] | {"folder": "runs/c"}})
+    assert names(same_model) == ("runs/a", "runs/c")
+    assert names(replace(found, manifest={})) == ("A", "B")
+
+
+def test_nothing_moved_is_said_so() -> None:
+    still = comparison(0.0, seeds=(1, 1))
+    assert roles_moved(still) == "No head gained or lost a role."
+    assert scores_moved(still) == "No mean score differs."
+    assert "Heads whose roles moved" not in comparison_page(still)
+    bare = comparison_page(comparison(swaps=0))
+    assert "no swaps were drawn" in bare
+
+
+def test_promises_name_what_they_count() -> None:
+    assert "Nothing was corrected" in promise(Decision(correction="none"))
+    assert "at most 5\u00a0% of the heads called equivalent" in promise(Decision())
+    assert "that of one false “changed”" in promise(Decision(correction="maxT"))
+    assert "in one layer" in promise(Decision(family="layer"))
+
+
+def test_the_page_is_closed_and_text_from_data_is_no_markup(html: str) -> None:
+    assert "default-src 'none'" in unescape(html)
+    bare = html.replace(get_plotlyjs(), "")
+    assert not re.search(r"""(src|href)\s*=\s*["'](?!#)""", bare)
+    assert not re.search(r"\bon\w+\s*=\s*[\"']", bare)
+    assert "<b>loud" not in bare
+    assert "<i>model" not in bare
+    assert html.count("<script") == html.count("</script>")
+    for key in ("figure-map-spec", "figure-means-spec", "findings-columns"):
+        inside = re.search(rf'id="{key}">(.*?)</script>', html, flags=re.DOTALL)
+        assert inside
+        json.loads(inside.group(1))
+
+
+def test_the_same_comparison_gives_the_same_page(found: Comparison, html: str) -> None:
+    assert comparison_page(comparison()) == html
+    assert comparison_page(replace(found, manifest={}, swaps=(), remarks=())).startswith("<!doctype html>")
+
+
+def test_figures_hold_every_head_of_every_sieve(found: Comparison) -> None:
+    drawn = {each.key: each.figure for each in plots(found)}
+    for place in range(4):
+        (shade,) = [trace for trace in drawn["map"].data if trace.meta["role"] == place]
+        np.testing.assert_allclose(shade.z, found.differences.difference[place], atol=1e-6)
+        assert shade.zmax == -shade.zmin >= 0.05
+        marks = "".join(mark for row in shade.text for mark in row)
+        assert marks.count("●") == found.differences.counts(place)[0]
+        dots = [t for t in drawn["means"].data if t.meta["role"] == place and t.mode == "markers"]
+        assert [len(trace.x) for trace in dots] == list(found.differences.counts(place)[:3])
+        bars = [trace for trace in drawn["outcomes"].data if trace.meta["role"] == place]
+        assert [sum(trace.y) for trace in bars] == list(found.differences.counts(place))
+    gained, lost = drawn["moved"].data
+    assert (sum(gained.y), -sum(lost.y)) == (found.swaps[-1].gained, found.swaps[-1].lost)
+
+
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+@pytest.fixture(scope="module")
+def visit(html: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The page in a headless Chromium, with everything it asked for and complained about."""
+    lacking = importlib.util.find_spec("playwright") is None or not CHROMIUM.exists()
+    if lacking and os.environ.get("HEADROLES_REQUIRE_ALL") == "1":
+        pytest.fail("playwright or Chromium is missing")
+    if lacking:
+        pytest.skip("playwright or Chromium is missing")
+    from playwright.sync_api import sync_playwright
+
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(html, encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page(viewport={"width": 400, "height": 800})
+        heard: list[str] = []
+        page.on("console", lambda message: heard.append(message.text))
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        page.on("request", lambda request: heard.append(request.url))
+        page.goto(path.as_uri())
+        page.evaluate("Promise.all(plots.map(draw))")
+        assert heard == [path.as_uri()]
+        yield page
+        browser.close()
+
+
+@pytest.mark.browser
+def test_a_sieve_is_chosen_for_all_figures_at_once(visit: Any) -> None:
+    shown = (
+        "[...document.querySelectorAll('#sieves .plot')].map((plot) => "
+        "[...new Set(plot.data.filter((trace) => trace.visible).map((trace) => trace.meta.role))].join())"
+    )
+    assert visit.evaluate(shown) == ["0", "0", "0"]
+    visit.locator(".chosen button").nth(3).click()
+    visit.wait_for_function(f"{shown}.every((place) => place === '3')")
+    pressed = "[...document.querySelectorAll('.chosen [aria-pressed=\"true\"]')].map((b) => b.dataset.role)"
+    assert visit.evaluate(pressed) == ["3"]
+    visit.locator(".chosen button").nth(3).click()
+    assert visit.evaluate(pressed) == ["3"]
+
+
+@pytest.mark.browser
+def test_the_table_is_filtered_and_sorted(visit: Any, found: Comparison) -> None:
+    rows = (
+        "[...document.querySelectorAll('#table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+    )
+    assert len(visit.evaluate(rows)) == 80
+    visit.select_option("#filter-outcome", "0")
+    changed = int((found.differences.outcome == 0).sum())
+    assert len(visit.evaluate(rows)) == changed
+    visit.get_by_role("button", name="difference", exact=True).click()
+    numbers = [float(row[7].replace("−", "-")) for row in visit.evaluate(rows)]
+    assert numbers == sorted(numbers)
+    visit.fill("#filter", "local 2-1")
+    assert all(row[1:3] == ["2", "1"] for row in visit.evaluate(rows))
+
+
+@pytest.mark.browser
+def test_nothing_is_wider_than_a_small_screen(visit: Any) -> None:
+    assert visit.evaluate("document.documentElement.scrollWidth") <= 400
