@@ -1,0 +1,250 @@
+"""Fine-tune the embedded encoder on MRPC and write a folder that ``headroles label --model`` takes.
+
+Prints one line of JSON per evaluation on ``--dev``: before, with a classification head still random,
+and after. Progress goes to stderr.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers.utils import logging as library_logging
+
+from headroles.errors import BadInput, HeadrolesError
+from headroles.extraction.checkpoint import EMBEDDED, find, weights_hash
+from headroles.extraction.texts import kind_of, read_table, sampled
+from headroles.extraction.tokens import tokenise
+from headroles.folder import writing
+from headroles.tasks import task_of
+
+TASK = task_of("MRPC")
+LABEL = "Quality"
+"""Column of GLUE's file that says whether the two sentences mean the same."""
+NAMES = {0: "not_equivalent", 1: "equivalent"}
+MAX_LENGTH = 128
+POOL = 16
+"""Batches that are sorted by length together: little padding, and yet another order each epoch."""
+WARM_UP = 0.1
+"""Share of the steps over which the learning rate rises."""
+WEIGHT_DECAY = 0.01
+LARGEST_GRADIENT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the encoder is trained.
+
+    Attributes:
+        epochs: Passes over the data.
+        batch_size: Pairs in a step.
+        learning_rate: The highest one, at the end of the warm-up.
+        seed: Of the head's first weights, the subset, the order and dropout.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One pair of sentences as the model gets it.
+
+    Attributes:
+        inputs: What the tokenizer returned: token ids and the like, unpadded.
+        label: 1 where the sentences mean the same, else 0.
+    """
+
+    inputs: dict[str, list[int]]
+    label: int
+
+    @property
+    def size(self) -> int:
+        """Number of tokens."""
+        return len(self.inputs["input_ids"])
+
+
+def read_pairs(path: Path, tokenizer: Any, limit: int | None, seed: int) -> list[Pair]:
+    """Labelled pairs of a file in GLUE's layout, tokenised as ``headroles label`` does it.
+
+    Args:
+        path: A ``.tsv`` or ``.csv`` file, gzipped or not.
+        tokenizer: The encoder's.
+        limit: A random subset of at most this many pairs; None for all.
+        seed: Of that subset.
+
+    Raises:
+        BadInput: When the file cannot be used.
+    """
+    if kind_of(path) not in (".tsv", ".csv"):
+        raise BadInput(f"MRPC's files end in .tsv or .csv, with or without .gz, but '{path}' came")
+    passages = read_table(path, TASK.columns, name=TASK.name)
+    answers: dict[str, int] = {}
+    for row, (passage, said) in enumerate(zip(passages, read_table(path, [LABEL]), strict=True), start=1):
+        if said.texts[0].strip() not in ("0", "1"):
+            raise BadInput(
+                f"{path}, row {row} below the header: {LABEL!r} is 0 or 1, but {said.texts[0]!r} came; "
+                f"give the train or dev file, as the test file has no labels"
+            )
+        answers[passage.key] = int(said.texts[0])
+    chosen = tokenise(tokenizer, sampled(passages, limit, seed), MAX_LENGTH)
+    return [Pair(each.inputs, answers[each.passage.key]) for each in chosen]
+
+
+def epoch_batches(sizes: Sequence[int], batch_size: int, order: np.random.Generator) -> list[np.ndarray]:
+    """Places in batches of pairs of about one length, in random order, every place once."""
+    mixed = order.permutation(len(sizes))
+    lengths = np.asarray(sizes)
+    batches: list[np.ndarray] = []
+    for start in range(0, len(mixed), POOL * batch_size):
+        pool = mixed[start : start + POOL * batch_size]
+        pool = pool[np.argsort(lengths[pool], kind="stable")]
+        batches += [pool[at : at + batch_size] for at in range(0, len(pool), batch_size)]
+    return [batches[place] for place in order.permutation(len(batches))]
+
+
+def padded(pairs: Sequence[Pair], pad: int) -> dict[str, torch.Tensor]:
+    """A batch as tensors, padded on the right to its longest pair, with its labels."""
+    width = max(pair.size for pair in pairs)
+    tensors = {"labels": torch.tensor([pair.label for pair in pairs])}
+    for name in pairs[0].inputs:
+        fill = pad if name == "input_ids" else 0
+        rows = [pair.inputs[name] + [fill] * (width - pair.size) for pair in pairs]
+        tensors[name] = torch.tensor(rows)
+    return tensors
+
+
+def optimizer_of(network: Any, learning_rate: float) -> torch.optim.AdamW:
+    """AdamW whose weight decay spares biases and the weights of layer norms."""
+    weights = [each for each in network.parameters() if each.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": [each for each in weights if each.dim() > 1], "weight_decay": WEIGHT_DECAY},
+        {"params": [each for each in weights if each.dim() < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=learning_rate, fused=True)
+
+
+def share_of_rate(step: int, steps: int) -> float:
+    """Share of the highest learning rate at a step, counted from 0: a linear rise, then a linear fall."""
+    rise = max(1, round(WARM_UP * steps))
+    return (step + 1) / rise if step < rise else (steps - step) / (steps - rise + 1)
+
+
+def train(network: Any, pairs: Sequence[Pair], settings: Settings, pad: int) -> None:
+    """Train all weights of the network in place."""
+    order = np.random.default_rng(settings.seed)
+    sizes = [pair.size for pair in pairs]
+    steps = settings.epochs * -(-len(pairs) // settings.batch_size)
+    optimizer = optimizer_of(network, settings.learning_rate)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: share_of_rate(step, steps))
+    network.train()
+    for epoch in range(1, settings.epochs + 1):
+        start, total = time.perf_counter(), 0.0
+        for places in epoch_batches(sizes, settings.batch_size, order):
+            loss = network(**padded([pairs[place] for place in places], pad)).loss
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), LARGEST_GRADIENT)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+            total += float(loss.detach()) * len(places)
+        taken = time.perf_counter() - start
+        click.echo(
+            f"epoch {epoch} of {settings.epochs}: loss {total / len(pairs):.4f}, {taken:.0f} s", err=True
+        )
+
+
+def guesses(network: Any, pairs: Sequence[Pair], batch_size: int, pad: int) -> Iterator[tuple[int, int]]:
+    """For each pair what the network says and what is right, shortest pairs first."""
+    ordered = sorted(pairs, key=lambda pair: pair.size)
+    network.eval()
+    for start in range(0, len(ordered), batch_size):
+        batch = padded(ordered[start : start + batch_size], pad)
+        with torch.inference_mode():
+            said = network(**batch).logits.argmax(dim=1)
+        yield from zip(said.tolist(), batch["labels"].tolist(), strict=True)
+
+
+def evaluate(network: Any, pairs: Sequence[Pair], batch_size: int, pad: int) -> dict[str, float | int]:
+    """Accuracy, and F1 of the pairs that mean the same, as GLUE has it."""
+    said, right = (np.array(column) for column in zip(*guesses(network, pairs, batch_size, pad), strict=True))
+    both, either = int((said & right).sum()), int(said.sum() + right.sum())
+    return {
+        "pairs": len(pairs),
+        "accuracy": round(float((said == right).mean()), 4),
+        "f1": round(2 * both / either, 4) if either else 0.0,
+    }
+
+
+def check_free(out: Path) -> None:
+    """Refuse an output folder that holds anything, before any work is done.
+
+    Raises:
+        BadInput: When it is a file, or a folder that is not empty.
+    """
+    with writing(f"the folder '{out}'"):
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise BadInput(f"--out must be a new or empty folder, but '{out}' is there already; name another")
+
+
+def finetune(
+    train_file: Path, dev_file: Path | None, out: Path, limit: int | None, settings: Settings
+) -> None:
+    """Fine-tune, evaluate before and after where there is a dev file, and write the folder.
+
+    Raises:
+        HeadrolesError: In one sentence; whatever can be told beforehand comes before the training.
+    """
+    check_free(out)
+    library_logging.set_verbosity(logging.ERROR)
+    library_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    source = find(None, None).target
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    pairs = read_pairs(train_file, tokenizer, limit, settings.seed)
+    held_out = read_pairs(dev_file, tokenizer, None, settings.seed) if dev_file else []
+    with writing(f"the folder '{out}'"):
+        out.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(settings.seed)
+    network = AutoModelForSequenceClassification.from_pretrained(
+        source, use_safetensors=True, id2label=NAMES, label2id={name: key for key, name in NAMES.items()}
+    )
+    pad = int(tokenizer.pad_token_id or 0)
+    for when in ("before", "after"):
+        if when == "after":
+            train(network, pairs, settings, pad)
+        if held_out:
+            click.echo(json.dumps({"when": when} | evaluate(network, held_out, settings.batch_size, pad)))
+    with writing(f"the folder '{out}'"):
+        network.save_pretrained(out)
+        AutoTokenizer.from_pretrained(source).save_pretrained(out)  # afresh: the other was told to truncate
+    click.echo(f"model {out}, weights SHA-256 {weights_hash(out)}, from {EMBEDDED}", err=True)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--train", "train_file", type=Path, required=True, help="MRPC's train.tsv, as GLUE has it.")
+@click.option("--dev", "dev_file", type=Path, help="MRPC's dev.tsv, for accuracy and F1 before and after.")
+@click.option("--out", type=Path, required=True, help="Folder to write; new or empty.")
+@click.option("--epochs", type=click.IntRange(1), default=3, show_default=True)
+@click.option("--batch-size", type=click.IntRange(1), default=16, show_default=True)
+@click.option("--learning-rate", type=click.FloatRange(0, min_open=True), default=5e-5, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--limit", type=click.IntRange(1), help="Train on a random subset of this many pairs.")
+def main(train_file: Path, dev_file: Path | None, out: Path, limit: int | None, **settings: Any) -> None:
+    """Fine-tune the embedded encoder on MRPC; the folder is then a model for headroles label."""
+    try:
+        finetune(train_file, dev_file, out, limit, Settings(**settings))
+    except HeadrolesError as error:
+        raise click.ClickException(str(error)) from error
+
+
+if __name__ == "__main__":
+    main()
