@@ -1,15 +1,72 @@
-"""How long judging takes, against one vectorised scipy t test per sieve on the same scores."""
+"""How long deciding takes, each way beside a baseline on the same scores, measured in the same run."""
 
 import json
 import platform
+import resource
 import time
+from collections.abc import Callable
+from dataclasses import replace
 
 import click
 import numpy as np
 from scipy import stats
 
 from headroles.records import Decision, Rule, Scores
+from headroles.stats.columns import columns_of
+from headroles.stats.draws import bootstrap_counts
 from headroles.stats.engine import judge
+from headroles.stats.relabel import Grid
+from headroles.stats.stability import stability
+
+SPLITS = 200
+TRIED = 5
+"""Of the splits, how many the plain way is timed on before its time is scaled up."""
+
+
+def made(layers: int, heads: int, sieves: int, examples: int) -> tuple[Scores, list[Rule]]:
+    """Normal scores around the margin."""
+    rng = np.random.default_rng(0)
+    names, keys = tuple(f"sieve {k}" for k in range(sieves)), tuple(map(str, range(examples)))
+    values = rng.normal(0.1, 0.1, (sieves, examples, layers, heads)).astype(np.float32)
+    table = (sieves, examples)
+    scores = Scores(names, keys, keys, np.full(examples, 50), np.ones(table), values, np.zeros(table))
+    return scores, [Rule(name, low=-1.0, high=1.0) for name in names]
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long one call takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def scipy_t(scores: Scores) -> None:
+    """One vectorised t test a sieve: one direction, no interval, no correction."""
+    for column in scores.values:
+        stats.ttest_1samp(column, 0.1, axis=0, alternative="greater")
+
+
+def products(scores: Scores, resamples: int) -> None:
+    """The products of all draws with all scores, without which no resampling can be."""
+    examples = len(scores.examples)
+    for column in scores.values:
+        values = column.reshape(examples, -1).astype(np.float64)
+        for counts in bootstrap_counts(examples, resamples, 0):
+            counts @ values
+
+
+def plain_splits(scores: Scores, rules: list[Rule]) -> None:
+    """Judging both halves of a few splits, one after the other."""
+    rng = np.random.default_rng(0)
+    for _ in range(TRIED):
+        order = rng.permutation(len(scores.examples))
+        for half in np.array_split(order, 2):
+            keys = tuple(scores.examples[k] for k in half)
+            part = replace(
+                scores, examples=keys, units=keys, tokens=scores.tokens[half], cells=scores.cells[:, half],
+                values=scores.values[:, half], null=scores.null[:, half],
+            )  # fmt: skip
+            judge(part, rules, Decision())
 
 
 @click.command()
@@ -17,44 +74,38 @@ from headroles.stats.engine import judge
 @click.option("--heads", default=32, show_default=True)
 @click.option("--sieves", default=12, show_default=True)
 @click.option("--examples", default=1000, show_default=True)
-@click.option("--pairs", default=5, show_default=True)
-def main(layers: int, heads: int, sieves: int, examples: int, pairs: int) -> None:
-    """Time judge() and the baseline alternately."""
-    rng = np.random.default_rng(0)
-    names = tuple(f"sieve {k}" for k in range(sieves))
-    keys = tuple(map(str, range(examples)))
-    values = rng.normal(0.1, 0.1, (sieves, examples, layers, heads)).astype(np.float32)
-    scores = Scores(
-        names,
-        keys,
-        keys,
-        np.full(examples, 50),
-        np.ones((sieves, examples)),
-        values,
-        np.zeros((sieves, examples)),
-    )
-    rules = [Rule(name, low=-1.0, high=1.0) for name in names]
-    ours, theirs = [], []
-    for _ in range(pairs):
-        start = time.perf_counter()
-        judge(scores, rules, Decision())
-        ours.append(time.perf_counter() - start)
-        start = time.perf_counter()
-        for column in values:
-            stats.ttest_1samp(column, 0.1, axis=0, alternative="greater")
-        theirs.append(time.perf_counter() - start)
-    line = {
-        "benchmark": "judge",
-        "heads": layers * heads,
-        "sieves": sieves,
-        "examples": examples,
-        "seconds": round(min(ours), 3),
-        "baseline": "scipy.stats.ttest_1samp, one call a sieve, no correction",
-        "baseline_s": round(min(theirs), 3),
-        "ratio": round(min(ours) / min(theirs), 2),
-        "machine": platform.machine(),
-    }
-    click.echo(json.dumps(line))
+@click.option("--resamples", default=10_000, show_default=True)
+@click.option("--pairs", default=3, show_default=True)
+def main(layers: int, heads: int, sieves: int, examples: int, resamples: int, pairs: int) -> None:
+    """Time every way of deciding and its baseline alternately; the minima count."""
+    scores, rules = made(layers, heads, sieves, examples)
+    columns, grid = list(columns_of(scores, rules)), Grid(layers, heads)
+
+    def judged(**how: str) -> Callable[[], object]:
+        return lambda: judge(scores, rules, Decision(resamples=resamples, **how))
+
+    floor = "products of the draws with the scores alone"
+    ways: list[tuple[str, Callable[[], object], str, Callable[[], object], float]] = [
+        ("t-skew", judged(), "scipy.stats.ttest_1samp a sieve, one direction, no correction",
+         lambda: scipy_t(scores), 1.0),
+        ("sign-flip", judged(test="sign-flip"), floor, lambda: products(scores, resamples), 1.0),
+        ("bootstrap-t", judged(test="bootstrap-t"), floor, lambda: products(scores, resamples), 1.0),
+        ("maxT", judged(correction="maxT"), floor, lambda: products(scores, resamples), 1.0),
+        (f"stability, {SPLITS} splits", lambda: stability(columns, grid, Decision(), SPLITS),
+         f"judge() on both halves, timed on {TRIED} splits", lambda: plain_splits(scores, rules),
+         SPLITS / TRIED),
+    ]  # fmt: skip
+    for name, ours, baseline, theirs, scale in ways:
+        times = [(seconds(ours), scale * seconds(theirs)) for _ in range(pairs)]
+        best, base = (min(each) for each in zip(*times, strict=True))
+        line = {
+            "benchmark": name, "heads": layers * heads, "sieves": sieves, "examples": examples,
+            "resamples": resamples, "seconds": round(best, 3), "baseline": baseline,
+            "baseline_s": round(base, 3), "ratio": round(best / base, 2),
+            "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+            "machine": platform.machine(),
+        }  # fmt: skip
+        click.echo(json.dumps(line))
 
 
 if __name__ == "__main__":
