@@ -36,7 +36,8 @@ PACKAGES = ("numpy", "scipy", "statsmodels", "pandas", "plotly")
 SEEDED = {"resample_seed": "seed"}
 SETTINGS = ("alpha", "test", "correction", "family", "resamples", "resample_seed", "interval")
 """How both runs are judged; what is not given is as in run A."""
-FEWEST = 99
+FEWEST, MOST = 99, 1_000_000
+"""Swaps that may be asked for."""
 
 
 def compare(
@@ -104,9 +105,10 @@ def bound_of(bound: Any) -> float:
 def swaps_of(swaps: Any) -> int:
     """The number of swaps as a plain one; refused when too few for a p."""
     whole = isinstance(swaps, Integral) and not isinstance(swaps, bool)
-    if not whole or (swaps != 0 and swaps < FEWEST):
+    if not whole or (swaps != 0 and not FEWEST <= swaps <= MOST):
         raise BadInput(
-            f"swaps must be a whole number of at least {FEWEST}, or 0 for none, but {swaps!r} came"
+            f"swaps must be a whole number of at least {FEWEST} and at most {MOST:,}, or 0 for none, but "
+            f"{swaps!r} came"
         )
     return int(swaps)
 

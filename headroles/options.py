@@ -17,8 +17,8 @@ from headroles.tasks import task_of
 SOURCES = ("sample", "hub")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DTYPES = ("float32", "bfloat16", "float16")
-SPLITS = 200
-"""Random half-samples behind the stability, where no other number is asked for."""
+SPLITS, MOST_SPLITS = 200, 100_000
+"""Random half-samples behind the stability where no other number is asked for, and at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,8 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise BadInput(f"{name} must be a whole number of at least {least}, but {value} came")
+        if self.splits is not None and self.splits > MOST_SPLITS:
+            raise BadInput(f"splits must be at most {MOST_SPLITS:,}, but {self.splits} came")
         if self.alpha is not None and not 0 < self.alpha < 1:
             raise BadInput(f"alpha must lie between 0 and 1, both excluded, but {self.alpha} came")
         if self.margin is not None and not 0 <= self.margin < float("inf"):

@@ -28,10 +28,11 @@ def supports(labelling: Labelling) -> tuple[Support, ...]:
     for place in (k for k, rule in enumerate(findings.rules) if rule.role):
         decided = findings.decision[place]
         stability = precision.stability[place][decided == 0]
+        unknown = bool(np.isnan(precision.stability[place][decided != 3]).any())
         found.append(
             Support(
                 labels=stability.size,
-                steady=None if np.isnan(stability).any() else int((stability >= STEADY).sum()),
+                steady=None if unknown else int((stability >= STEADY).sum()),
                 splits=splits(labelling.manifest),
                 detectable=_range(precision.detectable[place][decided != 3]),
                 design=_median(precision.design_effect[place]) if grouped else float("nan"),

@@ -1,14 +1,14 @@
 """Scores of one sieve over units, on the scale of score minus null: what every test takes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records import Rule, Scores
 from headroles.stats.hypotheses import Outcome, constant, flat
-from headroles.stats.moments import Sample, unit_means
+from headroles.stats.moments import Sample, describe, unit_means
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,14 +18,14 @@ class Column:
     Attributes:
         rule: How it is judged; its margin is what means of ``values`` are tested against.
         values: Score minus null per unit and head (all layers in a row); NaN where nothing is known.
-        null: Mean chance value over the units.
+        null: Mean chance value over the units, per head; NaN where a head has no score.
         low: Smallest value possible; NaN when unknown.
         high: Largest value possible.
     """
 
     rule: Rule
     values: Float[np.ndarray, "units heads"]
-    null: float
+    null: Float[np.ndarray, " heads"]
     low: float
     high: float
 
@@ -44,12 +44,15 @@ def columns_of(scores: Scores, rules: Sequence[Rule]) -> Iterator[Column]:
         values = scores.values[position].reshape(len(scores.examples), heads).astype(np.float64)
         speaks = ~np.isnan(values).all(axis=1) & ~np.isnan(null)
         values -= null[:, None]
-        level = smallest = largest = float("nan")
+        smallest = largest = float("nan")
         if speaks.any():
-            within = np.where(speaks, null, np.nan)[:, None]
-            level = float(np.nanmean(unit_means(within, units)))
             smallest, largest = float(null[speaks].min()), float(null[speaks].max())
-        yield Column(rule, unit_means(values, units), level, rule.low - largest, rule.high - smallest)
+        means = unit_means(values, units)
+        level = np.full(heads, smallest)
+        if smallest != largest:
+            level = describe(unit_means(np.where(np.isnan(values), np.nan, null[:, None]), units)).mean
+        level[np.isnan(means).all(axis=0)] = np.nan
+        yield Column(rule, means, level, rule.low - largest, rule.high - smallest)
 
 
 def settled(outcome: Outcome, column: Column, sample: Sample) -> Outcome:
@@ -62,3 +65,8 @@ def settled(outcome: Outcome, column: Column, sample: Sample) -> Outcome:
         return np.where(sample.count >= 2, both, np.nan)
 
     return Outcome(**{name: pick(name) for name in ("statistic", "p", "p_not", "low", "high")})
+
+
+def against(column: Column, margin: float) -> Column:
+    """The same scores, tested against another margin."""
+    return replace(column, rule=replace(column.rule, margin=margin))

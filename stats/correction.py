@@ -24,13 +24,15 @@ def adjust(
             1967), ``holm`` (1979), ``holm-sidak``. The Šidák ones assume independent or positively
             dependent tests. False discovery rate: ``fdr_bh`` (Benjamini and Hochberg 1995),
             ``fdr_by`` (Benjamini and Yekutieli 2001, under any dependence), ``fdr_tsbh`` (two
-            stages, Benjamini, Krieger and Yekutieli 2006: Benjamini-Hochberg with the number of
-            true nulls estimated by a first pass at alpha; for independent tests). ``none``.
+            stages: Benjamini-Hochberg with the number of true nulls estimated by a first pass at
+            alpha, as statsmodels has it; after Benjamini, Krieger and Yekutieli 2006, who take
+            alpha/(1 + alpha) there, so that the rate is held nearly, not strictly; for independent
+            tests). ``none``.
         alpha: The level of the first pass of ``fdr_tsbh``; no other correction reads it.
 
     Returns:
-        Adjusted values in [0, 1], NaN where p is NaN. Those of ``fdr_tsbh`` can lie below p and
-        hold for this alpha alone.
+        Adjusted values in [0, 1], NaN where p is NaN. Those of ``fdr_tsbh`` hold for this alpha
+        alone and can lie below p, even where p is 1: decide by ``significant`` with p.
 
     Example:
         >>> adjust(np.array([0.01, np.nan, 0.02, 0.04]), "holm").tolist()
@@ -46,9 +48,20 @@ def adjust(
     return adjusted.reshape(given.shape)
 
 
-def significant(adjusted: Float[np.ndarray, "*shape"], alpha: float) -> Bool[np.ndarray, "*shape"]:
-    """Whether an adjusted p value is at most alpha; NaN is not."""
+def significant(
+    adjusted: Float[np.ndarray, "*shape"], alpha: float, p: Float[np.ndarray, "*shape"] | None = None
+) -> Bool[np.ndarray, "*shape"]:
+    """Whether an adjusted p value is at most alpha; NaN is not.
+
+    Args:
+        adjusted: As ``adjust`` gives them.
+        alpha: The level.
+        p: What was adjusted; it must be at most alpha, too, which every correction but ``fdr_tsbh``
+            implies.
+    """
     decided: np.ndarray = ~np.isnan(adjusted) & (adjusted <= alpha)
+    if p is not None:
+        decided &= p <= alpha
     return decided
 
 

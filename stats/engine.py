@@ -25,7 +25,7 @@ ENOUGH_FOR_NOT = 50
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tested:
     sample: Sample
-    null: float
+    null: Float[np.ndarray, " heads"]
     outcome: Outcome
 
 
@@ -72,7 +72,7 @@ def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings
     def level(values: Sequence[float]) -> np.ndarray:
         return np.repeat(np.asarray(values, dtype=np.float64), shape[1] * shape[2]).reshape(shape)
 
-    null = level([each.null for each in tested])
+    null = grid([each.null for each in tested])
     return Findings(
         rules=tuple(rules),
         count=grid(count),
@@ -88,7 +88,7 @@ def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings
         q=grid(q),
         p_not=grid(p_not),
         q_not=grid(q_not),
-        decision=grid(_decide(rules, count, q, q_not, decision.alpha)),
+        decision=grid(_decide(rules, count, (p, q), (p_not, q_not), decision.alpha)),
     )
 
 
@@ -146,11 +146,17 @@ def _cells(scores: Scores) -> list[float]:
 
 
 def _decide(
-    rules: Sequence[Rule], count: np.ndarray, q: np.ndarray, q_not: np.ndarray, alpha: float
+    rules: Sequence[Rule],
+    count: np.ndarray,
+    role: tuple[np.ndarray, np.ndarray],
+    not_role: tuple[np.ndarray, np.ndarray],
+    alpha: float,
 ) -> Int[np.ndarray, "sieves heads"]:
+    """Decisions from p and adjusted p of both directions."""
+    (p, q), (p_not, q_not) = role, not_role
     decided = np.full(q.shape, 2, dtype=np.int8)
-    decided[significant(q_not, alpha) & enough_for_not(rules, count)] = 1
-    decided[significant(q, alpha)] = 0
+    decided[significant(q_not, alpha, p_not) & enough_for_not(rules, count)] = 1
+    decided[significant(q, alpha, p)] = 0
     decided[np.isnan(q)] = 3
     decided[[not rule.role for rule in rules]] = -1
     return decided

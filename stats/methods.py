@@ -78,6 +78,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             warning="sign tests the median, which is not the mean of skewed scores: "
             "its labels are no roles where scores are skewed.",
         ),
-        "t-published": Method("mean", closed=student_biased),
+        "t-published": Method(
+            "mean",
+            closed=student_biased,
+            warning="t-published divides the spread by n, as released: 5.5 % err instead of 5 % at 20 units.",
+        ),
     }
 )

@@ -36,14 +36,14 @@ from jaxtyping import Float, Int
 from headroles.comparison import Differences
 from headroles.errors import BadInput
 from headroles.records import Decision, Rule, Scores
-from headroles.stats.columns import Column, settled, unit_numbers
+from headroles.stats.columns import Column, against, settled, unit_numbers
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, members
 from headroles.stats.hypotheses import Outcome, flat
 from headroles.stats.intervals import interval_of
 from headroles.stats.methods import METHODS
 from headroles.stats.moments import Sample, describe, unit_means
-from headroles.stats.paired_maxt import against, max_t_change, max_t_equivalence
+from headroles.stats.paired_maxt import max_t_change, max_t_equivalence
 from headroles.stats.resolution import check_decision, check_resolution
 
 BothRules = tuple[Sequence[Rule], Sequence[Rule]]
@@ -113,7 +113,7 @@ def paired(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
         q=grid(q),
         p_equivalent=grid([each.p_equivalent for each in tested]),
         q_equivalent=grid(q_equivalent),
-        outcome=grid(_decide(q, q_equivalent, decision.alpha)),
+        outcome=grid(_decide(tested, q, q_equivalent, decision.alpha)),
     )
 
 
@@ -133,7 +133,7 @@ def pairs_of(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pair]:
         column = Column(
             rule=replace(one, null=0.0, margin=0.0, contrast=""),
             values=unit_means(difference, units),
-            null=0.0,
+            null=np.zeros(heads),
             low=other.low - one.high + (float(shifts.min()) if shifts.size else 0.0),
             high=other.high - one.low + (float(shifts.max()) if shifts.size else 0.0),
         )
@@ -177,15 +177,19 @@ def _adjusted(
         return adjust_families(each[:, None], families, decision.correction, decision.alpha)[:, 0]
 
     q_equivalent = corrected(p_equivalent)
-    return corrected(np.where(significant(q_equivalent, decision.alpha), 1.0, p)), q_equivalent
+    equivalent = significant(q_equivalent, decision.alpha, p_equivalent)
+    return corrected(np.where(equivalent, 1.0, p)), q_equivalent
 
 
 def _decide(
-    q: Float[np.ndarray, "sieves heads"], q_equivalent: Float[np.ndarray, "sieves heads"], alpha: float
+    tested: Sequence[_Tested],
+    q: Float[np.ndarray, "sieves heads"],
+    q_equivalent: Float[np.ndarray, "sieves heads"],
+    alpha: float,
 ) -> Int[np.ndarray, "sieves heads"]:
     decided = np.full(q.shape, 2, dtype=np.int8)
-    decided[significant(q, alpha)] = 0
-    decided[significant(q_equivalent, alpha)] = 1
+    decided[significant(q, alpha, np.stack([each.p for each in tested]))] = 0
+    decided[significant(q_equivalent, alpha, np.stack([each.p_equivalent for each in tested]))] = 1
     decided[np.isnan(q)] = 3
     return decided
 

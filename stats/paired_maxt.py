@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records import Decision
-from headroles.stats.columns import Column
+from headroles.stats.columns import Column, against
 from headroles.stats.maxt import max_t
 
 Families = Sequence[Sequence[tuple[int, slice]]]
@@ -28,11 +28,6 @@ def negated(column: Column, margin: float) -> Column:
         low=-column.high,
         high=-column.low,
     )
-
-
-def against(column: Column, margin: float) -> Column:
-    """The same differences, tested against another margin."""
-    return replace(column, rule=replace(column.rule, margin=margin))
 
 
 def max_t_change(

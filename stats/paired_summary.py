@@ -12,11 +12,11 @@ from headroles.comparison import OUTCOMES, Differences, LayerChange
 from headroles.outcomes import Findings
 from headroles.records import Decision
 from headroles.stats.columns import Column
+from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.hypotheses import flat
 from headroles.stats.methods import METHODS
 from headroles.stats.moments import describe
 from headroles.stats.relabel import stand_in
-from headroles.stats.remarks import FEW
 
 MOST = 4
 """Sieves named in one sentence."""
@@ -80,12 +80,12 @@ def remarks(
     few = [
         f"{rule.sieve} ({int(count.max())})"
         for rule, count in zip(differences.rules, differences.count, strict=True)
-        if 1 < count.max() < FEW
+        if 1 < count.max() < ENOUGH_FOR_NOT
     ]
     if few and method.estimand == "mean":
         said.append(
-            f"fewer than {FEW} units under {decision.test}: {', '.join(few)}; with skewed differences so few "
-            f"units err more often than alpha says."
+            f"fewer than {ENOUGH_FOR_NOT} units under {decision.test}: {', '.join(few)}; with skewed "
+            f"differences so few units err more often than alpha says."
         )
     said += _narrow(differences, bound) + _still(differences, columns, decision, bound)
     plain = stand_in(decision)

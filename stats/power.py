@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import stats as distributions
 from scipy.optimize import brentq
-from scipy.special import chdtr
+from scipy.special import chdtr, digamma
 
 from headroles.errors import BadInput, UnknownName
 
@@ -209,7 +209,7 @@ def harmonic(tests: int) -> float:
         >>> round(harmonic(144), 4)
         5.5505
     """
-    return float((1.0 / np.arange(1, tests + 1)).sum())
+    return float(digamma(tests + 1.0) + np.euler_gamma)
 
 
 def _between(name: str, value: float) -> None:

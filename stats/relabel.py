@@ -76,7 +76,8 @@ def roles_of(
         joined[k] = np.maximum(p[k], p[other])
     families = members(rules, grid.layers, grid.heads, decision.family)
     q = adjust_families(joined, families, decision.correction, decision.alpha)
-    return significant(q[[rule.role for rule in rules]], decision.alpha)
+    roles = [rule.role for rule in rules]
+    return significant(q[roles], decision.alpha, joined[roles])
 
 
 def relabelled(

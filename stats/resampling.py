@@ -117,11 +117,14 @@ def studentise(
     second: Float[np.ndarray, "#draws columns"],
     count: int | Float[np.ndarray, "#draws #columns"],
 ) -> Float[np.ndarray, "draws columns"]:
-    """T* of resamples from their sums of centred values and of squares; ±∞ without spread, 0 for 0/0."""
+    """T* of resamples from their sums of centred values and of squares.
+
+    ±∞ by the sign of the mean without spread or below two units; 0 where the mean is 0 then, too.
+    """
     known = np.maximum(count, 2.0)
     mean, power = first / known, second / known
     variance = power - mean * mean
-    variance[variance <= 1e-12 * power] = 0.0
+    variance[(variance <= 1e-12 * power) | (count < 2)] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = mean / np.sqrt(variance / (known - 1))
     drawn[np.isnan(drawn)] = 0.0

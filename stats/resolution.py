@@ -9,11 +9,13 @@ from headroles.stats.correction import CORRECTIONS
 from headroles.stats.families import FAMILIES
 from headroles.stats.intervals import INTERVALS
 from headroles.stats.methods import METHODS
+from headroles.stats.power import assumed_cut
 
 ALL_CORRECTIONS = (*CORRECTIONS, "maxT")
 STUDENTISED = ("t-skew", "t", "bootstrap-t", "sign-flip")
 """Tests whose heads can be resampled together by max-t."""
-FEWEST = 99
+FEWEST, MOST = 99, 1_000_000
+"""Resamples that may be asked for."""
 
 
 def check_decision(decision: Decision) -> None:
@@ -33,9 +35,10 @@ def check_decision(decision: Decision) -> None:
             raise UnknownName(kind, name, known)
     if not 0 < decision.alpha < 1:
         raise BadInput(f"alpha must lie between 0 and 1, both excluded, but {decision.alpha} came")
-    if decision.resamples < FEWEST:
+    if not FEWEST <= decision.resamples <= MOST:
         raise BadInput(
-            f"resamples must be a whole number of at least {FEWEST}, but {decision.resamples} came"
+            f"resamples must be a whole number of at least {FEWEST} and at most {MOST:,}, but "
+            f"{decision.resamples} came"
         )
     if decision.seed < 0:
         raise BadInput(
@@ -99,10 +102,4 @@ def tests_in(family: str, roles: int, layers: int, heads: int) -> int:
 
 def needed_p(correction: str, alpha: float, tests: int) -> float:
     """The p that one test of the family must reach, in the best case for it."""
-    if correction in ("holm", "bonferroni"):
-        return alpha / tests
-    if correction in ("sidak", "holm-sidak"):
-        return -math.expm1(math.log1p(-alpha) / tests)
-    if correction == "fdr_by":
-        return alpha / sum(1 / k for k in range(1, tests + 1))
-    return alpha
+    return alpha if correction == "maxT" else assumed_cut(correction, alpha, tests, 1.0)

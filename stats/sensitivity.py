@@ -53,7 +53,7 @@ def over_alphas(findings: Findings, decision: Decision) -> list[Moved]:
         q = findings.q.reshape(shape)
         if decision.correction != "maxT":
             q = adjust_families(findings.p.reshape(shape), families, decision.correction, alpha)
-        held = significant(q, alpha).sum(axis=(1, 2))
+        held = significant(q, alpha, findings.p.reshape(shape)).sum(axis=(1, 2))
         found += [
             Moved(rule.sieve, "alpha", alpha, int(held[k]))
             for k, rule in enumerate(findings.rules)

@@ -134,20 +134,55 @@ def test_remarks_say_what_a_reader_of_the_decisions_must_know(
         assert part in remark
 
 
-@pytest.mark.parametrize("test", ["t", "t-skew", "bootstrap-t"])
+@pytest.mark.parametrize("test", ["t", "t-skew", "bootstrap-t", "sign-flip"])
 def test_fewer_than_fifty_units_are_remarked_on(scores_of: Callable[..., Run], test: str) -> None:
-    few = _assessed(scores_of(6, units=49), Decision(test, resamples=499), splits=0).remarks[0]
-    assert f"fewer than 50 units under {test}: s0 (49), s2 (49), s3 (49)" in few
-    enough = _assessed(scores_of(6, units=50), Decision(test, resamples=499), splits=0).remarks
+    decision = Decision(test, resamples=499)
+    few = _assessed(scores_of(6, units=49), decision, splits=0).remarks
+    assert any(
+        f"fewer than 50 units: s0 (49), s2 (49), s3 (49); with so few, {test} errs" in each for each in few
+    )
+    enough = _assessed(scores_of(6, units=50), decision, splits=0).remarks
     assert not any("fewer than" in remark for remark in enough)
 
 
-def test_too_few_sign_patterns_are_remarked_on(scores_of: Callable[..., Run]) -> None:
-    decision = Decision("sign-flip", "holm")
-    few = _assessed(scores_of(6, units=7), decision, splits=0).remarks  # 1/128 > 0.05/12
-    assert any("too few units for sign-flip with holm: s0 (7), s2 (7), s3 (7)" in remark for remark in few)
-    enough = _assessed(scores_of(6, units=8), decision, splits=0).remarks
-    assert not any("too few units" in remark for remark in enough)
+def test_few_units_of_one_head_or_of_a_contrast_are_remarked_on(scores_of: Callable[..., Run]) -> None:
+    scores, rules = scores_of(6, units=60)
+    values = scores.values.copy()
+    values[1, 30:] = np.nan
+    values[2, 5:, 0, 0] = np.nan
+    remark = _assessed((replace(scores, values=values), rules), splits=0).remarks[0]
+    assert "fewer than 50 units: s0 (30), s2 (5); with so few, t-skew errs" in remark
+
+
+@pytest.mark.parametrize(
+    ("decision", "units", "said"),
+    [
+        (
+            Decision("sign-flip", "holm"),
+            7,
+            "with 7 units has no p below 0.0078, so that no head can get the role",
+        ),
+        (
+            Decision("sign-flip", "fdr_bh"),
+            7,
+            "so that only 2 heads or more, together, can get the role; more units",
+        ),
+        (
+            Decision("bootstrap-t", "fdr_bh", resamples=99),
+            60,
+            "only 3 heads or more, together, can get the role; 239",
+        ),
+        (Decision("sign-flip", "holm"), 8, ""),
+        (Decision("bootstrap-t", "fdr_bh", resamples=239), 60, ""),
+    ],
+)
+def test_a_p_too_coarse_for_a_head_that_stands_alone_is_remarked_on(
+    scores_of: Callable[..., Run], decision: Decision, units: int, said: str
+) -> None:
+    remarks = _assessed(scores_of(6, units=units), decision, splits=0).remarks  # 12 heads in a family
+    coarse = [remark for remark in remarks if "has no p below" in remark]
+    assert [remark.split(":")[0] for remark in coarse] == (["s0", "s2", "s3"] if said else [])
+    assert all(said in remark for remark in coarse)
 
 
 def test_equal_seeds_give_equal_assessments(scores_of: Callable[..., Run]) -> None:

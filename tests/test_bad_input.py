@@ -357,4 +357,6 @@ def test_a_place_that_cannot_be_written_is_refused(refused: Refused, place: str)
     Path("x.tsv").write_text(HEADER + ROWS)
     sentence = refused("--limit", 5, "--out", place)
     assert f"'{place}'" in sentence
-    assert sentence.startswith(("the run folder", "the folder", "--out must be a folder", "a run folder is replaced"))
+    assert sentence.startswith(
+        ("the run folder", "the folder", "--out must be a folder", "a run folder is replaced")
+    )

@@ -23,8 +23,19 @@ def test_a_column_is_the_unit_means_of_score_minus_null(scores_of: Callable[...,
     for k, column in enumerate(columns):
         beyond = scores.values[k].astype(np.float64) - null[k][:, None, None]
         np.testing.assert_allclose(column.values, beyond.reshape(10, 3, 12).mean(axis=1), rtol=1e-12)
-        assert column.null == pytest.approx(null[k].mean())
+        np.testing.assert_allclose(column.null, null[k].mean(), rtol=1e-12)
         assert (column.low, column.high) == pytest.approx((-1 - null[k].max(), 1 - null[k].min()))
+
+
+def test_the_chance_value_of_a_head_is_that_of_its_own_units(scores_of: Callable[..., Run]) -> None:
+    scores, rules = scores_of(0, units=4)
+    values, null = scores.values.copy(), np.tile([1.0, 1.0, 2.0, 2.0], (4, 1))
+    values[2, 2:, 0, 0] = np.nan
+    values[2, :, 0, 1] = np.nan
+    column = list(columns_of(replace(scores, values=values, null=null), rules))[2]
+    assert column.null[0] == 1.0
+    assert np.isnan(column.null[1])
+    np.testing.assert_array_equal(column.null[2:], 1.5)
 
 
 def test_units_are_numbered_as_they_appear() -> None:

@@ -179,6 +179,17 @@ def test_no_examples_at_all_are_untestable() -> None:
     assert (found.decision == UNTESTABLE).all()
 
 
+@pytest.mark.parametrize("correction", ["fdr_tsbh", "fdr_bh", "holm"])
+def test_a_head_far_below_the_margin_is_no_role_whatever_the_others_are(correction: str) -> None:
+    # The two-stage rate multiplies p by the share of true nulls: 1 becomes 1/72 among 71 true roles.
+    values = _drawn(np.random.default_rng(13), [0.5] * 71 + [-0.3], 100)
+    found = judge(_scores(values), [BOUNDED], Decision(correction=correction))
+    assert found.decision[0, 0].tolist() == [ROLE] * 71 + [NOT]
+    assert found.p[0, 0, -1] == 1.0
+    if correction == "fdr_tsbh":
+        assert found.q[0, 0, -1] < 0.05
+
+
 # "Not" needs units.
 
 

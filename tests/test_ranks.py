@@ -1,5 +1,7 @@
 """Wilcoxon's and the sign test are those of scipy, statsmodels and pingouin, and no tests of a mean."""
 
+from typing import Any
+
 import numpy as np
 import pingouin
 import pytest
@@ -63,6 +65,27 @@ def test_scores_all_at_the_threshold_say_nothing() -> None:
         ours = _of(test, values, 0.1)
         assert ours.p[0] == ours.p_not[0] == 1.0
         assert ours.p[1] < 1e-6
+
+
+def test_ties_in_one_head_change_nothing_for_another() -> None:
+    values = np.random.default_rng(3).normal(0.3, 1, size=(20, 3))
+    tied = values.copy()
+    tied[:6, 2] = np.repeat(tied[:3, 2], 2)
+    np.testing.assert_array_equal(_of("wilcoxon", tied, 0.0).p[:2], _of("wilcoxon", values, 0.0).p[:2])
+    how: dict[str, Any] = {"alternative": "greater", "method": "asymptotic"}
+    theirs = reference.wilcoxon(tied[:, 2], **how)
+    assert _of("wilcoxon", tied, 0.0).p[2] == pytest.approx(theirs.pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize("theta", [0.1, 0.2])
+def test_scores_at_the_threshold_in_single_precision_are_at_it(theta: float) -> None:
+    # float32(0.2) is above 0.2: two thirds at θ and one third below are no evidence of a role.
+    scores = np.repeat([theta, theta - 0.05], [40, 20]).astype(np.float32)
+    values = (scores + np.arange(60) % 2 * 0)[:, None].astype(np.float64)
+    ours = _of("sign", values, theta)
+    assert ours.statistic.item() == -10
+    assert ours.p.item() == pytest.approx(1.0)
+    assert _of("wilcoxon", values, theta).p.item() > 0.99
 
 
 def test_both_keep_their_level_at_their_own_middle_but_not_at_the_mean_of_skewed_scores() -> None:

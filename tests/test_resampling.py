@@ -11,7 +11,7 @@ from scipy import stats as reference
 from headroles.stats.hypotheses import Outcome, student_skew
 from headroles.stats.methods import METHODS
 from headroles.stats.moments import describe
-from headroles.stats.resampling import SLICE, bootstrap_t, sign_flip
+from headroles.stats.resampling import SLICE, bootstrap_t, sign_flip, studentise
 
 quick = settings(deadline=None, max_examples=25)
 
@@ -98,6 +98,13 @@ def test_resamples_without_spread_cannot_make_few_units_significant() -> None:
     ours = _of("bootstrap-t", np.array([[0.7], [0.70001]]), 0.1, 999)
     assert ours.p.item() > 0.2
     assert ours.low.item() == -np.inf
+
+
+def test_draws_of_fewer_than_two_units_are_infinite_by_their_sign() -> None:
+    first, second = np.array([[0.3, -0.2, 0.0, 1.0]]), np.array([[0.09, 0.04, 0.0, 0.6]])
+    drawn = studentise(first, second, np.array([[1.0, 1.0, 0.0, 3.0]]))
+    assert drawn[0, :3].tolist() == [np.inf, -np.inf, 0.0]
+    assert np.isfinite(drawn[0, 3])
 
 
 @pytest.mark.parametrize("test", ["sign-flip", "bootstrap-t"])

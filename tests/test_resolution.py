@@ -34,8 +34,9 @@ def test_unknown_names_are_refused_with_the_nearest(given: dict[str, str], said:
     [
         (Decision(alpha=0.0), "alpha must lie between 0 and 1"),
         (Decision(alpha=1.0), "alpha must lie between 0 and 1"),
-        (Decision(resamples=98), "at least 99, but 98 came"),
+        (Decision(resamples=98), "at least 99 and at most 1,000,000, but 98 came"),
         (Decision(seed=-1), "at least 0, but -1 came"),
+        (Decision(resamples=1_000_001), "at most 1,000,000, but 1000001 came"),
         (Decision(test="wilcoxon", correction="maxT"), "maxT compares studentised means"),
         (Decision(test="t-published", correction="maxT"), "take one of t-skew, t, bootstrap-t, sign-flip"),
     ],
