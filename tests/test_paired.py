@@ -171,6 +171,15 @@ def test_a_detectable_change_within_the_bound_is_equivalent() -> None:
     assert found.q.item() == 1
 
 
+@pytest.mark.parametrize(("units", "outcome"), [(49, UNDETERMINED), (50, EQUIVALENT)])
+def test_equivalence_is_never_said_below_fifty_units(units: int, outcome: int) -> None:
+    before = noise(units, 1)
+    after = before + 0.001 * noise(units, 1, seed=1)
+    found = compared(before, after)
+    assert found.q_equivalent.item() < 1e-9
+    assert found.outcome.item() == outcome
+
+
 def test_below_two_units_nothing_can_be_tested() -> None:
     alone = compared(noise(1, 2), noise(1, 2, seed=1))
     assert (alone.outcome == UNTESTABLE).all()

@@ -1,0 +1,87 @@
+"""The calibration suite runs, and its page says what its figures say."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "benchmarks" / "calibration.py"
+DOCS = ROOT / "docs"
+
+
+def _ran(*options: str) -> list[str]:
+    done = subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A look at the symmetric cells of 200 units: the folder, and what was printed."""
+    out = tmp_path_factory.mktemp("calibration")
+    return out, _ran(
+        "--runs", "200", "--cells", "symmetric", "--units", "200", "--jobs", "2", "--out", str(out)
+    )
+
+
+def _cells(folder: Path) -> list[dict[str, Any]]:
+    cells: list[dict[str, Any]] = json.loads((folder / "calibration.json").read_text("utf-8"))["cells"]
+    return cells
+
+
+def test_every_cell_has_every_test_and_correction_at_plausible_rates(small: tuple[Path, list[str]]) -> None:
+    cells = _cells(small[0])
+    assert len(cells) == 3 * 3
+    for cell in cells:
+        assert set(cell["errors"]) == set(cell["rates"]) >= {"t-skew", "t", "bootstrap-t", "wilcoxon"}
+        assert {"holm", "fdr_bh", "none", "maxT"} <= set(cell["errors"]["t-skew"])
+        for side in (
+            0,
+            2,
+        ):  # 200 runs of at least 12 heads that are not one: breaks with p and 1 − p exchanged
+            assert 0.02 < cell["rates"]["t-skew"]["0.05"][side] < 0.10
+        assert min(cell["errors"]["t-skew"]["none"][:2]) > 0.5
+    role, other = cells[0]["errors"]["t-skew"]["holm"][6:]
+    assert min(role, other) > 0.99  # d = 0.5 with 200 units
+
+
+def test_one_line_of_json_says_whether_each_limit_holds(small: tuple[Path, list[str]]) -> None:
+    lines = [json.loads(line) for line in small[1] if line.startswith("{")]
+    assert len(lines) >= 15
+    assert {"benchmark", "promise", "cells", "limit", "worst", "standard_error", "at", "held"} == set(
+        lines[0]
+    )
+
+
+def test_the_page_in_docs_is_made_from_the_figures_in_docs(tmp_path: Path) -> None:
+    # Breaks when either is edited by hand, or the figures are renewed without the page.
+    figures = (DOCS / "calibration.json").read_text("utf-8")
+    (tmp_path / "calibration.json").write_text(figures, "utf-8")
+    _ran("--again", "--out", str(tmp_path))
+    assert (tmp_path / "calibration.md").read_text("utf-8") == (DOCS / "calibration.md").read_text("utf-8")
+    assert (tmp_path / "calibration.json").read_text("utf-8") == figures
+
+
+def test_the_page_names_no_place_of_the_machine_it_was_made_on() -> None:
+    assert not re.search(r"/(work|tmp|home|root)\b", (DOCS / "calibration.md").read_text("utf-8"))
+
+
+def test_the_statistics_page_quotes_the_figures_as_they_are() -> None:
+    cells = {
+        (cell["population"], cell["units"]): cell["errors"]
+        for cell in json.loads((DOCS / "calibration.json").read_text("utf-8"))["cells"]
+        if cell["correlation"] == 0.0
+    }
+    page = (DOCS / "statistics.md").read_text("utf-8")
+    rows = re.findall(r"^\| ([a-z-]+) \| (50|128) \| (.+) \|$", page, flags=re.MULTILINE)
+    assert len(rows) == 12
+    for name, units, figures in rows:
+        errors = cells[name, int(units)]
+        skew, plain = errors["t-skew"], errors["t"]
+        wanted = [skew["holm"][:2], skew["maxT"][:2], plain["holm"][:2], skew["fdr_bh"][2:4]]
+        assert figures == " | ".join(f"{one:.3f} / {other:.3f}" for one, other in wanted)
