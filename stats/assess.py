@@ -21,6 +21,7 @@ from headroles.stats.relabel import Grid, in_blocks, role_p, roles_of, stand_in
 from headroles.stats.remarks import remarks
 from headroles.stats.sensitivity import over_alphas, over_margins
 from headroles.stats.stability import stability
+from headroles.stats.tails import tail_remarks
 from headroles.stats.together import pairs
 
 RELABELLINGS = 500
@@ -61,7 +62,7 @@ def assess(
         moved=(*over_margins(columns, grid, decision), *over_alphas(findings, decision)),
         together=tuple(together),
         depth=tuple(over_layers(names, held, with_contrasts, grid, decision.seed)),
-        remarks=tuple(remarks(decision, findings)),
+        remarks=(*remarks(decision, findings), *tail_remarks(columns, findings, decision)),
     )
 
 
