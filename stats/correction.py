@@ -1,4 +1,8 @@
-"""Adjusted p values over a family of tests; the only place where p meets alpha."""
+"""Adjusted p values over a family of tests; the only place where p meets alpha.
+
+statsmodels has each correction for one family without NaN, and the tests compare with it. Here thousands of
+families are the rows of one array, because stability and intervals over units label thousands of resamples.
+"""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
