@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from headroles.records import Decision, Rule, Scores
-from headroles.stats.columns import columns_of
+from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
@@ -79,7 +79,7 @@ def plain_splits(scores: Scores, rules: list[Rule]) -> None:
 def main(layers: int, heads: int, sieves: int, examples: int, resamples: int, pairs: int) -> None:
     """Time every way of deciding and its baseline alternately; the minima count."""
     scores, rules = made(layers, heads, sieves, examples)
-    columns, grid = list(columns_of(scores, rules)), Grid(layers, heads)
+    columns, grid = Columns(scores, rules), Grid(layers, heads)
 
     def judged(**how: str) -> Callable[[], object]:
         return lambda: judge(scores, rules, Decision(resamples=resamples, **how))

@@ -16,7 +16,7 @@ from scipy import stats as shapes
 from scipy.special import ndtr
 
 from headroles.errors import HeadrolesError
-from headroles.stats.columns import columns_of
+from headroles.stats.columns import Columns
 
 SIZE = 65536
 EVEN = (np.arange(SIZE) + 0.5) / SIZE
@@ -123,7 +123,7 @@ def recentred(folder: Path) -> Iterator[Population]:
 
     run = load(folder)
     task = str(run.manifest["task"] or folder.name)
-    for column in columns_of(run.scores, run.findings.rules):
+    for column in Columns(run.scores, run.findings.rules):
         values = column.values[~np.isnan(column.values).any(axis=1)]
         if not column.rule.role or len(values) < 2:
             continue

@@ -20,7 +20,7 @@ from headroles.outcomes import Findings, Labelling
 from headroles.records import Decision
 from headroles.reports.compare import comparison_page
 from headroles.reports.words import plural
-from headroles.stats.columns import columns_of
+from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.paired import paired, pairs_of
 from headroles.stats.paired_summary import by_layer, remarks
@@ -131,7 +131,7 @@ def _compared(
     rules = (first.findings.rules, second.findings.rules)
     before, after = (judge(scores, own, decision) for scores, own in zip(both, rules, strict=True))
     differences = paired(*both, rules, decision, bound)
-    columns = [list(columns_of(scores, own)) for scores, own in zip(both, rules, strict=True)]
+    columns = [Columns(scores, own) for scores, own in zip(both, rules, strict=True)]
     grid = Grid(first.scores.layers, first.scores.heads)
     moved = [pair.column for pair in pairs_of(*both, rules)]
     return Comparison(

@@ -10,7 +10,7 @@ from headroles.assessment import Assessment, Precision
 from headroles.outcomes import Findings
 from headroles.records import Decision, Rule, Scores
 from headroles.stats.bayes import bayes_factors
-from headroles.stats.columns import Column, columns_of, unit_numbers
+from headroles.stats.columns import Columns, unit_numbers
 from headroles.stats.depth import over_layers
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.effects import design_effect, effect_interval, hedges
@@ -49,7 +49,7 @@ def assess(
         bayes: Whether to compute Bayes factors.
     """
     grid = Grid(scores.layers, scores.heads)
-    columns = list(columns_of(scores, rules))
+    columns = Columns(scores, rules)
     names = [rule.sieve for rule in rules if rule.role]
     held = findings.decision[[rule.role for rule in rules]].reshape(len(names), -1) == 0
     with_contrasts, without = _redrawn(columns, grid, decision)
@@ -67,11 +67,11 @@ def assess(
 
 
 def _redrawn(
-    columns: Sequence[Column], grid: Grid, decision: Decision
+    columns: Columns, grid: Grid, decision: Decision
 ) -> tuple[Bool[np.ndarray, "roles draws heads"], Bool[np.ndarray, "roles more_draws heads"]]:
     """Roles under resamples of the units; and without contrasts, where draw 0 is the data themselves."""
     plain, units = stand_in(decision), len(columns[0].values)
-    rules = [column.rule for column in columns]
+    rules = columns.rules
     bare = [replace(rule, contrast="") for rule in rules]
     drawn, undrawn = [], []
     counts = bootstrap_counts(units, RELABELLINGS, decision.seed)
@@ -86,7 +86,7 @@ def _redrawn(
 
 def _precision(
     scores: Scores,
-    columns: Sequence[Column],
+    columns: Columns,
     grid: Grid,
     decision: Decision,
     findings: Findings,
@@ -104,8 +104,8 @@ def _precision(
     g = np.where(np.isnan(findings.effect), np.nan, np.stack(effects).reshape(shape))
     low, high = effect_interval(g, findings.count)
     inflated = [
-        design_effect(values - null[:, None, None], units)
-        for values, null in zip(scores.values.astype(np.float64), scores.null, strict=True)
+        design_effect(values.astype(np.float64) - null[:, None, None], units)
+        for values, null in zip(scores.values, scores.null, strict=True)
     ]
     student = findings.effect * np.sqrt(findings.count)
     return Precision(

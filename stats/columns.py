@@ -1,7 +1,8 @@
 """Scores of one sieve over units, on the scale of score minus null: what every test takes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -36,23 +37,47 @@ def unit_numbers(units: Sequence[str]) -> Int[np.ndarray, " examples"]:
     return np.array([seen.setdefault(unit, len(seen)) for unit in units], dtype=np.int64)
 
 
-def columns_of(scores: Scores, rules: Sequence[Rule]) -> Iterator[Column]:
-    """The columns of scores, in the order of the rules, made one at a time."""
-    units, heads = unit_numbers(scores.units), scores.layers * scores.heads
-    for position, rule in enumerate(rules):
-        null = scores.null[position]
+class Columns(Sequence[Column]):
+    """The columns of scores in the order of the rules, each made anew when it is asked for.
+
+    Scores are kept once, in single precision; only the column at hand is there in double.
+    """
+
+    def __init__(self, scores: Scores, rules: Sequence[Rule]) -> None:
+        """Take scores and their rules, one per sieve."""
+        self._scores, self.rules = scores, tuple(rules)
+        self._units = unit_numbers(scores.units)
+
+    def __len__(self) -> int:
+        """Number of columns, contrasts included."""
+        return len(self.rules)
+
+    @overload
+    def __getitem__(self, position: int) -> Column: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[Column]: ...
+    def __getitem__(self, position: int | slice) -> Column | Sequence[Column]:
+        """One column, or a list of them."""
+        if isinstance(position, slice):
+            return [self._made(each) for each in range(*position.indices(len(self)))]
+        return self._made(range(len(self))[position])
+
+    def _made(self, position: int) -> Column:
+        scores, rule = self._scores, self.rules[position]
+        null, heads = scores.null[position], scores.layers * scores.heads
         values = scores.values[position].reshape(len(scores.examples), heads).astype(np.float64)
         speaks = ~np.isnan(values).all(axis=1) & ~np.isnan(null)
         values -= null[:, None]
         smallest = largest = float("nan")
         if speaks.any():
             smallest, largest = float(null[speaks].min()), float(null[speaks].max())
-        means = unit_means(values, units)
+        means = unit_means(values, self._units)
         level = np.full(heads, smallest)
         if smallest != largest:
-            level = describe(unit_means(np.where(np.isnan(values), np.nan, null[:, None]), units)).mean
+            within = np.where(np.isnan(values), np.nan, null[:, None])
+            level = describe(unit_means(within, self._units)).mean
         level[np.isnan(means).all(axis=0)] = np.nan
-        yield Column(rule, means, level, rule.low - largest, rule.high - smallest)
+        return Column(rule, means, level, rule.low - largest, rule.high - smallest)
 
 
 def settled(outcome: Outcome, column: Column, sample: Sample) -> Outcome:

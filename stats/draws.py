@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int8
 
 BLOCK = 256
 """Draws made at once: bounds memory and, being fixed, changes no result."""
@@ -55,15 +55,16 @@ def flips_are_exact(units: int, resamples: int) -> bool:
     return units < 60 and 2**units <= resamples
 
 
-def halves(units: int, splits: int, seed: int) -> Float[np.ndarray, "splits units"]:
+def halves(units: int, splits: int, seed: int) -> Int8[np.ndarray, "splits units"]:
     """Random disjoint halves: 1 for units of the first, −1 for those of the second.
 
     Of an odd number of units one is in neither half, and 0.
     """
     rng = np.random.default_rng(seed)
-    order = rng.permuted(np.tile(np.arange(units), (splits, 1)), axis=1)
-    side = np.zeros((splits, units))
+    order = np.tile(np.arange(units), (splits, 1))
+    rng.permuted(order, axis=1, out=order)
+    side = np.zeros((splits, units), dtype=np.int8)
     half = units // 2
-    np.put_along_axis(side, order[:, :half], 1.0, axis=1)
-    np.put_along_axis(side, order[:, half : 2 * half], -1.0, axis=1)
+    np.put_along_axis(side, order[:, :half], np.int8(1), axis=1)
+    np.put_along_axis(side, order[:, half : 2 * half], np.int8(-1), axis=1)
     return side

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.outcomes import Findings
 from headroles.records import Decision, Rule, Scores
-from headroles.stats.columns import Column, columns_of, settled
+from headroles.stats.columns import Column, Columns, settled
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, members, with_contrast
 from headroles.stats.hypotheses import Outcome, flat
@@ -57,7 +57,7 @@ def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings
     check_rules(rules, scores.sieves)
     roles = sum(rule.role for rule in rules)
     check_resolution(decision, roles, scores.layers, scores.heads)
-    columns = list(columns_of(scores, rules))
+    columns = Columns(scores, rules)
     tested = [_test(column, decision) for column in columns]
     p = np.stack([each.outcome.p for each in tested])
     p_not = np.stack([each.outcome.p_not for each in tested])
@@ -110,14 +110,14 @@ def join_contrasts(
 
 
 def _adjusted(
-    columns: Sequence[Column],
+    columns: Columns,
     samples: Sequence[Sample],
     p: tuple[np.ndarray, np.ndarray],
     scores: Scores,
     decision: Decision,
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
     """Correct both directions, each over its own families."""
-    rules = [column.rule for column in columns]
+    rules = columns.rules
     families = members(rules, scores.layers, scores.heads, decision.family)
     if decision.correction != "maxT":
         role, not_role = (
@@ -128,7 +128,7 @@ def _adjusted(
     pairs = with_contrast(rules)
     for k, other in pairs:
         still[k] |= still[other]
-    return max_t(columns, dict(pairs), families, p, still, decision)
+    return max_t(list(columns), dict(pairs), families, p, still, decision)
 
 
 def _effect(sample: Sample, rule: Rule) -> Float[np.ndarray, " heads"]:

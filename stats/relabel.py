@@ -91,13 +91,13 @@ def relabelled(
         grid: Layers and heads.
         decision: With a test that is not itself resampled (see ``stand_in``).
     """
-    p = np.stack([role_p(column, weights, decision.test) for column in columns])
-    return roles_of(p, [column.rule for column in columns], grid, decision)
+    found = [(role_p(column, weights, decision.test), column.rule) for column in columns]
+    return roles_of(np.stack([p for p, _ in found]), [rule for _, rule in found], grid, decision)
 
 
 def in_blocks(weights: Iterable[np.ndarray], heads: int) -> Iterator[np.ndarray]:
-    """The same draws in blocks of some 260,000 labels, for memory."""
-    size = max(64, CELLS // heads)
+    """The same draws in blocks of some 260,000 labels or weights, for memory."""
     for block in weights:
+        size = max(64, CELLS // max(heads, block.shape[1]))
         for start in range(0, len(block), size):
             yield block[start : start + size]

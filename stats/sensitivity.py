@@ -8,10 +8,12 @@ import numpy as np
 from headroles.assessment import Moved
 from headroles.outcomes import Findings
 from headroles.records import Decision, Rule
-from headroles.stats.columns import Column
+from headroles.stats.columns import Column, settled
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, members
-from headroles.stats.relabel import Grid, relabelled, stand_in
+from headroles.stats.methods import METHODS
+from headroles.stats.moments import describe
+from headroles.stats.relabel import Grid, roles_of, stand_in
 
 STEPS = (0.0, 0.2, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0)
 """Margins tried, as multiples of the one used."""
@@ -26,12 +28,21 @@ def over_margins(columns: Sequence[Column], grid: Grid, decision: Decision) -> l
     describes how far the convention decides and is itself no test. Tests that resample are stood
     in for (``relabel.stand_in``).
     """
-    whole, plain = np.ones((1, len(columns[0].values))), stand_in(decision)
+    plain = stand_in(decision)
+    method = METHODS[plain.test]
+    p = np.empty((len(STEPS), len(columns), 1, grid.layers * grid.heads))
+    rules: list[list[Rule]] = [[] for _ in STEPS]
+    for position, column in enumerate(columns):
+        sample = describe(column.values)
+        for number, step in enumerate(STEPS):
+            moved = replace(column, rule=_moved(column.rule, step))
+            outcome = method(moved.values, sample, moved.rule.margin, 0, 0)
+            p[number, position, 0] = settled(outcome, moved, sample).p
+            rules[number].append(moved.rule)
     found = []
-    for step in STEPS:
-        moved = [replace(column, rule=_moved(column.rule, step)) for column in columns]
-        held = relabelled(moved, whole, grid, plain)[:, 0].sum(axis=1)
-        roles = [column.rule for column in moved if column.rule.role]
+    for own, each in zip(rules, p, strict=True):
+        held = roles_of(each, own, grid, plain)[:, 0].sum(axis=1)
+        roles = [rule for rule in own if rule.role]
         found += [
             Moved(rule.sieve, "margin", round(rule.margin, 6), int(heads))
             for rule, heads in zip(roles, held, strict=True)

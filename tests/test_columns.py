@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headroles.records import Rule, Scores
-from headroles.stats.columns import columns_of, unit_numbers
+from headroles.stats.columns import Columns, unit_numbers
 from headroles.stats.correction import adjust
 from headroles.stats.families import FAMILIES, adjust_families, members, with_contrast
 from headroles.stats.patterns import complete
@@ -19,7 +19,7 @@ RULES = [Rule("a", contrast="a:matched"), Rule("a:matched", role=False), Rule("b
 def test_a_column_is_the_unit_means_of_score_minus_null(scores_of: Callable[..., Run]) -> None:
     scores, rules = scores_of(0, units=10, per_unit=3)
     null = np.random.default_rng(0).uniform(0.1, 0.2, scores.null.shape)
-    columns = list(columns_of(replace(scores, null=null), rules))
+    columns = list(Columns(replace(scores, null=null), rules))
     for k, column in enumerate(columns):
         beyond = scores.values[k].astype(np.float64) - null[k][:, None, None]
         np.testing.assert_allclose(column.values, beyond.reshape(10, 3, 12).mean(axis=1), rtol=1e-12)
@@ -32,7 +32,7 @@ def test_the_chance_value_of_a_head_is_that_of_its_own_units(scores_of: Callable
     values, null = scores.values.copy(), np.tile([1.0, 1.0, 2.0, 2.0], (4, 1))
     values[2, 2:, 0, 0] = np.nan
     values[2, :, 0, 1] = np.nan
-    column = list(columns_of(replace(scores, values=values, null=null), rules))[2]
+    column = list(Columns(replace(scores, values=values, null=null), rules))[2]
     assert column.null[0] == 1.0
     assert np.isnan(column.null[1])
     np.testing.assert_array_equal(column.null[2:], 1.5)

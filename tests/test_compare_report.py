@@ -28,7 +28,7 @@ from headroles.reports.compare_words import (
     scores_moved,
     sieve_verdict,
 )
-from headroles.stats.columns import columns_of
+from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.paired import paired
 from headroles.stats.paired_summary import by_layer
@@ -76,7 +76,7 @@ def comparison(shift: float = -0.3, *, swaps: int = 99, seeds: tuple[int, int] =
     first, second = scores(0.0, seeds[0]), scores(shift, seeds[1])
     found = paired(first, second, (RULES, RULES), DECISION, 0.05)
     before, after = (judge(each, RULES, DECISION) for each in (first, second))
-    columns = [list(columns_of(each, RULES)) for each in (first, second)]
+    columns = [Columns(each, RULES) for each in (first, second)]
     moved = swapped(columns[0], columns[1], Grid(4, 5), DECISION, swaps)
     layers = tuple(by_layer(found, before, after))
     said = (f"a remark about {LOUD}.",)

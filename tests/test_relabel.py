@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headroles.records import Decision, Rule, Scores
-from headroles.stats.columns import columns_of
+from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts, halves
 from headroles.stats.engine import judge
 from headroles.stats.moments import describe
@@ -46,7 +46,7 @@ def test_a_resample_is_labelled_as_if_it_were_the_data(
     run = _holed(scores_of(1, units=30)) if holes else scores_of(1, units=30)
     decision = Decision(test, correction, alpha=0.1)
     draws = np.concatenate([np.ones((1, 30)), *bootstrap_counts(30, 5, 2), np.maximum(halves(30, 2, 3), 0)])
-    drawn = relabelled(list(columns_of(*run)), draws, Grid(2, 6), decision)
+    drawn = relabelled(Columns(*run), draws, Grid(2, 6), decision)
     assert drawn.shape == (3, 8, 12)
     for number, row in enumerate(draws):
         found = judge(*_taken(run, row), decision)
@@ -95,7 +95,7 @@ def test_stability_is_the_share_of_splits_in_which_both_halves_give_the_role(
 ) -> None:
     run = scores_of(6, units=31)
     decision = Decision(seed=9)
-    share = stability(list(columns_of(*run)), Grid(2, 6), decision, 40)
+    share = stability(Columns(*run), Grid(2, 6), decision, 40)
     both = np.zeros((3, 12))
     for side in halves(31, 40, 9):
         found = [judge(*_taken(run, np.maximum(sign * side, 0)), decision).decision for sign in (1, -1)]
@@ -121,9 +121,7 @@ def test_stability_estimates_how_often_two_fresh_samples_of_half_the_size_agree(
     decision = Decision(correction="none")
     fresh = [judge(scored(sampled(40, 3000)), [Rule("s")], decision).decision == 0 for _ in range(2)]
     truth = float((fresh[0] & fresh[1]).mean())
-    shares = stability(
-        list(columns_of(scored(sampled(units, runs)), [Rule("s")])), Grid(1, runs), decision, 60
-    )
+    shares = stability(list(Columns(scored(sampled(units, runs)), [Rule("s")])), Grid(1, runs), decision, 60)
     assert 0.45 < truth < 0.75
     assert shares.mean() == pytest.approx(truth, abs=0.12)
 
@@ -132,5 +130,5 @@ def test_stability_estimates_how_often_two_fresh_samples_of_half_the_size_agree(
 def test_no_splits_or_hardly_any_units_give_no_stability(
     scores_of: Callable[..., Run], units: int, splits: int
 ) -> None:
-    share = stability(list(columns_of(*scores_of(8, units=units))), Grid(2, 6), Decision(), splits)
+    share = stability(list(Columns(*scores_of(8, units=units))), Grid(2, 6), Decision(), splits)
     assert np.isnan(share).all()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from headroles.records import Decision, Rule, Scores
-from headroles.stats.columns import columns_of
+from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
 from headroles.stats.sensitivity import ALPHAS, STEPS, over_alphas, over_margins
@@ -23,7 +23,7 @@ def run(scores_of: Callable[..., Judged]) -> Judged:
 def _counts(run: Judged, convention: str, decision: Decision) -> dict[str, dict[float, int]]:
     scores, rules = run
     found = (
-        over_margins(list(columns_of(scores, rules)), Grid(scores.layers, scores.heads), decision)
+        over_margins(Columns(scores, rules), Grid(scores.layers, scores.heads), decision)
         if convention == "margin"
         else over_alphas(judge(scores, rules, decision), decision)
     )

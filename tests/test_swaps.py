@@ -8,7 +8,7 @@ import pytest
 
 from headroles.comparison import Swapped
 from headroles.records import Decision, Rule, Scores
-from headroles.stats.columns import Column, columns_of
+from headroles.stats.columns import Column, Columns
 from headroles.stats.correction import adjust
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
@@ -47,7 +47,7 @@ def scores(seed: int, units: int = 40, *, shift: float = 0.0, silent: bool = Fal
 
 
 def columns(of: Scores) -> list[Column]:
-    return list(columns_of(of, RULES))
+    return list(Columns(of, RULES))
 
 
 def compared(one: Scores, other: Scores, decision: Decision | None = None, swaps: int = 199) -> list[Swapped]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats as reference
 
 from headroles.records import Decision, Rule, Scores
-from headroles.stats.columns import columns_of
+from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.tails import kurtosis, tail_remarks
 
@@ -31,7 +31,7 @@ def _told(values: np.ndarray, decision: Decision | None = None) -> list[str]:
     table = values[None, :, None].astype(np.float32)
     scores = Scores(("local",), keys, keys, np.full(len(keys), 9), ones, table, 0 * ones)
     rules = [Rule("local")]
-    return tail_remarks(list(columns_of(scores, rules)), judge(scores, rules, decided), decided)
+    return tail_remarks(Columns(scores, rules), judge(scores, rules, decided), decided)
 
 
 def test_heavy_tails_are_told_for_heads_close_to_the_margin_only() -> None:
@@ -53,4 +53,4 @@ def test_they_are_not_told_where_another_method_is_asked_for() -> None:
 
 def test_scores_of_made_runs_have_light_tails(scores_of: Callable[..., Run]) -> None:
     scores, rules = scores_of(0, units=80)
-    assert tail_remarks(list(columns_of(scores, rules)), judge(scores, rules, Decision()), Decision()) == []
+    assert tail_remarks(Columns(scores, rules), judge(scores, rules, Decision()), Decision()) == []
