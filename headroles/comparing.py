@@ -25,6 +25,7 @@ from headroles.stats.engine import judge
 from headroles.stats.paired import paired, pairs_of
 from headroles.stats.paired_summary import by_layer, remarks
 from headroles.stats.relabel import Grid
+from headroles.stats.resolution import FEWEST, MOST
 from headroles.stats.swaps import swapped
 
 KEPT = (
@@ -36,8 +37,6 @@ PACKAGES = ("numpy", "scipy", "statsmodels", "pandas", "plotly")
 SEEDED = {"resample_seed": "seed"}
 SETTINGS = ("alpha", "test", "correction", "family", "resamples", "resample_seed", "interval")
 """How both runs are judged; what is not given is as in run A."""
-FEWEST, MOST = 99, 1_000_000
-"""Swaps that may be asked for."""
 
 
 def compare(

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.errors import BadInput
 from headroles.outcomes import Findings
-from headroles.records import Decision, Rule, frozen
+from headroles.records import Decision, Rule, frozen_grids
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,14 +63,7 @@ class Differences:
 
     def __post_init__(self) -> None:
         """Check shapes, and make the arrays read-only."""
-        for name in (*COLUMNS, "outcome"):
-            array = getattr(self, name)
-            if array.ndim != 3 or array.shape != (len(self.rules), *self.count.shape[1:]):
-                raise BadInput(
-                    f"differences have one entry per sieve, layer and head, but {name!r} of "
-                    f"{len(self.rules)} sieves has shape {array.shape}"
-                )
-            object.__setattr__(self, name, frozen(array))
+        frozen_grids(self, "differences", (*COLUMNS, "outcome"))
 
     @property
     def sieves(self) -> tuple[str, ...]:

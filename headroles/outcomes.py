@@ -11,8 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.assessment import Assessment
-from headroles.errors import BadInput
-from headroles.records import Decision, Rule, Scores, frozen
+from headroles.records import Decision, Rule, Scores, frozen_grids
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,14 +60,7 @@ class Findings:
 
     def __post_init__(self) -> None:
         """Check shapes, and make the arrays read-only."""
-        for name in (*COLUMNS, "decision"):
-            array = getattr(self, name)
-            if array.ndim != 3 or array.shape != (len(self.rules), *self.count.shape[1:]):
-                raise BadInput(
-                    f"findings have one entry per sieve, layer and head, but {name!r} of {len(self.rules)} "
-                    f"sieves has shape {array.shape}"
-                )
-            object.__setattr__(self, name, frozen(array))
+        frozen_grids(self, "findings", (*COLUMNS, "decision"))
 
     @property
     def sieves(self) -> tuple[str, ...]:

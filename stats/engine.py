@@ -10,7 +10,7 @@ from headroles.outcomes import Findings
 from headroles.records import Decision, Rule, Scores
 from headroles.stats.columns import Column, Columns, settled
 from headroles.stats.correction import significant
-from headroles.stats.families import adjust_families, members, with_contrast
+from headroles.stats.families import adjust_families, both_beyond, either_below, members, with_contrast
 from headroles.stats.hypotheses import Outcome, flat
 from headroles.stats.intervals import interval_of
 from headroles.stats.maxt import max_t
@@ -59,9 +59,8 @@ def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings
     check_resolution(decision, roles, scores.layers, scores.heads)
     columns = Columns(scores, rules)
     tested = [_test(column, decision) for column in columns]
-    p = np.stack([each.outcome.p for each in tested])
-    p_not = np.stack([each.outcome.p_not for each in tested])
-    join_contrasts(rules, p, p_not)
+    p = both_beyond(np.stack([each.outcome.p for each in tested]), rules)
+    p_not = either_below(np.stack([each.outcome.p_not for each in tested]), rules)
     count = np.stack([each.sample.count for each in tested])
     q, q_not = _adjusted(columns, [each.sample for each in tested], (p, p_not), scores, decision)
     shape = (len(rules), scores.layers, scores.heads)
@@ -98,15 +97,6 @@ def _test(column: Column, decision: Decision) -> _Tested:
     outcome = method(column.values, sample, column.rule.margin, decision.resamples, decision.seed)
     outcome = interval_of(decision, column.values, sample, outcome)
     return _Tested(sample, column.null, settled(outcome, column, sample))
-
-
-def join_contrasts(
-    rules: Sequence[Rule], p: Float[np.ndarray, "sieves *heads"], p_not: Float[np.ndarray, "sieves *heads"]
-) -> None:
-    """Replace p and p_not of sieves that have a contrast by those of the joint decision."""
-    for k, other in with_contrast(rules):
-        p[k] = np.maximum(p[k], p[other])
-        p_not[k] = np.minimum(1.0, 2 * np.minimum(p_not[k], p_not[other]))
 
 
 def _adjusted(

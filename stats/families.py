@@ -18,6 +18,26 @@ def with_contrast(rules: Sequence[Rule]) -> list[tuple[int, int]]:
     return [(k, position[rule.contrast]) for k, rule in enumerate(rules) if rule.contrast]
 
 
+def both_beyond(
+    p: Float[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
+) -> Float[np.ndarray, "sieves *heads"]:
+    """P of roles: that of a sieve with a contrast is the larger of the two (intersection-union)."""
+    joined = p.copy()
+    for k, other in with_contrast(rules):
+        joined[k] = np.maximum(p[k], p[other])
+    return joined
+
+
+def either_below(
+    p_not: Float[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
+) -> Float[np.ndarray, "sieves *heads"]:
+    """P of nots: that of a sieve with a contrast is twice the smaller of the two, at most 1."""
+    joined = p_not.copy()
+    for k, other in with_contrast(rules):
+        joined[k] = np.minimum(1.0, 2 * np.minimum(p_not[k], p_not[other]))
+    return joined
+
+
 def members(rules: Sequence[Rule], layers: int, heads: int, family: str) -> list[list[tuple[int, slice]]]:
     """Every family as its parts: a sieve's position and a run of its heads.
 

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from headroles.records import Decision, Rule
 from headroles.stats.columns import Column, settled
 from headroles.stats.correction import significant
-from headroles.stats.families import adjust_families, members, with_contrast
+from headroles.stats.families import adjust_families, both_beyond, members
 from headroles.stats.methods import METHODS
 from headroles.stats.moments import Sample, describe, from_sums
 
@@ -71,9 +71,7 @@ def roles_of(
     p: Float[np.ndarray, "sieves draws heads"], rules: Sequence[Rule], grid: Grid, decision: Decision
 ) -> Bool[np.ndarray, "roles draws heads"]:
     """Which heads hold which role, from the p of every column: contrasts joined, families corrected."""
-    joined = p.copy()
-    for k, other in with_contrast(rules):
-        joined[k] = np.maximum(p[k], p[other])
+    joined = both_beyond(p, rules)
     families = members(rules, grid.layers, grid.heads, decision.family)
     q = adjust_families(joined, families, decision.correction, decision.alpha)
     roles = [rule.role for rule in rules]

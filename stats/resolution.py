@@ -15,7 +15,7 @@ ALL_CORRECTIONS = (*CORRECTIONS, "maxT")
 STUDENTISED = ("t-skew", "t", "bootstrap-t", "sign-flip")
 """Tests whose heads can be resampled together by max-t."""
 FEWEST, MOST = 99, 1_000_000
-"""Resamples that may be asked for."""
+"""Resamples, or swaps of two runs, that may be asked for."""
 
 
 def check_decision(decision: Decision) -> None:

@@ -1,18 +1,16 @@
 """How often two halves of the units agree on a label."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from jaxtyping import Float
 
 from headroles.records import Decision
-from headroles.stats.columns import Column
+from headroles.stats.columns import Columns
 from headroles.stats.draws import halves
 from headroles.stats.relabel import Grid, in_blocks, relabelled, stand_in
 
 
 def stability(
-    columns: Sequence[Column], grid: Grid, decision: Decision, splits: int = 200
+    columns: Columns, grid: Grid, decision: Decision, splits: int = 200
 ) -> Float[np.ndarray, "roles heads"]:
     """Share of random disjoint half-samples in which both halves give the role.
 
@@ -29,13 +27,12 @@ def stability(
     Returns:
         Shares in [0, 1]; NaN without splits or below four units.
     """
-    rules = [column.rule for column in columns]
-    units = len(columns[0].values)
-    shape = (sum(rule.role for rule in rules), grid.layers * grid.heads)
+    units, heads = columns[0].values.shape
+    roles = sum(rule.role for rule in columns.rules)
     if not splits or units < 4:
-        return np.full(shape, np.nan)
-    plain, both = stand_in(decision), np.zeros(shape)
-    for side in in_blocks([halves(units, splits, decision.seed)], shape[1]):
+        return np.full((roles, heads), np.nan)
+    plain, both = stand_in(decision), np.zeros((roles, heads))
+    for side in in_blocks([halves(units, splits, decision.seed)], heads):
         first = relabelled(columns, (side > 0).astype(np.float64), grid, plain)
         second = relabelled(columns, (side < 0).astype(np.float64), grid, plain)
         both += (first & second).sum(axis=1)

@@ -121,7 +121,7 @@ def test_stability_estimates_how_often_two_fresh_samples_of_half_the_size_agree(
     decision = Decision(correction="none")
     fresh = [judge(scored(sampled(40, 3000)), [Rule("s")], decision).decision == 0 for _ in range(2)]
     truth = float((fresh[0] & fresh[1]).mean())
-    shares = stability(list(Columns(scored(sampled(units, runs)), [Rule("s")])), Grid(1, runs), decision, 60)
+    shares = stability(Columns(scored(sampled(units, runs)), [Rule("s")]), Grid(1, runs), decision, 60)
     assert 0.45 < truth < 0.75
     assert shares.mean() == pytest.approx(truth, abs=0.12)
 
@@ -130,5 +130,5 @@ def test_stability_estimates_how_often_two_fresh_samples_of_half_the_size_agree(
 def test_no_splits_or_hardly_any_units_give_no_stability(
     scores_of: Callable[..., Run], units: int, splits: int
 ) -> None:
-    share = stability(list(Columns(*scores_of(8, units=units))), Grid(2, 6), Decision(), splits)
+    share = stability(Columns(*scores_of(8, units=units)), Grid(2, 6), Decision(), splits)
     assert np.isnan(share).all()

@@ -36,17 +36,6 @@ function matching() {
   return rows;
 }
 
-/* Rows without a number come last in either direction; equal rows keep their order. */
-function sorted(rows) {
-  if (state.sort === "") return rows;
-  const key = (row) => value(row, state.sort);
-  return rows.sort((one, other) => {
-    const [first, second] = [key(one), key(other)];
-    if (Number.isNaN(first) || Number.isNaN(second)) return Number.isNaN(first) - Number.isNaN(second) || one - other;
-    return state.direction * (first - second) || one - other;
-  });
-}
-
 function cell(name, row) {
   const number = columns[name][row];
   return name in PLACES && Math.abs(number) < 1e5 ? number.toFixed(PLACES[name]).replace("-", "−") : brief(number);
@@ -73,7 +62,8 @@ function list() {
 }
 
 function select() {
-  state.rows = sorted(matching());
+  const rows = matching();
+  state.rows = state.sort === "" ? rows : ordered(rows, (row) => value(row, state.sort), state.direction);
   state.page = 0;
   list();
 }

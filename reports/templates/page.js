@@ -44,6 +44,15 @@ function shown(name, row) {
   return number.toFixed(DECIMALS[name]).replace("-", "−");
 }
 
+/* Rows by a key: those without a number come last in either direction; equal rows keep their order. */
+function ordered(rows, key, direction) {
+  return rows.sort((one, other) => {
+    const [first, second] = [key(one), key(other)];
+    if (Number.isNaN(first) || Number.isNaN(second)) return Number.isNaN(first) - Number.isNaN(second) || one - other;
+    return direction * (first - second) || one - other;
+  });
+}
+
 function made(tag, text, className) {
   const element = document.createElement(tag);
   if (text !== undefined) element.textContent = text;

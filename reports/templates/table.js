@@ -40,19 +40,9 @@ function matching() {
   return rows;
 }
 
-/* Rows without a number come last in either direction; equal rows keep their order. */
-function sorted(rows) {
-  if (state.sort === "") return rows;
-  const key = (row) => value(row, state.sort);
-  return rows.sort((one, other) => {
-    const [first, second] = [key(one), key(other)];
-    if (Number.isNaN(first) || Number.isNaN(second)) return Number.isNaN(first) - Number.isNaN(second) || one - other;
-    return state.direction * (first - second) || one - other;
-  });
-}
-
 function select() {
-  state.rows = sorted(matching());
+  const rows = matching();
+  state.rows = state.sort === "" ? rows : ordered(rows, (row) => value(row, state.sort), state.direction);
   state.page = 0;
   list();
 }
