@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     import torch
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# Where everything is required, property tests draw the same cases on every run.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+if os.environ.get("HEADROLES_REQUIRE_ALL") == "1":
+    settings.load_profile("repeatable")
 
 
 def needed(path: Path, what: str) -> Path:
