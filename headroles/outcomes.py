@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.assessment import Assessment
+from headroles.probed import Probed
 from headroles.records import Decision, Rule, Scores, frozen_grids
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class Labelling:
         manifest: Everything needed to reproduce the run (JSON types only).
         skipped: What was left out, cut or not applicable, one sentence each.
         assessment: Precision, stability, sensitivity, roles together; None when not computed.
+        probed: What probes found beyond the findings; None where none ran.
     """
 
     scores: Scores
@@ -102,6 +104,7 @@ class Labelling:
     manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     skipped: tuple[str, ...] = ()
     assessment: Assessment | None = None
+    probed: Probed | None = None
 
     def frame(self) -> pd.DataFrame:
         """One row per sieve × layer × head with the columns of ``findings.csv``."""
