@@ -12,7 +12,7 @@ from headroles.extraction.annotate import Annotator, load_parser
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.model import Model, load
 from headroles.extraction.passages import Passage
-from headroles.extraction.reader import Shard
+from headroles.extraction.reader import Shard, Sieving
 from headroles.extraction.stream import stream
 from headroles.manifest import Scored
 from headroles.options import Options
@@ -64,8 +64,7 @@ def score_passages(
     coming = stream(
         model,
         passages,
-        selection,
-        Annotator(parser) if selection.needs else None,
+        Sieving(model, selection, Annotator(parser) if selection.needs else None),
         batch_size=options.batch_size,
         max_length=options.max_length,
         advance=advance,

@@ -23,7 +23,7 @@ from headroles.extraction.capture import FUSED, Way
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
 from headroles.extraction.passages import Passage, Words
-from headroles.extraction.reader import Prepared, Reader, Shard, Table
+from headroles.extraction.reader import Prepared, Reader, Shard, Sieving, Table
 from headroles.extraction.tokens import example_of, tokenise
 from headroles.sieves.apply import apply
 from headroles.sieves.selection import Selection
@@ -62,11 +62,8 @@ def _scores(
     model: Model, passages: Sequence[Passage], sieves: Selection | None = None, size: int = 5, most: int = 96
 ) -> list[Shard]:
     """Shards of a stream with gold words; all built-in sieves unless told otherwise."""
-    annotator = Annotator(None)
-    chosen = sieves or selection_of(None)
-    coming = stream.stream(
-        model, passages, chosen, annotator, batch_size=size, max_length=most, advance=lambda count: None
-    )
+    job = Sieving(model, sieves or selection_of(None), Annotator(None))
+    coming = stream.stream(model, passages, job, batch_size=size, max_length=most, advance=lambda count: None)
     return list(coming)
 
 
@@ -194,8 +191,7 @@ def test_shards_follow_one_another_in_the_order_of_the_passages(
         stream.stream(
             model,
             passages,
-            selection_of(None),
-            Annotator(None),
+            Sieving(model, selection_of(None), Annotator(None)),
             batch_size=4,
             max_length=96,
             advance=done.append,

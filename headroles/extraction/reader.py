@@ -1,4 +1,4 @@
-"""Attention of one batch to scores, as it passes by, and the table they come together in."""
+"""Sieves laid over attention as it passes by, and the table their scores come together in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,11 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.asking import per_head
+from headroles.extraction.annotate import Annotator
 from headroles.extraction.capture import Visible
 from headroles.extraction.kernels import DevicePlan, contrast, linear, to_device
 from headroles.extraction.model import Model
-from headroles.extraction.tokens import Tokenised
+from headroles.extraction.tokens import Tokenised, example_of
 from headroles.plans import Plan
 from headroles.records import Example
 
@@ -183,3 +184,37 @@ class Reader:
             array.flags.writeable = False
             for row, scorer in enumerate(scorers, start=plan.columns):
                 values[row] = per_head(scorer, array, prepared.example)
+
+
+class Sieving:
+    """The job of scoring every head on every example by sieves."""
+
+    def __init__(self, model: Model, sieves: Columns, annotator: Annotator | None) -> None:
+        """Take a model, the sieves, and what gives words and trees (None when no sieve needs them)."""
+        self._model, self._sieves, self._annotator = model, sieves, annotator
+
+    def table(self, tokenised: Sequence[Tokenised]) -> Table:
+        """Empty scores of a shard."""
+        return Table(self._sieves, tokenised, self._model)
+
+    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
+        """Annotate a batch and lay the sieves over it."""
+        chosen = [tokenised[place] for place in places]
+        passages = [each.passage for each in chosen]
+        words = self._annotator.words(passages) if self._annotator else [None] * len(chosen)
+        arcs, causal = "arcs" in self._sieves.needs, self._model.way.causal
+        batch = []
+        for place, each, own in zip(places, chosen, words, strict=True):
+            prepared = Prepared(int(place), each, example_of(each, own, arcs))
+            seen = np.tri(each.size, dtype=np.bool_) if causal and each.size > 1 else None
+            planned(prepared, self._sieves, seen)
+            batch.append(prepared)
+        return batch
+
+    def reader(self, batch: list[Prepared], table: Table) -> Reader:
+        """What scores the batch as its attention passes by."""
+        return Reader(self._model, batch, table)
+
+    def result(self, table: Table) -> Shard:
+        """The finished scores."""
+        return table.shard()

@@ -1,20 +1,19 @@
-"""Passages to scores, shard by shard: annotation beside the model, attention read as it passes by."""
+"""Passages to results, shard by shard: prepared beside the model, attention read as it passes by."""
 
 import ctypes
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.annotate import Annotator
-from headroles.extraction.capture import RETURNED, run
+from headroles.extraction.capture import RETURNED, Reader, run
 from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
-from headroles.extraction.reader import Columns, Prepared, Reader, Shard, Table, planned
-from headroles.extraction.tokens import Tokenised, example_of, tokenise
+from headroles.extraction.tokens import Tokenised, tokenise
 
 SHARD = 256
 """Passages in a shard: what is sorted by length, held and written together."""
@@ -28,23 +27,57 @@ MMAP_THRESHOLD, LARGE = -3, 2**20
 """glibc's name for the smallest block that is mapped on its own, and what we set it to, in bytes."""
 
 
+@runtime_checkable
+class Ready(Protocol):
+    """One example ready for the model."""
+
+    @property
+    def tokenised(self) -> Tokenised:
+        """Its pieces."""
+
+
+Prepared = TypeVar("Prepared", bound=Ready)
+Table = TypeVar("Table")
+Result = TypeVar("Result", covariant=True)
+
+
+@runtime_checkable
+class Job(Protocol[Prepared, Table, Result]):
+    """What is done with attention: scored by sieves, asked by probes, kept for training."""
+
+    def table(self, tokenised: Sequence[Tokenised]) -> Table:
+        """Where the results of a shard come together."""
+
+    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
+        """Make a batch ready, in the thread beside the model.
+
+        Args:
+            tokenised: All examples of the shard.
+            places: Which of them are the batch.
+        """
+
+    def reader(self, batch: list[Prepared], table: Table) -> Reader:
+        """What takes the attention of a batch; asked for anew when a batch is halved."""
+
+    def result(self, table: Table) -> Result:
+        """What a finished shard gives."""
+
+
 def stream(
     model: Model,
     passages: Sequence[Passage],
-    sieves: Columns,
-    annotator: Annotator | None,
+    job: Job[Prepared, Table, Result],
     *,
     batch_size: int,
     max_length: int,
     advance: Callable[[int], None],
-) -> Iterator[Shard]:
-    """Score passages shard by shard.
+) -> Iterator[Result]:
+    """Run passages through a model shard by shard, and hand their attention to a job.
 
     Args:
         model: Ready to be read.
         passages: All of one width (single texts or pairs).
-        sieves: What is scored.
-        annotator: Gives words and trees; None when no sieve needs them.
+        job: What is done with the attention.
         batch_size: Largest batch; a batch that does not fit in memory is halved.
         max_length: Longest input, in tokens.
         advance: Called with the number of examples done since the last call.
@@ -55,18 +88,17 @@ def stream(
         for start in range(0, len(passages), SHARD):
             part = passages[start : start + SHARD]
             tokenised = tokenise(model.tokenizer, part, max_length)
-            table = Table(sieves, tokenised, model)
+            table = job.table(tokenised)
             order = np.argsort([-each.size for each in tokenised], kind="stable")
             batches = list(_batches(order, [each.size for each in tokenised], size))
-            prepare = _preparer(tokenised, sieves, annotator, model.way.causal)
-            coming = [beside.submit(prepare, batch) for batch in batches[:1]]
+            coming = [beside.submit(job.prepare, tokenised, batch) for batch in batches[:1]]
             for number in range(len(batches)):
                 batch = coming.pop().result()
                 if number + 1 < len(batches):
-                    coming.append(beside.submit(prepare, batches[number + 1]))
-                _score(model, batch, table)
+                    coming.append(beside.submit(job.prepare, tokenised, batches[number + 1]))
+                _read(model, batch, job, table)
                 advance(len(batch))
-            yield table.shard()
+            yield job.result(table)
 
 
 def _return_large_blocks() -> None:
@@ -91,28 +123,9 @@ def _batches(order: np.ndarray, sizes: Sequence[int], largest: int) -> Iterator[
         start = stop
 
 
-def _preparer(
-    tokenised: Sequence[Tokenised], sieves: Columns, annotator: Annotator | None, causal: bool
-) -> Callable[[np.ndarray], list[Prepared]]:
-    """A function that annotates a batch and lays the sieves over it, for the thread beside the model."""
-
-    def prepare(places: np.ndarray) -> list[Prepared]:
-        chosen = [tokenised[place] for place in places]
-        words = annotator.words([each.passage for each in chosen]) if annotator else [None] * len(chosen)
-        arcs = "arcs" in sieves.needs
-        batch = []
-        for place, each, own in zip(places, chosen, words, strict=True):
-            prepared = Prepared(int(place), each, example_of(each, own, arcs))
-            planned(prepared, sieves, np.tri(each.size, dtype=np.bool_) if causal and each.size > 1 else None)
-            batch.append(prepared)
-        return batch
-
-    return prepare
-
-
-def _score(model: Model, batch: list[Prepared], table: Table) -> None:
-    """Run a batch and write its scores; halve it and try again when memory does not suffice."""
-    if _fits(model, batch, table):
+def _read(model: Model, batch: list[Prepared], job: Job[Prepared, Table, Result], table: Table) -> None:
+    """Run a batch and hand its attention over; halve it and try again when memory does not suffice."""
+    if _fits(model, batch, job, table):
         return
     if len(batch) == 1:
         raise BadInput(
@@ -120,16 +133,15 @@ def _score(model: Model, batch: list[Prepared], table: Table) -> None:
             f"{model.device}; give a smaller --max-length, or another --device"
         )
     half = len(batch) // 2
-    _score(model, batch[:half], table)
-    _score(model, batch[half:], table)
+    _read(model, batch[:half], job, table)
+    _read(model, batch[half:], job, table)
 
 
-def _fits(model: Model, batch: list[Prepared], table: Table) -> bool:
+def _fits(model: Model, batch: list[Prepared], job: Job[Prepared, Table, Result], table: Table) -> bool:
     """Run a batch; False when memory did not suffice, with all that the failed pass held let go."""
     try:
-        reader = Reader(model, batch, table)
         lengths = [prepared.tokenised.size for prepared in batch]
-        run(model.network, model.way, _padded(model, batch), lengths, reader)
+        run(model.network, model.way, _padded(model, batch), lengths, job.reader(batch, table))
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not _out_of_memory(error):
             raise
@@ -144,7 +156,7 @@ def _out_of_memory(error: BaseException) -> bool:
     return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
 
 
-def _padded(model: Model, batch: list[Prepared]) -> dict[str, torch.Tensor]:
+def _padded(model: Model, batch: Sequence[Ready]) -> dict[str, torch.Tensor]:
     """The batch as tensors, padded on the right and masked by ourselves: not every tokenizer can."""
     width = max(prepared.tokenised.size for prepared in batch)
     pad = getattr(model.tokenizer, "pad_token_id", None) or 0
