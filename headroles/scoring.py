@@ -51,8 +51,7 @@ def score_passages(
     parser, described = load_parser(options.parser) if parsed else (None, None)
     model = load(checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length)
     _check_length(model, checkpoint, options.max_length)
-    roles = sum(rule.role for rule in selection.rules())
-    check_resolution(options.decision, roles, model.layers, model.heads)
+    check_resolution(options.decision, selection.rules(), model.layers, model.heads)
     table = _Table(selection, passages, units, model)
     done = 0
 

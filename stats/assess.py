@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from headroles.assessment import Assessment, Precision
 from headroles.outcomes import Findings
 from headroles.records import Decision, Rule, Scores
 from headroles.stats.bayes import bayes_factors
-from headroles.stats.columns import Columns, unit_numbers
+from headroles.stats.columns import Columns, over_units, unit_numbers
 from headroles.stats.depth import over_layers
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.effects import design_effect, effect_interval, hedges
@@ -103,20 +103,29 @@ def _precision(
     effects = [hedges(describe(column.values), column.rule.margin) for column in columns]
     g = np.where(np.isnan(findings.effect), np.nan, np.stack(effects).reshape(shape))
     low, high = effect_interval(g, findings.count)
-    inflated = [
-        design_effect(values.astype(np.float64) - null[:, None, None], units)
-        for values, null in zip(scores.values, scores.null, strict=True)
-    ]
     student = findings.effect * np.sqrt(findings.count)
     return Precision(
         hedges_g=g,
         g_low=low,
         g_high=high,
         detectable=detectable(findings.count, _cuts(findings, grid, decision), POWER),
-        design_effect=np.stack(inflated),
+        design_effect=np.stack(
+            [_inflated(scores, k, rule.pooled, units) for k, rule in enumerate(columns.rules)]
+        ),
         stability=share,
         bayes_factor=bayes_factors(student, findings.count) if bayes else np.full(shape, np.nan),
     )
+
+
+def _inflated(
+    scores: Scores, position: int, pooled: bool, units: Int[np.ndarray, " examples"]
+) -> Float[np.ndarray, "layers heads"]:
+    """Design effect of one column; of a pooled one, of what each example adds to the ratio."""
+    values = scores.values[position].astype(np.float64) - scores.null[position][:, None, None]
+    flat = values.reshape(len(values), -1)
+    if pooled:
+        flat = over_units(flat, np.arange(len(values)), scores.cells[position])
+    return design_effect(flat, units).reshape(values.shape[1:])
 
 
 def _cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np.ndarray, "sieves layers heads"]:

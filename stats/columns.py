@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from headroles.records import Rule, Scores
 from headroles.stats.hypotheses import Outcome, constant, flat
 from headroles.stats.moments import Sample, describe, unit_means
+from headroles.stats.pooled import pooled_units
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +36,15 @@ def unit_numbers(units: Sequence[str]) -> Int[np.ndarray, " examples"]:
     """A number for each unit, in the order of first appearance."""
     seen: dict[str, int] = {}
     return np.array([seen.setdefault(unit, len(seen)) for unit in units], dtype=np.int64)
+
+
+def over_units(
+    values: Float[np.ndarray, "examples heads"],
+    units: Int[np.ndarray, " examples"],
+    weight: Float[np.ndarray, " examples"] | None,
+) -> Float[np.ndarray, "units heads"]:
+    """One number per unit: the mean of its examples; for pooled columns, by the cells of each."""
+    return unit_means(values, units) if weight is None else pooled_units(values, weight, units)
 
 
 class Columns(Sequence[Column]):
@@ -71,11 +81,12 @@ class Columns(Sequence[Column]):
         smallest = largest = float("nan")
         if speaks.any():
             smallest, largest = float(null[speaks].min()), float(null[speaks].max())
-        means = unit_means(values, self._units)
+        weight = scores.cells[position] if rule.pooled else None
+        means = over_units(values, self._units, weight)
         level = np.full(heads, smallest)
         if smallest != largest:
             within = np.where(np.isnan(values), np.nan, null[:, None])
-            level = describe(unit_means(within, self._units)).mean
+            level = describe(over_units(within, self._units, weight)).mean
         level[np.isnan(means).all(axis=0)] = np.nan
         return Column(rule, means, level, rule.low - largest, rule.high - smallest)
 

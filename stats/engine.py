@@ -55,8 +55,7 @@ def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings
     """
     check_decision(decision)
     check_rules(rules, scores.sieves)
-    roles = sum(rule.role for rule in rules)
-    check_resolution(decision, roles, scores.layers, scores.heads)
+    check_resolution(decision, rules, scores.layers, scores.heads)
     columns = Columns(scores, rules)
     tested = [_test(column, decision) for column in columns]
     p = both_beyond(np.stack([each.outcome.p for each in tested]), rules)

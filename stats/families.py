@@ -9,7 +9,10 @@ from headroles.records import Rule
 from headroles.stats.correction import adjust
 
 FAMILIES = ("sieve", "run", "layer")
-"""The heads of one sieve (default); all roles and heads of the run; one layer's heads of one sieve."""
+"""The heads of one sieve (default); all roles and heads of the run; one layer's heads of one sieve.
+
+Sieves whose rules name one family (``Rule.together``), such as both directions of a relation, count as one.
+"""
 
 
 def with_contrast(rules: Sequence[Rule]) -> list[tuple[int, int]]:
@@ -46,12 +49,15 @@ def members(rules: Sequence[Rule], layers: int, heads: int, family: str) -> list
     whole = slice(0, layers * heads)
     roles = [k for k, rule in enumerate(rules) if rule.role]
     others = [[(k, whole)] for k, rule in enumerate(rules) if not rule.role]
+    shared: dict[str, list[int]] = {}
+    for k in roles:
+        shared.setdefault(rules[k].together or rules[k].sieve, []).append(k)
     if family == "run":
         return ([[(k, whole) for k in roles]] if roles else []) + others
     if family == "layer":
         parts = [slice(layer * heads, (layer + 1) * heads) for layer in range(layers)]
-        return [[(k, part)] for k in roles for part in parts] + others
-    return [[(k, whole)] for k in roles] + others
+        return [[(k, part) for k in those] for those in shared.values() for part in parts] + others
+    return [[(k, whole) for k in those] for those in shared.values()] + others
 
 
 def adjust_families(

@@ -38,14 +38,14 @@ from jaxtyping import Bool, Float, Int
 from headroles.comparison import Differences
 from headroles.errors import BadInput
 from headroles.records import Decision, Rule, Scores
-from headroles.stats.columns import Column, against, settled, unit_numbers
+from headroles.stats.columns import Column, against, over_units, settled, unit_numbers
 from headroles.stats.correction import significant
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.families import adjust_families, members
 from headroles.stats.hypotheses import Outcome, flat
 from headroles.stats.intervals import interval_of
 from headroles.stats.methods import METHODS
-from headroles.stats.moments import Sample, describe, unit_means
+from headroles.stats.moments import Sample, describe
 from headroles.stats.paired_maxt import max_t_change, max_t_equivalence
 from headroles.stats.resolution import check_decision, check_resolution
 
@@ -133,14 +133,15 @@ def pairs_of(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pair]:
         unknown = np.isnan(difference)
         before[unknown] = after[unknown] = np.nan
         shifts = shift[~unknown.all(axis=1)]
+        weight = first.cells[position] if one.pooled else None
         column = Column(
             rule=replace(one, null=0.0, margin=0.0, contrast=""),
-            values=unit_means(difference, units),
+            values=over_units(difference, units, weight),
             null=np.zeros(heads),
             low=other.low - one.high + (float(shifts.min()) if shifts.size else 0.0),
             high=other.high - one.low + (float(shifts.max()) if shifts.size else 0.0),
         )
-        yield Pair(column, *(describe(unit_means(values, units)).mean for values in (before, after)))
+        yield Pair(column, *(describe(over_units(each, units, weight)).mean for each in (before, after)))
 
 
 def _test(column: Column, decision: Decision, bound: float) -> _Tested:
@@ -222,8 +223,7 @@ def _check(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
             f"runs are compared head by head with one rule a sieve, but scores of {first.values.shape} and "
             f"{second.values.shape} came with {len(rules[0])} and {len(rules[1])} rules"
         )
-    roles = sum(rule.role for rule in rules[0])
     try:
-        check_resolution(replace(decision, alpha=decision.alpha / 2), roles, first.layers, first.heads)
+        check_resolution(replace(decision, alpha=decision.alpha / 2), rules[0], first.layers, first.heads)
     except BadInput as error:
         raise BadInput(f"{error} (changes are tested in both directions, so alpha is halved here)") from error

@@ -82,7 +82,7 @@ def _coarse(decision: Decision, findings: Findings) -> list[str]:
     if METHODS[decision.test].resampled is None or decision.correction == "maxT":
         return []
     shape = findings.count.shape
-    tests = max(tests_in(decision.family, len(findings.roles), *shape[1:]), 1)
+    tests = max(tests_in(decision.family, findings.rules, *shape[1:]), 1)
     alone = assumed_cut(decision.correction, decision.alpha, tests)
     best = needed_p(decision.correction, decision.alpha, tests)
     said = []

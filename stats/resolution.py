@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from headroles.errors import BadInput, UnknownName
 from headroles.records import Decision, Rule
 from headroles.stats.correction import CORRECTIONS
-from headroles.stats.families import FAMILIES
+from headroles.stats.families import FAMILIES, members
 from headroles.stats.intervals import INTERVALS
 from headroles.stats.methods import METHODS
 from headroles.stats.power import assumed_cut
@@ -70,7 +70,7 @@ def check_rules(rules: Sequence[Rule], sieves: Sequence[str]) -> None:
             )
 
 
-def check_resolution(decision: Decision, roles: int, layers: int, heads: int) -> None:
+def check_resolution(decision: Decision, rules: Sequence[Rule], layers: int, heads: int) -> None:
     """Refuse a test by resampling whose smallest p could never pass the correction.
 
     With N resamples no p is below 1/(N + 1). A family-wise correction of m tests needs alpha/m; a
@@ -83,7 +83,7 @@ def check_resolution(decision: Decision, roles: int, layers: int, heads: int) ->
     resampled = METHODS[decision.test].resampled is not None
     if not resampled and decision.correction != "maxT":
         return
-    tests = tests_in(decision.family, roles, layers, heads)
+    tests = tests_in(decision.family, rules, layers, heads)
     level = needed_p(decision.correction, decision.alpha, max(tests, 1))
     required = math.ceil(1 / level - 1 - 1e-9)
     if decision.resamples < required:
@@ -95,9 +95,13 @@ def check_resolution(decision: Decision, roles: int, layers: int, heads: int) ->
         )
 
 
-def tests_in(family: str, roles: int, layers: int, heads: int) -> int:
-    """How many tests a family of roles holds, when every head can be tested."""
-    return {"sieve": layers * heads, "layer": heads, "run": roles * layers * heads}[family]
+def tests_in(family: str, rules: Sequence[Rule], layers: int, heads: int) -> int:
+    """How many tests the largest family of roles holds, when every head can be tested."""
+    roles = [rule for rule in rules if rule.role]
+    sizes = [
+        sum(part.stop - part.start for _, part in each) for each in members(roles, layers, heads, family)
+    ]
+    return max(sizes, default=0)
 
 
 def needed_p(correction: str, alpha: float, tests: int) -> float:

@@ -54,6 +54,14 @@ class Reader(Protocol):
         """
 
 
+@runtime_checkable
+class BatchReader(Reader, Protocol):
+    """A reader that takes a whole batch at once where its weights lie together, padded."""
+
+    def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
+        """Take weights (examples, heads, tokens, tokens), and what each example's queries can see."""
+
+
 class _Pass:
     """One forward pass: which call it is at, and what each mask lets be seen."""
 
@@ -98,13 +106,20 @@ def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
     running = _RUNNING.get()
     if running is not None:
-        visible = running.visible(attention_mask, causal=False)
-        with _one_thread(weights.device):
-            for example, length in enumerate(running.lengths):
-                rows = weights[example, :, :length, :length].float()
-                running.reader.read(running.layer, example, 0, rows, visible[example])
+        _hand_over(running, weights, running.visible(attention_mask, causal=False))
         running.layer += 1
     return output, None
+
+
+def _hand_over(running: _Pass, weights: torch.Tensor, visible: list[Visible]) -> None:
+    """Give a layer's weights (examples, heads, tokens, tokens) to the reader, whole or one by one."""
+    with _one_thread(weights.device):
+        if isinstance(running.reader, BatchReader) and len(running.lengths) > 1:
+            running.reader.read_batch(running.layer, weights.float(), visible)
+            return
+        for example, length in enumerate(running.lengths):
+            rows = weights[example, :, :length, :length].float()
+            running.reader.read(running.layer, example, 0, rows, visible[example])
 
 
 @contextmanager
@@ -222,15 +237,15 @@ def run(
     Returns:
         The model's last hidden state and the number of layers read.
     """
+    running = _Pass(reader, lengths, trial)
     with torch.inference_mode():
         if way.name == RETURNED:
             output = model(**inputs, output_attentions=True)
-            for layer, weights in enumerate(output.attentions):
-                for example, length in enumerate(lengths):
-                    seen = _visible(None, way.causal, example, length)
-                    reader.read(layer, example, 0, weights[example, :, :length, :length].float(), seen)
-            return output[0], len(output.attentions)
-        running = _Pass(reader, lengths, trial)
+            visible = running.visible(None, way.causal)
+            for weights in output.attentions:
+                _hand_over(running, weights, visible)
+                running.layer += 1
+            return output[0], running.layer
         token = _RUNNING.set(running)
         try:
             output = model(**inputs)

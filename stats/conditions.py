@@ -1,0 +1,228 @@
+"""gaps(): does a head do worse under one condition than under the other (WinoBias pro/anti, GAP by gender)?
+
+Measures are ratios of sums over units (documents, pairs of sentences), so one formula serves all:
+
+- **accuracy**: right answers over examples asked.
+- **f1** (GAP): each passage has two names, of which a head calls exactly one true: right answers TP, false
+  positives passages − TP, false negatives true names − TP, over all passages, also those in which neither
+  name is true. ``F1 = 2 TP / (2 TP + FP + FN) = 2 TP / (passages + true names)``. Source: Webster et al. (2018),
+  "Mind the GAP", TACL 6, section 4. A head that always answers has F1 = accuracy where all have a true name.
+
+Null: the ratio is the same under both conditions in the population the units come from. Alternative: it is
+not (two-sided). Unit: ``units``; a unit's examples may depend on each other. With a_u, b_u the unit's sums,
+R = Σ a / Σ b, a unit adds r_u = (a_u − R b_u) / Σ b to the error of R (linearisation; Cochran 1977, "Sampling
+techniques", ch. 6). Two cases, per head:
+
+- some unit holds both conditions (the pairs of WinoBias): the error of the difference is r_u under the first
+  less r_u under the second; its variance is n/(n − 1) times the sum of their squares, t with n − 1 degrees of
+  freedom. One example of each condition a unit: ``scipy.stats.ttest_rel`` exactly. Otherwise the cluster-robust
+  variance of a regression on the condition (times n/(n − 1), without any other small-sample factor).
+- none does (GAP by gender): the variances add up and Welch's degrees of freedom hold; one example a unit:
+  ``scipy.stats.ttest_ind(equal_var=False)`` exactly.
+
+Assumptions: independent units, enough of them for a t of means of 0 and 1 (measured for a nominal 5 %,
+accuracies of 0.3 to 0.7: 5 % with 40 pairs or with 50 passages a gender; F1 the same, tests/test_conditions.py).
+Where no unit differs from the others (every answer right under one condition, every one wrong under the
+other) the t has no error; p is then the largest probability of that under equal means of scores in [0, 1], and
+the interval is empty of meaning: NaN.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import stdtr, stdtrit
+
+from headroles.errors import BadInput
+from headroles.probed import Gap
+from headroles.records import Decision
+from headroles.stats.columns import unit_numbers
+from headroles.stats.correction import CORRECTIONS, adjust
+
+PAIRS = (("feminine", "masculine"), ("pro", "anti"))
+"""Conditions that are compared, first minus second."""
+NAMED = ("feminine", "masculine")
+"""The conditions of GAP, whose passages F1 is about."""
+
+Sums = Float[np.ndarray, "units heads"]
+Heads = Float[np.ndarray, " heads"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """Ratios under two conditions and their difference, one entry per head; NaN where unknown."""
+
+    both: Heads
+    first: Heads
+    second: Heads
+    difference: Heads
+    low: Heads
+    high: Heads
+    p: Heads
+
+
+def gaps(
+    hits: Float[np.ndarray, "examples layers heads"],
+    conditions: Sequence[str],
+    units: Sequence[str],
+    decision: Decision,
+    named: Bool[np.ndarray, " examples"] | None = None,
+) -> tuple[Gap, ...]:
+    """Compare every head under the conditions that the examples hold; the module says how.
+
+    Args:
+        hits: Share of right answers of each example, 0 to 1 (0 or 1 where it has one item); NaN where
+            nothing was asked.
+        conditions: Of each example; those of no pair in ``PAIRS``, such as "", are left out.
+        units: Name of the unit of each example; equal names are one unit.
+        decision: Correction and alpha. The heads of one pair and measure are a family. Under "maxT",
+            which corrects by resampled scores, it is Holm's, which holds the same error rate.
+        named: GAP only: whether each example is a passage with a true name. Given, F1 is compared too:
+            an example without one counts as answered wrongly though nothing was asked, one with
+            a true name and NaN hits as not answered (the window did not hold it). None: no F1.
+
+    Returns:
+        Per pair of which both conditions occur, per measure, the heads in order. With fewer than two
+        units under a condition values and difference are given, interval and p are NaN.
+
+    Raises:
+        BadInput: When the lengths differ, or a share lies outside 0 to 1.
+
+    Example:
+        >>> hits = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0]).reshape(6, 1, 1)
+        >>> found = gaps(hits, ["pro", "anti"] * 3, list("aabbcc"), Decision())
+        >>> [(each.first, each.second, each.both, round(each.difference, 3)) for each in found]
+        [('pro', 'anti', 0.5, 0.333)]
+    """
+    _check(hits, conditions, units, named)
+    told, layout = np.array(conditions, dtype=np.str_), hits.shape[1:]
+    flat = hits.reshape(len(hits), layout[0] * layout[1]).astype(np.float64)
+    numbers = unit_numbers(tuple(units))
+    asked = ~np.isnan(flat)
+    right = np.where(asked, flat, 0.0)
+    found: list[Gap] = []
+    for pair in PAIRS:
+        if not set(pair) <= set(conditions):
+            continue
+        measures = {"accuracy": (right, asked.astype(np.float64))}
+        if named is not None and pair == NAMED:
+            passages = asked | ~named[:, None]
+            measures["f1"] = (2 * right, passages.astype(np.float64) + named[:, None])
+        for measure, (above, below) in measures.items():
+            sums = [_summed(each, numbers, told == one) for one in pair for each in (above, below)]
+            found += _listed(measure, pair, layout, compare(*sums), decision)
+    return tuple(found)
+
+
+def compare(above: Sums, below: Sums, other_above: Sums, other_below: Sums) -> Difference:
+    """Two ratios of sums over the same units, one unit a row, and the test of their difference.
+
+    Args:
+        above: Numerators under the first condition.
+        below: Denominators, 0 where the unit does not hold the condition.
+        other_above: Numerators under the second condition.
+        other_below: Denominators.
+    """
+    first, one = _ratio(above, below)
+    second, other = _ratio(other_above, other_below)
+    held, other_held = below > 0, other_below > 0
+    count, other_count = held.sum(axis=0), other_held.sum(axis=0)
+    together, paired = (held | other_held).sum(axis=0), (held & other_held).any(axis=0)
+    joint = _factor(together) * ((one - other) ** 2).sum(axis=0)
+    variances = [_factor(n) * (each**2).sum(axis=0) for n, each in ((count, one), (other_count, other))]
+    apart = variances[0] + variances[1]
+    variance = np.where(paired, joint, apart)
+    still = variance <= 1e-24
+    with np.errstate(divide="ignore", invalid="ignore"):
+        welch = apart**2 / (variances[0] ** 2 / (count - 1) + variances[1] ** 2 / (other_count - 1))
+        freedom = np.where(still, np.nan, np.where(paired, together - 1.0, welch))
+        error = np.where(still, np.nan, np.sqrt(variance))
+        difference = first - second
+        p = np.minimum(1.0, 2 * stdtr(freedom, -np.abs(difference / error)))
+        reach = stdtrit(freedom, 0.975) * error
+    constant = np.where(
+        paired, _constant_pairs(difference, together), _constant(first, second, count, other_count)
+    )
+    everything = below.sum(axis=0) + other_below.sum(axis=0)
+    total = above.sum(axis=0) + other_above.sum(axis=0)
+    return Difference(
+        both=np.divide(total, everything, out=np.full_like(total, np.nan), where=everything > 0),
+        first=first,
+        second=second,
+        difference=difference,
+        low=difference - reach,
+        high=difference + reach,
+        p=np.where(still, constant, p),
+    )
+
+
+def _ratio(above: Sums, below: Sums) -> tuple[Heads, Sums]:
+    """R = Σ a / Σ b, and what each unit adds to its error; NaN and 0 where Σ b is 0."""
+    total, size = above.sum(axis=0), below.sum(axis=0)
+    ratio = np.divide(total, size, out=np.full_like(total, np.nan), where=size > 0)
+    error = (above - np.where(size > 0, ratio, 0.0) * below) / np.maximum(size, 1e-300)
+    return ratio, error
+
+
+def _factor(count: Int[np.ndarray, " heads"]) -> Heads:
+    """n / (n − 1); NaN under two units."""
+    factor: np.ndarray = np.where(count > 1, count / np.maximum(count - 1, 1), np.nan)
+    return factor
+
+
+def _constant_pairs(difference: Heads, count: Int[np.ndarray, " heads"]) -> Heads:
+    """p of differences in [−1, 1] that are all the same: twice the bound (1 / (1 + |d|))^n."""
+    p: np.ndarray = np.minimum(1.0, 2 * (1 + np.abs(difference)) ** -count.astype(np.float64))
+    return np.where(difference == 0, 1.0, p)
+
+
+def _constant(
+    first: Heads, second: Heads, count: Int[np.ndarray, " heads"], other: Int[np.ndarray, " heads"]
+) -> Heads:
+    """p of scores in [0, 1] that are one constant under each condition, by Markov's inequality.
+
+    With a mean µ under both, n scores of at least h have probability (µ / h)^n at most, and m scores
+    of at most l have ((1 − µ) / (1 − l))^m; the product is largest at µ = n / (n + m) between l and h.
+    """
+    upper, lower = np.maximum(first, second), np.minimum(first, second)
+    high, low = np.where(first >= second, count, other), np.where(first >= second, other, count)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.clip(high / (high + low), lower, upper)
+        p = 2 * (mean / upper) ** high * ((1 - mean) / (1 - lower)) ** low
+    return np.where(first == second, 1.0, np.minimum(p, 1.0))
+
+
+def _summed(
+    values: Float[np.ndarray, "examples heads"],
+    numbers: Int[np.ndarray, " examples"],
+    taken: Bool[np.ndarray, " examples"],
+) -> Sums:
+    sums = np.zeros((int(numbers.max(initial=-1)) + 1, values.shape[1]))
+    np.add.at(sums, numbers[taken], values[taken])
+    return sums
+
+
+def _listed(
+    measure: str, pair: tuple[str, str], layout: tuple[int, ...], found: Difference, decision: Decision
+) -> list[Gap]:
+    correction = decision.correction if decision.correction in CORRECTIONS else "holm"
+    q = adjust(found.p, correction, decision.alpha)
+    columns = (found.both, found.first, found.second, found.difference, found.low, found.high, found.p, q)
+    return [
+        Gap(place // layout[1], place % layout[1], measure, *pair, *(float(each[place]) for each in columns))
+        for place in range(len(q))
+    ]
+
+
+def _check(
+    hits: np.ndarray, conditions: Sequence[str], units: Sequence[str], named: np.ndarray | None
+) -> None:
+    others = [len(conditions), len(units)] + ([] if named is None else [len(named)])
+    if set(others) - {len(hits)}:
+        raise BadInput(
+            f"gaps are between examples with one condition and one unit each, but hits of {len(hits)} examples "
+            f"came with {', '.join(map(str, others))} of them"
+        )
+    if hits.size and not (np.nanmin(hits, initial=0.0) >= 0 and np.nanmax(hits, initial=0.0) <= 1):
+        raise BadInput("hits are shares of right answers from 0 to 1, NaN where not asked, but others came")
