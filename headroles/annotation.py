@@ -5,22 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
+from headroles.records import Mention as Mention
 from headroles.records import frozen
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Mention:
-    """A span of words that names an entity.
-
-    Attributes:
-        start: First word, counted over the document.
-        stop: One past the last word.
-        entity: Name of the entity within the document; mentions of one entity corefer.
-    """
-
-    start: int
-    stop: int
-    entity: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +90,8 @@ class Choices:
         rows: Which rows of the result (relations, kinds of mention) each item counts for.
         query: The asking word of each item.
         candidates: Words it chooses among, at least one, never the asking word.
-        right: The right ones, a subset of the candidates, at least one.
+        right: The right ones, a subset of the candidates; at least one, but for items that count as wrong
+            whatever is chosen (roots in the published counts).
     """
 
     rows: Bool[np.ndarray, "rows items"]

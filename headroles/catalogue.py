@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput, BadSieve, UnknownName
-from headroles.sieves import BUILT_IN, FAMILIES, PUBLISHED
+from headroles.sieves import ANNOTATED, BUILT_IN, FAMILIES, PUBLISHED
 from headroles.sieves.base import MaskSieve, Scorer, Sieve
 
 GROUP = "headroles.sieves"
 RESERVED = ("example", "group", "tokens", "layer", "head", "roles")
 """Columns of the tables of a run, which no sieve can be called."""
 MEMBERS = "name, needs, score and null"
+OURS = BUILT_IN | ANNOTATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +50,15 @@ def sieve_of(name: str, preset: str = "calibrated") -> Sieve:
         raise BadSieve(_clash(name, installed[name]))
     if preset == "published" and name in PUBLISHED:
         return _checked(_imported(PUBLISHED[name]), name, "headroles")
-    if name in BUILT_IN:
-        return _checked(_imported(BUILT_IN[name]), name, "headroles")
+    if name in OURS and preset != "published":
+        return _checked(_imported(OURS[name]), name, "headroles")
     if name in installed:
         return _plugged(installed[name][0])
     family, _, parameter = name.partition(":")
     if _is_ours(name) and preset != "published":
         made: Sieve = _imported(FAMILIES[family])(parameter)
         return made
-    known = PUBLISHED if preset == "published" else [*BUILT_IN, *installed]
+    known = PUBLISHED if preset == "published" else [*OURS, *installed]
     raise UnknownName("sieve", name, known)
 
 
@@ -65,8 +66,8 @@ def entries() -> list[Entry]:
     """Every sieve there is, and every plug-in that is broken, with its error."""
     listed = []
     installed = _installed()
-    for name in sorted({*BUILT_IN, *installed}, key=lambda each: (each not in BUILT_IN, each)):
-        origin = "headroles" if name in BUILT_IN else ", ".join(_owner(point) for point in installed[name])
+    for name in sorted({*OURS, *installed}, key=lambda each: (each not in OURS, each)):
+        origin = "headroles" if name in OURS else ", ".join(_owner(point) for point in installed[name])
         try:
             each = sieve_of(name)
         except BadSieve as error:
@@ -97,7 +98,7 @@ def usable(found: object) -> Sieve:
 def _is_ours(name: str) -> bool:
     """Whether a name is built in, alone or as a family with its parameter."""
     family, _, parameter = name.partition(":")
-    return name in BUILT_IN or (family in FAMILIES and bool(parameter))
+    return name in OURS or (family in FAMILIES and bool(parameter))
 
 
 def _installed() -> dict[str, list[EntryPoint]]:

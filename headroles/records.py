@@ -50,6 +50,21 @@ class Arc:
     relation: str
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Mention:
+    """A span of words that names an entity.
+
+    Attributes:
+        start: First word, counted over the document (in an ``Example``, over its words).
+        stop: One past the last word.
+        entity: Name of the entity within the document; mentions of one entity corefer.
+    """
+
+    start: int
+    stop: int
+    entity: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Example:
     """One tokenised input.
@@ -66,6 +81,7 @@ class Example:
             every token when no words were asked for.
         arcs: Dependency arcs, the root arc left out; None when not annotated.
         group: The document or paragraph the example comes from; None when unknown.
+        mentions: Mentions of entities, by the words of the example; None when not annotated.
 
     Raises:
         BadInput: When an array has not one entry per token.
@@ -84,6 +100,7 @@ class Example:
     word: Int[np.ndarray, " tokens"] = None  # type: ignore[assignment]
     arcs: tuple[Arc, ...] | None = None
     group: str | None = None
+    mentions: tuple[Mention, ...] | None = None
 
     def __post_init__(self) -> None:
         """Fill the defaults, check lengths, and make the arrays read-only."""
@@ -138,6 +155,10 @@ class Rule:
         role: Whether the column can be a role (contrasts cannot).
         low: Smallest value a score can take, on the score scale; NaN when unknown.
         high: Largest value a score can take; NaN when unknown.
+        pooled: Whether the mean is over all cells (arcs, mentions) of the inputs, each weighing the
+            same, rather than over units; its error is that of a ratio over units.
+        together: Name of a family that this column's heads share with those of other columns, where
+            families are those of a sieve; "" for one of its own.
     """
 
     sieve: str
@@ -148,6 +169,8 @@ class Rule:
     role: bool = True
     low: float = float("nan")
     high: float = float("nan")
+    pooled: bool = False
+    together: str = ""
 
     @property
     def threshold(self) -> float:

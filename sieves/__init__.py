@@ -17,6 +17,9 @@ BUILT_IN = {
 }
 """Built-in sieves by name, as ``module:object``; they are the default selection."""
 
+ANNOTATED = {"coreference": "headroles.sieves.coreferent:coreference"}
+"""Built-in sieves that are taken only when named: few inputs bring the annotation that they read."""
+
 FAMILIES = {
     "local": "headroles.sieves.local:within",
     "syntactic": "headroles.sieves.syntactic:relation",

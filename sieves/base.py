@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float, Int
 from headroles.errors import BadSieve
 from headroles.records import Example
 
-NEEDS = frozenset({"words", "arcs"})
-"""Annotation a sieve can ask for: words alone, or dependency arcs between them."""
+NEEDS = frozenset({"words", "arcs", "mentions"})
+"""Annotation a sieve can ask for: words alone, dependency arcs between them, or mentions of entities."""
 
 MARGIN = 0.1
 """A tenth of the attention budget beyond chance: a convention, shown with its sensitivity."""
@@ -48,7 +48,7 @@ class MaskSieve:
         mask: The cells counted; see ``headroles.sieves.masks`` for what it may return.
         question: What it asks, in words.
         source: Where the idea comes from.
-        needs: Annotation it reads, a subset of {"words", "arcs"}.
+        needs: Annotation it reads, a subset of {"words", "arcs", "mentions"}.
         scope: The cells that the counted keys are compared within; None for every visible key.
         groups: Label per token; each label's eligible queries weigh the same in all. None: every
             query by itself.
@@ -84,7 +84,7 @@ class Scorer(Protocol):
 
     @property
     def needs(self) -> frozenset[str]:
-        """Annotation it reads, a subset of {"words", "arcs"}."""
+        """Annotation it reads, a subset of {"words", "arcs", "mentions"}."""
 
     def score(
         self, attention: Float[np.ndarray, "heads tokens tokens"], example: Example
@@ -115,7 +115,7 @@ def sieve(
 
     Args:
         name: Name in options, tables and files; for a plug-in the entry point's name.
-        needs: Annotation the function reads: "words", "arcs".
+        needs: Annotation the function reads: "words", "arcs", "mentions".
         specials: Whether special tokens may be counted as keys.
         margin: Default margin: how far beyond chance counts as a role.
         question: What is asked; the first line of the docstring when empty.

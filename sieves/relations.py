@@ -1,6 +1,11 @@
 """Names of dependency relations: Universal Dependencies, and ClearNLP's names for the same."""
 
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
+
+from headroles.annotation import Document
+from headroles.errors import UnknownName
 
 CLEARNLP = {
     "dobj": "obj",
@@ -26,6 +31,12 @@ CLEARNLP = {
 LEFT_OUT = frozenset({"punct", "root"})
 """Relations that are no syntactic role of their dependent: punctuation, and the root."""
 
+SCHEMES = ("ud", "clearnlp")
+"""Whose names relations are shown under."""
+
+_RENAMED = {CLEARNLP[name]: name for name in CLEARNLP if name not in ("relcl", "dative", "intj")}
+"""ClearNLP's name of a universal relation; where there were several, that of Clark et al. (2019)."""
+
 
 @cache
 def canonical(relation: str) -> str:
@@ -49,3 +60,77 @@ def matches(relation: str, wanted: str) -> bool:
     """
     mine, asked = canonical(relation), canonical(wanted)
     return mine == asked or mine.split(":")[0] == asked
+
+
+@cache
+def shown(relation: str, scheme: str) -> str:
+    """The name of a relation in a scheme; names the scheme has no word for stay universal.
+
+    Raises:
+        UnknownName: For a scheme that does not exist.
+
+    Example:
+        >>> shown("dobj", "ud"), shown("compound", "clearnlp"), shown("obl", "clearnlp")
+        ('obj', 'nn', 'obl')
+    """
+    if scheme not in SCHEMES:
+        raise UnknownName("scheme of relations", scheme, SCHEMES)
+    name = canonical(relation)
+    return name if scheme == "ud" else _RENAMED.get(name, name)
+
+
+@cache
+def covers(wanted: str, relation: str, scheme: str) -> bool:
+    """Whether a row of results, named in a scheme, counts the arcs of a relation.
+
+    Universal: a plain name covers its subtypes, so nsubj counts nsubj:pass (as ``matches``).
+    ClearNLP: only subtypes that have no name of their own there, so nsubj leaves out nsubjpass.
+
+    Example:
+        >>> covers("nsubj", "nsubjpass", "ud"), covers("nsubj", "nsubjpass", "clearnlp")
+        (True, False)
+        >>> covers("nn", "compound:svc", "clearnlp"), covers("nn", "compound:prt", "clearnlp")
+        (True, False)
+    """
+    name = canonical(relation)
+    if scheme == "clearnlp" and name in _RENAMED:
+        return name == canonical(wanted)
+    return matches(relation, wanted)
+
+
+def relations_of(
+    documents: Iterable[Document], scheme: str, least: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The relations that occur often enough to be asked about, and the others.
+
+    Plain names and subtypes are both listed; a plain name whose arcs are all of one subtype is not.
+    Punctuation, roots and documents without trees are left out.
+
+    Args:
+        documents: With heads and relations.
+        scheme: "ud" or "clearnlp".
+        least: Fewest arcs, subtypes included where the name covers them.
+
+    Returns:
+        Names with at least so many arcs, by falling count, then by name; and those with fewer.
+
+    Raises:
+        UnknownName: For a scheme that does not exist.
+    """
+    arcs: Counter[str] = Counter()
+    for document in documents:
+        if document.heads is not None and document.relations is not None:
+            pairs = zip(document.heads.tolist(), document.relations, strict=True)
+            arcs.update(canonical(relation) for head, relation in pairs if head >= 0)
+    arcs = Counter({name: arcs[name] for name in arcs if name not in LEFT_OUT})
+    plain = {name.split(":")[0] for name in arcs}
+    counts = {}
+    for name in {shown(each, scheme) for each in (*arcs, *plain)}:
+        members = [each for each in arcs if covers(name, each, scheme)]
+        if len(members) > 1 or canonical(name) in members:
+            counts[name] = sum(arcs[each] for each in members)
+    ordered = sorted(counts, key=lambda name: (-counts[name], name))
+    return (
+        tuple(name for name in ordered if counts[name] >= least),
+        tuple(name for name in ordered if counts[name] < least),
+    )

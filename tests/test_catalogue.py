@@ -8,7 +8,7 @@ import pytest
 
 from headroles.catalogue import entries, sieve_of
 from headroles.errors import BadInput, BadSieve, HeadrolesError, UnknownName
-from headroles.sieves import BUILT_IN
+from headroles.sieves import ANNOTATED, BUILT_IN
 from headroles.sieves.base import MaskSieve
 
 Command = Callable[..., tuple[int, str, str]]
@@ -176,7 +176,7 @@ def test_a_broken_plug_in_spoils_only_itself(
     ((origin, _, error),) = _listed("articles")
     assert origin == "acme-one"
     assert "acme-one" in error
-    assert {entry.name for entry in entries() if not entry.error} == set(BUILT_IN)
+    assert {entry.name for entry in entries() if not entry.error} == {*BUILT_IN, *ANNOTATED}
     words = ("label", "--task", "QNLI", "--model", planted, "--max-length", 32, "--limit", 4)
     out = tmp_path / "run"
     assert command(*words, "--sieve", "local", "--out", out)[0] == 0

@@ -81,7 +81,7 @@ def test_the_words_of_a_multi_word_token_share_its_letters(
     form: str, words: list[str], pieces: list[str], read: Read
 ) -> None:
     last = 1 + len(words)
-    lines = [_line(1, "I", 2), _multi(f"2-{last}", form, "SpaceAfter=No")]
+    lines = [_line(1, "I", 0), _multi(f"2-{last}", form, "SpaceAfter=No")]
     lines += [_line(2 + k, word, 1, "dep", "SpaceAfter=No") for k, word in enumerate(words)]
     lines += [_line(last + 1, "it", 1)]
     (passage,) = read("\n".join(lines) + "\n\n")
@@ -108,9 +108,9 @@ def test_spans_of_words_run_through_the_text_in_order(
         misc = "_" if spaced else "SpaceAfter=No"
         if parts:
             lines.append(_multi(f"{number}-{number + len(parts) - 1}", form, misc))
-            lines += [_line(number + k, part) for k, part in enumerate(parts)]
+            lines += [_line(number + k, part, number + k - 1) for k, part in enumerate(parts)]
         else:
-            lines.append(_line(number, form, 0, "root", misc))
+            lines.append(_line(number, form, number - 1, "dep", misc))
         wanted += form + " " * spaced
         number += max(len(parts), 1)
     (passage,) = read("\n".join(lines) + "\n")
@@ -194,11 +194,31 @@ def test_a_zipped_file_is_read_by_its_ending(tmp_path: Path) -> None:
         ([_line(1, "A", 1)], r"line 1: the head \(cell 7\) is another word's number, or 0 .* but '1' came"),
         (
             [_line(1, "A", 3), _line(2, "B", 0)],
-            r"end of file: heads are words of the sentence \(1 to 2\), but 3 came",
+            r"line 1: heads are words of the sentence \(1 to 2\), but 3 came",
         ),
         (
             [_line(1, "A", 2), "", _line(1, "B")],
-            r"line 2: heads are words of the sentence \(1 to 1\), but 2 came",
+            r"line 1: heads are words of the sentence \(1 to 1\), but 2 came",
+        ),
+        (
+            [_line(1, "A", 2), "# c", _line(2, "B", 0), _line(3, "C", 0)],
+            r"line 4: a sentence has one root \(a word whose head is 0\), but word 3 is one besides word 2",
+        ),
+        (
+            [_line(1, "A", 0), "", _line(1, "B", 2), _line(2, "C", 1)],
+            r"line 3: a sentence has one root \(a word whose head is 0\), but this one has none",
+        ),
+        (
+            [_line(1, "A", 0), _line(2, "B", 4), _line(3, "C", 2), _line(4, "D", 3)],
+            r"line 2: heads lead from every word to the root, but .* in a circle: 2 → 4 → 3 → 2",
+        ),
+        (
+            [_line(1, "A"), "", "# newdoc id = b", "# newdoc id = c", _line(1, "B")],
+            r"line 3: a document holds at least one sentence, but 'b' has none",
+        ),
+        (
+            [_line(1, "A"), "", "# newdoc id = last"],
+            r"line 3: a document holds at least one sentence, but 'last' has none",
         ),
         ([_multi("1-x", "A")], r"line 1: a multi-word token's id spans the words that follow it.*'1-x' came"),
         ([_multi("1-²", "A")], r"line 1: a multi-word token's id spans the words that follow it.*'1-²' came"),

@@ -608,7 +608,7 @@ def test_a_mask_that_changes_between_calls_is_refused() -> None:
 
 
 def test_a_sieve_has_a_name_and_needs_what_exists() -> None:
-    for name, needs in (("", ()), ("fine", ("mentions",))):
+    for name, needs in (("", ()), ("fine", ("clusters",))):
         with pytest.raises(BadSieve, match="needs only annotation that exists"):
             sieve(name, needs=needs)
 

@@ -54,15 +54,15 @@ def right_answers(attention: torch.Tensor, choices: DeviceChoices, reverse: bool
         attention: Between words (examples, heads, words, words), rows attend.
         choices: What is asked.
         reverse: Whether the candidate that attends most to the asking word is chosen, instead of
-            the one it attends most to. Ties go to the first candidate.
+            the one it attends most to. Ties go to the first candidate; where no candidate gets any
+            attention (a causal model hides them all), there is no choice, and it is not right.
     """
     heads, words = attention.shape[1], attention.shape[3]
     looked = attention.transpose(2, 3) if reverse else attention
     asked = choices.query[:, None, :, None].expand(-1, heads, -1, words)
-    seen = looked.gather(2, asked).masked_fill_(~choices.candidates[:, None], -1.0)
-    chosen = seen.argmax(dim=3, keepdim=True)
-    hit = choices.right[:, None].expand(-1, heads, -1, -1).gather(3, chosen)[..., 0]
-    return hit.float() @ choices.rows.mT[:, None]
+    most, chosen = looked.gather(2, asked).masked_fill_(~choices.candidates[:, None], -1.0).max(dim=3)
+    hit = choices.right[:, None].expand(-1, heads, -1, -1).gather(3, chosen[..., None])[..., 0]
+    return (hit & (most > 0)).float() @ choices.rows.mT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,4 +125,4 @@ def contrast(heads: Profile, choices: DeviceChoices, reverse: bool) -> torch.Ten
     offset = (attended - attending + words - 1)[:, None].expand(-1, count, -1)
     rate = heads.rate.gather(2, attending[:, None].expand(-1, count, -1))
     beyond = seen - rate * heads.curve.gather(2, offset) * level
-    return beyond @ choices.rows.mT[:, None]
+    return beyond @ choices.rows.mT

@@ -1,4 +1,4 @@
-"""Sentences with gold dependency trees from CoNLL-U."""
+"""Sentences of CoNLL-U files: one parser, for passages with gold trees and for whole documents."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,21 +7,42 @@ from pathlib import Path
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.extraction.files import opened
+from headroles.extraction.gold.lines import numbered
+from headroles.extraction.gold.trees import check_tree
 from headroles.extraction.passages import Passage, Words
 
 COLUMNS = 10
 
 
 @dataclass(slots=True)
-class _Sentence:
-    """A sentence while its lines are read: surface tokens and, per word, form, head and relation."""
+class Sentence:
+    """One sentence as its lines say it, lists with one entry per word unless said otherwise.
+
+    Attributes:
+        document: Name of its document; None before the first ``# newdoc``.
+        entity_fields: Names of the fields of a mention (``# global.Entity``); "" where not named.
+        surface: Of each surface token its form, whether a blank follows, and how many words it has.
+        forms: The words.
+        heads: Head of each word, counted from 0 in the sentence; −1 for the root.
+        relations: Relation to the head.
+        tags: Universal and specific part of speech; ``"_"`` for none.
+        features: Morphological features; ``"_"`` for none.
+        lines: Line of each word in the file.
+        entities: Each ``Entity=`` note, with its line, the word that a mention opened there starts
+            with, and one past the word that a mention closed there ends with; equal at empty nodes.
+        covered: How many words the multi-word tokens so far reach up to.
+    """
 
     document: str | None
+    entity_fields: str = ""
     surface: list[tuple[str, bool, int]] = field(default_factory=list)
     forms: list[str] = field(default_factory=list)
     heads: list[int] = field(default_factory=list)
     relations: list[str] = field(default_factory=list)
+    tags: list[tuple[str, str]] = field(default_factory=list)
+    features: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    entities: list[tuple[int, int, int, str]] = field(default_factory=list)
     covered: int = 0
 
 
@@ -35,82 +56,131 @@ def read_conllu(path: Path, name: str) -> list[Passage]:
         BadInput: Naming file, line and rule.
     """
     passages: list[Passage] = []
-    for sentence in _sentences(path):
-        text, words = _rebuilt(sentence)
+    for sentence in read_sentences(path):
+        text, words = rebuilt(sentence)
         passages.append(Passage(f"{name}/{len(passages)}", (text,), sentence.document, (words,)))
-    if not passages:
-        raise BadInput(f"a CoNLL-U file holds at least one sentence, but '{path}' has none")
     return passages
 
 
-def _sentences(path: Path) -> Iterator[_Sentence]:
-    document, documents = None, 0
-    with opened(path) as text:
-        current = _Sentence(None)
-        for number, raw in enumerate(text, start=1):
-            line = raw.rstrip("\r\n")
-            if line.startswith("#"):
-                label, _, value = line[1:].partition("=")
-                if label.strip().split()[:1] == ["newdoc"]:
-                    documents += 1
-                    document = value.strip() or f"document {documents}"
-            elif line.strip():
-                current.document = document
-                _take(current, line.split("\t"), f"{path}, line {number}")
-            elif current.surface:
-                yield _finished(current, f"{path}, line {number}")
-                current = _Sentence(document)
-        if current.surface:
-            yield _finished(current, f"{path}, end of file")
+def read_sentences(path: Path) -> Iterator[Sentence]:
+    """The sentences of a CoNLL-U file, each with a tree that is one.
+
+    Raises:
+        BadInput: Naming file, line and rule; also when there is no sentence, or none in a document.
+    """
+    current, documents = Sentence(None), _Documents(path)
+    for number, line in numbered(path):
+        if line.startswith("#"):
+            documents.comment(number, line)
+        elif line.strip():
+            current.document, current.entity_fields = documents.name, documents.entity_fields
+            documents.filled = documents.any = True
+            _take(current, line.split("\t"), path, number)
+        elif current.surface:
+            yield _finished(current, path, f"line {number}")
+            current = Sentence(None)
+    if current.surface:
+        yield _finished(current, path, "end of file")
+    documents.close()
 
 
-def _take(sentence: _Sentence, cells: list[str], place: str) -> None:
-    if len(cells) != COLUMNS:
-        raise BadInput(f"{place}: a CoNLL-U line has {COLUMNS} cells between tabs, but {len(cells)} came")
-    spaced = "SpaceAfter=No" not in cells[9].split("|")
-    first, _, last = cells[0].partition("-")
-    if "." in cells[0]:
-        return
-    if last:
-        following = len(sentence.forms) + 1
-        fits = first == str(following) and last.isdecimal() and int(last) >= following
-        if not fits or following <= sentence.covered:
+@dataclass(slots=True)
+class _Documents:
+    """Which document the lines belong to, and whether it, and any, has words yet."""
+
+    path: Path
+    name: str | None = None
+    entity_fields: str = ""
+    count: int = 0
+    line: int = 0
+    filled: bool = False
+    any: bool = False
+
+    def comment(self, number: int, line: str) -> None:
+        label, _, value = line[1:].partition("=")
+        if label.split()[:1] == ["newdoc"]:
+            if self.count:
+                self.check_filled()
+            self.count += 1
+            self.name = value.strip() or f"document {self.count}"
+            self.line, self.filled = number, False
+        elif label.strip() == "global.Entity":
+            self.entity_fields = value.strip()
+
+    def close(self) -> None:
+        if not self.any:
+            raise BadInput(f"a CoNLL-U file holds at least one sentence, but '{self.path}' has none")
+        self.check_filled()
+
+    def check_filled(self) -> None:
+        if not self.filled:
             raise BadInput(
-                f"{place}: a multi-word token's id spans the words that follow it, here from {following} on, "
-                f"as in {following}-{following + 1}, but {cells[0]!r} came"
+                f"{self.path}, line {self.line}: a document holds at least one sentence, "
+                f"but {self.name!r} has none"
             )
-        sentence.surface.append((cells[1], spaced, int(last) - int(first) + 1))
-        sentence.covered = int(last)
-        return
-    if cells[0] != str(len(sentence.forms) + 1):
+
+
+def _take(sentence: Sentence, cells: list[str], path: Path, line: int) -> None:
+    if len(cells) != COLUMNS:
         raise BadInput(
-            f"{place}: words are numbered from 1 without gaps, but {cells[0]!r} came "
-            f"after {len(sentence.forms)}"
+            f"{path}, line {line}: a CoNLL-U line has {COLUMNS} cells between tabs, but {len(cells)} came"
+        )
+    misc = cells[9].split("|")
+    word = len(sentence.forms)
+    empty = "." in cells[0]
+    sentence.entities += [
+        (line, word, word + (not empty), note[7:]) for note in misc if note.startswith("Entity=")
+    ]
+    if empty:
+        return
+    spaced = "SpaceAfter=No" not in misc
+    if "-" in cells[0]:
+        _take_range(sentence, cells, f"{path}, line {line}", spaced)
+        return
+    if cells[0] != str(word + 1):
+        raise BadInput(
+            f"{path}, line {line}: words are numbered from 1 without gaps, but {cells[0]!r} came after {word}"
         )
     if not cells[6].isdecimal() or cells[6] == cells[0]:
         raise BadInput(
-            f"{place}: the head (cell 7) is another word's number, or 0 for the root, but {cells[6]!r} came"
+            f"{path}, line {line}: the head (cell 7) is another word's number, or 0 for the root, "
+            f"but {cells[6]!r} came"
         )
     sentence.forms.append(cells[1])
     sentence.heads.append(int(cells[6]) - 1)
     sentence.relations.append(cells[7])
-    if len(sentence.forms) > sentence.covered:
+    sentence.tags.append((cells[3], cells[4]))
+    sentence.features.append(cells[5])
+    sentence.lines.append(line)
+    if word >= sentence.covered:
         sentence.surface.append((cells[1], spaced, 1))
 
 
-def _finished(sentence: _Sentence, place: str) -> _Sentence:
+def _take_range(sentence: Sentence, cells: list[str], place: str, spaced: bool) -> None:
+    first, _, last = cells[0].partition("-")
+    following = len(sentence.forms) + 1
+    fits = first == str(following) and last.isdecimal() and int(last) >= following
+    if not fits or following <= sentence.covered:
+        raise BadInput(
+            f"{place}: a multi-word token's id spans the words that follow it, here from {following} on, "
+            f"as in {following}-{following + 1}, but {cells[0]!r} came"
+        )
+    sentence.surface.append((cells[1], spaced, int(last) - int(first) + 1))
+    sentence.covered = int(last)
+
+
+def _finished(sentence: Sentence, path: Path, end: str) -> Sentence:
     words = len(sentence.forms)
     if not any(form.strip() for form, _, _ in sentence.surface):
-        raise BadInput(f"{place}: a sentence has a text, but all of its {words} words are blank")
-    beyond = [head for head in sentence.heads if head >= words]
-    if beyond:
-        raise BadInput(f"{place}: heads are words of the sentence (1 to {words}), but {beyond[0] + 1} came")
+        raise BadInput(f"{path}, {end}: a sentence has a text, but all of its {words} words are blank")
     if sum(count for _, _, count in sentence.surface) != words:
-        raise BadInput(f"{place}: a multi-word token's id reaches beyond the sentence's {words} words")
+        raise BadInput(f"{path}, {end}: a multi-word token's id reaches beyond the sentence's {words} words")
+    check_tree(sentence.heads, path, sentence.lines)
     return sentence
 
 
-def _rebuilt(sentence: _Sentence) -> tuple[str, Words]:
+def rebuilt(sentence: Sentence) -> tuple[str, Words]:
+    """The text of a sentence from its surface tokens, and its words in it."""
     text, spans, word = "", [], 0
     for form, spaced, count in sentence.surface:
         spans += _split(len(text), form, sentence.forms[word : word + count])
@@ -125,6 +195,8 @@ def _rebuilt(sentence: _Sentence) -> tuple[str, Words]:
 
 def _split(start: int, form: str, words: list[str]) -> list[tuple[int, int]]:
     """Spans of the words of a surface token: as they are spelled, else in proportion to their length."""
+    if len(words) == 1:
+        return [(start, start + len(form))]
     joined = "".join(words)
     if joined.lower() == form.lower() and len(joined) == len(form):
         ends = np.cumsum([len(word) for word in words])

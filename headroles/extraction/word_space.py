@@ -35,7 +35,7 @@ class WordSpace:
 
 
 def word_space(
-    words: Sequence[Int[np.ndarray, " tokens"]], counts: Sequence[int], device: torch.device
+    words: Sequence[Int[np.ndarray, "_"]], counts: Sequence[int], device: torch.device
 ) -> WordSpace:
     """The word space of some examples.
 

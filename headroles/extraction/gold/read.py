@@ -1,0 +1,104 @@
+"""Documents with gold annotation from a file, in whichever layout it has."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from headroles.annotation import Document
+from headroles.errors import BadInput, UnknownName
+from headroles.extraction.gold.columns import BEGIN, read_columns
+from headroles.extraction.gold.gap import read_gap
+from headroles.extraction.gold.jsonlines import read_jsonlines
+from headroles.extraction.gold.lines import numbered
+from headroles.extraction.gold.treebank import read_treebank
+from headroles.extraction.gold.winobias import BRACKETED, LINE, read_winobias
+from headroles.extraction.gold.words import read_words
+from headroles.extraction.texts import kind_of
+
+READERS: dict[str, Callable[[Path, str], list[Document]]] = {
+    "conllu": read_treebank,
+    "words": read_words,
+    "conll2012": read_columns,
+    "gap": read_gap,
+    "winobias": read_winobias,
+    "jsonl": read_jsonlines,
+}
+LAYOUTS = tuple(READERS)
+"""Names of the layouts that are read."""
+
+ENDINGS = {".conllu": "conllu", ".jsonl": "jsonl", ".conll": "conll2012"}
+PAIR = re.compile(r"\S+\s+\d+-\S+")
+
+
+def read_documents(path: Path, name: str, layout: str | None = None) -> list[Document]:
+    """The documents of a file, zipped (``.gz``) or not, their keys each their own.
+
+    Args:
+        path: The file.
+        name: First part of the keys.
+        layout: One of ``LAYOUTS``; told from the file's ending or its first lines where None:
+            ``.conllu``, ``.jsonl``, ``.conll`` or a line ``#begin document``, GAP's header, a number and
+            a sentence with two mentions in square brackets, a word and its head as in ``cat 3-nsubj``.
+
+    Raises:
+        UnknownName: For another layout.
+        BadInput: When the layout cannot be told, and for any line that breaks its rules, naming file,
+            line and rule.
+    """
+    if layout is None:
+        layout = layout_of(path)
+    elif layout not in READERS:
+        raise UnknownName("layout of gold annotation", layout, LAYOUTS)
+    return list(_own_keys(READERS[layout](path, name)))
+
+
+def layout_of(path: Path) -> str:
+    """The layout of a file, from its ending or its first lines.
+
+    Raises:
+        BadInput: When neither says, or the file cannot be read.
+    """
+    ending = ENDINGS.get(kind_of(path))
+    if ending is not None:
+        return ending
+    for _, line in numbered(path):
+        text = line.strip()
+        if BEGIN.fullmatch(text):
+            return "conll2012"
+        if text and not text.startswith("#"):
+            found = _layout_of_line(line)
+            if found is not None:
+                return found
+            break
+    raise BadInput(
+        f"the layout of gold annotation is told from a file's ending or first lines, but those of '{path}' "
+        f"say none; name it: {', '.join(LAYOUTS)}"
+    )
+
+
+def _layout_of_line(line: str) -> str | None:
+    """What the first line that is no comment says."""
+    cells = line.split("\t")
+    if {"Pronoun", "Pronoun-offset"} <= set(cells):
+        return "gap"
+    if line.lstrip().startswith("{"):
+        return "jsonl"
+    if len(cells) == 10 and cells[0].split("-")[0] == "1":
+        return "conllu"
+    if LINE.fullmatch(line.rstrip()) and BRACKETED.search(line):
+        return "winobias"
+    return "words" if PAIR.fullmatch(line.strip()) else None
+
+
+def _own_keys(documents: Iterable[Document]) -> Iterable[Document]:
+    """Documents of which the second and later ones of a name get a key of their own in the same group."""
+    seen: Counter[str] = Counter()
+    for document in documents:
+        seen[document.key] += 1
+        times = seen[document.key]
+        if times > 1:
+            yield replace(document, key=f"{document.key} ({times})", group=document.group or document.key)
+        else:
+            yield document

@@ -1,0 +1,115 @@
+"""Documents of CoNLL-U files: trees, parts of speech, and coreference as GUM and CorefUD write it."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+
+from headroles.annotation import Document, Mention
+from headroles.errors import BadInput
+from headroles.extraction.conllu import Sentence, read_sentences, rebuilt
+from headroles.extraction.gold.brackets import Brackets
+from headroles.extraction.gold.lines import firsts
+
+NONE = "_"
+IDENTIFIERS = ("GRP", "eid")
+"""What the field of an entity's name is called in ``# global.Entity``; else it is the first."""
+
+
+def read_treebank(path: Path, name: str) -> list[Document]:
+    """One document per ``# newdoc``; sentences that belong to none are documents of their own.
+
+    The text is that of the sentences, joined by one blank each. Words of a multi-word token share its
+    letters; empty nodes are passed over, their mentions too. Parts of speech are universal (cell 4),
+    or specific (cell 5) where a word has no universal one, "" where it has neither. Parts of speech,
+    features and mentions (``Entity=`` in the last cell) are None where the whole file has none.
+
+    Raises:
+        BadInput: Naming file, line and rule.
+    """
+    sentences = list(read_sentences(path))
+    annotated = (
+        any(tag != (NONE, NONE) for each in sentences for tag in each.tags),
+        any(feature != NONE for each in sentences for feature in each.features),
+        any(each.entities for each in sentences),
+    )
+    documents = []
+    numbered = enumerate(sentences)
+    for (document, lone), members in groupby(numbered, key=lambda pair: _document(*pair)):
+        key = f"{name}/{lone if document is None else document}"
+        documents.append(_joined(key, [sentence for _, sentence in members], path, annotated))
+    return documents
+
+
+def _document(number: int, sentence: Sentence) -> tuple[str | None, int]:
+    """What sentences of one document share: its name, or, without one, nothing."""
+    return sentence.document, number if sentence.document is None else 0
+
+
+def _joined(
+    key: str, sentences: Sequence[Sentence], path: Path, annotated: tuple[bool, bool, bool]
+) -> Document:
+    tagged, featured, linked = annotated
+    texts, spans, heads = [], [], []
+    at = base = 0
+    for sentence in sentences:
+        text, words = rebuilt(sentence)
+        spans.append(_visible(sentence, words.spans, path, len(text)) + at)
+        heads.append(np.where(words.heads < 0, -1, words.heads + base))
+        texts.append(text)
+        at += len(text) + 1
+        base += len(words.heads)
+    tags = (universal if universal != NONE else specific for s in sentences for universal, specific in s.tags)
+    return Document(
+        key=key,
+        text=" ".join(texts),
+        spans=np.concatenate(spans).astype(np.int32),
+        words=tuple(form for sentence in sentences for form in sentence.forms),
+        sentences=firsts([len(sentence.forms) for sentence in sentences]),
+        heads=np.concatenate(heads).astype(np.int32),
+        relations=tuple(relation for sentence in sentences for relation in sentence.relations),
+        tags=tuple("" if tag == NONE else tag for tag in tags) if tagged else None,
+        features=tuple("" if each == NONE else each for s in sentences for each in s.features)
+        if featured
+        else None,
+        mentions=_mentions(sentences, path) if linked else None,
+    )
+
+
+def _visible(
+    sentence: Sentence, spans: Int[np.ndarray, "words 2"], path: Path, length: int
+) -> Int[np.ndarray, "words 2"]:
+    """Spans none of which is empty: a word for which its token has no letter left takes a neighbour's."""
+    blank = [line for form, line in zip(sentence.forms, sentence.lines, strict=True) if not form.strip()]
+    if blank:
+        raise BadInput(f"{path}, line {blank[0]}: a word has letters, but this one is blank")
+    filled: np.ndarray = np.minimum(spans, length)
+    word = 0
+    for form, _, count in sentence.surface:
+        if not form.strip():
+            raise BadInput(
+                f"{path}, line {sentence.lines[word]}: a multi-word token has letters, but the one that "
+                f"starts here is blank"
+            )
+        last = filled[word + count - 1, 1] - 1
+        if count > 1:
+            own = filled[word : word + count]
+            empty = own[:, 0] == own[:, 1]
+            own[empty, 0] = np.minimum(own[empty, 0], last)
+            own[empty, 1] = own[empty, 0] + 1
+        word += count
+    return filled
+
+
+def _mentions(sentences: Sequence[Sentence], path: Path) -> tuple[Mention, ...]:
+    fields = sentences[0].entity_fields.split("-")
+    place = next((fields.index(each) for each in IDENTIFIERS if each in fields), 0)
+    brackets = Brackets(lambda held: held.split("-")[: place + 1][-1])
+    base = 0
+    for sentence in sentences:
+        for line, start, stop, notes in sentence.entities:
+            brackets.read(notes, base + start, base + stop, f"{path}, line {line}")
+        base += len(sentence.forms)
+    return brackets.closed()
