@@ -8,9 +8,11 @@ if TYPE_CHECKING:
     from headroles.comparing import compare
     from headroles.comparison import Comparison
     from headroles.errors import HeadrolesError
+    from headroles.judging import judge_again
     from headroles.outcomes import Labelling
+    from headroles.probing import probe
     from headroles.records import Arc, Example
-    from headroles.run import judge_again, label, save
+    from headroles.run import label, save
     from headroles.sieves.base import MaskSieve, Scorer, sieve
     from headroles.sieves.masks import Band, Pairs, Same
     from headroles.store import load
@@ -27,9 +29,10 @@ _HOMES = {
     "Same": "headroles.sieves.masks",
     "Scorer": "headroles.sieves.base",
     "compare": "headroles.comparing",
-    "judge_again": "headroles.run",
+    "judge_again": "headroles.judging",
     "label": "headroles.run",
     "load": "headroles.store",
+    "probe": "headroles.probing",
     "save": "headroles.run",
     "score": "headroles.arrays",
     "sieve": "headroles.sieves.base",
@@ -50,6 +53,7 @@ __all__ = [
     "judge_again",
     "label",
     "load",
+    "probe",
     "save",
     "score",
     "sieve",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from headroles.cli_options import COMPARE, DECISION, LABEL, PROBE, option, with_options
 from headroles.errors import HeadrolesError
 
 if TYPE_CHECKING:
@@ -59,87 +60,8 @@ def cli() -> None:
     """What do the attention heads of a model do, and how sure can we be?"""
 
 
-def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Any], Any]:
-    return click.option(f"--{name}", type=kind, help=text, **more)
-
-
-_DECISION = (
-    _option("alpha", float, "Level of both corrections: false roles, and false nots.  [default: 0.05]"),
-    _option("margin", float, "How far beyond chance counts, for every sieve.  [default: each sieve's own]"),
-    _option("test", str, "t-skew, t, bootstrap-t, sign-flip, wilcoxon or sign.  [default: t-skew]"),
-    _option(
-        "correction",
-        str,
-        "fdr_bh, fdr_by, fdr_tsbh, holm, holm-sidak, bonferroni, sidak, maxT or none.  [default: fdr_bh]",
-    ),
-    _option("family", str, "Tests corrected together: of a sieve, run, or layer.  [default: sieve]"),
-    _option("resamples", int, "Draws of resampling tests, maxT and bca.  [default: 10000]"),
-    _option("resample-seed", int, "Seed of those draws and of the half-samples.  [default: 0]"),
-    _option(
-        "interval", str, "95 % interval of the mean: test (that of the test), t or bca.  [default: test]"
-    ),
-    _option("splits", int, "Random half-samples behind the stability; 0 for none.  [default: 200]"),
-    click.option(
-        "--bayes/--no-bayes", default=None, help="Bayes factor of a point null for every head.  [default: no]"
-    ),
-)
-
-_LABEL = (
-    _option("task", str, "QNLI, QQP, MRPC or SST-2."),
-    _option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
-    _option("revision", str, "Branch, tag or commit of a model on the hub."),
-    _option(
-        "source", str, "Inputs of the task: sample (shipped) or hub.", default="sample", show_default=True
-    ),
-    _option("data", str, "Your inputs: .tsv, .csv, .jsonl or .conllu (.gz too)."),
-    _option("text-a", str, "Column of --data with the text."),
-    _option("text-b", str, "Column with the second text of a pair."),
-    _option("group", str, "Column with the document or paragraph, which is then the unit."),
-    _option("limit", int, "A random subset of this many inputs."),
-    _option("seed", int, "Seed of that subset.", default=0, show_default=True),
-    _option("sieve", str, "A sieve; may be repeated.  [default: all built in]", multiple=True),
-    _option("preset", str, "calibrated or published.", default="calibrated", show_default=True),
-    _option("statistic", str, "selectivity or bias.", default="selectivity", show_default=True),
-    *_DECISION,
-    _option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
-    _option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
-    _option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
-    _option("batch-size", int, "Largest batch.", default=32, show_default=True),
-    _option(
-        "max-length", int, "Longest input in tokens; longer ones are cut.", default=128, show_default=True
-    ),
-    _option("out", str, "Run folder.  [default: runs/<task>-<model>]"),
-    click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
-)
-
-
-_AS_A = "  [default: as in DIR_A]"
-_COMPARE = (
-    _option("bound", float, "What a difference may be to count as none.", default=0.05, show_default=True),
-    _option("swaps", int, "Random swaps of A and B; 0 for none.", default=1000, show_default=True),
-    _option("alpha", float, "Level of every correction." + _AS_A),
-    _option("test", str, "A test, as for judge." + _AS_A),
-    _option("correction", str, "A correction, as for judge." + _AS_A),
-    _option("family", str, "Tests corrected together." + _AS_A),
-    _option("resamples", int, "Draws of resampling tests, maxT and bca." + _AS_A),
-    _option("resample-seed", int, "Seed of those draws and of the swaps." + _AS_A),
-    _option("interval", str, "95 % interval of the difference: test, t or bca." + _AS_A),
-    _option("out", str, "Folder to write.  [default: compare/<name of A>-<name of B>]"),
-    click.option("--overwrite", is_flag=True, help="Replace a comparison with other settings."),
-)
-
-
-def _with(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
-    def apply(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return apply
-
-
 @cli.command("label")
-@_with(_LABEL)
+@with_options(LABEL)
 def label_command(**given: Any) -> None:
     """Label the heads of a model, and write tables and a report."""
     from headroles.run import default_folder, label
@@ -151,20 +73,41 @@ def label_command(**given: Any) -> None:
     show_labelling(_console(), labelling, given["out"])
 
 
+@cli.command("probe")
+@click.argument("probes", nargs=-1, required=True)
+@with_options(PROBE)
+def probe_command(**given: Any) -> None:
+    """Ask every head questions with right answers: PROBES are dependency, trees, coreference.
+
+    Several probes share one pass over the data. The best head of each row is chosen on one half of the
+    documents and tested on the other.
+    """
+    from headroles.probing import default_folder, probe
+    from headroles.terminal_probe import show_probe
+
+    given["out"] = given["out"] or default_folder(given["probes"], given["data"], given["model"])
+    with _progress() as progress:
+        labelling = probe(progress=progress, **given)
+    show_probe(_console(), labelling, given["out"])
+
+
 @cli.command("judge")
 @click.argument("folder")
-@_with(_DECISION)
+@with_options(DECISION)
 def judge_command(folder: str, **given: Any) -> None:
     """Decide again from the stored scores of a run FOLDER; no model is needed."""
-    from headroles.run import judge_again
+    from headroles.judging import judge_again
     from headroles.terminal import show_labelling
+    from headroles.terminal_probe import show_probe
 
-    show_labelling(_console(), judge_again(folder, **given), folder)
+    labelling = judge_again(folder, **given)
+    show = show_labelling if labelling.probed is None else show_probe
+    show(_console(), labelling, folder)
 
 
 @cli.command("report")
 @click.argument("folder")
-@_option("out", str, "File to write.  [default: FOLDER/report.html]")
+@option("out", str, "File to write.  [default: FOLDER/report.html]")
 def report_command(folder: str, out: str | None) -> None:
     """Write the report of a run FOLDER."""
     from headroles.run import report
@@ -175,7 +118,7 @@ def report_command(folder: str, out: str | None) -> None:
 @cli.command("compare")
 @click.argument("dir_a")
 @click.argument("dir_b")
-@_with(_COMPARE)
+@with_options(COMPARE)
 def compare_command(dir_a: str, dir_b: str, **given: Any) -> None:
     """Compare the runs DIR_A and DIR_B head by head: what changed, which roles came and went.
 
@@ -190,15 +133,15 @@ def compare_command(dir_a: str, dir_b: str, **given: Any) -> None:
 
 
 @cli.command("plan")
-@_option("effect", float, "(mean − θ) / sd of a head to find, θ = null + margin.", required=True)
-@_option("heads", int, "Heads of the model, over all its layers.", required=True)
-@_option("sieves", int, "Roles that are asked for.", default=1, show_default=True)
-@_option("power", float, "Wanted probability of finding it.", default=0.8, show_default=True)
-@_option("alpha", float, "Level of the correction.", default=0.05, show_default=True)
-@_option("correction", str, "As for label, such as holm.", default="fdr_bh", show_default=True)
-@_option("family", str, "Corrected together: sieve, run or layer.", default="sieve", show_default=True)
-@_option("share", float, "Expected share of heads that hold the role.  [default: this head alone]")
-@_option("layers", int, "Layers of the model, for --family layer.")
+@option("effect", float, "(mean − θ) / sd of a head to find, θ = null + margin.", required=True)
+@option("heads", int, "Heads of the model, over all its layers.", required=True)
+@option("sieves", int, "Roles that are asked for.", default=1, show_default=True)
+@option("power", float, "Wanted probability of finding it.", default=0.8, show_default=True)
+@option("alpha", float, "Level of the correction.", default=0.05, show_default=True)
+@option("correction", str, "As for label, such as holm.", default="fdr_bh", show_default=True)
+@option("family", str, "Corrected together: sieve, run or layer.", default="sieve", show_default=True)
+@option("share", float, "Expected share of heads that hold the role.  [default: this head alone]")
+@option("layers", int, "Layers of the model, for --family layer.")
 def plan_command(**given: Any) -> None:
     """Tell how many examples a study needs, before anything is run."""
     from headroles.planning import study

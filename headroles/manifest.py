@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from headroles.common_options import CommonOptions
 from headroles.extraction.texts import kind_of
 from headroles.options import Options
 from headroles.presets import preset_of
@@ -37,34 +38,51 @@ class Scored:
 
 
 def manifest_of(options: Options, source: dict[str, Any], scored: Scored) -> dict[str, Any]:
-    """Everything needed to reproduce a run, in JSON types; no clock, so that equal runs are equal."""
+    """Everything needed to reproduce a run of sieves, in JSON types."""
     preset = preset_of(options.preset)
-    model = dict(scored.model)
+    counts = {"truncated": scored.truncated}
+    return common(options, source, scored.model, options.max_length, counts_of(scored.scores) | counts) | {
+        "task": options.task,
+        "parser": scored.parser,
+        "statistic": "published" if preset.warning else options.statistic,
+        "notes": [preset.warning] if preset.warning else [],
+    }
+
+
+def common(
+    options: CommonOptions,
+    source: dict[str, Any],
+    described: dict[str, Any],
+    max_length: int,
+    counts: dict[str, int],
+) -> dict[str, Any]:
+    """What every kind of run records; no clock, so that equal runs are equal."""
+    model = dict(described)
     tokenizer, threads = model.pop("tokenizer"), model.pop("threads")
     return {
         "headroles": version("headroles"),
         "command": options.command(),
-        "task": options.task,
         "source": source,
-        "tokenizer": {"class": tokenizer, "max_length": options.max_length},
+        "tokenizer": {"class": tokenizer, "max_length": max_length},
         "model": model,
-        "parser": scored.parser,
         "preset": options.preset,
-        "statistic": "published" if preset.warning else options.statistic,
         "settings": options.settings(),
-        "counts": {
-            "examples": len(scored.scores.examples),
-            "units": len(set(scored.scores.units)),
-            "tokens": int(scored.scores.tokens.sum()),
-            "truncated": scored.truncated,
-        },
-        "notes": [preset.warning] if preset.warning else [],
+        "counts": counts,
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
         "machine": {
             "system": platform.platform(),
             "processor": platform.machine(),
             "threads": threads,
         },
+    }
+
+
+def counts_of(scores: Scores) -> dict[str, int]:
+    """Examples, units and tokens of a run."""
+    return {
+        "examples": len(scores.examples),
+        "units": len(set(scores.units)),
+        "tokens": int(scores.tokens.sum()),
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,12 @@ from headroles.arrays import selection_of
 from headroles.extraction.checkpoint import EMBEDDED, find
 from headroles.folder import REPORT, check_free, staged, write_text
 from headroles.inputs import gather
+from headroles.judging import judged
 from headroles.manifest import left_out, manifest_of
-from headroles.options import Options, options_of
+from headroles.options import options_of
 from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
 from headroles.reports.page import page
 from headroles.sieves.base import Sieve
-from headroles.stats.assess import assess
-from headroles.stats.engine import judge
 from headroles.stats.resolution import check_decision
 
 
@@ -66,7 +64,11 @@ def label(
             chosen, selection, checkpoint, passages, place, progress or (lambda done, total: None)
         )
         manifest, skipped = manifest_of(chosen, source, scored), left_out(chosen, scored)
-        labelling = _judged(scored.scores, scored.rules, chosen, chosen.decision, manifest, skipped)
+        labelling = replace(
+            judged(scored.scores, scored.rules, chosen, chosen.decision),
+            manifest=manifest,
+            skipped=tuple(skipped),
+        )
         if place is not None:
             store.write_examples(place, labelling.scores)
             store.write_results(place, labelling, page(labelling))
@@ -80,66 +82,6 @@ def _staged(folder: Path | None) -> Iterator[Path | None]:
         return
     with staged(folder) as staging:
         yield staging
-
-
-def _judged(
-    scores: Scores,
-    rules: Sequence[Rule],
-    options: Options,
-    decision: Decision,
-    manifest: dict[str, Any],
-    skipped: Sequence[str],
-) -> Labelling:
-    """Findings of scores, and what can be said about them beyond their tests."""
-    findings = judge(scores, rules, decision)
-    assessment = assess(scores, rules, decision, findings, **options.assessed)
-    return Labelling(scores, findings, decision, manifest, tuple(skipped), assessment)
-
-
-def judge_again(
-    folder: str | Path,
-    *,
-    alpha: float | None = None,
-    margin: float | None = None,
-    test: str | None = None,
-    correction: str | None = None,
-    family: str | None = None,
-    resamples: int | None = None,
-    resample_seed: int | None = None,
-    interval: str | None = None,
-    splits: int | None = None,
-    bayes: bool | None = None,
-) -> Labelling:
-    """Decide again from the stored scores of a run folder, and write the outcome into it.
-
-    No model is needed. What is not given stays as it was.
-
-    Raises:
-        HeadrolesError: When the folder is no run, or a setting does not exist; the folder is then
-            left as it was.
-    """
-    before = store.load(folder)
-    asked = {
-        "alpha": alpha, "test": test, "correction": correction, "family": family,
-        "resamples": resamples, "resample_seed": resample_seed, "interval": interval,
-        "splits": splits, "bayes": bayes,
-    }  # fmt: skip
-    given: dict[str, Any] = {name: each for name, each in asked.items() if each is not None}
-    settings: dict[str, Any] = {"data": "scores"} | dict(before.manifest.get("settings", {})) | given
-    options = options_of(**settings | ({} if margin is None else {"margin": margin}))
-    named = {"resample_seed": "seed"}
-    kept = {each.name for each in fields(Decision)}
-    changed = {named.get(name, name): getattr(options, name) for name in given}
-    decision = replace(before.decision, **{name: each for name, each in changed.items() if name in kept})
-    rules = before.findings.rules
-    if margin is not None:
-        rules = tuple(replace(rule, margin=float(margin)) if rule.role else rule for rule in rules)
-    manifest = dict(before.manifest)
-    if "settings" in manifest:
-        manifest |= {"settings": options.settings(), "command": options.command()}
-    after = _judged(before.scores, rules, options, decision, manifest, before.skipped)
-    store.write_results(Path(folder), after, page(after))
-    return after
 
 
 def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -> None:

@@ -31,6 +31,8 @@ NEVER: dict[str, set[str]] = {
     | {OURS[each] for each in ("sieves", "stats", "extraction", "run", "store")},
     "headroles.extraction": {"plotly", "scipy", "statsmodels", "pingouin"}
     | {OURS[each] for each in ("sieves", "stats", "reports", "run", "store")},
+    "headroles.probes": {"pandas", "plotly", "scipy", "statsmodels", "pingouin", "transformers", "spacy"}
+    | {OURS[each] for each in ("sieves", "stats", "reports", "run", "store")},
     "headroles.records": MODELS | set(OURS.values()),
     "headroles.catalogue": MODELS | {OURS["extraction"], OURS["reports"], OURS["run"]},
     "headroles.tasks": MODELS | set(OURS.values()),
@@ -41,7 +43,7 @@ NEVER: dict[str, set[str]] = {
 """What each module or package, with everything in it, may not import."""
 
 ONLY: dict[str, set[str]] = {
-    "torch": {"headroles.extraction"},
+    "torch": {"headroles.extraction", "headroles.probes"},
     "transformers": {"headroles.extraction"},
     "spacy": {"headroles.extraction"},
     "datasets": {"headroles.extraction"},
@@ -50,8 +52,8 @@ ONLY: dict[str, set[str]] = {
     "pingouin": {"headroles.stats"},
     "plotly": {"headroles.reports"},
     "jinja2": {"headroles.reports"},
-    "rich": {"headroles.cli", "headroles.terminal", "headroles.terminal_compare"},
-    "click": {"headroles.cli"},
+    "rich": {"headroles.cli", "headroles.terminal", "headroles.terminal_compare", "headroles.terminal_probe"},
+    "click": {"headroles.cli", "headroles.cli_options"},
     "headroles.cli": {"headroles.__main__"},
 }
 """The only places that may import each of these."""

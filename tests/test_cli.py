@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from typing import Any
 import pytest
 
 import headroles
+import headroles.judging
+import headroles.run
 from headroles.catalogue import Entry
 from headroles.cli import cli
 from headroles.errors import BadInput
@@ -58,7 +61,7 @@ def test_the_options_of_label_are_the_keywords_of_label_with_the_same_defaults()
     whole = cli.make_context("headroles", ["label"])
     given = label.make_context("label", ["--task", "QNLI"], parent=whole).params
     chosen = Options(task="QNLI")
-    assert given == {name: getattr(chosen, name) for name in Options.__dataclass_fields__}
+    assert given == {each.name: getattr(chosen, each.name) for each in fields(Options)}
     for option in label.params:
         assert option.opts == ["--" + str(option.name).replace("_", "-")]
         assert getattr(option, "help", ""), option.name
@@ -68,7 +71,8 @@ def test_the_options_of_label_are_the_keywords_of_label_with_the_same_defaults()
 
 @pytest.mark.parametrize(("name", "function"), [("judge", "judge_again"), ("report", "report")])
 def test_the_options_of_other_commands_are_keywords_too(name: str, function: str) -> None:
-    keywords = inspect.signature(getattr(headroles.run, function)).parameters
+    home = headroles.judging if function == "judge_again" else headroles.run
+    keywords = inspect.signature(getattr(home, function)).parameters
     assert {option.name for option in cli.commands[name].params} == set(keywords)
 
 

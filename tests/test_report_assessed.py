@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from headroles.assessment import Assessment, Moved, Precision, Together
-from headroles.options import SPLITS
+from headroles.common_options import SPLITS
 from headroles.outcomes import Labelling
 from headroles.records import Decision, Rule, Scores
 from headroles.reports import words

@@ -1,0 +1,136 @@
+"""Windows to answers: a loaded model and probes, shard by shard, into scores and tallies."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from headroles import store
+from headroles.errors import BadInput
+from headroles.extraction.model import Model
+from headroles.extraction.questioning import Answers, Questioning
+from headroles.extraction.stream import stream
+from headroles.gold_inputs import Inputs
+from headroles.probed import Tallies
+from headroles.questions import ChoiceProbe, DecodingProbe
+from headroles.records import Scores
+from headroles.units import unit_names
+
+Progress = Callable[[int, int], None]
+
+
+def answers_of(
+    model: Model,
+    probes: Sequence[ChoiceProbe | DecodingProbe],
+    inputs: Inputs,
+    batch_size: int,
+    place: Path | None,
+    progress: Progress,
+) -> tuple[Scores, Tallies]:
+    """Ask every head, in one pass over the inputs, writing each shard as it is done.
+
+    The chance values of the scores are left at NaN: which baseline heads are held against depends
+    on the other half of the inputs.
+
+    Args:
+        model: Loaded.
+        probes: All are asked of one forward pass.
+        inputs: Windows and passages.
+        batch_size: Largest batch.
+        place: Run folder in the making; None to write nothing.
+        progress: Called with the inputs done and their total.
+
+    Raises:
+        BadInput: When the inputs are fewer than two units.
+    """
+    passages = inputs.passages
+    units = _units(inputs)
+    if len(set(units)) < 2:
+        raise BadInput(
+            f"a test needs at least 2 units, but the inputs are {len(passages)} in {len(set(units))} "
+            f"(windows of one document are one unit); give more documents"
+        )
+    job = Questioning(model, probes, inputs.windows)
+    table = _Table(job, tuple(each.key for each in passages), tuple(units))
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        progress(done, len(passages))
+
+    coming = stream(
+        model, passages, job, batch_size=batch_size, max_length=inputs.size, advance=advance
+    )  # fmt: skip
+    for number, answers in enumerate(coming):
+        part = table.add(answers)
+        if place is not None:
+            store.write_part(place, number, part)
+    return table.scores(0, len(passages)), table.tallies()
+
+
+def _units(inputs: Inputs) -> list[str]:
+    """The unit of each passage: its document's group, or document; equal documents are one."""
+    documents = list({id(each.document): each.document for each in inputs.windows.values()}.values())
+    named = unit_names(
+        [each.group or each.key for each in documents],
+        [(each.text,) for each in documents],
+        [each.key for each in documents],
+    )
+    unit = {id(document): name for document, name in zip(documents, named, strict=True)}
+    return [unit[id(inputs.windows[each.key].document)] for each in inputs.passages]
+
+
+class _Table:
+    """The answers of a run while its shards come in: one allocation, each shard a slice of it."""
+
+    def __init__(self, job: Questioning, keys: tuple[str, ...], units: tuple[str, ...]) -> None:
+        self._job, self._keys, self._units = job, keys, units
+        columns, rows, count = len(job.columns), int(job.starts[-1]), len(keys)
+        self._row = [int(job.starts[each.probe]) + each.row for each in job.columns]
+        self._values = np.full((columns, count, job.model.layers, job.model.heads), np.nan, dtype=np.float32)
+        self._tokens = np.zeros(count, dtype=np.int64)
+        self._items = np.zeros((rows, count), dtype=np.int64)
+        self._lost = np.zeros((rows, count), dtype=np.int64)
+        self._hits = np.full((rows, count, job.baselines), -1, dtype=np.int64)
+        self._done = 0
+
+    def add(self, answers: Answers) -> Scores:
+        """Take a shard over; its scores alone."""
+        here = slice(self._done, self._done + len(answers.examples))
+        self._values[:, here], self._tokens[here] = answers.values, answers.tokens
+        self._items[:, here], self._lost[:, here] = answers.items, answers.lost
+        self._hits[:, here] = answers.hits
+        self._done = here.stop
+        return self.scores(here.start, here.stop)
+
+    def scores(self, start: int, stop: int) -> Scores:
+        """The scores of some examples, their chance values unknown."""
+        here = slice(start, stop)
+        cells = self._items[self._row, here].astype(np.float64)
+        return Scores(
+            sieves=tuple(each.name for each in self._job.columns),
+            examples=self._keys[here],
+            units=self._units[here],
+            tokens=self._tokens[here],
+            cells=np.where(cells > 0, cells, np.nan),
+            values=self._values[:, here],
+            null=np.full(cells.shape, np.nan),
+        )
+
+    def tallies(self) -> Tallies:
+        """What the baselines got right, under their names over all probes."""
+        names: dict[str, int] = {}
+        for probe in self._job.probes:
+            for each in probe.baselines:
+                names.setdefault(each, len(names))
+        hits = np.full((*self._items.shape, len(names)), -1, dtype=np.int64)
+        rivals, rows = [], []
+        for number, probe in enumerate(self._job.probes):
+            own = [names[each] for each in probe.baselines]
+            for row, label in enumerate(probe.rows):
+                place = int(self._job.starts[number]) + row
+                hits[place][:, own] = self._hits[place][:, : len(own)]
+                rivals.append(tuple(own[: probe.rivals]))
+                rows.append(f"{probe.name}:{label}")
+        return Tallies(tuple(rows), tuple(names), tuple(rivals), hits, self._items, self._lost)

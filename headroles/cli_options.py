@@ -1,0 +1,126 @@
+"""The options of the commands, with the names of the keywords they set."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+
+def option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Any], Any]:
+    return click.option(f"--{name}", type=kind, help=text, **more)
+
+
+DECISION = (
+    option("alpha", float, "Level of both corrections: false roles, and false nots.  [default: 0.05]"),
+    option("margin", float, "How far beyond chance counts, for every sieve.  [default: each sieve's own]"),
+    option("test", str, "t-skew, t, bootstrap-t, sign-flip, wilcoxon or sign.  [default: t-skew]"),
+    option(
+        "correction",
+        str,
+        "fdr_bh, fdr_by, fdr_tsbh, holm, holm-sidak, bonferroni, sidak, maxT or none.  [default: fdr_bh]",
+    ),
+    option("family", str, "Tests corrected together: of a sieve, run, or layer.  [default: sieve]"),
+    option("resamples", int, "Draws of resampling tests, maxT and bca.  [default: 10000]"),
+    option("resample-seed", int, "Seed of those draws and of the half-samples.  [default: 0]"),
+    option("interval", str, "95 % interval of the mean: test (that of the test), t or bca.  [default: test]"),
+    option("splits", int, "Random half-samples behind the stability; 0 for none.  [default: 200]"),
+    click.option(
+        "--bayes/--no-bayes", default=None, help="Bayes factor of a point null for every head.  [default: no]"
+    ),
+)
+
+LABEL = (
+    option("task", str, "QNLI, QQP, MRPC or SST-2."),
+    option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
+    option("revision", str, "Branch, tag or commit of a model on the hub."),
+    option(
+        "source", str, "Inputs of the task: sample (shipped) or hub.", default="sample", show_default=True
+    ),
+    option("data", str, "Your inputs: .tsv, .csv, .jsonl or .conllu (.gz too)."),
+    option("text-a", str, "Column of --data with the text."),
+    option("text-b", str, "Column with the second text of a pair."),
+    option("group", str, "Column with the document or paragraph, which is then the unit."),
+    option("limit", int, "A random subset of this many inputs."),
+    option("seed", int, "Seed of that subset.", default=0, show_default=True),
+    option("sieve", str, "A sieve; may be repeated.  [default: all built in]", multiple=True),
+    option("preset", str, "calibrated or published.", default="calibrated", show_default=True),
+    option("statistic", str, "selectivity or bias.", default="selectivity", show_default=True),
+    *DECISION,
+    option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
+    option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
+    option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
+    option("batch-size", int, "Largest batch.", default=32, show_default=True),
+    option(
+        "max-length", int, "Longest input in tokens; longer ones are cut.", default=128, show_default=True
+    ),
+    option("out", str, "Run folder.  [default: runs/<task>-<model>]"),
+    click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
+)
+
+
+AS_A = "  [default: as in DIR_A]"
+COMPARE = (
+    option("bound", float, "What a difference may be to count as none.", default=0.05, show_default=True),
+    option("swaps", int, "Random swaps of A and B; 0 for none.", default=1000, show_default=True),
+    option("alpha", float, "Level of every correction." + AS_A),
+    option("test", str, "A test, as for judge." + AS_A),
+    option("correction", str, "A correction, as for judge." + AS_A),
+    option("family", str, "Tests corrected together." + AS_A),
+    option("resamples", int, "Draws of resampling tests, maxT and bca." + AS_A),
+    option("resample-seed", int, "Seed of those draws and of the swaps." + AS_A),
+    option("interval", str, "95 % interval of the difference: test, t or bca." + AS_A),
+    option("out", str, "Folder to write.  [default: compare/<name of A>-<name of B>]"),
+    click.option("--overwrite", is_flag=True, help="Replace a comparison with other settings."),
+)
+
+
+PROBE = (
+    option("data", str, "Gold annotation; may be repeated (GAP, WinoBias pro and anti).", multiple=True),
+    option("layout", str, "conllu, words, conll2012, gap, winobias or jsonl.  [default: told from the file]"),
+    option(
+        "relations",
+        str,
+        "A relation with a row of its own; may be repeated.  [default: all frequent]",
+        multiple=True,
+    ),
+    option("scheme", str, "Names of relations: ud or clearnlp.", default="ud", show_default=True),
+    option("root", str, "Root of directed trees: found or given.", default="found", show_default=True),
+    option("window", int, "Longest input in tokens; longer documents are cut into windows.  [default: 256]"),
+    option("stride", int, "Fewest tokens between windows of a document.  [default: half a window]"),
+    option(
+        "classifier",
+        str,
+        "Train a probe: attention, attention+words, distances+words; may be repeated.",
+        multiple=True,
+    ),
+    option("train", str, "Trees to train on."),
+    option("vectors", str, "Word vectors as text, such as GloVe's, for classifiers with words."),
+    option("epochs", int, "Most passes over the training data.", default=30, show_default=True),
+    option("minutes", float, "Time after which no further epoch is begun, per classifier."),
+    option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
+    option("revision", str, "Branch, tag or commit of a model on the hub."),
+    option("limit", int, "A random subset of this many documents."),
+    option("seed", int, "Seed of that subset, of the halves and of training.", default=0, show_default=True),
+    option(
+        "preset",
+        str,
+        "calibrated, or published (as the released code counts).",
+        default="calibrated",
+        show_default=True,
+    ),
+    *DECISION,
+    option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
+    option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
+    option("batch-size", int, "Largest batch.", default=32, show_default=True),
+    option("out", str, "Run folder.  [default: runs/<probes>-<data>-<model>]"),
+    click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
+)
+
+
+def with_options(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
+    def apply(command: Any) -> Any:
+        for each in reversed(options):
+            command = each(command)
+        return command
+
+    return apply

@@ -1,0 +1,82 @@
+"""judge_again(): stored scores, judged by other rules; no model is needed."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from headroles import store
+from headroles.common_options import CommonOptions
+from headroles.options import options_of
+from headroles.outcomes import Labelling
+from headroles.probe_judging import judged_anew
+from headroles.probe_options import probe_options_of
+from headroles.records import Decision, Rule, Scores
+from headroles.reports.page import page
+from headroles.stats.assess import assess
+from headroles.stats.engine import judge
+
+NAMED = {"resample_seed": "seed"}
+"""What options are called in a decision, where not the same."""
+
+
+def judge_again(
+    folder: str | Path,
+    *,
+    alpha: float | None = None,
+    margin: float | None = None,
+    test: str | None = None,
+    correction: str | None = None,
+    family: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    splits: int | None = None,
+    bayes: bool | None = None,
+) -> Labelling:
+    """Decide again from the stored scores of a run folder, and write the outcome into it.
+
+    No model is needed. What is not given stays as it was. Of a run of probes the halves stay, too.
+
+    Raises:
+        HeadrolesError: When the folder is no run, or a setting does not exist; the folder is then
+            left as it was.
+    """
+    before = store.load(folder)
+    asked = {
+        "alpha": alpha, "test": test, "correction": correction, "family": family,
+        "resamples": resamples, "resample_seed": resample_seed, "interval": interval,
+        "splits": splits, "bayes": bayes,
+    }  # fmt: skip
+    given: dict[str, Any] = {name: each for name, each in asked.items() if each is not None}
+    settings = dict(before.manifest.get("settings", {})) | given
+    settings |= {} if margin is None else {"margin": margin}
+    options: CommonOptions = (
+        options_of(**{"data": "scores"} | settings)
+        if before.probed is None
+        else probe_options_of(**{"data": "scores", "probes": "dependency"} | settings)
+    )
+    kept = {each.name for each in fields(Decision)}
+    changed = {NAMED.get(name, name): getattr(options, name) for name in given}
+    decision = replace(before.decision, **{name: each for name, each in changed.items() if name in kept})
+    rules = before.findings.rules
+    if margin is not None:
+        rules = tuple(replace(rule, margin=float(margin)) if rule.role else rule for rule in rules)
+    if before.probed is not None and before.probed.tallies is not None:
+        after = judged_anew(before, rules, decision, options)
+    else:
+        after = judged(before.scores, rules, options, decision)
+        after = replace(after, probed=before.probed)
+    manifest = dict(before.manifest)
+    if "settings" in manifest:
+        manifest |= {"settings": options.settings(), "command": options.command()}
+    after = replace(after, manifest=manifest, skipped=before.skipped)
+    store.write_results(Path(folder), after, page(after))
+    return after
+
+
+def judged(scores: Scores, rules: Sequence[Rule], options: CommonOptions, decision: Decision) -> Labelling:
+    """Findings of scores, and what can be said about them beyond their tests."""
+    findings = judge(scores, rules, decision)
+    assessment = assess(scores, rules, decision, findings, **options.assessed)
+    return Labelling(scores, findings, decision, assessment=assessment)

@@ -1,0 +1,218 @@
+"""Answers of probes to findings: rules, chance values, the best heads, gaps between conditions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from headroles.annotation import Document
+from headroles.common_options import CommonOptions
+from headroles.outcomes import Labelling
+from headroles.probed import Best, Gap, Probed, Tallies
+from headroles.records import Decision, Rule, Scores
+from headroles.stats.assess import assess
+from headroles.stats.conditions import gaps
+from headroles.stats.correction import CORRECTIONS, adjust
+from headroles.stats.engine import judge
+from headroles.stats.honest import RowColumns, best_heads
+from headroles.stats.rivals import baseline_rows, cross_fitted, selection_half
+
+MARGIN = 0.05
+"""How far beyond the best baseline an accuracy must lie. A head that knows only distance gains a little over
+any fixed offset at the ends of sentences, where the offset points at nothing."""
+CONTRAST_MARGIN = 0.05
+DIRECTIONS = ("→", "←")
+MATCHED = "matched"
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How answers are judged.
+
+    Attributes:
+        decision: Test, correction, family, alpha.
+        margin: How far beyond the baseline counts.
+        seed: Of the halves.
+        honest: Whether the best heads are tested on another half than they are chosen on; without,
+            they are chosen and shown on all data, as published, and not tested.
+        assessed: Options of ``headroles.stats.assess``.
+    """
+
+    decision: Decision
+    margin: float
+    seed: int
+    honest: bool
+    assessed: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditions:
+    """What is compared over examples: the condition of each, and whether it is a passage with a true name."""
+
+    names: tuple[str, ...]
+    named: np.ndarray | None
+
+
+def conditions_of(documents: Sequence[Document]) -> Conditions | None:
+    """The conditions of the documents behind the examples; None where there are none."""
+    names = tuple(document.condition for document in documents)
+    if not any(names):
+        return None
+    from headroles.sieves.coreference import true_names
+
+    gap = any(document.layout == "gap" for document in documents)
+    named = np.array([document.layout == "gap" and true_names(document) > 0 for document in documents])
+    return Conditions(names, named if gap else None)
+
+
+def judged(
+    scores: Scores,
+    tallies: Tallies,
+    judging: Judging,
+    conditions: Conditions | None,
+) -> Labelling:
+    """Test every head on every row, and say of each row which head is best and what it is worth.
+
+    Args:
+        scores: Shares of right answers; their chance values are filled in.
+        tallies: Of the baselines.
+        judging: How.
+        conditions: Of the examples; None for none.
+    """
+    chosen = selection_half(scores.units, judging.seed)
+    scores = replace(scores, null=_nulls(scores, cross_fitted(tallies, chosen), tallies))
+    rules = _rules(scores, judging.margin)
+    found = _found(scores, rules, tallies, judging)
+    probed = Probed(
+        tallies=tallies,
+        best=found.probed.best if found.probed else (),
+        baselines=baseline_rows(tallies, scores.units),
+        gaps=_gaps(scores, conditions, judging.decision),
+    )
+    return replace(found, probed=probed)
+
+
+def judged_anew(
+    before: Labelling, rules: Sequence[Rule], decision: Decision, options: CommonOptions
+) -> Labelling:
+    """The same answers by other rules: chance values, halves and trained probes stay."""
+    probed = before.probed
+    assert probed is not None
+    assert probed.tallies is not None
+    honest = options.preset != "published"
+    judging = Judging(decision, MARGIN, options.seed, honest, options.assessed)
+    found = _found(before.scores, rules, probed.tallies, judging)
+    best = found.probed.best if found.probed else ()
+    return replace(found, probed=replace(probed, best=best, gaps=_readjusted(probed.gaps, decision)))
+
+
+def _found(scores: Scores, rules: Sequence[Rule], tallies: Tallies, judging: Judging) -> Labelling:
+    """Findings, assessment and best heads."""
+    chosen = selection_half(scores.units, judging.seed)
+    findings = judge(scores, rules, judging.decision)
+    everything = np.ones_like(chosen)
+    best: list[Best] = []
+    for rows in _by_probe(scores.sieves, tallies.rows):
+        if judging.honest:
+            best += best_heads(scores, rules, tallies, rows, judging.decision, chosen)
+        else:
+            shown = best_heads(scores, rules, tallies, rows, judging.decision, everything, everything)
+            best += [_untested(each) for each in shown]
+    assessment = assess(scores, rules, judging.decision, findings, **judging.assessed)
+    probed = Probed(tallies, tuple(best))
+    return Labelling(scores, findings, judging.decision, assessment=assessment, probed=probed)
+
+
+def _untested(best: Best) -> Best:
+    """A best head that was chosen on the data it is shown on: no test of it means anything."""
+    no = float("nan")
+    return replace(best, decision="untestable", statistic=no, p=no, q=no, p_not=no, q_not=no)
+
+
+def _parts(column: str) -> tuple[str, str, bool]:
+    """Row, direction and whether it is a contrast, from the name of a column.
+
+    Example:
+        >>> _parts("dependency:nsubj:pass:→:matched"), _parts("coreference:all")
+        (('dependency:nsubj:pass', '→', True), ('coreference:all', '', False))
+    """
+    parts = column.split(":")
+    matched = parts[-1] == MATCHED
+    parts = parts[:-1] if matched else parts
+    direction = parts.pop() if parts[-1] in DIRECTIONS else ""
+    return ":".join(parts), direction, matched
+
+
+def _nulls(scores: Scores, null: np.ndarray, tallies: Tallies) -> np.ndarray:
+    """Chance value per column and example: that of the column's row, and 0 for contrasts."""
+    filled = []
+    for column in scores.sieves:
+        row, _, matched = _parts(column)
+        own = null[tallies.rows.index(row)]
+        filled.append(np.where(np.isnan(own), np.nan, 0.0) if matched else own)
+    return np.stack(filled)
+
+
+def _rules(scores: Scores, margin: float) -> list[Rule]:
+    made = []
+    for column, null, cells in zip(scores.sieves, scores.null, scores.cells, strict=True):
+        row, direction, matched = _parts(column)
+        known = ~np.isnan(null)
+        level = float(np.average(null[known], weights=cells[known])) if known.any() else 0.0
+        if matched:
+            question = f"Attention on the right word of {row} {direction} beyond the head's distance profile"
+            made.append(
+                Rule(column, question, 0.0, CONTRAST_MARGIN, role=False, low=-1.0, high=1.0, pooled=True)
+            )
+        else:
+            question = f"Is the head right more often than the best baseline: {_question(row, direction)}?"
+            made.append(Rule(column, question, level, margin, low=0.0, high=1.0, pooled=True, together=row))
+    return made
+
+
+def _question(row: str, direction: str) -> str:
+    probe, _, what = row.partition(":")
+    if probe == "dependency":
+        arcs = "all arcs" if what == "all" else f"arcs of {what}"
+        looks = "from the dependent most to its head" if direction == "→" else "most from the head to it"
+        return f"{arcs}, looking {looks}"
+    if probe == "trees":
+        return f"arcs of the tree of greatest attention, {what} {direction}".strip()
+    return f"the antecedent of {'any mention' if what == 'all' else f'a {what}'}"
+
+
+def _by_probe(columns: Sequence[str], rows: Sequence[str]) -> list[list[RowColumns]]:
+    """The rows of each probe, which are corrected together, with their columns."""
+    families: dict[str, list[RowColumns]] = {}
+    for number, row in enumerate(rows):
+        mine = [(place, *_parts(name)[1:]) for place, name in enumerate(columns) if _parts(name)[0] == row]
+        plain = {direction: place for place, direction, matched in mine if not matched}
+        other = {direction: place for place, direction, matched in mine if matched}
+        families.setdefault(row.split(":")[0], []).append(
+            RowColumns(
+                number, tuple(plain), tuple(plain.values()), tuple(other.get(each, -1) for each in plain)
+            )
+        )
+    return list(families.values())
+
+
+def _gaps(scores: Scores, conditions: Conditions | None, decision: Decision) -> tuple[Gap, ...]:
+    """Heads under two conditions, by the column of all mentions."""
+    if conditions is None or "coreference:all" not in scores.sieves:
+        return ()
+    hits = scores.values[scores.sieves.index("coreference:all")].astype(np.float64)
+    return gaps(hits, conditions.names, scores.units, decision, conditions.named)
+
+
+def _readjusted(found: Sequence[Gap], decision: Decision) -> tuple[Gap, ...]:
+    """Gaps with their p corrected anew, the heads of one pair of conditions and measure together."""
+    correction = decision.correction if decision.correction in CORRECTIONS else "holm"
+    families: dict[tuple[str, str, str], list[Gap]] = {}
+    for gap in found:
+        families.setdefault((gap.first, gap.second, gap.measure), []).append(gap)
+    made: list[Gap] = []
+    for members in families.values():
+        q = adjust(np.array([gap.p for gap in members]), correction, decision.alpha)
+        made += [replace(gap, q=float(each)) for gap, each in zip(members, q, strict=True)]
+    return tuple(made)

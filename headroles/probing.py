@@ -1,0 +1,96 @@
+"""probe(): gold annotation and a checkpoint in, a labelling with what probes found out."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from headroles import store
+from headroles.extraction.checkpoint import EMBEDDED, find
+from headroles.folder import check_free, staged
+from headroles.outcomes import Labelling
+from headroles.probe_judging import MARGIN, Judging, conditions_of, judged
+from headroles.probe_options import WINDOW, ProbeOptions, probe_options_of
+from headroles.reports.page import page
+from headroles.stats.resolution import check_decision
+
+
+def probe(
+    probes: str | Iterable[str],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Labelling:
+    """Ask every head questions with right answers: head words, trees, antecedents.
+
+    Args:
+        probes: "dependency", "trees", "coreference", or several, which share one forward pass.
+        progress: Called with the inputs done and their total.
+        **options: The options of ``headroles probe``, by the same names, checked by
+            ``headroles.probe_options``: ``data`` (a file or several), ``layout`` (None: told from the
+            file), ``relations`` (None: all with enough arcs), ``scheme`` ("ud" or "clearnlp"), ``root``
+            of directed trees ("found" or "given"), ``window`` and ``stride`` in tokens, ``classifier``
+            (probes to train), ``train`` (their sentences), ``vectors``, ``epochs``, ``minutes``,
+            ``model``, ``revision``, ``limit`` and ``seed`` (a random subset of the documents; the seed
+            also draws the halves), ``preset``, ``margin`` (beyond the best baseline), ``alpha``,
+            ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``,
+            ``splits``, ``bayes``, ``device``, ``dtype``, ``batch_size``, ``out`` (run folder; None:
+            nothing is written) and ``overwrite``.
+
+    Returns:
+        Scores (shares of right answers per window), findings against the cross-fitted baseline, and
+        ``probed``: the best head of each row, baselines, gaps, trained probes.
+
+    Raises:
+        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+    """
+    chosen = probe_options_of(probes=probes, **options)
+    check_decision(chosen.decision)
+    checkpoint = find(chosen.model, chosen.revision)
+    folder = None if chosen.out is None else Path(chosen.out)
+    if folder is not None:
+        check_free(folder, chosen.settings(), chosen.overwrite)
+    from headroles.answering import answers_of
+    from headroles.extraction.model import load
+    from headroles.gold_inputs import gather, inputs_of, probes_for
+    from headroles.probe_manifest import left_out, manifest_of
+
+    documents, source = gather(chosen)
+    asked, said = probes_for(chosen, documents)
+    model = load(checkpoint, device=chosen.device, dtype=chosen.dtype, max_length=chosen.window or WINDOW)
+    inputs = inputs_of(chosen, documents, model)
+    with ExitStack() as open_folders:
+        place = None if folder is None else open_folders.enter_context(staged(folder))
+        advance = progress or (lambda done, total: None)
+        scores, tallies = answers_of(model, asked, inputs, chosen.batch_size, place, advance)
+        behind = [inputs.windows[key].document for key in scores.examples]
+        found = judged(scores, tallies, judging_of(chosen), conditions_of(behind))
+        facts = manifest_of(chosen, source, model.described, inputs, found)
+        labelling = replace(found, manifest=facts, skipped=(*said, *left_out(found, inputs)))
+        if place is not None:
+            store.write_examples(place, labelling.scores)
+            store.write_results(place, labelling, page(labelling))
+    return labelling
+
+
+def judging_of(options: ProbeOptions) -> Judging:
+    """How the answers of a run are judged."""
+    return Judging(
+        decision=options.decision,
+        margin=MARGIN if options.margin is None else options.margin,
+        seed=options.seed,
+        honest=options.preset != "published",
+        assessed=options.assessed,
+    )
+
+
+def default_folder(probes: Sequence[str], data: Sequence[str], model: str | None) -> str:
+    """Where the command line writes a run: ``runs/<probes>-<inputs>-<model>``.
+
+    Example:
+        >>> default_folder(["dependency"], ["dev.conllu.gz"], None)
+        'runs/dependency-dev-all-MiniLM-L6-v2'
+    """
+    inputs = Path(data[0]).name.split(".")[0] if data else "data"
+    return str(Path("runs") / "-".join([*probes, inputs, Path(model or EMBEDDED).resolve().name]))
