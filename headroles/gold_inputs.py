@@ -14,7 +14,7 @@ from headroles.errors import BadInput
 from headroles.extraction.gold.read import layout_of, read_documents
 from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
-from headroles.extraction.tokens import example_of, tokenise
+from headroles.extraction.pieces import pieces_of
 from headroles.extraction.windows import document_windows, passage_of, sentence_windows
 from headroles.probe_options import LEAST_ARCS, WINDOW, ProbeOptions
 from headroles.questions import ChoiceProbe, DecodingProbe
@@ -22,9 +22,6 @@ from headroles.sieves.coreference import CoreferenceProbe
 from headroles.sieves.dependency import DependencyProbe
 from headroles.sieves.relations import relations_of
 from headroles.sieves.trees import TreeProbe
-
-UNCUT = 10**6
-"""More pieces than any document has: where pieces are counted, nothing is cut."""
 
 
 def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
@@ -132,7 +129,7 @@ def inputs_of(options: ProbeOptions, documents: Sequence[Document], model: Model
             f"a window holds special tokens and at least one more, but --window is {size} and "
             f"{size - room} of these are special; give a longer one"
         )
-    pieces = _pieces(model, documents)
+    pieces = pieces_of(model.tokenizer, documents)
     stride = min(options.stride or max(room // 2, 1), room) if options.windowed else None
     if stride is not None:
         windows, cut = document_windows(documents, pieces, room, stride), 0
@@ -140,16 +137,6 @@ def inputs_of(options: ProbeOptions, documents: Sequence[Document], model: Model
         windows, cut = _fitting(sentence_windows(documents), documents, pieces, room)
     passages = [passage_of(window) for window in windows]
     return Inputs({window.key: window for window in windows}, passages, size, stride, cut)
-
-
-def _pieces(model: Model, documents: Sequence[Document]) -> list[Int[np.ndarray, "_"]]:
-    """Pieces of each word of each document."""
-    whole = [passage_of(Window(each, 0, len(each.words), 0)) for each in documents]
-    counted = []
-    for tokenised, document in zip(tokenise(model.tokenizer, whole, UNCUT), documents, strict=True):
-        word = example_of(tokenised, tokenised.passage.words, False).word
-        counted.append(np.bincount(word[word >= 0], minlength=len(document.words)))
-    return counted
 
 
 def _fitting(

@@ -4,21 +4,32 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
+from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.passages import Passage
 from headroles.extraction.texts import fingerprint, kind_of, read_file, read_hub, read_sample, sampled
+from headroles.mention_inputs import mention_windows
 from headroles.options import Options
 from headroles.tasks import HUB, task_of
 
 
-def gather(options: Options) -> tuple[list[Passage], dict[str, Any]]:
+def gather(
+    options: Options, needs: frozenset[str], checkpoint: Checkpoint
+) -> tuple[list[Passage], dict[str, Any]]:
     """The passages of a run, and where they come from (kind, name, rows, hash).
+
+    Args:
+        options: Of the run.
+        needs: Annotation that its sieves read.
+        checkpoint: Of the model, whose tokenizer cuts documents into windows where mentions are read.
 
     Raises:
         HeadrolesError: When the file, column or dataset cannot be used.
     """
     task = None if options.task is None else task_of(options.task)
     kind, name = "file", options.data
-    if options.source == "hub" and task is not None:
+    if "mentions" in needs:
+        passages = mention_windows(options, needs, checkpoint)
+    elif options.source == "hub" and task is not None:
         kind, name = "hub", options.data or HUB
         passages = read_hub(task, name, options.name)
     elif options.data is not None:

@@ -56,7 +56,7 @@ def label(
     folder = None if chosen.out is None else Path(chosen.out)
     if folder is not None:
         check_free(folder, chosen.settings(), chosen.overwrite)
-    passages, source = gather(chosen)
+    passages, source = gather(chosen, selection.needs, checkpoint)
     with _staged(folder) as place:
         from headroles.scoring import score_passages
 

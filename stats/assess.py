@@ -55,8 +55,9 @@ def assess(
     with_contrasts, without = _redrawn(columns, grid, decision)
     together = pairs(names, held, with_contrasts, grid, "with")
     changed = {rule.sieve for rule in rules if rule.contrast}
-    bare = pairs(names, without[:, 0], without[:, 1:], grid, "without")
-    together += [pair for pair in bare if {pair.first, pair.second} & changed]
+    if changed:
+        bare = pairs(names, without[:, 0], without[:, 1:], grid, "without")
+        together += [pair for pair in bare if {pair.first, pair.second} & changed]
     return Assessment(
         precision=_precision(scores, columns, grid, decision, findings, splits, bayes),
         moved=(*over_margins(columns, grid, decision), *over_alphas(findings, decision)),

@@ -98,7 +98,8 @@ def _pick(scores: Scores, tallies: Tallies, row: RowColumns, chosen: np.ndarray)
     if rival is None:
         return None
     shares = scores.values[list(row.columns)][:, chosen].reshape(len(row.columns), len(items), -1)
-    right = (np.nan_to_num(shares.astype(np.float64)) * items[None, :, None]).sum(axis=1) / items.sum()
+    counts = (np.nan_to_num(shares.astype(np.float64)) * items[None, :, None]).sum(axis=1)
+    right = counts.round(3) / items.sum()  # shares are in single precision: equal counts stay equal
     direction, head = np.unravel_index(int(right.argmax()), right.shape)
     return _Pick(int(direction), int(head), rival, float(right[direction, head]))
 

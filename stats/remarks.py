@@ -10,6 +10,7 @@ from headroles.stats.draws import flips_are_exact
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.families import with_contrast
 from headroles.stats.methods import METHODS
+from headroles.stats.naming import shortened
 from headroles.stats.power import assumed_cut
 from headroles.stats.relabel import stand_in
 from headroles.stats.resolution import needed_p, tests_in
@@ -72,7 +73,7 @@ def _few(decision: Decision, findings: Findings) -> list[str]:
     if not few:
         return []
     return [
-        f"fewer than {ENOUGH_FOR_NOT} units: {', '.join(few)}; with so few, {decision.test} errs more "
+        f"fewer than {ENOUGH_FOR_NOT} units: {shortened(few)}; with so few, {decision.test} errs more "
         f"often than alpha says {SMALL[decision.test]}."
     ]
 

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from headroles.outcomes import Findings
 from headroles.records import Decision
 from headroles.stats.columns import Column
+from headroles.stats.naming import shortened
 
 HEAVY = 9.0
 """Kurtosis above which a tail is called heavy: that of an exponential distribution; a normal one has 3."""
@@ -35,7 +36,7 @@ def tail_remarks(columns: Sequence[Column], findings: Findings, decision: Decisi
     if not told:
         return []
     return [
-        f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {', '.join(told)}; t-skew errs more often there "
+        f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {shortened(told)}; t-skew errs more often there "
         f"than alpha says (0.08 to 0.13 of families instead of 0.05 in simulations), so hold their labels "
         f"against those of maxT."
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def _load(folder: Path, max_length: int) -> Model:
     return load(find(str(folder), None), device="cpu", dtype="float32", max_length=max_length)
 
 
-def _answers(model: Model, windows: Sequence[Window], probes: tuple, size: int) -> Answers:
+def _answers(model: Model, windows: Sequence[Window], probes: tuple[Any, ...], size: int) -> Answers:
     passages = [passage_of(window) for window in windows]
     job = Questioning(model, probes, {window.key: window for window in windows})
     (found,) = stream(model, passages, job, batch_size=size, max_length=96, advance=lambda count: None)

@@ -59,7 +59,7 @@ def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int) ->
     place = _device(device)
     with _quiet():
         network, missing = _network(checkpoint, DTYPES[dtype])
-        tokenizer = _tokenizer(checkpoint)
+        tokenizer = load_tokenizer(checkpoint)
     network = network.get_encoder() if network.config.is_encoder_decoder else network
     _place(network, place, checkpoint.name)
     limit = _limit(network, tokenizer)
@@ -143,7 +143,12 @@ def _network(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, list[str]
     return network, missing
 
 
-def _tokenizer(checkpoint: Checkpoint) -> Any:
+def load_tokenizer(checkpoint: Checkpoint) -> Any:
+    """The tokenizer of a checkpoint.
+
+    Raises:
+        BadInput: When it has none that can be loaded.
+    """
     try:
         tokenizer = AutoTokenizer.from_pretrained(
             checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False

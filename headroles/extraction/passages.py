@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from headroles.records import Mention
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:
@@ -30,9 +32,11 @@ class Passage:
         texts: One or two texts, none of them blank.
         group: The document or paragraph it comes from; None when unknown.
         words: Gold words and trees of each text; None to have them parsed when they are needed.
+        mentions: Gold mentions of entities in the one text, by its words; None when not annotated.
     """
 
     key: str
     texts: tuple[str, ...]
     group: str | None = None
     words: tuple[Words, ...] | None = None
+    mentions: tuple[Mention, ...] | None = None

@@ -122,6 +122,7 @@ def example_of(tokenised: Tokenised, words: Sequence[Words] | None, arcs: bool) 
         word=word,
         arcs=tuple(found) if arcs and words is not None else None,
         group=tokenised.passage.group,
+        mentions=tokenised.passage.mentions,
     )
 
 

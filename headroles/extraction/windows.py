@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int
 
-from headroles.annotation import Document, Window
+from headroles.annotation import Document, Mention, Window
 from headroles.errors import BadInput
 from headroles.extraction.passages import Passage, Words
 
@@ -125,4 +125,21 @@ def passage_of(window: Window) -> Passage:
         heads = np.where(kept, own - window.start, -1).astype(np.int32)
     relations = document.relations[inside] if document.relations else ("",) * window.size
     words = Words((spans - first).astype(np.int32), heads, relations)
-    return Passage(window.key, (document.text[first:last],), document.group or document.key, (words,))
+    return Passage(
+        key=window.key,
+        texts=(document.text[first:last],),
+        group=document.group or document.key,
+        words=(words,),
+        mentions=_mentions_of(window),
+    )
+
+
+def _mentions_of(window: Window) -> tuple[Mention, ...] | None:
+    """Mentions that lie wholly in a window, by its words."""
+    if window.document.mentions is None:
+        return None
+    return tuple(
+        Mention(each.start - window.start, each.stop - window.start, each.entity)
+        for each in window.document.mentions
+        if each.start >= window.start and each.stop <= window.stop
+    )

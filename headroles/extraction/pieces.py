@@ -1,0 +1,28 @@
+"""How many pieces a tokenizer makes of the words of documents."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from headroles.annotation import Document, Window
+from headroles.extraction.tokens import example_of, tokenise
+from headroles.extraction.windows import passage_of
+
+UNCUT = 10**6
+"""More pieces than any document has, so that nothing is cut where pieces are counted."""
+
+
+def pieces_of(tokenizer: Any, documents: Sequence[Document]) -> list[Int[np.ndarray, "_"]]:
+    """Pieces of each word of each document, special tokens aside; 0 for a word that has none.
+
+    Raises:
+        BadInput: When the tokenizer keeps no character offsets, or makes nothing of a document.
+    """
+    whole = [passage_of(Window(each, 0, len(each.words), 0)) for each in documents]
+    counted = []
+    for tokenised, document in zip(tokenise(tokenizer, whole, UNCUT), documents, strict=True):
+        word = example_of(tokenised, tokenised.passage.words, False).word
+        counted.append(np.bincount(word[word >= 0], minlength=len(document.words)))
+    return counted

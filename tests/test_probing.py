@@ -1,0 +1,284 @@
+"""Probes from files to run folders: what is asked, written, judged again and refused."""
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headroles
+from headroles.cli import cli
+from headroles.errors import BadInput, HeadrolesError, UnknownName
+from headroles.probe_options import ProbeOptions
+from headroles.units import unit_names
+
+ModelOf = Callable[[str], Path]
+Command = Callable[..., tuple[int, str, str]]
+WORDS = (
+    "the",
+    "committee",
+    "signed",
+    "it",
+    "in",
+    "Paris",
+    "and",
+    "Ann",
+    "said",
+    "that",
+    "she",
+    "was",
+    "there",
+)
+
+
+def _sentence(rng: np.random.Generator, length: int) -> list[list[str]]:
+    """Rows of a random sentence; the head of most words is the next one, so offset +1 is a good guess."""
+    words = rng.choice(WORDS, length).tolist()
+    rows = []
+    for place, word in enumerate(words, start=1):
+        last = place == length
+        relation = "root" if last else str(rng.choice(["nsubj", "det", "obj"]))
+        head = 0 if last else (place + 1 if rng.random() < 0.7 else length)
+        rows.append(
+            [
+                str(place),
+                word,
+                word,
+                "PRON" if word in ("it", "she") else "NOUN",
+                "_",
+                "_",
+                str(head),
+                relation,
+                "_",
+                "_",
+            ]
+        )
+    return rows
+
+
+@pytest.fixture(scope="module")
+def treebank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve documents of a few sentences, with two entities each."""
+    rng = np.random.default_rng(5)
+    lines = []
+    for number in range(12):
+        lines.append(f"# newdoc id = d{number}")
+        for _ in range(int(rng.integers(3, 6))):
+            rows = _sentence(rng, int(rng.integers(4, 10)))
+            for place in sorted(rng.choice(len(rows), 3, replace=False).tolist()):
+                rows[place][9] = f"Entity=({rng.integers(1, 3)}-person)"
+            lines += ["\t".join(row) for row in rows] + [""]
+    file = tmp_path_factory.mktemp("trees") / "made.conllu"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def folder(treebank: Path, model_of: ModelOf, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of all probes on a tiny model."""
+    place = tmp_path_factory.mktemp("probes") / "run"
+    headroles.probe(
+        ["dependency", "trees", "coreference"],
+        data=treebank, model=model_of("bert"), relations=["nsubj", "det"], window=48, splits=20, out=place,
+    )  # fmt: skip
+    return place
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))
+
+
+def test_a_run_folder_holds_findings_best_and_baselines_of_every_row(folder: Path) -> None:
+    sieves = {row["sieve"] for row in _rows(folder / "findings.csv")}
+    assert {"dependency:nsubj:→", "dependency:det:←", "dependency:all:→:matched"} <= sieves
+    assert {"trees:uuas", "trees:uas:←", "coreference:pronoun"} <= sieves
+    best = {row["row"]: row for row in _rows(folder / "best.csv")}
+    assert list(best) == [
+        "dependency:all", "dependency:nsubj", "dependency:det", "trees:uuas", "trees:uas",
+        "coreference:all", "coreference:pronoun", "coreference:proper", "coreference:nominal",
+    ]  # fmt: skip
+    assert best["dependency:all"]["baseline"] == "+1"
+    assert 0 <= float(best["dependency:all"]["low"]) <= float(best["dependency:all"]["accuracy"])
+    names = {row["baseline"] for row in _rows(folder / "baselines.csv") if row["row"] == "trees:uas"}
+    assert names == {"right-branching", "left-branching", "random tree"}
+    assert (folder / "report.html").stat().st_size > 1e6
+
+
+def test_findings_are_accuracies_over_all_arcs_beside_the_baseline_of_the_other_half(folder: Path) -> None:
+    run = headroles.load(folder)
+    assert run.probed is not None
+    tallies = run.probed.tallies
+    assert tallies is not None
+    column = run.scores.sieves.index("dependency:all:→")
+    items = tallies.items[0]
+    shares = run.scores.values[column].astype(float)
+    pooled = np.nansum(shares * items[:, None, None], axis=0) / items.sum()
+    np.testing.assert_allclose(run.findings.mean[column], pooled, atol=1e-6)
+    rival = tallies.baselines.index("+1")
+    null = tallies.hits[0, :, rival].sum() / items.sum()
+    np.testing.assert_allclose(run.findings.null[column], null, atol=1e-9)
+    assert run.findings.count[column].max() == 12
+
+
+def test_judging_again_changes_decisions_and_keeps_answers(folder: Path, tmp_path: Path) -> None:
+    before = headroles.load(folder)
+    same = headroles.judge_again(folder)
+    assert same.probed is not None
+    assert before.probed is not None
+    assert repr(same.probed.best) == repr(before.probed.best)
+    changed = headroles.judge_again(folder, correction="bonferroni", margin=0.0, alpha=0.2)
+    assert changed.probed is not None
+    assert {each.margin for each in changed.probed.best} == {0.0}
+    for old, new in zip(before.probed.best, changed.probed.best, strict=True):
+        assert (old.layer, old.head, old.baseline, old.items) == (
+            new.layer,
+            new.head,
+            new.baseline,
+            new.items,
+        )
+        assert not new.p > old.p
+    np.testing.assert_array_equal(changed.scores.values, before.scores.values)
+    headroles.judge_again(folder, correction="fdr_bh", margin=0.05, alpha=0.05)
+
+
+def test_equal_runs_are_equal_and_batches_do_not_matter(treebank: Path, model_of: ModelOf) -> None:
+    runs = [
+        headroles.probe(["dependency"], data=treebank, model=model_of("bert"), batch_size=size, splits=0)
+        for size in (1, 32)
+    ]
+    hits = [name for name in runs[0].scores.sieves if not name.endswith("matched")]
+    for name in hits:
+        place = runs[0].scores.sieves.index(name)
+        np.testing.assert_array_equal(runs[0].scores.values[place], runs[1].scores.values[place])
+    one, other = (run.probed.best for run in runs if run.probed is not None)
+    for first, second in zip(one, other, strict=True):
+        told = (first.layer, first.head, first.accuracy, first.p, first.q)
+        assert told == (second.layer, second.head, second.accuracy, second.p, second.q)
+        assert first.contrast == pytest.approx(second.contrast, abs=1e-6)
+
+
+def test_the_published_way_chooses_and_shows_on_all_data_and_tests_nothing(
+    treebank: Path, model_of: ModelOf
+) -> None:
+    run = headroles.probe("dependency", data=treebank, model=model_of("bert"), preset="published", splits=0)
+    assert run.probed is not None
+    tallies = run.probed.tallies
+    assert tallies is not None
+    assert tallies.baselines == ("-3", "-2", "-1", "0", "+1", "+2")
+    lines = treebank.read_text(encoding="utf-8").splitlines()
+    words = sum(line.partition("\t")[0].isdecimal() for line in lines)
+    assert tallies.items[0].sum() == words
+    for each in run.probed.best:
+        assert each.decision == "untestable"
+        assert np.isnan([each.p, each.q, each.statistic]).all()
+        assert each.selection == pytest.approx(each.accuracy, abs=1e-6)
+    assert "chosen on the data" in run.manifest["notes"][0]
+
+
+def test_documents_are_the_units(folder: Path) -> None:
+    run = headroles.load(folder)
+    assert set(run.scores.units) == {f"made/d{number}" for number in range(12)}
+    assert unit_names(run.scores.units, [()] * len(run.scores.units), run.scores.examples) == list(
+        run.scores.units
+    )
+
+
+def test_the_command_prints_the_table_and_repeats_itself(
+    treebank: Path, model_of: ModelOf, tmp_path: Path, command: Command
+) -> None:
+    words = ["probe", "dependency", "--data", treebank, "--model", model_of("bert"), "--splits", "0"]
+    code, out, err = command(
+        *words, "--relations", "nsubj", "--scheme", "clearnlp", "--out", tmp_path / "run"
+    )
+    assert (code, err) == (0, "")
+    assert "nsubj" in out
+    assert "+1" in out
+    facts = json.loads((tmp_path / "run" / "manifest.json").read_text(encoding="utf-8"))
+    assert facts["command"].startswith("headroles probe dependency --data ")
+    assert facts["probe"]["scheme"] == "clearnlp"
+    assert facts["probe"]["halves"] == {"selection": 6, "test": 6, "seed": 0}
+    code, out, err = command("judge", tmp_path / "run", "--alpha", "0.01")
+    assert (code, err) == (0, "")
+    assert "alpha 0.01" in out
+
+
+def test_the_options_of_probe_are_the_keywords_of_probe_with_the_same_defaults() -> None:
+    asked = cli.commands["probe"]
+    whole = cli.make_context("headroles", ["probe", "dependency"])
+    given = asked.make_context("probe", ["dependency", "--data", "x.conllu"], parent=whole).params
+    chosen = ProbeOptions(probes=("dependency",), data=("x.conllu",))
+    assert given == {each.name: getattr(chosen, each.name) for each in fields(ProbeOptions)}
+    described = headroles.probe.__doc__ or ""
+    assert not [name for name in given if f"``{name}``" not in described and f"{name}:" not in described]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"probes": "dependancy"}, "no probe is called 'dependancy'; did you mean 'dependency'?"),
+        ({"probes": []}, "names at least one of dependency, trees, coreference"),
+        ({"data": []}, "probes need gold annotation"),
+        ({"scheme": "stanford"}, "no scheme is called"),
+        ({"root": "first"}, "no root is called"),
+        ({"classifier": "attention"}, "name their file with --train"),
+        ({"train": "x"}, "--train is for trained probes"),
+        ({"classifier": "attention+words", "train": "x"}, "need word vectors"),
+        ({"window": 64, "stride": 65}, "the stride is at most the window"),
+        ({"window": 4}, "window must be a whole number of at least 8"),
+        ({"relations": ["punct"]}, "other than punct"),
+        ({"layout": "conll"}, "no layout of gold annotation is called"),
+        ({"window": 10_000}, "takes at most"),
+        ({"margin": -1.0}, "margin must be"),
+        ({"minutes": 3.0}, "--minutes is for trained probes"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_a_sentence(
+    given: dict[str, Any], said: str, treebank: Path, model_of: ModelOf, tmp_path: Path
+) -> None:
+    asked: dict[str, Any] = {"probes": "dependency", "data": treebank, "model": model_of("bert")} | given
+    with pytest.raises(HeadrolesError, match=said.replace("(", r"\(").replace("?", r"\?")) as refused:
+        headroles.probe(asked.pop("probes"), **asked, out=tmp_path / "run")
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_data_without_the_annotation_asked_about_is_refused(tmp_path: Path, model_of: ModelOf) -> None:
+    plain = tmp_path / "plain.jsonl"
+    plain.write_text('{"words": ["it", "rains"]}\n' * 4, encoding="utf-8")
+    for name, what in (("dependency", "dependency trees"), ("coreference", "mentions of entities")):
+        with pytest.raises(BadInput, match=f"needs gold {what}, but 4 of 4 documents have none"):
+            headroles.probe(name, data=plain, model=model_of("bert"))
+    with pytest.raises(UnknownName, match="no option is called"):
+        headroles.probe("dependency", data=plain, sieves="local")
+
+
+def test_too_few_documents_are_refused(tmp_path: Path, model_of: ModelOf) -> None:
+    few = tmp_path / "few.jsonl"
+    row = {"words": ["it", "rains"], "heads": [2, 0], "relations": ["expl", "root"]}
+    few.write_text("".join(json.dumps(row | {"document": str(k)}) + "\n" for k in range(3)), encoding="utf-8")
+    with pytest.raises(BadInput, match="at least"):
+        headroles.probe("dependency", data=few, relations=["expl"], model=model_of("bert"))
+
+
+def test_mentions_reach_the_coreference_sieve_of_label(treebank: Path, model_of: ModelOf) -> None:
+    run = headroles.label(
+        data=treebank, sieve=["coreference", "syntactic:nsubj", "local"], model=model_of("bert"),
+        max_length=48, splits=0,
+    )  # fmt: skip
+    assert (run.findings.count[run.findings.of("coreference")] > 2).all()
+    assert max(run.scores.tokens) <= 48
+    assert set(run.scores.units) == {f"made/d{number}" for number in range(12)}
+
+
+def test_the_coreference_sieve_needs_mentions(model_of: ModelOf, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="needs gold mentions of entities, which no task or table brings"):
+        headroles.label("QNLI", sieve="coreference", model=model_of("bert"))
+    trees = tmp_path / "trees.conllu"
+    trees.write_text("1\tit\t_\tPRON\t_\t_\t2\texpl\t_\t_\n2\trains\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n" * 3)
+    with pytest.raises(BadInput, match="read gold mentions of entities, but documents of"):
+        headroles.label(data=trees, sieve="coreference", model=model_of("bert"))
