@@ -26,7 +26,8 @@ def mention_windows(options: Options, needs: frozenset[str], checkpoint: Checkpo
     if options.data is None or options.source == "hub" or options.text_a is not None:
         raise BadInput(
             "the coreference sieve needs gold mentions of entities, which no task or table brings; give a "
-            "file of them with --data (GUM's CoNLL-U, CoNLL-2012, GAP, WinoBias or JSON lines), or leave it out"
+            "file of them with --data (GUM's CoNLL-U, CoNLL-2012, GAP, WinoBias or JSON lines), or leave the "
+            "sieve out"
         )
     documents = read_documents(Path(options.data), options.name)
     _check(documents, needs, options.data)

@@ -33,6 +33,9 @@ TRAINED = {
 """Table 3 of Clark et al. (2019), UAS."""
 
 
+PAIRED = ("gap", "winobias")
+
+
 def manifest_of(
     options: ProbeOptions, source: dict[str, Any], described: dict[str, Any], inputs: Inputs, found: Labelling
 ) -> dict[str, Any]:
@@ -42,12 +45,12 @@ def manifest_of(
         "task": None,
         "parser": None,
         "statistic": "accuracy",
-        "probe": _facts(options, inputs, found),
+        "probe": _facts(options, inputs, found, str(source["layout"])),
         "notes": [WARNING] if options.preset == "published" else [],
     }
 
 
-def _facts(options: ProbeOptions, inputs: Inputs, found: Labelling) -> dict[str, Any]:
+def _facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout: str) -> dict[str, Any]:
     units = found.scores.units
     chosen = selection_half(units, options.seed)
     first = {unit for unit, mine in zip(units, chosen, strict=True) if mine}
@@ -55,7 +58,7 @@ def _facts(options: ProbeOptions, inputs: Inputs, found: Labelling) -> dict[str,
         "names": list(options.probes),
         "scheme": options.scheme,
         "halves": {"selection": len(first), "test": len(set(units) - first), "seed": options.seed},
-        "published": _published(options, found),
+        "published": _published(options, found, layout in PAIRED),
     }
     if inputs.stride is not None:
         facts["windows"] = {"size": inputs.size, "stride": inputs.stride, "lost": _lost(found)}
@@ -69,8 +72,11 @@ def _lost(found: Labelling) -> dict[str, int]:
     return {row: int(tallies.lost[place].sum()) for place, row in enumerate(tallies.rows)}
 
 
-def _published(options: ProbeOptions, found: Labelling) -> dict[str, Any]:
-    """What was published of the rows at hand, by row; accuracies from 0 to 1."""
+def _published(options: ProbeOptions, found: Labelling, paired: bool) -> dict[str, Any]:
+    """What was published of the rows at hand, by row; accuracies from 0 to 1.
+
+    Of choices between two names (GAP, WinoBias) nothing was published.
+    """
     told: dict[str, Any] = {}
     tallies = found.probed.tallies if found.probed else None
     for row in tallies.rows if tallies else ():
@@ -81,7 +87,7 @@ def _published(options: ProbeOptions, found: Labelling) -> dict[str, Any]:
                 "head": head.head,
                 "baselines": {f"{head.offset:+d}": head.baseline / 100},
             }
-        elif probe == "coreference":
+        elif probe == "coreference" and not paired:
             accuracy, baselines = COREFERENCE[name]
             names = ("nearest", "head match", "rules")
             told[row] = {

@@ -38,7 +38,7 @@ class ProbeOptions(CommonOptions):
     classifier: tuple[str, ...] = ()
     train: str | None = None
     vectors: str | None = None
-    epochs: int = 30
+    epochs: int = 100
     minutes: float | None = None
 
     COMMAND: ClassVar[str] = "headroles probe"

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headroles import store
+from headroles.annotation import Document
 from headroles.extraction.checkpoint import EMBEDDED, find
 from headroles.folder import check_free, staged
 from headroles.outcomes import Labelling
@@ -14,6 +15,9 @@ from headroles.probe_judging import MARGIN, Judging, conditions_of, judged
 from headroles.probe_options import WINDOW, ProbeOptions, probe_options_of
 from headroles.reports.page import page
 from headroles.stats.resolution import check_decision
+
+if TYPE_CHECKING:
+    from headroles.extraction.model import Model
 
 
 def probe(
@@ -66,12 +70,46 @@ def probe(
         scores, tallies = answers_of(model, asked, inputs, chosen.batch_size, place, advance)
         behind = [inputs.windows[key].document for key in scores.examples]
         found = judged(scores, tallies, judging_of(chosen), conditions_of(behind))
+        if chosen.classifier:
+            found, more = _trained(chosen, documents, model, inputs.size, found, advance)
+            said += more
         facts = manifest_of(chosen, source, model.described, inputs, found)
         labelling = replace(found, manifest=facts, skipped=(*said, *left_out(found, inputs)))
         if place is not None:
             store.write_examples(place, labelling.scores)
             store.write_results(place, labelling, page(labelling))
     return labelling
+
+
+def _trained(
+    options: ProbeOptions,
+    documents: Sequence[Document],
+    model: "Model",
+    size: int,
+    found: Labelling,
+    progress: Callable[[int, int], None],
+) -> tuple[Labelling, list[str]]:
+    """The labelling with classifiers trained on other documents and tested on these, and notes."""
+    from headroles.extraction.gold.read import read_documents
+    from headroles.probes.training import Settings
+    from headroles.trained_probes import train_probes
+    from headroles.training_course import Read
+
+    assert options.train is not None
+    assert found.probed is not None
+    training = train_probes(
+        read_documents(Path(options.train), "train"),
+        documents,
+        options.classifier,
+        read=Read(model, options.batch_size, size),
+        vectors=None if options.vectors is None else Path(options.vectors),
+        settings=Settings(epochs=options.epochs, seed=options.seed, minutes=options.minutes),
+        progress=lambda stage, done, total: progress(done, total),
+    )
+    probed = replace(
+        found.probed, trained=training.trained, contests=training.contests, weights=training.weights
+    )
+    return replace(found, probed=probed), list(training.notes)
 
 
 def judging_of(options: ProbeOptions) -> Judging:
