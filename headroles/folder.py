@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,10 @@ SCORES, EXAMPLES = "scores", "examples.parquet"
 PRECISION, SENSITIVITY = "precision.csv", "sensitivity.csv"
 TOGETHER, DEPTH = "together.csv", "depth.csv"
 TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, DEPTH)
+BEST, BASELINES, CONDITIONS = "best.csv", "baselines.csv", "conditions.csv"
+TRAINED, CONTESTS, WEIGHTS, TALLIES = "trained.csv", "contests.csv", "weights.csv", "tallies.parquet"
+PROBED = (BEST, BASELINES, CONDITIONS, TRAINED, CONTESTS, WEIGHTS, TALLIES)
+"""What only runs of probes hold; each is there when there is something to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class Kind:
     holds: frozenset[str]
 
 
-RUN = Kind("run", frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, *TABLES}))
+RUN = Kind("run", frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, *TABLES, *PROBED}))
 
 
 def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Kind = RUN) -> None:
@@ -134,12 +138,15 @@ def write_text(path: Path, text: str) -> None:
         renamed({path: text})
 
 
-def renamed(texts: dict[Path, str]) -> None:
-    """Write files that take their places by rename, once all of them are written."""
-    partial = {path: path.with_name(f".{path.name}.{os.getpid()}.partial") for path in texts}
+def renamed(contents: Mapping[Path, str | bytes]) -> None:
+    """Write files that take their places by rename, once all of them are written; text as UTF-8."""
+    partial = {path: path.with_name(f".{path.name}.{os.getpid()}.partial") for path in contents}
     try:
-        for path, text in texts.items():
-            partial[path].write_text(text, encoding="utf-8", newline="")
+        for path, content in contents.items():
+            if isinstance(content, str):
+                partial[path].write_text(content, encoding="utf-8", newline="")
+            else:
+                partial[path].write_bytes(content)
         for path, written in partial.items():
             written.replace(path)
     finally:

@@ -30,13 +30,14 @@ def texts_of(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
     rows = ((*place, *values) for place, values in zip(places, zip(*columns, strict=True), strict=True))
     return {
         PRECISION: _csv(("sieve", "layer", "head", *names), rows),
-        SENSITIVITY: _records(Moved, assessment.moved),
-        TOGETHER: _records(Together, assessment.together),
-        DEPTH: _records(Depth, assessment.depth),
+        SENSITIVITY: csv_of(Moved, assessment.moved),
+        TOGETHER: csv_of(Together, assessment.together),
+        DEPTH: csv_of(Depth, assessment.depth),
     }
 
 
-def _records(kind: type, records: Iterable[Any]) -> str:
+def csv_of(kind: type, records: Iterable[Any]) -> str:
+    """Records of one kind as a CSV text, their fields as header; NaN is an empty cell."""
     names = [each.name for each in fields(kind)]
     return _csv(names, ([getattr(record, name) for name in names] for record in records))
 
@@ -71,28 +72,41 @@ def assessment_in(folder: Path, shape: tuple[int, int, int], remarks: Sequence[s
     }
     return Assessment(
         precision=Precision(**arrays),
-        moved=tuple(_read(Moved, folder / SENSITIVITY)),
-        together=tuple(_read(Together, folder / TOGETHER)),
-        depth=tuple(_read(Depth, folder / DEPTH)),
+        moved=tuple(records_in(Moved, folder / SENSITIVITY)),
+        together=tuple(records_in(Together, folder / TOGETHER)),
+        depth=tuple(records_in(Depth, folder / DEPTH)),
         remarks=tuple(remarks),
     )
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as text:
-        return list(csv.DictReader(text))
+        rows = list(csv.DictReader(text))
+    if any(None in row or None in row.values() for row in rows):
+        raise ValueError(f"a row of {path.name} has not one cell per column")
+    return rows
 
 
 def _number(cell: str) -> float:
     return float(cell or "nan")
 
 
-def _read(kind: type, path: Path) -> list[Any]:
+def records_in(kind: type, path: Path) -> list[Any]:
+    """The records of one kind in a CSV file, in its order.
+
+    Args:
+        kind: A dataclass whose fields are text, whole or other numbers.
+        path: Of the file; an empty cell of a number is NaN.
+
+    Raises:
+        KeyError: When a column is missing.
+        ValueError: When a cell is no number.
+    """
     reads: dict[type, Callable[[str], Any]] = {float: _number, int: int, str: str}
     wanted = {each.name: reads[_type(each.type)] for each in fields(kind)}
     return [kind(**{name: read(row[name]) for name, read in wanted.items()}) for row in _rows(path)]
 
 
 def _type(named: Any) -> type:
-    """The type of a field, whose annotation is text there."""
-    return {"float": float, "int": int, "str": str}[str(named)]
+    """The type of a field, whose annotation may be text there."""
+    return named if isinstance(named, type) else {"float": float, "int": int, "str": str}[str(named)]

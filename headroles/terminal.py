@@ -55,35 +55,38 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     model, source, counts = facts["model"], facts["source"], facts["counts"]
     parser = facts.get("parser")
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    console.print(Text(f"inputs  {_inputs(facts)}: {counts['examples']} examples, {counts['units']} units"))
+    console.print(
+        Text(f"inputs  {inputs_told(facts)}: {counts['examples']} examples, {counts['units']} units")
+    )
     if parser:
         console.print(Text(f"parser  {parser['name']} {parser['version']}"))
     elif source.get("trees") == "gold":
         console.print(Text("parser  none: the file's gold trees"))
-    _line(console, "tested", how_tested(decision, facts["preset"]))
+    named_line(console, "tested", how_tested(decision, facts["preset"]))
     assessed = labelling.assessment
     for note in (*facts.get("notes", ()), *(assessed.remarks if assessed else ())):
-        _line(console, "note", note, style="yellow")
+        named_line(console, "note", note, style="yellow")
     console.print()
     console.print(_grid(labelling, console.width))
     console.print()
     held = supports(labelling)
     console.print(_counts(labelling, held))
     for name, words in support_lines(held, assessed):
-        _line(console, name, words, style="dim")
+        named_line(console, name, words, style="dim")
     for note in labelling.skipped:
-        _line(console, "note", note)
+        named_line(console, "note", note)
     console.print(Text(f"report  {folder}/report.html"))
 
 
-def _line(console: Console, name: str, words: str, style: str = "") -> None:
+def named_line(console: Console, name: str, words: str, style: str = "") -> None:
     """A named line; on a terminal it is broken between words, elsewhere left whole for other programs."""
     width = console.width - 8 if console.is_terminal and console.width > 40 else len(words) + 1
     for place, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
         console.print(Text(f"{'' if place else name:<8}{line}", style=style))
 
 
-def _inputs(facts: Mapping[str, Any]) -> str:
+def inputs_told(facts: Mapping[str, Any]) -> str:
+    """Task and source of a run, as its manifest names them."""
     source, task = facts["source"], facts.get("task")
     where = {"sample": "samples written for headroles", "hub": f"the dataset {source['name']}"}
     told = where.get(source["kind"], f"the file {source['name']}")

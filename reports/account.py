@@ -42,8 +42,11 @@ MAIN = (
     ("software", "seed", ("settings", "seed")),
     ("software", "headroles", ("headroles",)),
 )
+MOST = 12
+"""Columns that are named beside their margin; of more, the number is told."""
 ELSEWHERE = {("command",), ("notes",), ("model", "layers"), ("model", "heads")}
-"""What the page shows in a place of its own."""
+PROBES = {("probe", "published"), ("probe", "windows")}
+"""What the page shows in places of its own, and what begins so."""
 
 
 def account(
@@ -89,7 +92,7 @@ def _rest(leaves: Mapping[tuple[str, ...], Any]) -> list[Line]:
     return [
         _line(path[0], " · ".join(path[1:]) or path[0], value)
         for path, value in leaves.items()
-        if path not in shown and path[0] != "notes" and _told(value)
+        if path not in shown and path[0] != "notes" and path[:2] not in PROBES and _told(value)
     ]
 
 
@@ -131,10 +134,9 @@ def _rules(findings: Findings, decision: Decision) -> list[Line]:
     for rule in findings.rules:
         margins.setdefault(exact(rule.margin), []).append(rule.sieve)
     usual = max(margins, key=lambda margin: len(margins[margin]))
+    contrasts = {rule.sieve for rule in findings.rules if not rule.role}
     told = [usual] + [
-        f"{margin} for {', '.join(map(isolate, names))}"
-        for margin, names in margins.items()
-        if margin != usual
+        f"{margin} for {_named(names, contrasts)}" for margin, names in margins.items() if margin != usual
     ]
     drawn = Line(DECIDED, "resamples", f"{decision.resamples:,}, seed {decision.seed}")
     return [
@@ -146,6 +148,13 @@ def _rules(findings: Findings, decision: Decision) -> list[Line]:
         Line(DECIDED, "interval", f"95\u00a0% of the mean: {shown_interval(decision)}"),
         *([drawn] if resampled(decision) else []),
     ]
+
+
+def _named(names: list[str], contrasts: set[str]) -> str:
+    """Names of columns; their number where they are many."""
+    if len(names) <= MOST:
+        return ", ".join(map(isolate, names))
+    return plural(len(names), "contrast" if contrasts.issuperset(names) else "column")
 
 
 def _title(leaves: Mapping[tuple[str, ...], Any]) -> str:

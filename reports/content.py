@@ -9,6 +9,9 @@ from jaxtyping import Bool, Float, Int
 from headroles.assessment import Assessment
 from headroles.records import Decision
 
+MANY = 24
+"""Roles above which a page counts them and lets one be chosen, instead of marking each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -217,3 +220,8 @@ class Summary:
     assessment: Assessment | None
     skipped: tuple[str, ...]
     table: Table
+
+    @property
+    def many(self) -> bool:
+        """Whether there are too many roles for a mark, a button or a line of their own each."""
+        return len(self.roles) > MANY

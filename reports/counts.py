@@ -4,20 +4,57 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from headroles.reports.content import Combination, Summary
-from headroles.reports.panel import FAINT, INK, RULE, SOFT, SYMBOLS, Panel, dress, plain, tone
+from headroles.reports.panel import FAINT, INK, RULE, SOFT, SYMBOLS, Panel, blank, dress, plain, tone
 from headroles.reports.words import plural
 
+CLOSE = 20
+"""Height of a row of the map in pixels."""
 MOST = 20
 """Role sets drawn at most."""
 
 
 def layers(summary: Summary) -> Panel:
-    """Heads with each role in each layer, one small chart per role."""
+    """Heads with each role in each layer: a small chart per role, or one map where there are many."""
+    roles, size = summary.roles, summary.table.layers
+    tallest = max((max(role.layers, default=0) for role in roles), default=0)
+    return Panel(
+        key="layers",
+        title="Roles by layer",
+        sentence=f"Number of heads with each role in each of the {plural(size, 'layer')}, on one scale.",
+        caption=f"The {'darkest cell' if summary.many else 'tallest bar'} is {plural(tallest, 'head')} of "
+        f"{summary.table.heads} in a layer.",
+        figure=_map(summary, tallest) if summary.many else _bars(summary, tallest),
+        header=("role", *(f"layer {layer}" for layer in range(size))),
+        rows=tuple((role.sieve, *map(str, role.layers)) for role in roles),
+    )
+
+
+def _map(summary: Summary, tallest: int) -> go.Figure:
+    """Roles × layers as a map of counts, where a chart per role would not end."""
+    roles, size = summary.roles, summary.table.layers
+    figure = blank(80 + CLOSE * len(roles), margin={"l": 12, "r": 12, "t": 8, "b": 48})
+    figure.add_heatmap(
+        x=list(range(size)), y=list(range(len(roles))), z=[list(role.layers) for role in roles],
+        zmin=0, zmax=max(tallest, 1), colorscale=[[0, "var(--panel)"], [1, "var(--tone-0)"]], xgap=2, ygap=2,
+        showscale=False, text=[[str(count) if count else "" for count in role.layers] for role in roles],
+        texttemplate="%{text}", textfont={"size": 11},
+        customdata=[[plain(role.sieve)] * size for role in roles],
+        hovertemplate="%{customdata}<br>layer %{x}, heads: %{z}<extra></extra>",
+    )  # fmt: skip
+    figure.update_xaxes(title_text="layer", showgrid=False, tickmode="linear", dtick=1 if size <= 16 else 4)
+    figure.update_yaxes(
+        autorange="reversed", tickmode="array", tickvals=list(range(len(roles))), showgrid=False,
+        ticktext=[plain(role.sieve) for role in roles],
+    )  # fmt: skip
+    return figure
+
+
+def _bars(summary: Summary, tallest: int) -> go.Figure:
+    """One small chart per role."""
     roles, size = summary.roles, summary.table.layers
     step = 62
     figure = make_subplots(rows=max(len(roles), 1), cols=1, shared_xaxes=True, vertical_spacing=0)
     dress(figure, 60 + step * max(len(roles), 1))
-    tallest = max((max(role.layers, default=0) for role in roles), default=0)
     for row, role in enumerate(roles, start=1):
         figure.add_bar(
             x=list(range(size)), y=list(role.layers), row=row, col=1, name=plain(role.sieve),
@@ -36,15 +73,7 @@ def layers(summary: Summary) -> Panel:
         title_text="layer", row=max(len(roles), 1), col=1, tickmode="linear", dtick=1 if size <= 16 else 4
     )
     figure.update_layout(bargap=0.25, margin={"l": 12, "r": 12, "t": 8, "b": 48})
-    return Panel(
-        key="layers",
-        title="Roles by layer",
-        sentence=f"Number of heads with each role in each of the {plural(size, 'layer')}, on one scale.",
-        caption=f"The tallest bar is {plural(tallest, 'head')} of {summary.table.heads} in a layer.",
-        figure=figure,
-        header=("role", *(f"layer {layer}" for layer in range(size))),
-        rows=tuple((role.sieve, *map(str, role.layers)) for role in roles),
-    )
+    return figure
 
 
 def overlap(summary: Summary) -> Panel:

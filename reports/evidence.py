@@ -14,6 +14,8 @@ SMALLEST = 1e-16
 """Smaller q values are drawn at this one."""
 FARTHEST = 6.0
 """Effects farther from 0 (heads with hardly any spread) are drawn here."""
+CLOSE = 20
+"""Height of a row of the means in pixels where there are many."""
 STATES = (("role", ""), ("no role", "-open"))
 
 
@@ -132,8 +134,8 @@ def _marks(
 def means(summary: Summary) -> Panel:
     """Where the means lie, one row per role and contrast, with chance and θ of each."""
     lines = _lines(summary)
-    count = len(lines)
-    figure = blank(90 + 42 * max(count, 1))
+    count, step = len(lines), CLOSE if summary.many else 42
+    figure = blank(90 + step * max(count, 1))
     rows = []
     for place, (name, index, position, threshold) in enumerate(lines):
         level = float(count - 1 - place)
@@ -157,7 +159,7 @@ def means(summary: Summary) -> Panel:
         key="means",
         title="Means and margins",
         sentence=(
-            "Mean score of every head, one row per role or contrast; "
+            f"Mean score of every head, one row per role{' or contrast' * (not summary.many)}; "
             "the solid stroke is θ, the dotted one chance."
         ),
         caption=(
@@ -172,11 +174,11 @@ def means(summary: Summary) -> Panel:
 
 
 def _lines(summary: Summary) -> list[tuple[str, int, int, float]]:
-    """Name, role, position and θ of every row: each role, then its contrast."""
+    """Name, role, position and θ of every row: each role, then its contrast unless there are many."""
     lines: list[tuple[str, int, int, float]] = []
     for index, role in enumerate(summary.roles):
         lines.append((role.sieve, index, role.position, role.threshold))
-        if role.contrast:
+        if role.contrast and not summary.many:
             position = summary.table.sieves.index(role.contrast)
             lines.append((role.contrast, index, position, role.contrast_threshold))
     return lines

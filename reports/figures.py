@@ -11,6 +11,8 @@ from headroles.reports.panel import Panel
 def figures(summary: Summary) -> tuple[Panel, ...]:
     """Every figure in the order of the page; sensitivity and pairs only where the run computed them.
 
+    Exact sets of roles are left out where there are many: hardly any two heads hold the same.
+
     Args:
         summary: What the page may say.
 
@@ -21,6 +23,6 @@ def figures(summary: Summary) -> tuple[Panel, ...]:
         return ()
     panels = (
         evidence(summary), means(summary), sensitivity(summary),
-        layers(summary), overlap(summary), pairs(summary),
+        layers(summary), None if summary.many else overlap(summary), pairs(summary),
     )  # fmt: skip
     return tuple(panel for panel in panels if panel is not None)

@@ -13,10 +13,14 @@ from headroles.reports.embedded import findings_json, manifest_json, script_json
 from headroles.reports.figures import figures
 from headroles.reports.pairs import TOLD, chosen_pairs, dealt, ordered_pairs, pair_sentence, published_overlap
 from headroles.reports.panel import Beside, Panel
+from headroles.reports.probe_words import PUBLISHED
+from headroles.reports.probes import section
 from headroles.reports.summary import summarise
+from headroles.reports.verdict_sheet import verdict_sheet
 from headroles.reports.verdicts import support
 
-SCRIPTS = ("page.js", "plots.js", "matrix.js", "table.js")
+SCRIPTS = ("page.js", "plots.js", "matrix.js", "table.js", "probes.js")
+STYLES = ("page.css", "probes.css")
 
 
 def page(labelling: Labelling) -> str:
@@ -37,18 +41,21 @@ def page(labelling: Labelling) -> str:
         summary=summary,
         words=words,
         panels=figures(summary),
-        style=Markup(template("page.css")),
+        style=Markup("\n".join(template(name) for name in STYLES)),
         scripts=[Markup(script) for script in scripts],
         policy=policy(scripts),
         findings=Markup(findings_json(summary)),
         manifest=Markup(manifest_json(labelling.manifest)),
         plot=_plot,
         supports=_supports(summary),
+        verdict_sheet=verdict_sheet(summary) if summary.many else None,
         depth=depth_rows(summary),
         depth_header=HEADER,
         pairs=ordered_pairs(summary),
         told=[pair_sentence(pair) for pair in chosen_pairs(summary)[:TOLD]],
         published=published_overlap(summary),
+        probes=section(labelling),
+        told_published=PUBLISHED,
         dealt=dealt,
         steady=_told(summary, "stability"),
         bayes=_told(summary, "bayes_factor"),

@@ -9,6 +9,8 @@ from headroles.assessment import Together
 from headroles.reports.content import Summary
 from headroles.reports.words import count, isolate, plural, ranged, share
 
+LISTED = 100
+"""Pairs listed at most where there are many roles."""
 TOLD = 5
 """Pairs told in a sentence at most."""
 
@@ -142,9 +144,10 @@ def _local(each: Together) -> str:
 
 
 def pair_rows(summary: Summary) -> tuple[tuple[str, ...], ...]:
-    """Every ordered pair as text, with and without the contrasts."""
+    """Every ordered pair as text, with and without the contrasts; of many roles the most telling pairs."""
     rows = []
-    for pair in ordered_pairs(summary).values():
+    pairs = chosen_pairs(summary)[:LISTED] if summary.many else ordered_pairs(summary).values()
+    for pair in pairs:
         for each in (pair.found, pair.bare):
             if each is not None:
                 rows.append(

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 from jaxtyping import Bool
@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from headroles.assessment import Precision
 from headroles.outcomes import COLUMNS, Findings, Labelling
 from headroles.reports.account import account
-from headroles.reports.content import Combination, Interval, Role, Strongest, Summary, Table, Tally
+from headroles.reports.content import MANY, Combination, Interval, Role, Strongest, Summary, Table, Tally
 from headroles.reports.support import supports
 from headroles.reports.verdicts import verdict
 
@@ -53,7 +53,19 @@ def _none(findings: Findings) -> Bool[np.ndarray, "roles layers heads"]:
 def _roles(findings: Findings) -> tuple[Role, ...]:
     places = [k for k, rule in enumerate(findings.rules) if rule.role]
     marks = codes([findings.rules[k].sieve for k in places])
-    return tuple(_role(findings, place, number, marks[number]) for number, place in enumerate(places))
+    roles = tuple(_role(findings, place, number, marks[number]) for number, place in enumerate(places))
+    if len(roles) <= MANY:
+        return roles
+    looks = list(dict.fromkeys(_first(role) for role in roles))
+    return tuple(
+        replace(role, tone=looks.index(_first(role)) % TONES, symbol=looks.index(_first(role)) % SYMBOLS)
+        for role in roles
+    )
+
+
+def _first(role: Role) -> str:
+    """The first part of a role's name: where there are many roles, it decides their look."""
+    return role.sieve.partition(":")[0]
 
 
 def _role(findings: Findings, position: int, number: int, code: str) -> Role:

@@ -440,3 +440,180 @@ def scores_of() -> "Callable[..., tuple[Scores, list[Rule]]]":
         return scores, rules
 
     return made
+
+
+RELATIONS = (
+    "all", "case", "det", "nsubj", "amod", "advmod", "obj", "compound", "nmod:poss", "conj", "mark", "aux",
+)  # fmt: skip
+KINDS_OF_MENTION = ("all", "pronoun", "proper", "nominal")
+
+
+@pytest.fixture(scope="session")
+def probed_run() -> "Callable[..., Labelling]":
+    """A made-up run of probes on 6 layers of 12 heads; relations of any number and name, made once."""
+    from dataclasses import replace
+    from functools import cache
+
+    cached = cache(_probed_run)
+
+    def made(relations: "tuple[str, ...]" = RELATIONS, **options: Any) -> "Labelling":
+        shaped = {name: options.pop(name) for name in ("shape", "assessed") if name in options}
+        run = cached(relations, **shaped)
+        return replace(run, manifest={**run.manifest, **options})
+
+    return made
+
+
+def _probed_run(
+    relations: "tuple[str, ...]" = RELATIONS,
+    *,
+    shape: tuple[int, int, int] = (60, 6, 12),
+    assessed: bool = False,
+) -> "Labelling":
+    from headroles.outcomes import Labelling
+    from headroles.probed import Probed
+    from headroles.records import Decision
+    from headroles.stats.assess import assess
+    from headroles.stats.engine import judge
+
+    chance = np.random.default_rng(11)
+    rows = [f"dependency:{each}" for each in relations]
+    rows += [f"coreference:{kind}" for kind in KINDS_OF_MENTION] + ["trees:uas"]
+    scores, rules = _probed_scores(rows, shape, chance)
+    decision = Decision()
+    with np.errstate(all="ignore"):
+        findings = judge(scores, rules, decision)
+        assessment = assess(scores, rules, decision, findings, splits=4) if assessed else None
+    best = tuple(_best(row, scores, chance) for row in rows)
+    published: dict[str, Any] = {row: {"accuracy": 0.585, "head": "8-2"} for row in rows[:4]}
+    published |= {
+        "trained:attention": 0.61,
+        "coreference:all": {"accuracy": 0.65, "baselines": {"rules": 0.69}},
+    }
+    probe = {
+        "published": published,
+        "halves": {"selection": 31, "test": 29, "seed": 3},
+        "scheme": "ud",
+        "windows": {"size": 128, "stride": 64, "lost": {"coreference:pronoun": 12}},
+    }
+    facts = {
+        "headroles": "0.1.0",
+        "command": "headroles probe dependency coreference --data gum.conllu",
+        "model": {"name": "tiny/model", "architecture": "BertModel", "origin": "a folder"}
+        | {"layers": shape[1], "heads": shape[2]},
+        "source": {"kind": "file", "name": "gum.conllu"},
+        "counts": {"examples": shape[0], "units": shape[0]},
+        "preset": "calibrated",
+        "statistic": "accuracy",
+        "probe": probe,
+    }
+    probed = Probed(_tallies(rows, shape[0], chance), best, *_beyond(rows, shape, chance))
+    return Labelling(scores, findings, decision, facts, (), assessment, probed)
+
+
+def _probed_scores(
+    rows: list[str], shape: tuple[int, int, int], chance: np.random.Generator
+) -> "tuple[Scores, list[Rule]]":
+    """Accuracies per example between 0 and 1, with the best baseline beside, and contrasts."""
+    from headroles.records import Rule, Scores
+
+    directions = {"dependency": ("→", "←"), "trees": ("→", "←"), "coreference": ("",)}
+    columns = [f"{row}:{way}".removesuffix(":") for row in rows for way in directions[row.partition(":")[0]]]
+    matched = [f"{name}:matched" for name in columns if name.startswith("dependency")]
+    asked = "Is the word attended to most right?"
+    rules = [Rule(name, asked, margin=0.0, low=0.0, high=1.0) for name in columns]
+    rules += [Rule(name, margin=0.05, role=False, low=-1.0, high=1.0) for name in matched]
+    level = chance.beta(0.5, 2.5, size=(len(rules), 1, *shape[1:]))
+    values = (level + chance.normal(0, 0.12, size=(len(rules), *shape))).clip(0, 1).astype(np.float32)
+    null = chance.beta(6, 8, size=(len(rules), 1)) * np.ones((1, shape[0]))
+    null[len(columns) :] = 0
+    examples = tuple(f"dev/GUM_{number}" for number in range(shape[0]))
+    scores = Scores(
+        sieves=tuple(rule.sieve for rule in rules),
+        examples=examples,
+        units=examples,
+        tokens=np.full(shape[0], 40),
+        cells=np.full((len(rules), shape[0]), 7.0),
+        values=values,
+        null=null,
+    )
+    return scores, rules
+
+
+def _best(row: str, scores: "Scores", chance: np.random.Generator) -> Any:
+    """The head with the largest mean on the first half of the examples, on the second half."""
+    from headroles.probed import Best
+
+    names = [name for name in scores.sieves if name.removesuffix(":→").removesuffix(":←") == row]
+    half = len(scores.examples) // 2
+    places = [scores.sieves.index(name) for name in names]
+    chosen = scores.values[places, :half].mean(axis=1)
+    column, layer, head = (int(each) for each in np.unravel_index(chosen.argmax(), chosen.shape))
+    tested = scores.values[places[column], half:, layer, head].astype(float)
+    accuracy, error = float(tested.mean()), float(tested.std(ddof=1) / np.sqrt(tested.size))
+    baseline = float(scores.null[places[column], 0])
+    p = float(chance.choice([1e-9, 0.003, 0.2, 0.7]))
+    decision = "beyond" if p < 0.05 else "undetermined" if p < 0.5 else "not"
+    contrast = (0.11, 0.05, 0.17) if row.startswith("dependency") else (float("nan"),) * 3
+    return Best(
+        row, names[column].removeprefix(row).strip(":"), layer, head, int(chance.integers(40, 4000)),
+        tested.size, float(chosen.max()), accuracy, accuracy - 2 * error, accuracy + 2 * error,
+        "-1" if row.startswith("dependency") else "nearest", baseline, accuracy - baseline,
+        accuracy - baseline - 2 * error, accuracy - baseline + 2 * error, 0.0, 3.1, p, p, 1 - p, 1 - p,
+        *contrast, decision,
+    )  # fmt: skip
+
+
+def _tallies(rows: list[str], examples: int, chance: np.random.Generator) -> Any:
+    from headroles.probed import Tallies
+
+    items = chance.integers(0, 9, size=(len(rows), examples))
+    hits = chance.integers(0, 9, size=(len(rows), examples, 3)).clip(max=items[..., None])
+    hits[:, :, 2] = -1
+    lost = chance.integers(0, 2, size=(len(rows), examples))
+    return Tallies(tuple(rows), ("-1", "nearest", "rules"), ((0, 1),) * len(rows), hits, items, lost)
+
+
+def _beyond(rows: list[str], shape: tuple[int, int, int], chance: np.random.Generator) -> tuple[Any, ...]:
+    """Baselines, gaps, trained probes, contests and weights."""
+    from headroles.probed import Baseline, Contest, Gap, Trained, Weight
+
+    names = {
+        "dependency": ("-3", "-2", "-1", "+1", "+2", "+3"),
+        "trees": ("right-branching", "left-branching", "random tree"),
+    }
+    coreference = ("nearest", "head match", "rules")
+    baselines = tuple(
+        Baseline(row, name, 900, shape[0], 0.08 * k + 0.2, 0.08 * k + 0.17, 0.08 * k + 0.23)
+        for row in rows
+        for k, name in enumerate(names.get(row.partition(":")[0], coreference))
+    )
+    grid = [(layer, head) for layer in range(shape[1]) for head in range(shape[2])]
+    shifts = chance.normal(0, 0.06, size=len(grid)).tolist()
+    gaps = tuple(
+        Gap(*place, "accuracy", "pro", "anti", 0.4 + shift, 0.4 + shift, 0.4, shift, shift - 0.05,
+            shift + 0.05, 0.2, 0.6)
+        for place, shift in zip(grid, shifts, strict=True)
+    )  # fmt: skip
+    told = (
+        ("right-branching", "", 0.26),
+        ("distances+words", "trained", 0.55),
+        ("attention", "random", 0.31),
+        ("attention", "trained", 0.61),
+        ("attention+words", "trained", 0.75),
+    )
+    trained = tuple(
+        Trained(name, weights, uas, uas - 0.02, uas + 0.02, 20_000, shape[0], 9000 * bool(weights), 7, 0)
+        for name, weights, uas in told
+    )
+    contests = (
+        Contest("attention+words", "attention", 0.14, 0.11, 0.17, 9.1, 1e-12, 2e-12),
+        Contest("attention", "attention (random weights)", 0.30, 0.27, 0.33, 19.0, 1e-20, 1e-20),
+    )
+    strength = chance.normal(0, 2, size=(2, len(grid))).tolist()
+    weights = tuple(
+        Weight("attention", *place, way, value)
+        for way, values in zip("→←", strength, strict=True)
+        for place, value in zip(grid, values, strict=True)
+    )
+    return baselines, gaps, trained, contests, weights

@@ -336,7 +336,7 @@ def test_an_interrupted_run_says_so_and_leaves_nothing(
     def interrupt(*_: object, **__: object) -> None:
         signal.raise_signal(how)
 
-    monkeypatch.setattr("headroles.run.judge", interrupt)
+    monkeypatch.setattr("headroles.judging.judge", interrupt)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
     try:
         code, out, err = command("label", *basic, "--out", tmp_path / "runs" / "run")

@@ -171,7 +171,8 @@ def test_the_manifest_is_plain_json_with_everything_needed_to_do_it_again(finish
         raise AssertionError(f"{name} is no JSON")
 
     facts = json.loads((finished / "manifest.json").read_text(), parse_constant=refuse)
-    assert facts["command"].startswith("headroles label --task QNLI --model ")
+    assert facts["command"].startswith("headroles label --task QNLI --data ")
+    assert " --model " in facts["command"]
     assert facts["counts"] == facts["counts"] | {"examples": 60, "units": 60}
     assert set(facts["settings"]) == {each.name for each in fields(Options)} - {
         "out",
@@ -334,7 +335,7 @@ def test_an_empty_folder_and_a_link_are_filled(label: Label, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("trouble", [RuntimeError("a bug"), KeyboardInterrupt(), OSError("not ours")])
-@pytest.mark.parametrize("place", ["headroles.run.judge", "headroles.run.page", "headroles.scoring.load"])
+@pytest.mark.parametrize("place", ["headroles.judging.judge", "headroles.run.page", "headroles.scoring.load"])
 def test_a_crash_leaves_nothing_behind(
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, trouble: BaseException
 ) -> None:
@@ -356,7 +357,7 @@ def test_a_crash_leaves_the_run_that_was_there(
     def crash(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headroles.run.judge", crash)
+    monkeypatch.setattr("headroles.judging.judge", crash)
     with pytest.raises(KeyboardInterrupt):
         label(limit=5, out=run, overwrite=True)
     with pytest.raises(KeyboardInterrupt):

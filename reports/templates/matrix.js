@@ -4,6 +4,8 @@ const cells = [...matrix.tBodies[0].querySelectorAll("td")];
 const card = document.getElementById("card");
 const buttons = [...document.querySelectorAll("#matrix-controls [data-role]")];
 const limit = document.getElementById("matrix-q");
+const picker = document.getElementById("matrix-role");
+const many = "many" in matrix.dataset;
 const least = document.getElementById("matrix-stability");
 let current = 0;
 let pinned = -1;
@@ -12,6 +14,7 @@ let chosen = -1;
 const rowOf = (role, cell) => role.sieve * perSieve + cell;
 const WORDS = ["role", "not", "undetermined", "untestable", "contrast"];
 const STATES = ["", "–", "?", "×"];
+const MOST = 15;
 
 function chip(role) {
   return made("i", role.code, `chip tone-${role.tone}`);
@@ -31,6 +34,7 @@ function paint() {
   const passes = (row) => decisions[row] === 0 && !(columns.q[row] > most) && !(least && columns.stability[row] < fewest);
   const single = chosen >= 0 ? findings.roles[chosen] : null;
   const shades = single ? depths(single) : [];
+  if (many && !single) return tally(passes);
   matrix.classList.toggle("shaded", single !== null);
   document.getElementById("matrix-key").hidden = single === null;
   cells.forEach((cell, index) => {
@@ -38,7 +42,7 @@ function paint() {
     const candidates = single ? [single] : findings.roles;
     for (const role of candidates) {
       const row = rowOf(role, index);
-      if (passes(row)) marks.append(chip(role));
+      if (passes(row)) marks.append(many ? made("span", "●", "state") : chip(role));
       else if (single && decisions[row] > 0) marks.append(made("span", STATES[decisions[row]], "state"));
     }
     cell.replaceChildren(marks);
@@ -47,9 +51,24 @@ function paint() {
   });
 }
 
+/* Too many roles for marks: how many of them a head holds. */
+function tally(passes) {
+  const counts = cells.map((_, cell) => findings.roles.filter((role) => passes(rowOf(role, cell))).length);
+  const most = Math.max(...counts, 1);
+  matrix.classList.add("shaded");
+  document.getElementById("matrix-key").hidden = true;
+  cells.forEach((cell, index) => {
+    const marks = made("span", undefined, "marks");
+    marks.append(made("span", counts[index] || "", "tally"));
+    cell.replaceChildren(marks);
+    cell.style.setProperty("--depth", (0.55 * counts[index] / most).toFixed(3));
+    cell.setAttribute("aria-label", named(index, passes));
+  });
+}
+
 function named(cell, passes) {
   const held = findings.roles.filter((role) => passes(rowOf(role, cell)));
-  const names = held.map((role) => findings.sieves[role.sieve]).join(", ");
+  const names = held.length > MOST ? `${held.length} roles` : held.map((role) => findings.sieves[role.sieve]).join(", ");
   return `layer ${Math.floor(cell / findings.heads)} head ${cell % findings.heads}: ${names || "no role"}`;
 }
 
@@ -60,7 +79,8 @@ function fill(cell) {
   const headings = ["role", "decision", "mean [95 %]", "contrast", "effect", "q", "q of not", ...(least ? ["stability"] : [])];
   for (const word of headings) top.append(made("th", word));
   const body = table.createTBody();
-  for (const role of findings.roles) {
+  const told = many ? foremost(cell) : findings.roles;
+  for (const role of told) {
     const row = rowOf(role, cell);
     const line = body.insertRow();
     line.className = decisions[row] === 0 ? "held" : "";
@@ -72,7 +92,22 @@ function fill(cell) {
     }
   }
   card.replaceChildren(made("p", title), table);
+  if (many) card.append(made("p", counted(cell), "state-counts"));
   card.firstChild.style.fontWeight = "600";
+}
+
+/* The role chosen, else those a head holds, the farthest beyond chance first. */
+function foremost(cell) {
+  if (chosen >= 0) return [findings.roles[chosen]];
+  const beyond = (role) => columns.mean[rowOf(role, cell)] - columns.null[rowOf(role, cell)];
+  const held = findings.roles.filter((role) => decisions[rowOf(role, cell)] === 0);
+  return held.sort((one, other) => beyond(other) - beyond(one)).slice(0, MOST);
+}
+
+function counted(cell) {
+  const counts = [0, 0, 0, 0];
+  for (const role of findings.roles) counts[decisions[rowOf(role, cell)]] += 1;
+  return `Of ${findings.roles.length} roles: ${WORDS.slice(0, 4).map((word, code) => `${counts[code]} ${word}`).join(", ")}`;
 }
 
 function show(cell) {
@@ -159,7 +194,11 @@ for (const button of buttons) {
     paint();
   });
 }
+picker?.addEventListener("input", () => {
+  chosen = Number(picker.value);
+  paint();
+});
 for (const bound of [limit, least]) bound?.addEventListener("input", paint);
 document.getElementById("matrix-controls").hidden = false;
-document.getElementById("matrix-names").hidden = true;
+document.getElementById("matrix-names")?.setAttribute("hidden", "");
 paint();

@@ -14,7 +14,7 @@ function coloured(value, style) {
 function draw(plot) {
   const spec = coloured(read(`${plot.id}-spec`), getComputedStyle(document.documentElement));
   const hidden = hiddenRoles(plot);
-  for (const trace of spec.data) trace.visible = !(trace.meta && hidden.has(trace.meta.role));
+  for (const trace of spec.data) trace.visible = !(trace.meta && hidden(trace.meta.role));
   const config = {
     displaylogo: false,
     responsive: true,
@@ -25,9 +25,18 @@ function draw(plot) {
   return Plotly.react(plot, spec.data, spec.layout, config);
 }
 
+/* Whether a role is switched off by its button, or another one is picked where there are too many for buttons. */
 function hiddenRoles(plot) {
-  const off = plot.closest("figure")?.querySelectorAll('.legend [aria-pressed="false"]') ?? [];
-  return new Set([...off].map((button) => Number(button.dataset.role)));
+  const figure = plot.closest("figure");
+  const picked = figure?.querySelector(".pick")?.value ?? "";
+  if (picked !== "") return (role) => role !== Number(picked);
+  const buttons = figure?.querySelectorAll('.legend [aria-pressed="false"]') ?? [];
+  const off = new Set([...buttons].map((button) => Number(button.dataset.role)));
+  return (role) => off.has(role);
+}
+
+for (const pick of document.querySelectorAll(".pick")) {
+  pick.addEventListener("input", () => pick.closest("figure").querySelectorAll(".plot").forEach(draw));
 }
 
 for (const legend of document.querySelectorAll(".legend")) {
