@@ -105,6 +105,11 @@ def left_out(found: Labelling, inputs: Inputs) -> list[str]:
     said = []
     if inputs.cut:
         said.append(f"{inputs.cut} sentences were cut to {inputs.size} tokens.")
+    if inputs.stride is not None and any(not row.startswith("coref") for row in _lost(found)):
+        said.append(
+            "Sentences were read inside windows of their documents, where heads look beyond the sentence; "
+            "without coreference, dependency and trees are read sentence by sentence, which suits them better."
+        )
     for row, lost in _lost(found).items():
         if lost:
             why = (

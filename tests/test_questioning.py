@@ -13,6 +13,7 @@ from headroles.annotation import Document, Window
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
 from headroles.extraction.passages import Passage
+from headroles.extraction.pieces import pieces_of
 from headroles.extraction.questioning import Answers, Questioning, answer_columns
 from headroles.extraction.stream import stream
 from headroles.extraction.tokens import example_of, tokenise
@@ -87,12 +88,16 @@ def _plain(folder: Path, model: Model, passage: Passage) -> tuple[np.ndarray, np
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "mistral", "gptj"])
-@pytest.mark.parametrize("max_length", [96, 512])
+@pytest.mark.parametrize(("max_length", "whole"), [(96, False), (512, False), (96, True)])
 def test_answers_are_those_of_the_numpy_reference_on_plain_attention(
-    name: str, max_length: int, model_of: ModelOf
+    name: str, max_length: int, whole: bool, model_of: ModelOf
 ) -> None:
     model = _load(model_of(name), max_length)
-    windows = sentence_windows([_document(seed) for seed in range(4)])
+    documents = [_document(seed, sentences=6 if whole else 3) for seed in range(4)]
+    windows = sentence_windows(documents)
+    if whole:
+        windows = document_windows(documents, pieces_of(model.tokenizer, documents), size=60, stride=30)
+        assert len({window.fresh - window.start for window in windows}) > 2
     found = _answers(model, windows, PROBES, size=5)
     columns = {each.name: k for k, each in enumerate(answer_columns(PROBES))}
     for place, window in enumerate(windows):
