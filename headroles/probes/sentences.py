@@ -1,0 +1,138 @@
+"""What trained probes learn from and are judged on: sentences with trees, and batches of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+
+from headroles.extraction.word_maps import SPECIAL, WordMaps
+from headroles.probes.vectors import Vectors
+from headroles.records import frozen
+
+POOL = 64
+"""Batches whose sentences are sorted by length together: enough for little padding in random batches."""
+PAIRS = 64 * 30**2
+"""Most pairs of units in a batch."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sentence:
+    """A sentence with its tree.
+
+    Attributes:
+        words: Its words.
+        heads: Head word of each, counted from the start of the sentence; −1 for a root.
+        judged: Words that count in the accuracy: all but punctuation.
+        unit: The document it comes from.
+        number: Its place among the sentences whose word attention was read.
+    """
+
+    words: tuple[str, ...]
+    heads: Int[np.ndarray, " words"]
+    judged: Bool[np.ndarray, " words"]
+    unit: str
+    number: int
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for name in ("heads", "judged"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Sentences side by side, padded on the right; candidates are ROOT (0) and the words (from 1).
+
+    Attributes:
+        lengths: Words of each sentence.
+        target: Head of each word as a candidate; 0 where padded.
+        words: Row of each word among the vectors, their number for an unknown one; None without vectors.
+        attention: Query, key and map (layer by layer, heads in order); None where no model is read.
+    """
+
+    lengths: Int[torch.Tensor, " sentences"]
+    target: Int[torch.Tensor, "sentences words"]
+    words: Int[torch.Tensor, "sentences words"] | None
+    attention: Float[torch.Tensor, "sentences units units maps"] | None
+
+    @property
+    def real(self) -> Bool[torch.Tensor, "sentences words"]:
+        """Which words are not padding."""
+        places = torch.arange(self.target.shape[1], device=self.target.device)
+        return places < self.lengths[:, None]
+
+    @property
+    def candidates(self) -> Bool[torch.Tensor, "sentences words candidates"]:
+        """What each word may choose: ROOT and the real words but itself; ROOT alone where padded."""
+        real, width = self.real, self.target.shape[1]
+        other = ~torch.eye(width, dtype=torch.bool, device=real.device)
+        words = real[:, None, :] & real[:, :, None] & other
+        return torch.nn.functional.pad(words, (1, 0), value=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """Makes batches.
+
+    Attributes:
+        vectors: For probes that read words.
+        maps: For probes that read attention.
+        device: Where batches go.
+    """
+
+    vectors: Vectors | None = None
+    maps: WordMaps | None = None
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    def batch(self, sentences: Sequence[Sentence]) -> Batch:
+        """Sentences as one batch."""
+        count, width = len(sentences), max(len(each.words) for each in sentences)
+        target = np.zeros((count, width), dtype=np.int64)
+        words = np.zeros((count, width), dtype=np.int64)
+        for row, sentence in enumerate(sentences):
+            target[row, : len(sentence.words)] = sentence.heads + 1
+            if self.vectors is not None:
+                words[row, : len(sentence.words)] = self.vectors.rows(sentence.words)
+        return Batch(
+            lengths=torch.tensor([len(each.words) for each in sentences], device=self.device),
+            target=torch.from_numpy(target).to(self.device),
+            words=None if self.vectors is None else torch.from_numpy(words).to(self.device),
+            attention=None if self.maps is None else self._attention(self.maps, sentences, width),
+        )
+
+    def _attention(self, maps: WordMaps, sentences: Sequence[Sentence], width: int) -> torch.Tensor:
+        units = width + SPECIAL
+        padded = np.zeros((len(sentences), units, units, maps.maps), dtype=np.float16)
+        for row, sentence in enumerate(sentences):
+            own = len(sentence.words) + SPECIAL
+            padded[row, :own, :own] = maps(sentence.number)
+        return torch.from_numpy(padded).to(self.device).float()
+
+
+def bucketed(lengths: Sequence[int], size: int, order: np.random.Generator) -> Iterator[np.ndarray]:
+    """Places of sentences in batches of similar length, in random order, each place once.
+
+    Args:
+        lengths: Words of each sentence.
+        size: Sentences in a batch; fewer where they are long.
+        order: Draws it.
+    """
+    drawn = order.permutation(len(lengths))
+    batches = []
+    for start in range(0, len(drawn), POOL * size):
+        pool = drawn[start : start + POOL * size]
+        ranked = pool[np.argsort([-lengths[place] for place in pool], kind="stable")]
+        batches += list(chopped(ranked, lengths, size))
+    yield from (batches[k] for k in order.permutation(len(batches)))
+
+
+def chopped(places: np.ndarray, lengths: Sequence[int], size: int) -> Iterator[np.ndarray]:
+    """Places, longest first, in batches of at most ``size`` sentences and ``PAIRS`` pairs of units."""
+    start = 0
+    while start < len(places):
+        fitting = max(1, PAIRS // (lengths[places[start]] + SPECIAL) ** 2)
+        stop = start + min(size, fitting)
+        yield places[start:stop]
+        start = stop
