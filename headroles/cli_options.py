@@ -10,24 +10,36 @@ def option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Any], Any]
     return click.option(f"--{name}", type=kind, help=text, **more)
 
 
-DECISION = (
-    option("alpha", float, "Level of both corrections: false roles, and false nots.  [default: 0.05]"),
-    option("margin", float, "How far beyond chance counts, for every sieve.  [default: each sieve's own]"),
-    option("test", str, "t-skew, t, bootstrap-t, sign-flip, wilcoxon or sign.  [default: t-skew]"),
-    option(
-        "correction",
-        str,
-        "fdr_bh, fdr_by, fdr_tsbh, holm, holm-sidak, bonferroni, sidak, maxT or none.  [default: fdr_bh]",
-    ),
-    option("family", str, "Tests corrected together: of a sieve, run, or layer.  [default: sieve]"),
-    option("resamples", int, "Draws of resampling tests, maxT and bca.  [default: 10000]"),
-    option("resample-seed", int, "Seed of those draws and of the half-samples.  [default: 0]"),
-    option("interval", str, "95 % interval of the mean: test (that of the test), t or bca.  [default: test]"),
-    option("splits", int, "Random half-samples behind the stability; 0 for none.  [default: 200]"),
-    click.option(
-        "--bayes/--no-bayes", default=None, help="Bayes factor of a point null for every head.  [default: no]"
-    ),
-)
+Options = tuple[Callable[[Any], Any], ...]
+
+
+def _decision(test: str, margin: str) -> Options:
+    """How scores are judged; the usual test and margin are those of the kind of run."""
+    return (
+        option("alpha", float, "Level of both corrections: false roles, and false nots.  [default: 0.05]"),
+        option("margin", float, f"How far beyond chance counts, for every sieve.  [default: {margin}]"),
+        option("test", str, f"t-skew, t, bootstrap-t, sign-flip, wilcoxon or sign.  [default: {test}]"),
+        option(
+            "correction",
+            str,
+            "fdr_bh, fdr_by, fdr_tsbh, holm, holm-sidak, bonferroni, sidak, maxT or none.  [default: fdr_bh]",
+        ),
+        option("family", str, "Tests corrected together: of a sieve, run, or layer.  [default: sieve]"),
+        option("resamples", int, "Draws of resampling tests, maxT and bca.  [default: 10000]"),
+        option("resample-seed", int, "Seed of those draws and of the half-samples.  [default: 0]"),
+        option(
+            "interval", str, "95 % interval of the mean: test (that of the test), t or bca.  [default: test]"
+        ),
+        option("splits", int, "Random half-samples behind the stability; 0 for none.  [default: 200]"),
+        click.option(
+            "--bayes/--no-bayes",
+            default=None,
+            help="Bayes factor of a point null for every head.  [default: no]",
+        ),
+    )
+
+
+DECISION = _decision("t-skew", "each sieve's own")
 
 LABEL = (
     option("task", str, "QNLI, QQP, MRPC or SST-2."),
@@ -74,6 +86,12 @@ COMPARE = (
 )
 
 
+REPLICATE = (
+    option("correction", str, "A correction of B over the roles of A, as for judge." + AS_A),
+    option("out", str, "CSV file to write, one row per role of A.  [default: none]"),
+)
+
+
 PROBE = (
     option("data", str, "Gold annotation; may be repeated (GAP, WinoBias pro and anti).", multiple=True),
     option("layout", str, "conllu, words, conll2012, gap, winobias or jsonl.  [default: told from the file]"),
@@ -108,7 +126,7 @@ PROBE = (
         default="calibrated",
         show_default=True,
     ),
-    *DECISION,
+    *_decision("t", "0.05"),
     option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
     option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
     option("batch-size", int, "Largest batch.", default=32, show_default=True),
@@ -117,7 +135,7 @@ PROBE = (
 )
 
 
-def with_options(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
+def with_options(options: Options) -> Callable[[Any], Any]:
     def apply(command: Any) -> Any:
         for each in reversed(options):
             command = each(command)

@@ -108,7 +108,7 @@ def left_out(found: Labelling, inputs: Inputs) -> list[str]:
     if inputs.stride is not None and any(not row.startswith("coref") for row in _lost(found)):
         said.append(
             "Sentences were read inside windows of their documents, where heads look beyond the sentence; "
-            "without coreference, dependency and trees are read sentence by sentence, which suits them better."
+            "without coreference, dependency and trees are read sentence by sentence."
         )
     for row, lost in _lost(found).items():
         if lost:

@@ -87,8 +87,11 @@ class ProbeOptions(CommonOptions):
 
     @property
     def usual(self) -> Decision:
-        """How probes are judged where nothing else is asked for; the published code has no test."""
-        return Decision()
+        """How probes are judged where nothing else is asked for; the published code has no test.
+
+        Student's t, not that corrected for skewness: documents of unequal size make skewness uncertain.
+        """
+        return Decision(test="t")
 
     @property
     def name(self) -> str:

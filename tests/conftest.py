@@ -617,3 +617,20 @@ def _beyond(rows: list[str], shape: tuple[int, int, int], chance: np.random.Gene
         for place, value in zip(grid, values, strict=True)
     )
     return baselines, gaps, trained, contests, weights
+
+
+Jackknife = Callable[[Any, Any], tuple[float, float, int]]
+
+
+@pytest.fixture(scope="session")
+def jackknifed() -> Jackknife:
+    """Mean of values, its error with one group left out in turn, and the number of groups."""
+
+    def of(values: Any, groups: Any) -> tuple[float, float, int]:
+        values, groups = np.asarray(values, dtype=float), np.asarray(groups)
+        names = np.unique(groups)
+        without = np.array([values[groups != name].mean() for name in names])
+        spread = ((without - without.mean()) ** 2).sum()
+        return float(values.mean()), float(np.sqrt((len(names) - 1) / len(names) * spread)), len(names)
+
+    return of

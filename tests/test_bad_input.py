@@ -58,7 +58,11 @@ UNKNOWN = [
     ("--dtype", "float61", "no dtype is called 'float61'; did you mean 'float16'? known: bfloat16, "),
     ("--statistic", "select", "no statistic is called 'select'; did you mean 'selectivity'? known: bias, "),
     ("--source", "hug", "no source is called 'hug'; did you mean 'hub'? known: hub, sample"),
-    ("--sieve", "blok", "no sieve is called 'blok'; did you mean 'block'? known: block, coreference, delimiter, "),
+    (
+        "--sieve",
+        "blok",
+        "no sieve is called 'blok'; did you mean 'block'? known: block, coreference, delimiter, ",
+    ),
 ]
 
 
