@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from headroles.outcomes import Labelling
     from headroles.probing import probe
     from headroles.records import Arc, Example
+    from headroles.replicating import replicate
+    from headroles.replication import Replication
     from headroles.run import label, save
     from headroles.sieves.base import MaskSieve, Scorer, sieve
     from headroles.sieves.masks import Band, Pairs, Same
@@ -26,6 +28,7 @@ _HOMES = {
     "Labelling": "headroles.outcomes",
     "MaskSieve": "headroles.sieves.base",
     "Pairs": "headroles.sieves.masks",
+    "Replication": "headroles.replication",
     "Same": "headroles.sieves.masks",
     "Scorer": "headroles.sieves.base",
     "compare": "headroles.comparing",
@@ -33,6 +36,7 @@ _HOMES = {
     "label": "headroles.run",
     "load": "headroles.store",
     "probe": "headroles.probing",
+    "replicate": "headroles.replicating",
     "save": "headroles.run",
     "score": "headroles.arrays",
     "sieve": "headroles.sieves.base",
@@ -47,6 +51,7 @@ __all__ = [
     "Labelling",
     "MaskSieve",
     "Pairs",
+    "Replication",
     "Same",
     "Scorer",
     "compare",
@@ -54,6 +59,7 @@ __all__ = [
     "label",
     "load",
     "probe",
+    "replicate",
     "save",
     "score",
     "sieve",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from headroles.cli_options import COMPARE, DECISION, LABEL, PROBE, option, with_options
+from headroles.cli_options import COMPARE, DECISION, LABEL, PROBE, REPLICATE, option, with_options
 from headroles.errors import HeadrolesError
 
 if TYPE_CHECKING:
@@ -130,6 +130,22 @@ def compare_command(dir_a: str, dir_b: str, **given: Any) -> None:
 
     given["out"] = given["out"] or default_folder(dir_a, dir_b)
     show_comparison(_console(), compare(dir_a, dir_b, **given), given["out"])
+
+
+@cli.command("replicate")
+@click.argument("dir_a")
+@click.argument("dir_b")
+@with_options(REPLICATE)
+def replicate_command(dir_a: str, dir_b: str, **given: Any) -> None:
+    """Test the roles that run DIR_A found on the other inputs of run DIR_B.
+
+    Of one model, with the same sieves or probes. B is judged by the test, margins and alpha of A, and
+    corrected over the roles of A only. No model is needed.
+    """
+    from headroles.replicating import replicate
+    from headroles.terminal_replicate import show_replication
+
+    show_replication(_console(), replicate(dir_a, dir_b, **given), given["out"])
 
 
 @cli.command("plan")

@@ -52,7 +52,13 @@ ONLY: dict[str, set[str]] = {
     "pingouin": {"headroles.stats"},
     "plotly": {"headroles.reports"},
     "jinja2": {"headroles.reports"},
-    "rich": {"headroles.cli", "headroles.terminal", "headroles.terminal_compare", "headroles.terminal_probe"},
+    "rich": {
+        "headroles.cli",
+        "headroles.terminal",
+        "headroles.terminal_compare",
+        "headroles.terminal_probe",
+        "headroles.terminal_replicate",
+    },
     "click": {"headroles.cli", "headroles.cli_options"},
     "headroles.cli": {"headroles.__main__"},
 }

@@ -1,0 +1,248 @@
+"""replicate(): two finished runs in, how many roles of the first hold on the inputs of the second out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from headroles import store
+from headroles.errors import BadInput
+from headroles.folder import write_text
+from headroles.outcomes import COLUMNS, Labelling
+from headroles.records import Decision, Rule, Scores
+from headroles.replication import BestAgain, Replicated, Replication
+from headroles.reports.words import plural
+from headroles.stats.engine import ENOUGH_FOR_NOT
+from headroles.stats.replication import best_again, replicated, replicates
+from headroles.stats.resolution import check_decision
+
+KEPT = ("command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic")
+"""What a replication records of each run."""
+LIKE = ("preset", "statistic")
+"""What both runs must have been scored with."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Runs:
+    """Two runs that can be set side by side, and the columns of both.
+
+    Attributes:
+        first: Run A.
+        second: Run B.
+        own: Positions in A of the columns that both have, contrasts included.
+        other: Their positions in B.
+    """
+
+    first: Labelling
+    second: Labelling
+    own: list[int]
+    other: list[int]
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """How B is judged: its own chance values and bounds, the margins of A."""
+        judged = zip(self.own, self.other, strict=True)
+        rules, others = self.first.findings.rules, self.second.findings.rules
+        return tuple(
+            replace(others[b], margin=rules[a].margin, together=rules[a].together) for a, b in judged
+        )
+
+    @property
+    def scores(self) -> Scores:
+        """Of B, columns of both only."""
+        scores, taken = self.second.scores, self.other
+        return replace(
+            scores,
+            sieves=tuple(scores.sieves[k] for k in taken),
+            cells=scores.cells[taken],
+            values=scores.values[taken],
+            null=scores.null[taken],
+        )
+
+
+def replicate(
+    dir_a: str | Path,
+    dir_b: str | Path,
+    *,
+    correction: str | None = None,
+    out: str | Path | None = None,
+) -> Replication:
+    """Test the roles that run A found on the inputs of run B: how many findings hold on other data.
+
+    Both runs are of one model; their inputs differ. B is an independent test of what A proposed:
+    judged by the test, margins, alpha and families of A, corrected over the roles of A only. No model
+    is needed. Nothing is said of heads that have a role in B alone.
+
+    Args:
+        dir_a: Folder of run A, which proposes.
+        dir_b: Folder of run B, which is tested on.
+        correction: Of B, such as "holm"; None: that of A.
+        out: CSV file to write, one row per role of A; None: nothing is written.
+
+    Raises:
+        HeadrolesError: In one sentence, when the folders are no runs, the inputs are the same, or no
+            column is in both.
+    """
+    first, second = (store.load(each) for each in (dir_a, dir_b))
+    decision = first.decision if correction is None else replace(first.decision, correction=correction)
+    check_decision(decision)
+    runs = _side_by_side(first, second)
+    found = _replication(runs, decision)
+    facts = {
+        name: {"folder": str(place)} | {key: run.manifest[key] for key in KEPT if key in run.manifest}
+        for name, place, run in (("a", dir_a, first), ("b", dir_b, second))
+    }
+    found = replace(found, manifest=facts, notes=tuple(_notes(runs, found)))
+    if out is not None:
+        write_text(Path(out), found.frame().to_csv(index=False, lineterminator="\n"))
+    return found
+
+
+def _side_by_side(first: Labelling, second: Labelling) -> _Runs:
+    """Two runs whose columns mean the same, on inputs that differ."""
+    _check_alike(first, second)
+    rules, others = first.findings.rules, second.findings.rules
+    place = {rule.sieve: k for k, rule in enumerate(others)}
+    shared = [
+        k
+        for k, rule in enumerate(rules)
+        if rule.sieve in place and others[place[rule.sieve]].contrast == rule.contrast
+    ]
+    if not any(rules[k].role for k in shared):
+        raise BadInput(
+            f"roles are replicated column by column, but A and B have none in common (A has "
+            f"{_few(first.findings.roles, 3)}; B has {_few(second.findings.roles, 3)}); run both with the "
+            f"same sieves or probes"
+        )
+    return _Runs(first, second, shared, [place[rules[k].sieve] for k in shared])
+
+
+def _check_alike(first: Labelling, second: Labelling) -> None:
+    """Refuse heads that are not the same, scores that are not the same, and inputs that are."""
+    shapes = [(run.scores.layers, run.scores.heads) for run in (first, second)]
+    if shapes[0] != shapes[1]:
+        raise BadInput(
+            f"roles are looked for in the same heads, but A has {shapes[0][0]} layers of {shapes[0][1]} "
+            f"heads and B {shapes[1][0]} of {shapes[1][1]}; give two runs of one model"
+        )
+    for name in LIKE:
+        one, other = (run.manifest.get(name) for run in (first, second))
+        if one != other:
+            raise BadInput(
+                f"a role is tested on other inputs by the same rules, but the {name} is {_told(one)} in A "
+                f"and {_told(other)} in B; run both with one {name}"
+            )
+    texts = [run.manifest.get("source", {}).get("sha256") for run in (first, second)]
+    if texts[0] == texts[1] and texts[0] is not None:
+        raise BadInput(
+            "a replication needs other inputs than those the roles were found on, but A and B read the "
+            "same ones (equal sha256 of their texts); run one of them on other data"
+        )
+
+
+def _replication(runs: _Runs, decision: Decision) -> Replication:
+    """Everything statistical about two runs side by side."""
+    before, rules, scores = _only(runs.first, runs.own), runs.rules, runs.scores
+    found = replicates(before.findings, scores, rules, decision)
+    means = (before.findings.mean, runs.second.findings.mean[runs.other])
+    roles = [k for k, rule in enumerate(rules) if rule.role]
+    rows: dict[str, list[int]] = {}
+    for k in roles:
+        rows.setdefault(rules[k].together or rules[k].sieve, []).append(k)
+
+    def counted(name: str, columns: Sequence[int]) -> Replicated:
+        return replicated(name, columns, found, means, rules)
+
+    names = {rules[k].sieve for k in roles}
+    return Replication(
+        decision=decision,
+        replicates=found,
+        columns=tuple(counted(rules[k].sieve, [k]) for k in roles),
+        rows=tuple(counted(name, columns) for name, columns in rows.items()),
+        best=_best(runs, scores, rules, decision),
+        only_a=tuple(name for name in runs.first.findings.roles if name not in names),
+        only_b=tuple(name for name in runs.second.findings.roles if name not in names),
+    )
+
+
+def _only(run: Labelling, columns: list[int]) -> Labelling:
+    """A run with some of its columns, findings only."""
+    found = run.findings
+    arrays: dict[str, Any] = {name: getattr(found, name)[columns] for name in (*COLUMNS, "decision")}
+    return replace(run, findings=replace(found, rules=tuple(found.rules[k] for k in columns), **arrays))
+
+
+def _best(runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decision) -> tuple[BestAgain, ...]:
+    probed = runs.first.probed
+    if probed is None:
+        return ()
+    place = {rule.sieve: k for k, rule in enumerate(rules)}
+    named = [(":".join(part for part in (each.row, each.direction) if part), each) for each in probed.best]
+    kept = [(place[name], each) for name, each in named if name in place and each.layer >= 0]
+    return best_again([each for _, each in kept], [k for k, _ in kept], scores, rules, decision)
+
+
+def _notes(runs: _Runs, found: Replication) -> list[str]:
+    """What a reader must know, one sentence each."""
+    said = _differing(runs.first, runs.second)
+    shared = set(runs.first.scores.examples) & set(runs.second.scores.examples)
+    if shared:
+        said.append(
+            f"{plural(len(shared), 'example')} of A and B have the same names: if they are the same texts, B "
+            f"is no independent test."
+        )
+    units = len(set(runs.second.scores.units))
+    if units < ENOUGH_FOR_NOT:
+        said.append(
+            f"B has {units} units; 'not' is said from {ENOUGH_FOR_NOT} on, so what does not hold stays open."
+        )
+    margins = [rule.margin for rule in runs.rules]
+    own = [runs.second.findings.rules[k].margin for k in runs.other]
+    if margins != own:
+        many = sum(one != other for one, other in zip(margins, own, strict=True))
+        said.append(f"B is judged by the margins of A; its own differ in {plural(many, 'column')}.")
+    for name, columns, run in (("A", found.only_a, runs.first), ("B", found.only_b, runs.second)):
+        if columns:
+            held = [run.findings.of(each) for each in columns]
+            roles = int((run.findings.decision[held] == 0).sum())
+            said.append(
+                f"{plural(len(columns), 'column')} of {name} only, with {plural(roles, 'role')}, left out: "
+                f"{_few(columns, 6)}."
+            )
+    return said
+
+
+def _differing(first: Labelling, second: Labelling) -> list[str]:
+    """What else differs between the runs than their inputs."""
+    said = []
+    models = [run.manifest.get("model", {}) for run in (first, second)]
+    if len({each.get("weights_sha256") or each.get("name") for each in models}) > 1:
+        said.append(
+            f"the weights of the models differ (A {models[0].get('name')}, B {models[1].get('name')}), so "
+            f"heads in the same place need not be the same heads."
+        )
+    for what, path in (
+        ("parser", ("parser", "name")),
+        ("scheme of relations", ("probe", "scheme")),
+        ("window in tokens", ("probe", "windows", "size")),
+        ("longest input in tokens", ("tokenizer", "max_length")),
+    ):
+        one, other = (_at(run.manifest, path) for run in (first, second))
+        if one != other:
+            said.append(f"the {what} is {_told(one)} in A and {_told(other)} in B.")
+    return said
+
+
+def _at(facts: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        facts = (facts or {}).get(name)
+    return facts
+
+
+def _few(names: Sequence[str], most: int) -> str:
+    """The first names, and whether there are more."""
+    return ", ".join(names[:most]) + " …" * (len(names) > most)
+
+
+def _told(value: Any) -> str:
+    return "none" if value is None else str(value)
