@@ -86,7 +86,7 @@ def best_heads(
     margins = [rules[row.columns[0]].margin for row in rows]
     raced = test.judged(right, rival, items, margins)
     level = test.judged(right, nothing, items, [0.0] * len(rows))
-    contrast = test.judged(beyond, nothing, items, [0.0] * len(rows))
+    contrast = test.judged(beyond, nothing, items, [0.0] * len(rows), smallest=-1.0)
     return tuple(
         _row(k, pair, tallies, scores.heads, (raced, level, contrast), int(items[k].sum()))
         for k, pair in enumerate(pairs)
@@ -130,11 +130,16 @@ class _Test:
     names: Sequence[str]
 
     def judged(
-        self, values: np.ndarray, null: np.ndarray, items: np.ndarray, margins: Sequence[float]
+        self,
+        values: np.ndarray,
+        null: np.ndarray,
+        items: np.ndarray,
+        margins: Sequence[float],
+        smallest: float = 0.0,
     ) -> Findings:
-        """Findings of the rows, all of them one family."""
+        """Findings of the rows, all of them one family; values lie between ``smallest`` and 1."""
         rules = [
-            Rule(name, margin=margin, pooled=True, low=-1.0, high=1.0)
+            Rule(name, margin=margin, pooled=True, low=smallest, high=1.0)
             for name, margin in zip(self.names, margins, strict=True)
         ]
         scores = Scores(
