@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from headroles.assessment import Assessment, Together
-from headroles.records import Decision
+from headroles.records import Decision, Rule
 from headroles.reports.content import Support
 from headroles.reports.verdicts import halves
-from headroles.reports.words import FAMILIES, POWER, resampled, two
+from headroles.reports.words import BOTH, FAMILIES, POWER, resampled, two
 
 if TYPE_CHECKING:
     from headroles.planning import Study
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 SPACE = "\u00a0"
 
 
-def how_tested(decision: Decision, preset: str) -> str:
+def how_tested(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -> str:
     """Test, correction and family; another interval, resamples and seed where they were asked for.
 
     Example:
         >>> how_tested(Decision(test="sign-flip", correction="maxT"), "calibrated").split("; ")[1]
         '10,000 resamples, seed 0'
     """
-    over = FAMILIES.get(decision.family, decision.family)
+    over = FAMILIES.get(decision.family, decision.family) + BOTH * any(rule.together for rule in rules)
     words = f"{decision.test}, {decision.correction} over {over}, alpha {decision.alpha:g}, preset {preset}"
     if decision.interval != "test":
         words += f", interval {decision.interval}"

@@ -86,7 +86,9 @@ def _account(console: Console, labelling: Labelling) -> None:
     if best:
         named_line(console, "best", chosen(facts))
     if labelling.findings.roles:
-        named_line(console, "tested", how_tested(labelling.decision, facts["preset"]))
+        named_line(
+            console, "tested", how_tested(labelling.decision, facts["preset"], labelling.findings.rules)
+        )
     cut = windows(facts, losses=False)
     if cut:
         named_line(console, "windows", cut)

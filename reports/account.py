@@ -10,6 +10,7 @@ from headroles.records import Decision
 from headroles.reports.content import Account, Line
 from headroles.reports.support import splits
 from headroles.reports.words import (
+    BOTH,
     CORRECTIONS,
     FAMILIES,
     TESTS,
@@ -138,11 +139,14 @@ def _rules(findings: Findings, decision: Decision) -> list[Line]:
     told = [usual] + [
         f"{margin} for {_named(names, contrasts)}" for margin, names in margins.items() if margin != usual
     ]
+    over = FAMILIES.get(decision.family, decision.family) + BOTH * any(
+        rule.together for rule in findings.rules
+    )
     drawn = Line(DECIDED, "resamples", f"{decision.resamples:,}, seed {decision.seed}")
     return [
         Line(DECIDED, "test", TESTS.get(decision.test, decision.test)),
         Line(DECIDED, "correction", CORRECTIONS.get(decision.correction, decision.correction)),
-        Line(DECIDED, "family", FAMILIES.get(decision.family, decision.family)),
+        Line(DECIDED, "family", over),
         Line(DECIDED, "alpha", f"{decision.alpha:g}, for roles and for nots"),
         Line(DECIDED, "margin", "; ".join(told)),
         Line(DECIDED, "interval", f"95\u00a0% of the mean: {shown_interval(decision)}"),

@@ -38,6 +38,9 @@ TESTS = {
     "wilcoxon": "one-sided Wilcoxon signed ranks, of the pseudo-median (wilcoxon)",
     "sign": "one-sided sign test, of the median (sign)",
 }
+BOTH = ", both directions of a row together"
+"""What is added to the family of probes whose rows are asked in two directions."""
+
 FAMILIES = {
     "sieve": "the heads of one sieve",
     "run": "all heads and sieves of the run",
