@@ -64,7 +64,8 @@ def probes_for(
     for name in options.probes:
         _check_annotated(name, documents)
         if name == "coreference":
-            made.append(CoreferenceProbe())
+            pronouns = all(each.layout for each in documents)
+            made.append(CoreferenceProbe(kinds=()) if pronouns else CoreferenceProbe())
         elif name == "trees":
             made += [TreeProbe(measure, options.root) for measure in ("uuas", "uas")]
         else:

@@ -24,6 +24,7 @@ class _Asked:
     lost: Int[np.ndarray, " lost"]
 
 
+@dataclass(frozen=True)
 class CoreferenceProbe:
     """Antecedents by attention: does a mention's head word attend most to that of an antecedent?
 
@@ -42,14 +43,23 @@ class CoreferenceProbe:
     In the layouts "gap" and "winobias" the item is the pronoun and candidates are the other
     mentions, before or after it; it is lost unless there are two and the window holds all of them.
     Where none is right (GAP passages without a true name) there is no item and nothing is lost.
+
+    Attributes:
+        kinds: Kinds of mention with a row of their own, beside the row "all".
     """
 
+    kinds: tuple[str, ...] = KINDS
+
     name = "coreference"
-    rows: tuple[str, ...] = ("all", *KINDS)
-    directions: tuple[str, ...] = ("",)
-    baselines: tuple[str, ...] = BASELINES
+    directions = ("",)
+    baselines = BASELINES
     rivals = 1
     contrast = False
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The row of all mentions, then the kinds."""
+        return ("all", *self.kinds)
 
     def choices(self, window: Window) -> tuple[Choices, Int[np.ndarray, " rows"]]:
         """The items of a window, in the order of their mentions, and per row how many were lost.

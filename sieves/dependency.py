@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -115,7 +115,7 @@ class DependencyProbe:
         Raises:
             BadInput: When the document has no trees.
         """
-        asked, sentence = self._asked(window), sentence_of(window)
+        asked, sentence = _kept(self, window), sentence_of(window)
         words = np.arange(window.size)
         candidates = sentence[asked.query][:, None] == sentence
         candidates &= asked.query[:, None] != words
@@ -130,7 +130,7 @@ class DependencyProbe:
         Raises:
             BadInput: When the document has no trees.
         """
-        asked, offsets = self._asked(window), np.array(self.offsets)
+        asked, offsets = _kept(self, window), np.array(self.offsets)
         target, head = asked.query[:, None] + offsets, asked.head
         if self.published:
             number = sentence_of(window)[asked.query]
@@ -185,3 +185,9 @@ def _membership(rows: tuple[str, ...], relation: str, scheme: str, published: bo
         return (True, *(shown(relation, scheme) == row for row in rows[1:]))
     kept = canonical(relation) not in LEFT_OUT
     return (kept, *(kept and covers(row, relation, scheme) for row in rows[1:]))
+
+
+@lru_cache(maxsize=4)
+def _kept(probe: DependencyProbe, window: Window) -> _Asked:
+    """The items of a window, kept for the baselines, which are asked for right after the choices."""
+    return probe._asked(window)
