@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from statsmodels.stats.multitest import multipletests
 
 import headroles
 from headroles.cli import cli
@@ -163,9 +164,13 @@ def test_equal_runs_are_equal_and_batches_do_not_matter(treebank: Path, model_of
 
 
 def test_the_published_way_chooses_and_shows_on_all_data_and_tests_nothing(
-    treebank: Path, model_of: ModelOf
+    treebank: Path, model_of: ModelOf, tmp_path: Path
 ) -> None:
-    run = headroles.probe("dependency", data=treebank, model=model_of("bert"), preset="published", splits=0)
+    place = tmp_path / "published"
+    headroles.probe(
+        "dependency", data=treebank, model=model_of("bert"), preset="published", splits=0, out=place
+    )
+    run = headroles.judge_again(place, alpha=0.01)
     assert run.probed is not None
     tallies = run.probed.tallies
     assert tallies is not None
@@ -178,6 +183,17 @@ def test_the_published_way_chooses_and_shows_on_all_data_and_tests_nothing(
         assert np.isnan([each.p, each.q, each.statistic]).all()
         assert each.selection == pytest.approx(each.accuracy, abs=1e-6)
     assert "chosen on the data" in run.manifest["notes"][0]
+
+
+def test_heads_of_one_row_in_both_directions_are_one_family(folder: Path) -> None:
+    found = headroles.load(folder).findings
+    for row, arrows in (("dependency:nsubj", "→←"), ("trees:uas", "→←"), ("coreference:all", ("",))):
+        columns = [found.of(":".join(part for part in (row, arrow) if part)) for arrow in arrows]
+        p = found.p[columns].ravel()
+        known = ~np.isnan(p)
+        wanted = multipletests(p[known], method="fdr_bh")[1]
+        np.testing.assert_allclose(found.q[columns].ravel()[known], wanted, rtol=1e-10)
+        assert known.sum() > 4
 
 
 def test_documents_are_the_units(folder: Path) -> None:
