@@ -7,6 +7,9 @@ from jaxtyping import Float, Int
 
 from headroles.annotation import Choices, Window
 
+MATCHED = "matched"
+"""Last part of the name of a column of contrasts."""
+
 
 @runtime_checkable
 class Probe(Protocol):

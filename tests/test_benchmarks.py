@@ -1,4 +1,4 @@
-"""The calibration suite runs, and its page says what its figures say."""
+"""The calibration suite runs, and its page says what its figures say; others say what they lack."""
 
 import json
 import re
@@ -85,3 +85,10 @@ def test_the_statistics_page_quotes_the_figures_as_they_are() -> None:
         skew, plain = errors["t-skew"], errors["t"]
         wanted = [skew["holm"][:2], skew["maxT"][:2], plain["holm"][:2], skew["fdr_bh"][2:4]]
         assert figures == " | ".join(f"{one:.3f} / {other:.3f}" for one, other in wanted)
+
+
+def test_the_benchmark_of_probes_says_which_treebank_it_lacks(tmp_path: Path) -> None:
+    script = [sys.executable, str(ROOT / "benchmarks" / "probes.py"), "--data", str(tmp_path)]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"Error: .+en_ewt-ud-dev.conllu.gz' is not there; .+ --data\n", done.stderr)

@@ -1,0 +1,218 @@
+"""What asking heads for head words and antecedents costs beside the plain forward pass.
+
+Prints one line of JSON per comparison, everything on the same batches in one process: the dependency
+probe without and with the contrast beyond distance, a plain loop over heads in numpy that must find
+the same, and the coreference probe over windows; each for the embedded encoder and for random weights
+in the shape of BERT-base. Sides run alternately; a ratio is that of the minima. What a run prepares in a
+thread beside the model (the items, their baselines, the word of each piece) is done here between the
+batches, inside the timing. Tokenising and padding, which the plain forward needs too, are on neither side.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import torch
+from overhead import minima
+from plain_probe import Batch, right_heads
+from transformers import AutoModel, BertConfig, BertModel
+
+from headroles.annotation import Window
+from headroles.extraction.capture import EAGER, Way, run
+from headroles.extraction.checkpoint import find
+from headroles.extraction.gold.read import read_documents
+from headroles.extraction.model import Model, load
+from headroles.extraction.questioning import Answers, Questioning, answer_columns
+from headroles.extraction.stream import PAIRS, SHARD, stream
+from headroles.extraction.tokens import Tokenised, tokenise
+from headroles.extraction.windows import passage_of
+from headroles.gold_inputs import inputs_of
+from headroles.probe_options import LEAST_ARCS, WINDOW, ProbeOptions
+from headroles.questions import ChoiceProbe
+from headroles.sieves.coreference import CoreferenceProbe
+from headroles.sieves.dependency import DependencyProbe
+from headroles.sieves.relations import relations_of
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+SENTENCES = Path("ud_english_ewt", "en_ewt-ud-dev.conllu.gz")
+DOCUMENTS = Path("ud_english_gum", "en_gum-ud-dev.conllu.gz")
+HITS, LOOP = "dependency: hits", "plain loop over heads"
+
+
+class HitsOnly(DependencyProbe):
+    """The dependency probe without the contrast beyond distance."""
+
+    @property
+    def contrast(self) -> bool:
+        """Never."""
+        return False
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A model three times: read by the probe, as it is (sdpa), and eager with its attention returned."""
+
+    name: str
+    batch: int
+    model: Model
+    plain: Any
+    eager: Any
+
+
+@dataclass(frozen=True)
+class Material:
+    """Windows as an encoder gets them: tokenised, and in padded batches of about one length."""
+
+    windows: dict[str, Window]
+    tokenised: list[Tokenised]
+    batches: list[Batch]
+
+
+def encoders() -> list[Encoder]:
+    """The embedded encoder, and BERT-base with random weights behind the same tokenizer."""
+    checkpoint = find(None, None)
+    model = load(checkpoint, device="cpu", dtype="float32", max_length=WINDOW)
+    small = [
+        AutoModel.from_pretrained(checkpoint.target, attn_implementation=way).eval()
+        for way in ("sdpa", "eager")
+    ]
+    torch.manual_seed(0)
+    large: list[Any] = [BertModel(BertConfig()).eval() for _ in range(3)]
+    for network, way in zip(large, (EAGER, "sdpa", "eager"), strict=True):
+        network.load_state_dict(large[0].state_dict())
+        network.set_attn_implementation(way)
+    read = Model(large[0], model.tokenizer, Way(EAGER), 12, 12, torch.device("cpu"), 512, {"name": "random"})
+    return [
+        Encoder("all-MiniLM-L6-v2", 32, model, small[0], small[1]),
+        Encoder("BERT-base shape, random weights", 16, read, large[1], large[2]),
+    ]
+
+
+def material(encoder: Encoder, probe: str, path: Path, count: int) -> tuple[Material, tuple[str, ...]]:
+    """A fixed number of windows of a treebank, drawn with a fixed seed, and its frequent relations."""
+    documents = read_documents(path, path.name.split(".")[0])
+    options = ProbeOptions(probes=(probe,), data=(str(path),))
+    windows = list(inputs_of(options, documents, encoder.model).windows.values())
+    places = np.sort(np.random.default_rng(0).choice(len(windows), min(count, len(windows)), replace=False))
+    kept = [windows[place] for place in places]
+    tokenised = tokenise(encoder.model.tokenizer, [passage_of(each) for each in kept], WINDOW)
+    order = np.argsort([-each.size for each in tokenised], kind="stable")
+    batches: list[Batch] = []
+    while len(order):
+        most = min(encoder.batch, max(1, PAIRS // tokenised[order[0]].size ** 2))
+        batches.append((order[:most], padded([tokenised[place] for place in order[:most]])))
+        order = order[most:]
+    relations, _ = relations_of(documents, "ud", LEAST_ARCS)
+    return Material({each.key: each for each in kept}, tokenised, batches), relations
+
+
+def padded(batch: Sequence[Tokenised]) -> dict[str, torch.Tensor]:
+    """The inputs of a batch, padded on the right with 0, which masks, too."""
+    width = max(each.size for each in batch)
+    return {
+        name: torch.tensor([each.inputs[name] + [0] * (width - each.size) for each in batch])
+        for name in batch[0].inputs
+    }
+
+
+def forward(encoder: Encoder, work: Material) -> None:
+    """The plain sdpa model over all batches."""
+    with torch.inference_mode():
+        for _, inputs in work.batches:
+            encoder.plain(**inputs)
+
+
+def asked(encoder: Encoder, work: Material, probe: ChoiceProbe) -> Answers:
+    """Everything that a run of a probe does after tokenising and padding."""
+    job = Questioning(encoder.model, [probe], work.windows)
+    table = job.table(work.tokenised)
+    for places, inputs in work.batches:
+        batch = job.prepare(work.tokenised, places)
+        lengths = [work.tokenised[place].size for place in places]
+        run(encoder.model.network, encoder.model.way, inputs, lengths, job.reader(batch, table))
+    return job.result(table)
+
+
+def check_same(encoder: Encoder, work: Material, probe: DependencyProbe, keep_blocks: bool) -> None:
+    """Stop unless the plain loop finds as many right answers for every row, direction and head.
+
+    The probe is asked by ``stream`` as in a run, which from then on has the C library give large blocks
+    back at once; not so with ``keep_blocks``.
+    """
+    if keep_blocks:
+        answers = asked(encoder, work, probe)
+    else:
+        passages = [each.passage for each in work.tokenised]
+        job, size = Questioning(encoder.model, [probe], work.windows), encoder.batch
+        (answers,) = stream(
+            encoder.model, passages, job, batch_size=size, max_length=WINDOW, advance=lambda count: None
+        )
+    rows = [each.row for each in answer_columns([probe])]
+    counts = answers.values * answers.items[rows][:, :, None, None]
+    found = np.rint(np.nansum(counts, axis=1)).astype(int)
+    wanted = right_heads(encoder.eager, work.batches, work.tokenised, work.windows, probe)
+    np.testing.assert_array_equal(found, wanted.reshape(found.shape))
+
+
+def compared(encoder: Encoder, work: Material, sides: dict[str, Callable[[], Any]], pairs: int) -> None:
+    """Time the sides beside the plain forward, with one thread and with all, and print a line for each."""
+    for threads in dict.fromkeys((1, os.cpu_count() or 1)):
+        torch.set_num_threads(threads)
+        seconds = minima({"forward": lambda: forward(encoder, work)} | sides, pairs)
+        for name in sides:
+            base = HITS if name == LOOP else "forward"
+            line = {
+                "benchmark": name,
+                "encoder": encoder.name,
+                "threads": threads,
+                "inputs": len(work.tokenised),
+                "tokens": sum(each.size for each in work.tokenised),
+                "seconds": round(seconds[name], 3),
+                "inputs_a_second": round(len(work.tokenised) / seconds[name], 1),
+                "baseline": base,
+                "baseline_s": round(seconds[base], 3),
+                "ratio": round(seconds[name] / seconds[base], 3),
+                "pairs": pairs,
+                "machine": f"{platform.machine()}, torch {torch.__version__}",
+            }
+            click.echo(json.dumps(line))
+
+
+@click.command()
+@click.option("--sentences", default=256, show_default=True, help="Of EWT dev; one shard of a run at most.")
+@click.option("--windows", default=32, show_default=True, help="Of 256 tokens, of GUM dev.")
+@click.option("--pairs", default=5, show_default=True, help="Alternating runs of all sides.")
+@click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder of the treebanks.")
+@click.option("--keep-blocks", is_flag=True, help="Leave the C library as it is; a run does not.")
+def main(sentences: int, windows: int, pairs: int, data: Path, keep_blocks: bool) -> None:
+    """Compare probes with the plain forward pass, and with a plain loop over heads."""
+    for path in (data / SENTENCES, data / DOCUMENTS):
+        if not path.is_file():
+            raise click.ClickException(
+                f"the benchmark reads two treebanks, but '{path}' is not there; name their folder by --data"
+            )
+    for encoder in encoders():
+        torch.set_num_threads(1)
+        work, relations = material(encoder, "dependency", data / SENTENCES, min(sentences, SHARD))
+        hits, both = HitsOnly(relations), DependencyProbe(relations)
+        check_same(encoder, work, hits, keep_blocks)
+        loop = partial(right_heads, encoder.eager, work.batches, work.tokenised, work.windows, hits)
+        sides: dict[str, Callable[[], Any]] = {
+            HITS: partial(asked, encoder, work, hits),
+            "dependency: hits and contrasts": partial(asked, encoder, work, both),
+            LOOP: loop,
+        }
+        compared(encoder, work, sides, pairs)
+        work, _ = material(encoder, "coreference", data / DOCUMENTS, windows)
+        compared(encoder, work, {"coreference": partial(asked, encoder, work, CoreferenceProbe())}, pairs)
+
+
+if __name__ == "__main__":
+    main()
