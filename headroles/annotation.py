@@ -8,6 +8,9 @@ from jaxtyping import Bool, Int
 from headroles.records import Mention as Mention
 from headroles.records import frozen
 
+PAIRED = ("gap", "winobias")
+"""Layouts in which one pronoun is asked for among given mentions, wherever these stand."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 from headroles import store
-from headroles.errors import BadInput
 from headroles.extraction.model import Model
 from headroles.extraction.questioning import Answers, Questioning
 from headroles.extraction.stream import stream
@@ -14,6 +13,7 @@ from headroles.gold_inputs import Inputs
 from headroles.probed import Tallies
 from headroles.questions import ChoiceProbe, DecodingProbe
 from headroles.records import Scores
+from headroles.stats.rivals import check_halves
 from headroles.units import unit_names
 
 Progress = Callable[[int, int], None]
@@ -41,15 +41,11 @@ def answers_of(
         progress: Called with the inputs done and their total.
 
     Raises:
-        BadInput: When the inputs are fewer than two units.
+        BadInput: When the inputs are too few units for two halves.
     """
     passages = inputs.passages
     units = _units(inputs)
-    if len(set(units)) < 2:
-        raise BadInput(
-            f"a test needs at least 2 units, but the inputs are {len(passages)} in {len(set(units))} "
-            f"(windows of one document are one unit); give more documents"
-        )
+    check_halves(units)
     job = Questioning(model, probes, inputs.windows)
     table = _Table(job, tuple(each.key for each in passages), tuple(units))
     done = 0
@@ -66,7 +62,7 @@ def answers_of(
         part = table.add(answers)
         if place is not None:
             store.write_part(place, number, part)
-    return table.scores(0, len(passages)), table.tallies()
+    return table.scores(0, len(passages)), table.tallies(inputs)
 
 
 def _units(inputs: Inputs) -> list[str]:
@@ -91,7 +87,6 @@ class _Table:
         self._values = np.full((columns, count, job.model.layers, job.model.heads), np.nan, dtype=np.float32)
         self._tokens = np.zeros(count, dtype=np.int64)
         self._items = np.zeros((rows, count), dtype=np.int64)
-        self._lost = np.zeros((rows, count), dtype=np.int64)
         self._hits = np.full((rows, count, job.baselines), -1, dtype=np.int64)
         self._done = 0
 
@@ -99,7 +94,7 @@ class _Table:
         """Take a shard over; its scores alone."""
         here = slice(self._done, self._done + len(answers.examples))
         self._values[:, here], self._tokens[here] = answers.values, answers.tokens
-        self._items[:, here], self._lost[:, here] = answers.items, answers.lost
+        self._items[:, here] = answers.items
         self._hits[:, here] = answers.hits
         self._done = here.stop
         return self.scores(here.start, here.stop)
@@ -118,8 +113,8 @@ class _Table:
             null=np.full(cells.shape, np.nan),
         )
 
-    def tallies(self) -> Tallies:
-        """What the baselines got right, under their names over all probes."""
+    def tallies(self, inputs: Inputs) -> Tallies:
+        """What the baselines got right, under their names over all probes, and what was not asked."""
         names: dict[str, int] = {}
         for probe in self._job.probes:
             for each in probe.baselines:
@@ -133,4 +128,15 @@ class _Table:
                 hits[place][:, own] = self._hits[place][:, : len(own)]
                 rivals.append(tuple(own[: probe.rivals]))
                 rows.append(f"{probe.name}:{label}")
-        return Tallies(tuple(rows), tuple(names), tuple(rivals), hits, self._items, self._lost)
+        return Tallies(tuple(rows), tuple(names), tuple(rivals), hits, self._items, self._lost(inputs))
+
+    def _lost(self, inputs: Inputs) -> np.ndarray:
+        """Items of a document that no window asked about, noted at its first window."""
+        lost = np.zeros_like(self._items)
+        first: dict[str, int] = {}
+        for place, key in enumerate(self._keys):
+            document = inputs.windows[key].document.key
+            if document not in first:
+                lost[:, place] = inputs.due[document]
+            lost[:, first.setdefault(document, place)] -= self._items[:, place]
+        return lost

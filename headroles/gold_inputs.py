@@ -30,6 +30,7 @@ def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
     Raises:
         HeadrolesError: When a file cannot be read, or its annotation breaks a rule.
     """
+    _check_once(options.data)
     found: list[Document] = []
     layouts = []
     names = [Path(each).name.split(".")[0] for each in options.data]
@@ -41,7 +42,7 @@ def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
     if options.limit is not None and options.limit < len(found):
         drawn = np.random.default_rng(options.seed).choice(len(found), options.limit, replace=False)
         kept = [found[place] for place in sorted(drawn.tolist())]
-    told = hashlib.sha256("\0".join(f"{each.key}\n{each.text}" for each in kept).encode())
+    told = hashlib.sha256("\0".join(sorted({each.text for each in kept})).encode())
     return kept, {
         "kind": "file",
         "name": ", ".join(options.data),
@@ -49,6 +50,13 @@ def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
         "rows": len(found),
         "sha256": told.hexdigest(),
     }
+
+
+def _check_once(paths: Sequence[str]) -> None:
+    whole = [Path(each).resolve() for each in paths]
+    twice = next((each for each in whole if whole.count(each) > 1), None)
+    if twice is not None:
+        raise BadInput(f"every file of --data is read once, but '{twice}' was given twice; leave one out")
 
 
 def probes_for(
@@ -62,7 +70,7 @@ def probes_for(
     made: list[ChoiceProbe | DecodingProbe] = []
     said: list[str] = []
     for name in options.probes:
-        _check_annotated(name, documents)
+        check_annotated(name, documents)
         if name == "coreference":
             pronouns = all(each.layout for each in documents)
             made.append(CoreferenceProbe(kinds=()) if pronouns else CoreferenceProbe())
@@ -81,7 +89,7 @@ def probes_for(
     return tuple(made), said
 
 
-def _check_annotated(name: str, documents: Sequence[Document]) -> None:
+def check_annotated(name: str, documents: Sequence[Document]) -> None:
     needed = "mentions" if name == "coreference" else "heads"
     without = [each.key for each in documents if getattr(each, needed) is None]
     if without:
@@ -90,6 +98,53 @@ def _check_annotated(name: str, documents: Sequence[Document]) -> None:
             f"the {name} probe needs gold {what}, but {len(without)} of {len(documents)} documents have "
             f"none, such as {without[0]!r}; give data with them, or leave the probe out"
         )
+
+
+def due_items(
+    probes: Sequence[ChoiceProbe | DecodingProbe], documents: Sequence[Document]
+) -> Int[np.ndarray, "documents rows"]:
+    """How many items each document holds, whatever a window will show of it; rows of all probes in turn.
+
+    Raises:
+        BadInput: When there are none at all.
+    """
+    due = []
+    for document in documents:
+        whole = Window(document, 0, len(document.words), 0)
+        own = []
+        for probe in probes:
+            if isinstance(probe, ChoiceProbe):
+                asked, lost = probe.choices(whole)
+                own.append(asked.rows.sum(axis=1) + lost)
+            else:
+                own.append(probe.items(whole))
+        due.append(np.concatenate(own))
+    counts = np.array(due, dtype=np.int64)
+    names = [f"{probe.name}:{row}" for probe in probes for row in probe.rows]
+    empty = [name for name, count in zip(names, counts.sum(axis=0), strict=True) if not count]
+    if len(empty) == len(names):
+        raise BadInput(
+            f"probes ask about annotated items, but these data hold none for {', '.join(empty[:4])}; give "
+            f"other data, or another probe"
+        )
+    return counts
+
+
+def check_relations(
+    options: ProbeOptions, documents: Sequence[Document], due: np.ndarray, rows: Sequence[str]
+) -> None:
+    """Refuse a relation that was asked for by name and has no arc.
+
+    Raises:
+        BadInput: Naming it and the frequent ones.
+    """
+    for row, count in zip(rows, due.sum(axis=0), strict=True):
+        if options.relations and row.startswith("dependency:") and not count:
+            frequent, _ = relations_of(documents, options.scheme, LEAST_ARCS)
+            raise BadInput(
+                f"a relation asked about has at least one arc, but {row.partition(':')[2]!r} has none in "
+                f"these data; frequent ones: {', '.join(frequent[:12]) or 'none'}"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +157,7 @@ class Inputs:
         size: Longest window in tokens.
         stride: Fewest pieces between two windows; None where sentences are read one by one.
         cut: Sentences that were cut to the longest window.
+        due: Items of each document (of each key), by row, whatever the windows show of it.
     """
 
     windows: dict[str, Window]
@@ -109,9 +165,12 @@ class Inputs:
     size: int
     stride: int | None
     cut: int
+    due: dict[str, Int[np.ndarray, " rows"]]
 
 
-def inputs_of(options: ProbeOptions, documents: Sequence[Document], model: Model) -> Inputs:
+def inputs_of(
+    options: ProbeOptions, documents: Sequence[Document], model: Model, due: Int[np.ndarray, "documents rows"]
+) -> Inputs:
     """Sentences, or windows over documents where coreference is asked about.
 
     Raises:
@@ -137,7 +196,8 @@ def inputs_of(options: ProbeOptions, documents: Sequence[Document], model: Model
     else:
         windows, cut = _fitting(sentence_windows(documents), documents, pieces, room)
     passages = [passage_of(window) for window in windows]
-    return Inputs({window.key: window for window in windows}, passages, size, stride, cut)
+    held = {document.key: own for document, own in zip(documents, due, strict=True)}
+    return Inputs({window.key: window for window in windows}, passages, size, stride, cut, held)
 
 
 def _fitting(

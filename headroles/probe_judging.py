@@ -10,7 +10,9 @@ from headroles.annotation import Document
 from headroles.common_options import CommonOptions
 from headroles.outcomes import Labelling
 from headroles.probed import Best, Gap, Probed, Tallies
+from headroles.questions import MATCHED
 from headroles.records import Decision, Rule, Scores
+from headroles.sieves.coreference import true_names
 from headroles.stats.assess import assess
 from headroles.stats.conditions import gaps
 from headroles.stats.correction import CORRECTIONS, adjust
@@ -23,7 +25,6 @@ MARGIN = 0.05
 any fixed offset at the ends of sentences, where the offset points at nothing."""
 CONTRAST_MARGIN = 0.05
 DIRECTIONS = ("→", "←")
-MATCHED = "matched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,6 @@ def conditions_of(documents: Sequence[Document]) -> Conditions | None:
     names = tuple(document.condition for document in documents)
     if not any(names):
         return None
-    from headroles.sieves.coreference import true_names
-
     gap = any(document.layout == "gap" for document in documents)
     named = np.array([document.layout == "gap" and true_names(document) > 0 for document in documents])
     return Conditions(names, named if gap else None)

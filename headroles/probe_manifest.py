@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from headroles.annotation import PAIRED
 from headroles.gold_inputs import Inputs
 from headroles.manifest import common, counts_of
 from headroles.outcomes import Labelling
@@ -33,9 +34,6 @@ TRAINED = {
 """Table 3 of Clark et al. (2019), UAS."""
 
 
-PAIRED = ("gap", "winobias")
-
-
 def manifest_of(
     options: ProbeOptions, source: dict[str, Any], described: dict[str, Any], inputs: Inputs, found: Labelling
 ) -> dict[str, Any]:
@@ -54,10 +52,14 @@ def _facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout: str)
     units = found.scores.units
     chosen = selection_half(units, options.seed)
     first = {unit for unit, mine in zip(units, chosen, strict=True) if mine}
+    halves = {"selection": len(first), "test": len(set(units) - first), "seed": options.seed}
     facts: dict[str, Any] = {
         "names": list(options.probes),
+        "asked": "of a pronoun among names" if layout in PAIRED else "of running text",
+        "read": "sentence by sentence" if inputs.stride is None else "in windows of documents",
         "scheme": options.scheme,
-        "halves": {"selection": len(first), "test": len(set(units) - first), "seed": options.seed},
+        "root": options.root if "trees" in options.probes else None,
+        "halves": None if options.preset == "published" else halves,
         "published": _published(options, found, layout in PAIRED),
     }
     if inputs.stride is not None:

@@ -1,19 +1,21 @@
 """The options of a run of probes: one record with the names of the command line and of ``probe()``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
 from headroles.common_options import CommonOptions, typed_options
 from headroles.errors import BadInput, UnknownName
+from headroles.probed import CLASSIFIERS
 from headroles.records import Decision
+from headroles.sieves.relations import SCHEMES
+from headroles.sieves.trees import ROOTS
 
 PROBES = ("dependency", "trees", "coreference")
-SCHEMES = ("ud", "clearnlp")
-ROOTS = ("given", "found")
-CLASSIFIERS = ("attention", "attention+words", "distances+words")
 WINDOW = 256
 """Longest window in tokens, special tokens included, where no other length is asked for."""
+EPOCHS = 100
+"""Most passes over the training sentences, where no other number is asked for."""
 LEAST_ARCS = 50
 """Arcs that a relation must have to get a row by itself, where no relations are named."""
 
@@ -38,7 +40,7 @@ class ProbeOptions(CommonOptions):
     classifier: tuple[str, ...] = ()
     train: str | None = None
     vectors: str | None = None
-    epochs: int = 100
+    epochs: int = EPOCHS
     minutes: float | None = None
 
     COMMAND: ClassVar[str] = "headroles probe"
@@ -68,6 +70,20 @@ class ProbeOptions(CommonOptions):
                 f"{self.stride} came with a window of {self.window or WINDOW}"
             )
 
+        self._check_used()
+
+    def _check_used(self) -> None:
+        """Refuse options that nothing of the run would read."""
+        usual = {each.name: each.default for each in fields(ProbeOptions)}
+        for name, probe in (
+            ("relations", "dependency"),
+            ("scheme", "dependency"),
+            ("root", "trees"),
+            ("stride", "coreference"),
+        ):
+            if getattr(self, name) != usual[name] and probe not in self.probes:
+                raise BadInput(f"--{name} is for the probe {probe}, which was not asked for; leave it out")
+
     def _check_training(self) -> None:
         if self.minutes is not None and not self.minutes > 0:
             raise BadInput(f"minutes must be a number above 0, but {self.minutes} came")
@@ -81,8 +97,8 @@ class ProbeOptions(CommonOptions):
             raise BadInput(
                 "classifiers with words need word vectors: name a text file such as GloVe's with --vectors"
             )
-        for name in ("train", "vectors", "minutes"):
-            if getattr(self, name) is not None and not self.classifier:
+        for name, default in (("train", None), ("vectors", None), ("minutes", None), ("epochs", EPOCHS)):
+            if getattr(self, name) != default and not self.classifier:
                 raise BadInput(f"--{name} is for trained probes, but no --classifier was asked for")
 
     @property

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention", "attention+words", "distances+words"
+CLASSIFIERS = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS)
+"""Probes that are trained, after section 5 of Clark et al. (2019)."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tallies:

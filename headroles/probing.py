@@ -57,13 +57,16 @@ def probe(
         check_free(folder, chosen.settings(), chosen.overwrite)
     from headroles.answering import answers_of
     from headroles.extraction.model import load
-    from headroles.gold_inputs import gather, inputs_of, probes_for
+    from headroles.gold_inputs import check_relations, due_items, gather, inputs_of, probes_for
     from headroles.probe_manifest import left_out, manifest_of
 
     documents, source = gather(chosen)
     asked, said = probes_for(chosen, documents)
+    due = due_items(asked, documents)
+    check_relations(chosen, documents, due, [f"{each.name}:{row}" for each in asked for row in each.rows])
+    learned = _learned(chosen)
     model = load(checkpoint, device=chosen.device, dtype=chosen.dtype, max_length=chosen.window or WINDOW)
-    inputs = inputs_of(chosen, documents, model)
+    inputs = inputs_of(chosen, documents, model, due)
     with ExitStack() as open_folders:
         place = None if folder is None else open_folders.enter_context(staged(folder))
         advance = progress or (lambda done, total: None)
@@ -71,7 +74,7 @@ def probe(
         behind = [inputs.windows[key].document for key in scores.examples]
         found = judged(scores, tallies, judging_of(chosen), conditions_of(behind))
         if chosen.classifier:
-            found, more = _trained(chosen, documents, model, inputs.size, found, advance)
+            found, more = _trained(chosen, (learned, documents), model, inputs.size, found, advance)
             said += more
         facts = manifest_of(chosen, source, model.described, inputs, found)
         labelling = replace(found, manifest=facts, skipped=(*said, *left_out(found, inputs)))
@@ -81,25 +84,42 @@ def probe(
     return labelling
 
 
+def _learned(options: ProbeOptions) -> list[Document]:
+    """The documents that classifiers learn from, checked before anything is computed.
+
+    Raises:
+        BadInput: When they or the word vectors are not there, or have no trees.
+    """
+    if options.train is None:
+        return []
+    from headroles.extraction.files import opened
+    from headroles.extraction.gold.read import read_documents
+    from headroles.gold_inputs import check_annotated
+
+    learned = read_documents(Path(options.train), "train")
+    check_annotated("dependency", learned)
+    if options.vectors is not None:
+        with opened(Path(options.vectors)):
+            pass
+    return learned
+
+
 def _trained(
     options: ProbeOptions,
-    documents: Sequence[Document],
+    parts: tuple[Sequence[Document], Sequence[Document]],
     model: "Model",
     size: int,
     found: Labelling,
     progress: Callable[[int, int], None],
 ) -> tuple[Labelling, list[str]]:
     """The labelling with classifiers trained on other documents and tested on these, and notes."""
-    from headroles.extraction.gold.read import read_documents
     from headroles.probes.training import Settings
     from headroles.trained_probes import train_probes
     from headroles.training_course import Read
 
-    assert options.train is not None
     assert found.probed is not None
     training = train_probes(
-        read_documents(Path(options.train), "train"),
-        documents,
+        *parts,
         options.classifier,
         read=Read(model, options.batch_size, size),
         vectors=None if options.vectors is None else Path(options.vectors),

@@ -138,6 +138,13 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
             "a replication needs other inputs than those the roles were found on, but A and B read the "
             "same ones (equal sha256 of their texts); run one of them on other data"
         )
+    for what, name in (("questions", "asked"), ("root of trees", "root")):
+        one, other = (_at(run.manifest, ("probe", name)) for run in (first, second))
+        if one != other and None not in (one, other):
+            raise BadInput(
+                f"a role is tested on other inputs by the same questions, but the {what} of A is {one!r} and "
+                f"that of B {other!r}; run both alike"
+            )
 
 
 def _replication(runs: _Runs, decision: Decision) -> Replication:
@@ -224,6 +231,7 @@ def _differing(first: Labelling, second: Labelling) -> list[str]:
     for what, path in (
         ("parser", ("parser", "name")),
         ("scheme of relations", ("probe", "scheme")),
+        ("reading", ("probe", "read")),
         ("window in tokens", ("probe", "windows", "size")),
         ("longest input in tokens", ("tokenizer", "max_length")),
     ):

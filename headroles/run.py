@@ -8,8 +8,9 @@ from typing import Any
 
 from headroles import store
 from headroles.arrays import selection_of
+from headroles.errors import BadInput
 from headroles.extraction.checkpoint import EMBEDDED, find
-from headroles.folder import REPORT, check_free, staged, write_text
+from headroles.folder import REPORT, RUN, check_free, staged, write_text
 from headroles.inputs import gather
 from headroles.judging import judged
 from headroles.manifest import left_out, manifest_of
@@ -109,6 +110,11 @@ def report(folder: str | Path, out: str | Path | None = None) -> Path:
         BadInput: When the folder is no run, or the file cannot be written.
     """
     target = Path(folder) / REPORT if out is None else Path(out)
+    if target.name in RUN.holds - {REPORT} and target.resolve().parent == Path(folder).resolve():
+        raise BadInput(
+            f"a report does not take the place of a part of its run, but --out is '{target}'; "
+            f"name another file"
+        )
     write_text(target, page(store.load(folder)))
     return target
 

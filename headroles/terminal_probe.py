@@ -11,7 +11,7 @@ from rich.text import Text
 from headroles.outcomes import Labelling
 from headroles.phrases import how_tested
 from headroles.probed import Best, Probed
-from headroles.reports.probe_account import Published, chosen, published_in, scheme, windows
+from headroles.reports.probe_account import Published, chosen, honest, published_in, scheme, windows
 from headroles.reports.probe_words import (
     accuracy,
     beyond,
@@ -56,7 +56,7 @@ def show_probe(console: Console, labelling: Labelling, folder: str) -> None:
         console.print(_best(probe, rows, published, console.width >= WIDE))
     if found.best:
         console.print()
-        _legend(console, found.best, published)
+        _legend(console, found.best, published, honest(facts))
     for probe in dict.fromkeys(split(each.row)[0] for each in found.baselines):
         table = _baselines(probe, found, published)
         if table is not None:
@@ -133,13 +133,16 @@ def _told(published: Published | None, decimals: int = 1) -> str:
     return "" if published is None else percent(published.accuracy, decimals)
 
 
-def _legend(console: Console, best: Sequence[Best], published: Mapping[str, Published]) -> None:
+def _legend(console: Console, best: Sequence[Best], published: Mapping[str, Published], halves: bool) -> None:
     """What the columns are, in one paragraph."""
     told = ["head: layer-head from 0"]
     if any(each.direction for each in best):
         told.append("→ a word attends to its head most, ← its head is the word that attends to it most")
-    told.append("chosen: % right on the half that head and baseline were chosen on, which flatters them")
-    told.append("tested: % right on the other half [95 %], where baseline and difference are measured, too")
+    if halves:
+        told.append("chosen: % right on the half that head and baseline were chosen on, which flatters them")
+        told.append("tested: % right on the other half [95 %], as are baseline and difference")
+    else:
+        told.append("chosen, tested: % right on all data, which head and baseline were chosen on: flattering")
     if any(not math.isnan(each.contrast) for each in best):
         told.append("contrast: attention on the right word beyond the head's own distance profile")
     told.append(beyond(best))

@@ -10,22 +10,27 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model import Model
 from headroles.extraction.windows import sentence_windows
 from headroles.judged_trees import Answered, contests, right_heads, trained_rows
-from headroles.probed import Contest, Trained, Weight
-from headroles.probes.branching import BRANCHING, branching
-from headroles.probes.models import (
+from headroles.probed import (
     ATTENTION,
     ATTENTION_WORDS,
     CLASSIFIERS,
     DISTANCES_WORDS,
-    AttentionProbe,
+    Contest,
+    Trained,
+    Weight,
 )
+from headroles.probes.branching import BRANCHING, branching
+from headroles.probes.models import AttentionProbe
 from headroles.probes.randomised import randomised
+from headroles.probes.sentences import Sentence
 from headroles.probes.training import Settings
 from headroles.probes.vectors import read_vectors
 from headroles.training_course import Course, Fitted, Progress, Read, sentences_of
 
 ATTENDING = (ATTENTION, ATTENTION_WORDS)
 """Classifiers that read attention."""
+LONGER = 5
+"""Words from which a sentence is no common phrase that two texts may share."""
 
 
 class Training(NamedTuple):
@@ -62,7 +67,7 @@ def train_probes(
     Args:
         learned: Documents to learn from; some are held out to stop training.
         tested: Documents to be judged on.
-        classifiers: Names of ``headroles.probes.models.CLASSIFIERS``.
+        classifiers: Names of ``headroles.probed.CLASSIFIERS``.
         read: The model; None where no classifier reads attention.
         vectors: A file of word vectors, for classifiers that read words.
         settings: Of the training.
@@ -76,7 +81,9 @@ def train_probes(
     _check(classifiers, read, vectors, (learned, tested))
     parts = [sentence_windows(each) for each in (learned, tested)]
     windows = [window for part in parts for window in part]
-    course = Course(sentences_of(windows), len(parts[0]), settings, progress, _shared(learned, tested))
+    sentences, first = sentences_of(windows), len(parts[0])
+    shared = _shared(sentences[:first], sentences[first:])
+    course = Course(sentences, first, settings, progress, shared)
     if vectors is not None:
         words = {word.lower() for each in course.sentences for word in each.words}
         course.vectors = read_vectors(vectors, words)
@@ -147,13 +154,14 @@ def _check(
             )
 
 
-def _shared(learned: Sequence[Document], tested: Sequence[Document]) -> list[str]:
-    """A warning where test documents were learned from."""
-    known = {each.text for each in learned}
-    count = sum(each.text in known for each in tested)
+def _shared(learned: Sequence[Sentence], tested: Sequence[Sentence]) -> list[str]:
+    """A warning where test sentences of more than a few words were learned from."""
+    known = {each.words for each in learned}
+    longer = [each for each in tested if len(each.words) >= LONGER]
+    count = sum(each.words in known for each in longer)
     if not count:
         return []
     return [
-        f"{count} of {len(tested)} test documents are also among the training documents, which flatters "
-        f"the trained probes."
+        f"{count} of {len(longer)} test sentences of at least {LONGER} words are also among the training "
+        f"sentences, which flatters the trained probes."
     ]

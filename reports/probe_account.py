@@ -62,6 +62,11 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
 
 
+def honest(manifest: Mapping[str, Any]) -> bool:
+    """Whether the best heads are shown on another half of the units than they were chosen on."""
+    return manifest.get("preset") != "published"
+
+
 def chosen(manifest: Mapping[str, Any]) -> str:
     """How the halves were made.
 
@@ -69,6 +74,8 @@ def chosen(manifest: Mapping[str, Any]) -> str:
         >>> chosen({"probe": {"halves": {"selection": 31, "test": 29, "seed": 3}}})
         'head, direction and baseline of every row chosen on 31 units, tested on the other 29; seed 3'
     """
+    if not honest(manifest):
+        return "head, direction and baseline of every row chosen on all units, which they are shown on"
     halves = probe_in(manifest).get("halves")
     known = halves if isinstance(halves, Mapping) else {}
     one, other = (_count(known.get(name)) for name in ("selection", "test"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from headroles.outcomes import Labelling
 from headroles.probed import Best, Probed, Weight
 from headroles.reports.panel import Beside, Panel
-from headroles.reports.probe_account import Published, chosen, published_in, scheme, windows
+from headroles.reports.probe_account import Published, chosen, honest, published_in, scheme, windows
 from headroles.reports.probe_figures import best_figure, trained_figure, weights_figure
 from headroles.reports.probe_sheets import (
     WEIGHTS,
@@ -69,6 +69,7 @@ class Section:
 
     Attributes:
         chosen: How the best were chosen; "" where none were.
+        honest: Whether they are shown on another half than they were chosen on.
         beyond: What the decision about them asks for.
         notes: On windows and annotation.
         published: Whether anything is shown beside published values.
@@ -80,6 +81,7 @@ class Section:
     """
 
     chosen: str
+    honest: bool
     beyond: str
     notes: tuple[str, ...]
     published: bool
@@ -104,6 +106,7 @@ def section(labelling: Labelling) -> Section | None:
     notes = (f"Relations are those of the scheme {names}." if names else "", _sentence(windows(facts)))
     return Section(
         chosen=_sentence(chosen(facts)) if found.best else "",
+        honest=honest(facts),
         beyond=_sentence(beyond(found.best)),
         notes=tuple(note for note in notes if note),
         published=bool(published),

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headroles.annotation import Choices, Document, Window
+from headroles.annotation import PAIRED, Choices, Document, Window
 from headroles.errors import BadInput
 from headroles.sieves.antecedents import BASELINES, NOBODY, chosen
 from headroles.sieves.mentions import KINDS, Described, described
-
-PAIRED = ("gap", "winobias")
-"""Layouts in which one pronoun is asked for among given mentions, wherever these stand."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

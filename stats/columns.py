@@ -92,9 +92,14 @@ class Columns(Sequence[Column]):
 
 
 def settled(outcome: Outcome, column: Column, sample: Sample) -> Outcome:
-    """A test's outcome where scores have spread, exact statements where not, NaN below two units."""
+    """A test's outcome where scores have spread, exact statements where not, NaN below two units.
+
+    Pooled columns without spread have no exact statement: what is bounded is the mean over units, and a
+    rare large unit may hold most cells.
+    """
     still = flat(sample)
-    bounds = constant(sample, column.rule.margin, column.low, column.high) if still.any() else outcome
+    low, high = (np.nan, np.nan) if column.rule.pooled else (column.low, column.high)
+    bounds = constant(sample, column.rule.margin, low, high) if still.any() else outcome
 
     def pick(name: str) -> np.ndarray:
         both = np.where(still, getattr(bounds, name), getattr(outcome, name))

@@ -12,9 +12,7 @@ from headroles.probed import Best
 from headroles.records import Decision, Rule, Scores
 from headroles.replication import BestAgain, Replicate, Replicated
 from headroles.stats.engine import judge
-
-BEYOND = {"role": "beyond"}
-"""What a role is called where the chance value is a baseline."""
+from headroles.stats.honest import BEYOND
 
 
 @dataclass(frozen=True, slots=True)

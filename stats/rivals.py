@@ -22,15 +22,25 @@ def selection_half(units: Sequence[str], seed: int) -> Bool[np.ndarray, " exampl
     Raises:
         BadInput: For fewer than four units: each half needs two.
     """
+    check_halves(units)
     numbers = unit_numbers(units)
     total = int(numbers.max(initial=-1)) + 1
+    chosen: np.ndarray = (halves(total, 1, seed)[0] == 1)[numbers]
+    return chosen
+
+
+def check_halves(units: Sequence[str]) -> None:
+    """Refuse units that are too few to choose on one half of them and test on the other.
+
+    Raises:
+        BadInput: For fewer than four: each half needs two.
+    """
+    total = len(set(units))
     if total < 4:
         raise BadInput(
             f"the best head is chosen on one half of the units and tested on the other, which takes at "
             f"least 4 units, but {total} came; give more documents"
         )
-    chosen: np.ndarray = (halves(total, 1, seed)[0] == 1)[numbers]
-    return chosen
 
 
 def cross_fitted(

@@ -4,17 +4,22 @@ import csv
 import json
 from collections.abc import Callable
 from dataclasses import fields
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 import headroles
+from headroles.annotation import Window
 from headroles.cli import cli
 from headroles.errors import BadInput, HeadrolesError, UnknownName
+from headroles.extraction.gold.read import read_documents
 from headroles.probe_options import ProbeOptions
+from headroles.sieves.dependency import DependencyProbe
 from headroles.units import unit_names
 
 ModelOf = Callable[[str], Path]
@@ -244,13 +249,19 @@ def test_the_options_of_probe_are_the_keywords_of_probe_with_the_same_defaults()
         ({"classifier": "attention"}, "name their file with --train"),
         ({"train": "x"}, "--train is for trained probes"),
         ({"classifier": "attention+words", "train": "x"}, "need word vectors"),
-        ({"window": 64, "stride": 65}, "the stride is at most the window"),
+        ({"probes": "coreference", "window": 64, "stride": 65}, "the stride is at most the window"),
         ({"window": 4}, "window must be a whole number of at least 8"),
         ({"relations": ["punct"]}, "other than punct"),
         ({"layout": "conll"}, "no layout of gold annotation is called"),
         ({"window": 10_000}, "takes at most"),
         ({"margin": -1.0}, "margin must be"),
         ({"minutes": 3.0}, "--minutes is for trained probes"),
+        ({"epochs": 3}, "--epochs is for trained probes"),
+        ({"probes": "trees", "relations": ["det"]}, "--relations is for the probe dependency"),
+        ({"root": "given"}, "--root is for the probe trees"),
+        ({"stride": 9}, "--stride is for the probe coreference"),
+        ({"relations": ["nonsense"]}, "'nonsense' has none in these data; frequent ones: "),
+        ({"classifier": "attention", "train": "missing.conllu"}, "there is none at"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_a_sentence(
@@ -271,6 +282,73 @@ def test_data_without_the_annotation_asked_about_is_refused(tmp_path: Path, mode
             headroles.probe(name, data=plain, model=model_of("bert"))
     with pytest.raises(UnknownName, match="no option is called"):
         headroles.probe("dependency", data=plain, sieves="local")
+
+
+def _long(words: int) -> str:
+    """A sentence in JSON whose words all have the next one as head."""
+    heads = [*range(2, words + 1), 0]
+    return json.dumps(
+        {"words": ["it"] * words, "heads": heads, "relations": ["obj"] * (words - 1) + ["root"]}
+    )
+
+
+def test_arcs_that_a_window_cuts_off_are_lost_and_counted(tmp_path: Path, model_of: ModelOf) -> None:
+    file = tmp_path / "long.jsonl"
+    file.write_text("".join(_long(words) + "\n" for words in (6, 30, 9, 41, 7)), encoding="utf-8")
+    run = headroles.probe(
+        ["dependency", "trees"], data=file, model=model_of("bert"), relations="obj", window=22, splits=0
+    )
+    assert run.probed is not None
+    tallies = run.probed.tallies
+    assert tallies is not None
+    due = 5 + 29 + 8 + 40 + 6
+    assert (tallies.items + tallies.lost).sum(axis=1).tolist() == [due] * len(tallies.rows)
+    assert tallies.lost[0].sum() > 20
+    assert run.manifest["counts"]["truncated"] == 2
+    assert any("2 sentences were cut" in said for said in run.skipped)
+    assert any("of dependency:obj could not be asked" in said for said in run.skipped)
+
+
+def test_nulls_are_shares_of_the_baselines_of_each_input(folder: Path, treebank: Path) -> None:
+    run = headroles.load(folder)
+    assert run.probed is not None
+    tallies = run.probed.tallies
+    assert tallies is not None
+    documents = {each.key: each for each in read_documents(treebank, "made")}
+    probe = DependencyProbe(("nsubj", "det"))
+    hits = {key: np.zeros((3, 20), dtype=np.int64) for key in documents}
+    for place, unit in enumerate(run.scores.units):
+        hits[unit] += tallies.hits[:3, place, :20]
+    for key, document in documents.items():
+        whole = probe.baseline_hits(Window(document, 0, len(document.words), 0))
+        np.testing.assert_array_equal(hits[key], whole)
+    assert len({repr(each.tolist()) for each in hits.values()}) == len(hits)
+
+
+def test_pairs_of_winobias_are_the_units_and_their_gap_is_paired(tmp_path: Path, model_of: ModelOf) -> None:
+    jobs = list(permutations(["committee", "treaty", "debate", "Paris"], 2))
+    for name, pronouns in (("pro", ("she", "it")), ("anti", ("it", "she"))):
+        lines = []
+        for number in range(1, 13):
+            (first, second), pronoun = jobs[number - 1], pronouns[number % 2]
+            lines.append(f"{number} [the {first}] signed the {second} and [{pronoun}] was long .")
+        (tmp_path / f"{name}_stereotyped_type1.txt.dev").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    files = sorted(tmp_path.glob("*.dev"))
+    run = headroles.probe("coreference", data=files, model=model_of("bert"), splits=0)
+    assert sorted(set(run.scores.units)) == sorted(f"type1/{number}" for number in range(1, 13))
+    assert run.probed is not None
+    hits = run.scores.values[run.scores.sieves.index("coreference:all")].astype(float)
+    side = {key: place for place, key in enumerate(run.scores.examples)}
+    for gap in run.probed.gaps:
+        own = hits[:, gap.layer, gap.head]
+        pro, anti = (
+            np.array([own[side[key]] for key in sorted(side) if f"/{name}/" in key])
+            for name in ("pro", "anti")
+        )
+        assert (gap.first_value, gap.second_value) == pytest.approx((pro.mean(), anti.mean()))
+        spread = (pro - anti).std(ddof=1) / np.sqrt(len(pro))
+        if spread > 0:
+            assert gap.p == pytest.approx(2 * stats.t.sf(abs((pro - anti).mean() / spread), len(pro) - 1))
 
 
 def test_too_few_documents_are_refused(tmp_path: Path, model_of: ModelOf) -> None:

@@ -156,7 +156,7 @@ def test_what_was_cut_short_or_left_out_is_said(model: Model) -> None:
         read=Read(model, 8, 8), vectors=None, settings=settings,
     )  # fmt: skip
     shared, lost, stopped = found.notes
-    assert shared.startswith("1 of 9 test documents are also among the training documents")
+    assert shared.startswith("4 of 26 test sentences of at least 5 words are also among the training")
     assert re.match(r"\d+ of 164 training and \d+ of 33 test sentences are longer", lost)
     assert stopped.startswith("attention was stopped after 1 passes, at the end of its time")
     assert found.trained[0].words < sum(each.relations.count("dep") for each in TEST if each.relations)
