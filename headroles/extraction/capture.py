@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,13 +20,13 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import eager_mask, sdpa_mask
 
+from headroles.extraction.readers import BatchReader, Reader, Visible
+
 FUSED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
 WHOLE = 256
 """Up to this many tokens an example's weights are formed at once; beyond, in blocks of query rows."""
 CACHE = 8 * 2**20
 """Bytes that one block of weights may take, so that it stays in the processor's cache."""
-
-Visible = np.ndarray | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +41,6 @@ class Way:
 
     name: str
     causal: bool = False
-
-
-@runtime_checkable
-class Reader(Protocol):
-    """What is done with attention as it passes by."""
-
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
-        """Take rows (heads, rows, tokens) of queries ``start`` on, cut to the example's own length.
-
-        ``visible`` says which keys each query of the example can see; None means all.
-        """
-
-
-@runtime_checkable
-class BatchReader(Reader, Protocol):
-    """A reader that takes a whole batch at once where its weights lie together, padded."""
-
-    def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
-        """Take weights (examples, heads, tokens, tokens), and what each example's queries can see."""
 
 
 class _Pass:

@@ -9,8 +9,9 @@ from jaxtyping import Float, Int
 
 from headroles.annotation import Choices, Window
 from headroles.extraction.choosing import Compared, DeviceChoices, compared, to_device
+from headroles.extraction.readers import Visible
 from headroles.extraction.tokens import Tokenised
-from headroles.extraction.word_space import Visible, even_words, word_space
+from headroles.extraction.word_space import even_words, word_space
 from headroles.questions import ChoiceProbe, DecodingProbe
 
 FEW = 0.7

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float32, Int
 
 from headroles.annotation import Choices, Window
-from headroles.extraction.capture import Visible
 from headroles.extraction.choosing import contrast, profile, right_answers
 from headroles.extraction.model import Model
 from headroles.extraction.question_groups import Asked, Group
+from headroles.extraction.readers import Visible
 from headroles.extraction.scratch import Scratch
 from headroles.extraction.tokens import Tokenised, example_of
 from headroles.extraction.word_space import from_words, rows_of, to_words

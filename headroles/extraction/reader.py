@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.asking import per_head
 from headroles.extraction.annotate import Annotator
-from headroles.extraction.capture import Visible
 from headroles.extraction.kernels import DevicePlan, contrast, linear, to_device
 from headroles.extraction.model import Model
+from headroles.extraction.readers import Visible
 from headroles.extraction.tokens import Tokenised, example_of
 from headroles.plans import Plan
 from headroles.records import Example

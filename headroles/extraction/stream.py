@@ -10,9 +10,10 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture import RETURNED, Reader, run
+from headroles.extraction.capture import RETURNED, run
 from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
+from headroles.extraction.readers import Reader
 from headroles.extraction.tokens import Tokenised, tokenise
 
 SHARD = 256

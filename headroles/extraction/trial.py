@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture import EAGER, FUSED, RETURNED, WHOLE, Visible, Way, run
+from headroles.extraction.capture import EAGER, FUSED, RETURNED, WHOLE, Way, run
+from headroles.extraction.readers import Visible
 
 TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2e-2, torch.float16: 2e-3}
 """Largest difference of captured from returned weights, both formed in the model's own precision."""

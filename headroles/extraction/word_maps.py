@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Bool, Float16, Int
 
 from headroles.errors import BadInput
-from headroles.extraction.capture import Visible
 from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
+from headroles.extraction.readers import Visible
 from headroles.extraction.stream import stream
 from headroles.extraction.tokens import Tokenised, example_of
 

@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Int
 from torch.nn.functional import embedding_bag
 
+from headroles.extraction.readers import Visible
 from headroles.extraction.scratch import Scratch
-
-Visible = np.ndarray | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
