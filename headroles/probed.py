@@ -20,7 +20,8 @@ class Tallies:
         rivals: Per row the positions of the baselines that heads have to beat.
         hits: Right answers per row, example and baseline; −1 where the baseline does not apply.
         items: Items per row and example.
-        lost: Items per row and example that could not be asked (cut off, or no right answer in sight).
+        lost: Items per row that no window of a document asked about (cut off, or no right answer in
+            sight), at the document's first example.
     """
 
     rows: tuple[str, ...]
@@ -34,6 +35,9 @@ class Tallies:
 @dataclass(frozen=True, slots=True)
 class Best:
     """A row of ``best.csv``: the best head of a row, chosen on one half of the units, tested on the other.
+
+    Under the preset "published" all units choose and show: "test half" then means all of them, and
+    nothing is tested.
 
     Accuracies are right answers over all items of the row (NaN without items); intervals are 95 %,
     with standard errors clustered by unit.

@@ -52,7 +52,8 @@ class TreeProbe:
       Raganato & Tiedemann (2018) and Htut et al. (2019).
 
     All words of a sentence are decoded, but only arcs other than punctuation and roots are judged.
-    A sentence is decoded in the first window that holds all of it; if none does, it is not counted.
+    A sentence is decoded in the first window that holds all of it; if none does, its arcs are lost, which
+    the run counts.
 
     Baselines: "right-branching" takes the word to the right as the head (the name follows Clark et
     al. 2019, Table 3), "left-branching" the word to the left; undirected they are one. "random
