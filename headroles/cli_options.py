@@ -98,7 +98,7 @@ PROBE = (
     option(
         "relations",
         str,
-        "A relation with a row of its own; may be repeated.  [default: all frequent]",
+        "A relation with a row of its own, or several joined by commas.  [default: all frequent]",
         multiple=True,
     ),
     option("scheme", str, "Names of relations: ud or clearnlp.", default="ud", show_default=True),

@@ -77,7 +77,7 @@ def probes_for(
         elif name == "trees":
             made += [TreeProbe(measure, options.root) for measure in ("uuas", "uas")]
         else:
-            relations, rare = options.relations, tuple[str, ...]()
+            relations, rare = options.asked_relations, tuple[str, ...]()
             if not relations:
                 relations, rare = relations_of(documents, options.scheme, LEAST_ARCS)
             if rare:

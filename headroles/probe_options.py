@@ -115,6 +115,12 @@ class ProbeOptions(CommonOptions):
         return Path(self.data[0]).name.split(".")[0]
 
     @property
+    def asked_relations(self) -> tuple[str, ...]:
+        """The relations asked for, one by one: several may stand in one word, joined by commas."""
+        every = [name.strip() for each in self.relations for name in each.split(",")]
+        return tuple(name for name in every if name)
+
+    @property
     def windowed(self) -> bool:
         """Whether a model sees windows of whole documents rather than sentences."""
         return "coreference" in self.probes
