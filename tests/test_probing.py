@@ -214,7 +214,7 @@ def test_the_command_prints_the_table_and_repeats_itself(
 ) -> None:
     words = ["probe", "dependency", "--data", treebank, "--model", model_of("bert"), "--splits", "0"]
     code, out, err = command(
-        *words, "--relations", "nsubj", "--scheme", "clearnlp", "--out", tmp_path / "run"
+        *words, "--relations", "nsubj,det", "--scheme", "clearnlp", "--out", tmp_path / "run"
     )
     assert (code, err) == (0, "")
     first = {line.split()[0] for line in out.splitlines() if line.split()}
