@@ -29,12 +29,12 @@ from headroles.extraction.capture import EAGER, Way, run
 from headroles.extraction.checkpoint import find
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.model import Model, load
+from headroles.extraction.pieces import pieces_of
 from headroles.extraction.questioning import Answers, Questioning, answer_columns
 from headroles.extraction.stream import PAIRS, SHARD, stream
 from headroles.extraction.tokens import Tokenised, tokenise
-from headroles.extraction.windows import passage_of
-from headroles.gold_inputs import inputs_of
-from headroles.probe_options import LEAST_ARCS, WINDOW, ProbeOptions
+from headroles.extraction.windows import document_windows, passage_of, sentence_windows
+from headroles.probe_options import LEAST_ARCS, WINDOW
 from headroles.questions import ChoiceProbe
 from headroles.sieves.coreference import CoreferenceProbe
 from headroles.sieves.dependency import DependencyProbe
@@ -95,14 +95,20 @@ def encoders() -> list[Encoder]:
     ]
 
 
-def material(encoder: Encoder, probe: str, path: Path, count: int) -> tuple[Material, tuple[str, ...]]:
-    """A fixed number of windows of a treebank, drawn with a fixed seed, and its frequent relations."""
+def material(encoder: Encoder, path: Path, count: int, whole: bool) -> tuple[Material, tuple[str, ...]]:
+    """A fixed number of sentences (or windows over whole documents), and the treebank's frequent relations.
+
+    They are drawn with a fixed seed; windows are as long, and overlap as much, as those of a run.
+    """
     documents = read_documents(path, path.name.split(".")[0])
-    options = ProbeOptions(probes=(probe,), data=(str(path),))
-    windows = list(inputs_of(options, documents, encoder.model).windows.values())
+    tokenizer = encoder.model.tokenizer
+    room = WINDOW - tokenizer.num_special_tokens_to_add()
+    windows = sentence_windows(documents)
+    if whole:
+        windows = document_windows(documents, pieces_of(tokenizer, documents), room, room // 2)
     places = np.sort(np.random.default_rng(0).choice(len(windows), min(count, len(windows)), replace=False))
     kept = [windows[place] for place in places]
-    tokenised = tokenise(encoder.model.tokenizer, [passage_of(each) for each in kept], WINDOW)
+    tokenised = tokenise(tokenizer, [passage_of(each) for each in kept], WINDOW)
     order = np.argsort([-each.size for each in tokenised], kind="stable")
     batches: list[Batch] = []
     while len(order):
@@ -200,7 +206,7 @@ def main(sentences: int, windows: int, pairs: int, data: Path, keep_blocks: bool
             )
     for encoder in encoders():
         torch.set_num_threads(1)
-        work, relations = material(encoder, "dependency", data / SENTENCES, min(sentences, SHARD))
+        work, relations = material(encoder, data / SENTENCES, min(sentences, SHARD), whole=False)
         hits, both = HitsOnly(relations), DependencyProbe(relations)
         check_same(encoder, work, hits, keep_blocks)
         loop = partial(right_heads, encoder.eager, work.batches, work.tokenised, work.windows, hits)
@@ -210,7 +216,7 @@ def main(sentences: int, windows: int, pairs: int, data: Path, keep_blocks: bool
             LOOP: loop,
         }
         compared(encoder, work, sides, pairs)
-        work, _ = material(encoder, "coreference", data / DOCUMENTS, windows)
+        work, _ = material(encoder, data / DOCUMENTS, windows, whole=True)
         compared(encoder, work, {"coreference": partial(asked, encoder, work, CoreferenceProbe())}, pairs)
 
 
