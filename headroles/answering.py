@@ -1,6 +1,6 @@
 """Windows to answers: a loaded model and probes, shard by shard, into scores and tallies."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +11,11 @@ from headroles.extraction.questioning import Answers, Questioning
 from headroles.extraction.stream import stream
 from headroles.gold_inputs import Inputs
 from headroles.probed import Tallies
+from headroles.progress import Progress, counted
 from headroles.questions import ChoiceProbe, DecodingProbe
 from headroles.records import Scores
 from headroles.stats.rivals import check_halves
 from headroles.units import unit_names
-
-Progress = Callable[[int, int], None]
 
 
 def answers_of(
@@ -48,16 +47,14 @@ def answers_of(
     check_halves(units)
     job = Questioning(model, probes, inputs.windows)
     table = _Table(job, tuple(each.key for each in passages), tuple(units))
-    done = 0
-
-    def advance(count: int) -> None:
-        nonlocal done
-        done += count
-        progress(done, len(passages))
-
     coming = stream(
-        model, passages, job, batch_size=batch_size, max_length=inputs.size, advance=advance
-    )  # fmt: skip
+        model,
+        passages,
+        job,
+        batch_size=batch_size,
+        max_length=inputs.size,
+        advance=counted(progress, len(passages)),
+    )
     for number, answers in enumerate(coming):
         part = table.add(answers)
         if place is not None:

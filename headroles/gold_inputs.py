@@ -14,7 +14,7 @@ from headroles.errors import BadInput
 from headroles.extraction.gold.read import layout_of, read_documents
 from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
-from headroles.extraction.pieces import pieces_of
+from headroles.extraction.pieces import pieces_of, room_of
 from headroles.extraction.windows import document_windows, passage_of, sentence_windows
 from headroles.probe_options import LEAST_ARCS, WINDOW, ProbeOptions
 from headroles.questions import ChoiceProbe, DecodingProbe
@@ -183,12 +183,7 @@ def inputs_of(
             f"{model.described['name']!r} takes at most {model.limit} tokens, but --window is {size}; "
             f"give at most {model.limit}"
         )
-    room = size - model.tokenizer.num_special_tokens_to_add()
-    if room < 1:
-        raise BadInput(
-            f"a window holds special tokens and at least one more, but --window is {size} and "
-            f"{size - room} of these are special; give a longer one"
-        )
+    room = room_of(model.tokenizer, size, "--window")
     pieces = pieces_of(model.tokenizer, documents)
     stride = min(options.stride or max(room // 2, 1), room) if options.windowed else None
     if stride is not None:

@@ -32,16 +32,11 @@ def mention_windows(options: Options, needs: frozenset[str], checkpoint: Checkpo
     documents = read_documents(Path(options.data), options.name)
     _check(documents, needs, options.data)
     from headroles.extraction.model import load_tokenizer
-    from headroles.extraction.pieces import pieces_of
+    from headroles.extraction.pieces import pieces_of, room_of
     from headroles.extraction.windows import document_windows, passage_of
 
     tokenizer = load_tokenizer(checkpoint)
-    room = options.max_length - tokenizer.num_special_tokens_to_add()
-    if room < 1:
-        raise BadInput(
-            f"an input holds special tokens and at least one more, but --max-length is {options.max_length}; "
-            f"give a longer one"
-        )
+    room = room_of(tokenizer, options.max_length, "--max-length")
     windows = document_windows(documents, pieces_of(tokenizer, documents), room, room)
     return [passage_of(window) for window in windows]
 

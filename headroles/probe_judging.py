@@ -14,8 +14,7 @@ from headroles.questions import MATCHED
 from headroles.records import Decision, Rule, Scores
 from headroles.sieves.coreference import true_names
 from headroles.stats.assess import assess
-from headroles.stats.conditions import gaps
-from headroles.stats.correction import CORRECTIONS, adjust
+from headroles.stats.conditions import adjusted, gaps
 from headroles.stats.engine import judge
 from headroles.stats.honest import RowColumns, best_heads
 from headroles.stats.rivals import baseline_rows, cross_fitted, selection_half
@@ -33,7 +32,6 @@ class Judging:
 
     Attributes:
         decision: Test, correction, family, alpha.
-        margin: How far beyond the baseline counts.
         seed: Of the halves.
         honest: Whether the best heads are tested on another half than they are chosen on; without,
             they are chosen and shown on all data, as published, and not tested.
@@ -41,7 +39,6 @@ class Judging:
     """
 
     decision: Decision
-    margin: float
     seed: int
     honest: bool
     assessed: dict[str, Any]
@@ -69,6 +66,7 @@ def judged(
     scores: Scores,
     tallies: Tallies,
     judging: Judging,
+    margin: float,
     conditions: Conditions | None,
 ) -> Labelling:
     """Test every head on every row, and say of each row which head is best and what it is worth.
@@ -77,19 +75,19 @@ def judged(
         scores: Shares of right answers; their chance values are filled in.
         tallies: Of the baselines.
         judging: How.
+        margin: How far beyond the baseline counts.
         conditions: Of the examples; None for none.
     """
     chosen = selection_half(scores.units, judging.seed)
     scores = replace(scores, null=_nulls(scores, cross_fitted(tallies, chosen), tallies))
-    rules = _rules(scores, judging.margin)
-    found = _found(scores, rules, tallies, judging)
+    rules = _rules(scores, margin)
     probed = Probed(
         tallies=tallies,
-        best=found.probed.best if found.probed else (),
+        best=_best(scores, rules, tallies, judging),
         baselines=baseline_rows(tallies, scores.units),
         gaps=_gaps(scores, conditions, judging.decision),
     )
-    return replace(found, probed=probed)
+    return _labelled(scores, rules, judging, probed)
 
 
 def judged_anew(
@@ -99,17 +97,21 @@ def judged_anew(
     probed = before.probed
     assert probed is not None
     assert probed.tallies is not None
-    honest = options.preset != "published"
-    judging = Judging(decision, MARGIN, options.seed, honest, options.assessed)
-    found = _found(before.scores, rules, probed.tallies, judging)
-    best = found.probed.best if found.probed else ()
-    return replace(found, probed=replace(probed, best=best, gaps=_readjusted(probed.gaps, decision)))
+    judging = Judging(decision, options.seed, options.preset != "published", options.assessed)
+    best = _best(before.scores, rules, probed.tallies, judging)
+    probed = replace(probed, best=best, gaps=adjusted(probed.gaps, decision))
+    return _labelled(before.scores, rules, judging, probed)
 
 
-def _found(scores: Scores, rules: Sequence[Rule], tallies: Tallies, judging: Judging) -> Labelling:
-    """Findings, assessment and best heads."""
-    chosen = selection_half(scores.units, judging.seed)
+def _labelled(scores: Scores, rules: Sequence[Rule], judging: Judging, probed: Probed) -> Labelling:
     findings = judge(scores, rules, judging.decision)
+    assessment = assess(scores, rules, judging.decision, findings, **judging.assessed)
+    return Labelling(scores, findings, judging.decision, assessment=assessment, probed=probed)
+
+
+def _best(scores: Scores, rules: Sequence[Rule], tallies: Tallies, judging: Judging) -> tuple[Best, ...]:
+    """The best head of every row, the rows of a probe corrected together."""
+    chosen = selection_half(scores.units, judging.seed)
     everything = np.ones_like(chosen)
     best: list[Best] = []
     for rows in _by_probe(scores.sieves, tallies.rows):
@@ -118,9 +120,7 @@ def _found(scores: Scores, rules: Sequence[Rule], tallies: Tallies, judging: Jud
         else:
             shown = best_heads(scores, rules, tallies, rows, judging.decision, everything, everything)
             best += [_untested(each) for each in shown]
-    assessment = assess(scores, rules, judging.decision, findings, **judging.assessed)
-    probed = Probed(tallies, tuple(best))
-    return Labelling(scores, findings, judging.decision, assessment=assessment, probed=probed)
+    return tuple(best)
 
 
 def _untested(best: Best) -> Best:
@@ -202,16 +202,3 @@ def _gaps(scores: Scores, conditions: Conditions | None, decision: Decision) -> 
         return ()
     hits = scores.values[scores.sieves.index("coreference:all")].astype(np.float64)
     return gaps(hits, conditions.names, scores.units, decision, conditions.named)
-
-
-def _readjusted(found: Sequence[Gap], decision: Decision) -> tuple[Gap, ...]:
-    """Gaps with their p corrected anew, the heads of one pair of conditions and measure together."""
-    correction = decision.correction if decision.correction in CORRECTIONS else "holm"
-    families: dict[tuple[str, str, str], list[Gap]] = {}
-    for gap in found:
-        families.setdefault((gap.first, gap.second, gap.measure), []).append(gap)
-    made: list[Gap] = []
-    for members in families.values():
-        q = adjust(np.array([gap.p for gap in members]), correction, decision.alpha)
-        made += [replace(gap, q=float(each)) for gap, each in zip(members, q, strict=True)]
-    return tuple(made)

@@ -72,7 +72,8 @@ def probe(
         advance = progress or (lambda done, total: None)
         scores, tallies = answers_of(model, asked, inputs, chosen.batch_size, place, advance)
         behind = [inputs.windows[key].document for key in scores.examples]
-        found = judged(scores, tallies, judging_of(chosen), conditions_of(behind))
+        margin = MARGIN if chosen.margin is None else chosen.margin
+        found = judged(scores, tallies, judging_of(chosen), margin, conditions_of(behind))
         if chosen.classifier:
             found, more = _trained(chosen, (learned, documents), model, inputs.size, found, advance)
             said += more
@@ -136,7 +137,6 @@ def judging_of(options: ProbeOptions) -> Judging:
     """How the answers of a run are judged."""
     return Judging(
         decision=options.decision,
-        margin=MARGIN if options.margin is None else options.margin,
         seed=options.seed,
         honest=options.preset != "published",
         assessed=options.assessed,

@@ -1,6 +1,6 @@
 """Passages to scores: a model, a parser where needed, and the sieves, shard by shard."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +16,11 @@ from headroles.extraction.reader import Shard, Sieving
 from headroles.extraction.stream import stream
 from headroles.manifest import Scored
 from headroles.options import Options
+from headroles.progress import Progress, counted
 from headroles.records import Rule, Scores
 from headroles.sieves.selection import Selection
 from headroles.stats.resolution import check_resolution
 from headroles.units import unit_names
-
-Progress = Callable[[int, int], None]
 
 
 def score_passages(
@@ -53,20 +52,13 @@ def score_passages(
     _check_length(model, checkpoint, options.max_length)
     check_resolution(options.decision, selection.rules(), model.layers, model.heads)
     table = _Table(selection, passages, units, model)
-    done = 0
-
-    def advance(count: int) -> None:
-        nonlocal done
-        done += count
-        progress(done, len(passages))
-
     coming = stream(
         model,
         passages,
         Sieving(model, selection, Annotator(parser) if selection.needs else None),
         batch_size=options.batch_size,
         max_length=options.max_length,
-        advance=advance,
+        advance=counted(progress, len(passages)),
     )
     for number, shard in enumerate(coming):
         part = table.add(shard)

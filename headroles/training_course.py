@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from headroles.probes.models import probe_of
 from headroles.probes.sentences import Sentence, Source
 from headroles.probes.training import Fit, Settings, predict, train
 from headroles.probes.vectors import Vectors
+from headroles.progress import counted
 from headroles.sieves.relations import canonical
 from headroles.units import unit_names
 
@@ -115,13 +117,8 @@ class Course:
         self, read: Read, windows: Sequence[Window], stage: str, later: bool = False
     ) -> Iterator[WordMaps]:
         """Word attention of all sentences; ``later``: as much time is put by for reading once more."""
-        began, done = time.monotonic(), 0
-
-        def advance(count: int) -> None:
-            nonlocal done
-            done += count
-            self.progress(stage, done, len(windows))
-
+        began = time.monotonic()
+        advance = counted(partial(self.progress, stage), len(windows))
         passages = [passage_of(each) for each in windows]
         sizes = {"batch_size": read.batch_size, "max_length": read.max_length}
         with word_maps(read.model, passages, **sizes, advance=advance) as maps:

@@ -29,7 +29,7 @@ equal means of scores in [0, 1], and the interval is NaN.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -112,8 +112,26 @@ def gaps(
             measures["f1"] = (2 * right, passages.astype(np.float64) + named[:, None])
         for measure, (above, below) in measures.items():
             sums = [_summed(each, numbers, told == one) for one in pair for each in (above, below)]
-            found += _listed(measure, pair, layout, compare(*sums), decision)
-    return tuple(found)
+            found += _listed(measure, pair, layout, compare(*sums))
+    return adjusted(found, decision)
+
+
+def adjusted(found: Sequence[Gap], decision: Decision) -> tuple[Gap, ...]:
+    """Gaps with their p corrected (anew), the heads of one pair of conditions and measure together.
+
+    Args:
+        found: The heads of each pair and measure in a row.
+        decision: Correction and alpha, as for ``gaps``.
+    """
+    correction = decision.correction if decision.correction in CORRECTIONS else "holm"
+    families: dict[tuple[str, str, str], list[Gap]] = {}
+    for gap in found:
+        families.setdefault((gap.first, gap.second, gap.measure), []).append(gap)
+    made: list[Gap] = []
+    for members in families.values():
+        q = adjust(np.array([gap.p for gap in members]), correction, decision.alpha)
+        made += [replace(gap, q=float(each)) for gap, each in zip(members, q, strict=True)]
+    return tuple(made)
 
 
 def compare(above: Sums, below: Sums, other_above: Sums, other_below: Sums) -> Difference:
@@ -204,11 +222,9 @@ def _summed(
     return sums
 
 
-def _listed(
-    measure: str, pair: tuple[str, str], layout: tuple[int, ...], found: Difference, decision: Decision
-) -> list[Gap]:
-    correction = decision.correction if decision.correction in CORRECTIONS else "holm"
-    q = adjust(found.p, correction, decision.alpha)
+def _listed(measure: str, pair: tuple[str, str], layout: tuple[int, ...], found: Difference) -> list[Gap]:
+    """The heads of one pair and measure, in order; their q is not known yet."""
+    q = np.full_like(found.p, np.nan)
     columns = (found.both, found.first, found.second, found.difference, found.low, found.high, found.p, q)
     return [
         Gap(place // layout[1], place % layout[1], measure, *pair, *(float(each[place]) for each in columns))

@@ -1,5 +1,6 @@
 """Fixtures shared by the tests: where the reference material is, and examples drawn by hand."""
 
+import gzip
 import os
 import re
 import shutil
@@ -634,3 +635,17 @@ def jackknifed() -> Jackknife:
         return float(values.mean()), float(np.sqrt((len(names) - 1) / len(names) * spread)), len(names)
 
     return of
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., list[Any]]:
+    """Documents of a text in a file of some name, in a layout or the one that is told."""
+    from headroles.extraction.gold.read import read_documents
+
+    def make(text: str, file: str = "gold.txt", layout: str | None = None) -> list[Any]:
+        path = tmp_path / file
+        data = text.encode()
+        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+        return list(read_documents(path, "dev", layout))
+
+    return make

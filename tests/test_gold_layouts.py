@@ -1,6 +1,5 @@
 """Word lines, GAP and WinoBias become documents; a bad line is named."""
 
-import gzip
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -21,19 +20,6 @@ HEADER = "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\t
 GAP = 'v-1\tAnn\'s aunt "Bo" said she won.\tshe\t21\tAnn\t0\tFALSE\tBo\t12\tTRUE\thttp://x'
 WINOBIAS = "1 [The cook] fed the mover because [he] was kind.\n2 The cook fed [the mover].\n"
 WORDS = "The 2-det\ncat 3-nsubj\nsat 0-root\n\nYes 0-root-like\n"
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Read:
-    """Documents of a text in a file of some name, in a layout or the one that is told."""
-
-    def make(text: str, file: str = "gold.txt", layout: str | None = None) -> list[Document]:
-        path = tmp_path / file
-        data = text.encode()
-        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-        return read_documents(path, "dev", layout)
-
-    return make
 
 
 def _mentioned(document: Document) -> dict[str, list[str]]:

@@ -1,6 +1,5 @@
 """JSON lines become documents; each layout is known by its file's ending or first lines."""
 
-import gzip
 import json
 import subprocess
 import sys
@@ -19,19 +18,6 @@ HEADER = "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\t
 GAP = 'v-1\tAnn\'s aunt "Bo" said she won.\tshe\t21\tAnn\t0\tFALSE\tBo\t12\tTRUE\thttp://x'
 WORDS = "The 2-det\ncat 3-nsubj\nsat 0-root\n\nYes 0-root-like\n"
 TREE = "1\tYes\t_\t_\t_\t_\t0\troot\t_\t_\n"
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Read:
-    """Documents of a text in a file of some name, in a layout or the one that is told."""
-
-    def make(text: str, file: str = "gold.txt", layout: str | None = None) -> list[Document]:
-        path = tmp_path / file
-        data = text.encode()
-        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-        return read_documents(path, "dev", layout)
-
-    return make
 
 
 def test_json_lines_hold_words_trees_and_clusters(read: Read) -> None:

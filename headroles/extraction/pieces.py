@@ -7,11 +7,32 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.annotation import Document, Window
+from headroles.errors import BadInput
 from headroles.extraction.tokens import example_of, tokenise
 from headroles.extraction.windows import passage_of
 
 UNCUT = 10**6
 """More pieces than any document has, so that nothing is cut where pieces are counted."""
+
+
+def room_of(tokenizer: Any, size: int, option: str) -> int:
+    """Pieces of a text that fit into an input beside the special tokens.
+
+    Args:
+        tokenizer: Of the model.
+        size: Longest input in tokens.
+        option: That names the size, for the error.
+
+    Raises:
+        BadInput: When none fits.
+    """
+    special = int(tokenizer.num_special_tokens_to_add())
+    if size <= special:
+        raise BadInput(
+            f"an input holds special tokens and at least one more, but {option} is {size} and {special} of "
+            f"these are special; give a longer one"
+        )
+    return size - special
 
 
 def pieces_of(tokenizer: Any, documents: Sequence[Document]) -> list[Int[np.ndarray, "_"]]:
