@@ -59,6 +59,7 @@ LABEL = (
     option("statistic", str, "selectivity or bias.", default="selectivity", show_default=True),
     *DECISION,
     option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
+    option("vectors", str, "Word vectors as text, such as GloVe's, for related:other."),
     option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
     option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
     option("batch-size", int, "Largest batch.", default=32, show_default=True),

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from headroles.grids import frozen_grids
 from headroles.outcomes import Findings
-from headroles.records import Decision, Rule, frozen_grids
+from headroles.records import Decision, Rule
 
 if TYPE_CHECKING:
     import pandas as pd

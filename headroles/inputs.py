@@ -7,13 +7,13 @@ from headroles.errors import BadInput
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.passages import Passage
 from headroles.extraction.texts import fingerprint, kind_of, read_file, read_hub, read_sample, sampled
+from headroles.input_options import InputOptions
 from headroles.mention_inputs import mention_windows
-from headroles.options import Options
 from headroles.tasks import HUB, task_of
 
 
 def gather(
-    options: Options, needs: frozenset[str], checkpoint: Checkpoint
+    options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint
 ) -> tuple[list[Passage], dict[str, Any]]:
     """The passages of a run, and where they come from (kind, name, rows, hash).
 
@@ -47,7 +47,7 @@ def gather(
     return chosen, source
 
 
-def _check_columns(options: Options) -> None:
+def _check_columns(options: InputOptions) -> None:
     """Refuse column names where there are no columns."""
     for name in ("text_a", "text_b", "group"):
         if getattr(options, name) is not None and kind_of(Path(options.data or "")) == ".conllu":

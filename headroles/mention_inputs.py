@@ -7,10 +7,10 @@ from headroles.errors import BadInput
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.passages import Passage
-from headroles.options import Options
+from headroles.input_options import InputOptions
 
 
-def mention_windows(options: Options, needs: frozenset[str], checkpoint: Checkpoint) -> list[Passage]:
+def mention_windows(options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint) -> list[Passage]:
     """The documents of ``--data`` in windows of at most ``--max-length`` tokens, end to end.
 
     A mention is seen with those of its window only; the documents are the units.

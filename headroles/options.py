@@ -1,19 +1,16 @@
 """The options of a run of sieves: one record with the names of the command line and of ``label()``."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from headroles.common_options import CommonOptions, typed_options
-from headroles.errors import BadInput, UnknownName
+from headroles.common_options import typed_options
+from headroles.errors import BadInput
+from headroles.input_options import InputOptions
 from headroles.sieves.base import Sieve
-from headroles.tasks import task_of
-
-SOURCES = ("sample", "hub")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options(CommonOptions):
+class Options(InputOptions):
     """What a run is asked to do; ``headroles.label`` documents each.
 
     Raises:
@@ -21,52 +18,21 @@ class Options(CommonOptions):
         BadInput: For numbers out of range, or options that exclude each other.
     """
 
-    task: str | None = None
-    source: str = "sample"
-    data: str | None = None
-    text_a: str | None = None
-    text_b: str | None = None
-    group: str | None = None
     sieve: tuple[str | Sieve, ...] = ()
     statistic: str = "selectivity"
     parser: str | None = None
-    max_length: int = 128
+    vectors: str | None = None
 
     COMMAND: ClassVar[str] = "headroles label"
-    LEAST: ClassVar[dict[str, int]] = CommonOptions.LEAST | {"max_length": 4}
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
-        CommonOptions.__post_init__(self)
-        if self.task is not None:
-            task_of(self.task)
-        if self.source not in SOURCES:
-            raise UnknownName("source", self.source, SOURCES)
-        self._check_combinations()
-
-    def _check_combinations(self) -> None:
-        if self.task is None and self.data is None:
-            raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
-        if self.source == "hub" and self.task is None:
-            raise BadInput("inputs from the hub are those of a task; name it with --task")
-        if self.text_b is not None and self.text_a is None:
-            raise BadInput("--text-b names the second text of a pair, so --text-a must name the first")
-        if self.data is None or self.source == "hub":
-            for name in ("text_a", "group"):
-                if getattr(self, name) is not None:
-                    raise BadInput(
-                        f"--{name.replace('_', '-')} names a column of --data, but no file was given"
-                    )
+        InputOptions.__post_init__(self)
         if self.statistic != "selectivity" and self.preset == "published":
             raise BadInput("the preset 'published' has a statistic of its own; leave --statistic out")
 
-    @property
-    def name(self) -> str:
-        """What the inputs are called: the task, or the file."""
-        return self.task or Path(self.data or "data").name.split(".")[0]
 
-
-def options_of(**given: Any) -> Options:
+def options_of(**given: object) -> Options:
     """Options from whatever a caller gave them as, such as paths or numbers of numpy.
 
     Raises:
@@ -74,6 +40,7 @@ def options_of(**given: Any) -> Options:
         BadInput: For values of another type or out of range, or options that exclude each other.
 
     Example:
+        >>> from pathlib import Path
         >>> options_of(task="QNLI", model=Path("models") / "bert").model
         'models/bert'
     """

@@ -11,8 +11,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.assessment import Assessment
+from headroles.clustered import Clustered
+from headroles.grids import frozen_grids
 from headroles.probed import Probed
-from headroles.records import Decision, Rule, Scores, frozen_grids
+from headroles.records import Decision, Rule, Scores
+from headroles.surfaced import Surface
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,6 +99,8 @@ class Labelling:
         skipped: What was left out, cut or not applicable, one sentence each.
         assessment: Precision, stability, sensitivity, roles together; None when not computed.
         probed: What probes found beyond the findings; None where none ran.
+        surface: What surface statistics say of layers; None in other runs.
+        clustered: Distances between heads and what is made of them; None where not asked for.
     """
 
     scores: Scores
@@ -105,6 +110,8 @@ class Labelling:
     skipped: tuple[str, ...] = ()
     assessment: Assessment | None = None
     probed: Probed | None = None
+    surface: Surface | None = None
+    clustered: Clustered | None = None
 
     def frame(self) -> pd.DataFrame:
         """One row per sieve × layer × head with the columns of ``findings.csv``."""

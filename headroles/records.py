@@ -3,14 +3,16 @@
 Layers and heads count from 0 everywhere. NaN means "nothing to say here"; no other number ever does.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.errors import BadInput
+
+if TYPE_CHECKING:
+    from headroles.lexical import Lexical
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
@@ -18,27 +20,6 @@ def frozen(array: np.ndarray) -> np.ndarray:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def frozen_grids(record: Any, what: str, names: Iterable[str]) -> None:
-    """Make arrays of a record read-only, each with one entry per sieve, layer and head.
-
-    Args:
-        record: With ``rules``, one per sieve, and the array ``count`` of units.
-        what: What the record holds, for the error.
-        names: Of the arrays.
-
-    Raises:
-        BadInput: When an array has another shape.
-    """
-    for name in names:
-        array = getattr(record, name)
-        if array.ndim != 3 or array.shape != (len(record.rules), *record.count.shape[1:]):
-            raise BadInput(
-                f"{what} have one entry per sieve, layer and head, but {name!r} of {len(record.rules)} "
-                f"sieves has shape {array.shape}"
-            )
-        object.__setattr__(record, name, frozen(array))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +63,7 @@ class Example:
         arcs: Dependency arcs, the root arc left out; None when not annotated.
         group: The document or paragraph the example comes from; None when unknown.
         mentions: Mentions of entities, by the words of the example; None when not annotated.
+        lexical: What is known of its words and tokens from outside it; None for nothing.
 
     Raises:
         BadInput: When an array has not one entry per token.
@@ -101,6 +83,7 @@ class Example:
     arcs: tuple[Arc, ...] | None = None
     group: str | None = None
     mentions: tuple[Mention, ...] | None = None
+    lexical: "Lexical | None" = None
 
     def __post_init__(self) -> None:
         """Fill the defaults, check lengths, and make the arrays read-only."""

@@ -40,7 +40,7 @@ def label(
             dataset in GLUE's layout), ``text_a``, ``text_b``, ``group`` (columns), ``limit`` and
             ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``, ``test``,
             ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``, ``splits``,
-            ``bayes``, ``parser``, ``device``, ``dtype``, ``batch_size``,
+            ``bayes``, ``parser``, ``vectors`` (word vectors), ``device``, ``dtype``, ``batch_size``,
             ``max_length``, ``out`` (run folder; None: nothing is written) and ``overwrite``.
 
     Returns:

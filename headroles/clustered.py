@@ -1,0 +1,151 @@
+"""Distances between heads, clusters and a map made of them, and what is claimed about them.
+
+Heads are numbered layer after layer: ``layer × heads + head``. Pairs of heads come in the condensed
+order of scipy: (0, 1), (0, 2), …, (1, 2), ….
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from headroles.errors import BadInput
+from headroles.records import frozen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Divergence:
+    """Jensen-Shannon divergence between the attention rows of all pairs of heads, in nats.
+
+    Attributes:
+        layers: Number of layers.
+        heads: Number of heads in a layer.
+        sums: Per block of units and pair of heads. Way "mean": sum over the block's units of a unit's
+            mean over its examples of an example's mean over query rows. Way "sum": plain sum over all
+            rows of all inputs of the block, as released.
+        weight: Units in each block (way "mean"), or 1 in each block (way "sum").
+        block: The block of each unit, in the units' order of first appearance.
+        smoothing: Share ε of even attention mixed into every row, ``(1 − ε) a + ε / n``, before the
+            divergence.
+        way: "mean" or "sum".
+    """
+
+    layers: int
+    heads: int
+    sums: Float[np.ndarray, "blocks pairs"]
+    weight: Float[np.ndarray, " blocks"]
+    block: Int[np.ndarray, " units"]
+    smoothing: float = 0.0
+    way: str = "mean"
+
+    def __post_init__(self) -> None:
+        """Check shapes, and make the arrays read-only."""
+        size = self.layers * self.heads
+        pairs = size * (size - 1) // 2
+        if self.sums.shape != (len(self.weight), pairs):
+            raise BadInput(
+                f"divergences of {size} heads have shape (blocks, pairs) = ({len(self.weight)}, {pairs}), "
+                f"but {self.sums.shape} came"
+            )
+        for name in ("sums", "weight", "block"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def mean(self, counts: Float[np.ndarray, " blocks"] | None = None) -> Float[np.ndarray, " pairs"]:
+        """The divergence of every pair over all blocks; way "sum": their sum.
+
+        Args:
+            counts: How often each block counts, for resampling; None: once.
+        """
+        drawn = np.ones(len(self.weight)) if counts is None else np.asarray(counts, dtype=np.float64)
+        total = drawn @ self.sums.astype(np.float64, copy=False)
+        found: np.ndarray = total if self.way == "sum" else total / (drawn @ self.weight)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One number of clusters that was tried.
+
+    Attributes:
+        clusters: The number.
+        silhouette: Mean silhouette over heads, from −1 to 1.
+        stability: Mean adjusted Rand index between the clusters and those of resampled units.
+        chosen: 1 for the number taken, else 0.
+    """
+
+    clusters: int
+    silhouette: float
+    stability: float
+    chosen: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One statement about heads together.
+
+    Attributes:
+        claim: What is claimed, by name, such as "same layer closer".
+        subject: What it is about, such as a role; "" for all heads.
+        measure: The number's name: "R2", "mantel r", "adjusted Rand", "stress" and the like.
+        estimate: Its value.
+        low: Lower end of its 95 % interval from resampled units; NaN where there is none.
+        high: Upper end.
+        p: Share of random placements at least as extreme, the observed one counted among them, so
+            never 0; NaN where no p may be given (labels and distances from the same attention).
+        placements: Placements behind p; 0 where there is none.
+        reference: What p is a share of, in words; "" without p.
+        heads: Heads that counted.
+        units: Units behind the interval.
+    """
+
+    claim: str
+    subject: str
+    measure: str
+    estimate: float
+    low: float
+    high: float
+    p: float
+    placements: int
+    reference: str
+    heads: int
+    units: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clustered:
+    """Clusters of heads, their map, and claims.
+
+    Attributes:
+        divergence: What they are made of; distances are its square roots.
+        error: Standard error of each pair's mean divergence over blocks; NaN with one block.
+        method: "average", "spectral" or "dbscan".
+        cluster: Cluster of each head, from 0 by falling size; −1 is noise (DBSCAN).
+        silhouette: Of each head; NaN where there are no two clusters.
+        stability: Of each head: mean share of its cluster that stays with it when units are resampled.
+        linkage: Merges of average linkage as scipy gives them, heads − 1 rows of 4.
+        choices: Numbers of clusters tried.
+        place: Map of the heads (metric multidimensional scaling of the distances).
+        cloud: The map under resampled units, moved onto ``place`` (Procrustes).
+        stress: Kruskal's stress-1 of the map.
+        claims: What is claimed about heads together.
+    """
+
+    divergence: Divergence
+    error: Float[np.ndarray, " pairs"]
+    method: str
+    cluster: Int[np.ndarray, " heads"]
+    silhouette: Float[np.ndarray, " heads"]
+    stability: Float[np.ndarray, " heads"]
+    linkage: Float[np.ndarray, "merges 4"]
+    choices: tuple[Choice, ...]
+    place: Float[np.ndarray, "heads 2"]
+    cloud: Float[np.ndarray, "draws heads 2"]
+    stress: float
+    claims: tuple[Claim, ...]
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for name in ("error", "cluster", "silhouette", "stability", "linkage", "place", "cloud"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))

@@ -1,0 +1,75 @@
+"""What surface statistics say of whole layers, beyond the tests of single heads."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMean:
+    """The mean of one column over the heads of one layer.
+
+    Attributes:
+        column: Name of the surface statistic, or of the importance.
+        layer: The layer.
+        count: Units that counted.
+        mean: Mean over heads and units.
+        low: Lower end of its 95 % interval (t over units of the layer's mean over heads).
+        high: Upper end.
+        even: What even attention gives, mean over units; NaN where that is nothing (importance).
+    """
+
+    column: str
+    layer: int
+    count: int
+    mean: float
+    low: float
+    high: float
+    even: float
+
+
+@dataclass(frozen=True, slots=True)
+class NoOp:
+    """Whether changing the attention to one kind of token matters less than to other tokens, in one layer.
+
+    The score of an example is ``(o − k) / (o + k)``, with k the mean importance of cells whose key is
+    of the kind and o that of other text tokens, both averaged over the layer's heads; from −1 to 1.
+    Null: its mean is at most 0. Alternative: it is larger (the kind matters less). Unit: as in the
+    findings. The layers of one kind and measure are one family.
+
+    Attributes:
+        measure: "gradient" or "attention×gradient".
+        kind: The kind of token, such as "separator".
+        layer: The layer.
+        count: Units that counted.
+        mean: Mean score.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        statistic: Of the test.
+        p: One-sided p.
+        q: ``p`` adjusted over the layers.
+        decision: "less important", or "undetermined"; "untestable" below two units.
+    """
+
+    measure: str
+    kind: str
+    layer: int
+    count: int
+    mean: float
+    low: float
+    high: float
+    statistic: float
+    p: float
+    q: float
+    decision: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Everything said of layers.
+
+    Attributes:
+        layers: Means per column and layer.
+        noop: Tests of attention that does not matter; empty without gradients.
+    """
+
+    layers: tuple[LayerMean, ...]
+    noop: tuple[NoOp, ...] = ()
