@@ -23,7 +23,9 @@ from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Prepared, Reader, Table, planned
 from headroles.extraction.tokens import Tokenised
+from headroles.lexical import Lexical
 from headroles.records import Example
+from headroles.sieves import BUILT_IN
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.selection import Selection, select
 from headroles.testing import made_example
@@ -36,6 +38,10 @@ def example_of(rng: np.random.Generator, tokens: int) -> Example:
         if example.size >= tokens:
             break
     keep = slice(0, tokens)
+    words = int(example.word.max()) + 1
+    known = Lexical(
+        lemmas=tuple(f"w{each % 20}" for each in range(words)), frequency=rng.integers(1, 50, tokens)
+    )
     return Example(
         example.key,
         example.tokens[keep],
@@ -43,6 +49,7 @@ def example_of(rng: np.random.Generator, tokens: int) -> Example:
         special=example.special[keep],
         word=example.word[keep],
         arcs=example.arcs,
+        lexical=known,
     )
 
 
@@ -98,7 +105,10 @@ def minima(sides: dict[str, Callable[[], None]], pairs: int) -> dict[str, float]
 @click.option("--threads", default=1, show_default=True)
 @click.option("--hidden", default=768, show_default=True)
 @click.option("--layers", default=12, show_default=True)
-def main(batch: int, tokens: int, pairs: int, threads: int, hidden: int, layers: int) -> None:
+@click.option("--sieve", multiple=True, help="Sieves beside the usual ones, such as patterns.")
+def main(
+    batch: int, tokens: int, pairs: int, threads: int, hidden: int, layers: int, sieve: tuple[str, ...]
+) -> None:
     """Compare scoring with the plain sdpa forward."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
@@ -120,7 +130,7 @@ def main(batch: int, tokens: int, pairs: int, threads: int, hidden: int, layers:
     rng = np.random.default_rng(0)
     examples = [example_of(rng, tokens) for _ in range(batch)]
     items = [tokenised(each, rng.integers(1000, 30000, each.size)) for each in examples]
-    everything = selection_of(None)
+    everything = selection_of([*BUILT_IN, *sieve])
     masks = linear_only(everything)
     inputs = {name: torch.tensor([item.inputs[name] for item in items]) for name in items[0].inputs}
 

@@ -6,13 +6,13 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.asking import per_head
-from headroles.catalogue import sieve_of, usable
+from headroles.catalogue import sieves_of
 from headroles.errors import BadInput, BadSieve, UnknownName
 from headroles.presets import preset_of
 from headroles.records import Example
 from headroles.sieves import BUILT_IN
 from headroles.sieves.apply import apply
-from headroles.sieves.base import MaskSieve, Sieve
+from headroles.sieves.base import MaskSieve, Sieve, annotation_of
 from headroles.sieves.selection import STATISTICS, Selection, select
 
 ROUNDING = 5e-3
@@ -25,7 +25,7 @@ def selection_of(
     preset: str = "calibrated",
     statistic: str = "selectivity",
 ) -> Selection:
-    """Sieves by name or as they are; all built-in ones when None.
+    """Sieves by name, also that of a group, or as they are; all usual ones when None.
 
     Raises:
         UnknownName: For a sieve, preset or statistic that does not exist.
@@ -38,14 +38,14 @@ def selection_of(
         sieves = list(BUILT_IN)
     elif isinstance(sieves, str) or not isinstance(sieves, Sequence):
         sieves = [sieves]
-    found = [sieve_of(each, preset) if isinstance(each, str) else usable(each) for each in sieves]
+    found, optional = sieves_of(sieves, preset)
     masks = [each.name for each in found if preset == "published" and isinstance(each, MaskSieve)]
     if masks:
         raise BadSieve(
             f"the preset 'published' judges the released scores only, but {masks[0]!r} is a sieve of another "
             f"kind; leave it out, or take the preset 'calibrated'"
         )
-    return select(found, statistic)
+    return select(found, statistic, optional)
 
 
 def score(
@@ -62,7 +62,8 @@ def score(
     Args:
         attention: Float, (layers, heads, tokens, tokens); rows are queries and sum to 1.
         example: What the tokens are.
-        sieves: Names or sieves; None for all built-in ones that the example is annotated for.
+        sieves: Names or sieves; None for all usual ones that the example is annotated for. "patterns"
+            stands for all patterns that it is annotated for.
         visible: Whether query i can see key j. None: read from the attention; causal where every
             cell above the diagonal is 0 in all heads and every other cell is not 0 in some, else
             every key is visible.
@@ -87,8 +88,8 @@ def score(
     weights = checked_attention(attention, example)
     if sieves is None and example.arcs is None:
         sieves = [name for name in BUILT_IN if not name.startswith("syntactic")]
-    selection = selection_of(sieves, preset=preset, statistic=statistic)
-    seen = _visible(weights, visible)
+    selection = selection_of(sieves, preset=preset, statistic=statistic).fitting(annotation_of(example))
+    seen = visible_keys(weights, visible)
     plan = selection.plan(example, seen, np.float64)
     layers = np.stack([apply(plan, layer) for layer in weights], axis=1)
     named = dict(zip(selection.columns, layers, strict=False))
@@ -122,7 +123,12 @@ def checked_attention(
     return weights
 
 
-def _visible(weights: np.ndarray, visible: np.ndarray | None) -> np.ndarray | None:
+def visible_keys(weights: np.ndarray, visible: np.ndarray | None) -> np.ndarray | None:
+    """Which keys each query can see, as said, or as read from checked attention; None for all.
+
+    Raises:
+        BadInput: For another shape or type, or when a hidden key gets attention.
+    """
     n = weights.shape[-1]
     if visible is not None:
         seen = np.asarray(visible)

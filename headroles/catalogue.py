@@ -3,21 +3,21 @@
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput, BadSieve, UnknownName
-from headroles.sieves import ANNOTATED, BUILT_IN, FAMILIES, PUBLISHED
+from headroles.sieves import ANNOTATED, BUILT_IN, FAMILIES, GROUPS, PATTERNS, PUBLISHED
 from headroles.sieves.base import MaskSieve, Scorer, Sieve
 
 GROUP = "headroles.sieves"
 RESERVED = ("example", "group", "tokens", "layer", "head", "roles")
 """Columns of the tables of a run, which no sieve can be called."""
 MEMBERS = "name, needs, score and null"
-OURS = BUILT_IN | ANNOTATED
+OURS = BUILT_IN | PATTERNS | ANNOTATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class Entry:
     question: str = ""
     source: str = ""
     error: str = ""
+    group: str = ""
 
 
 def sieve_of(name: str, preset: str = "calibrated") -> Sieve:
@@ -46,8 +47,7 @@ def sieve_of(name: str, preset: str = "calibrated") -> Sieve:
     if ".py:" in name:
         return _from_file(name)
     installed = _installed()
-    if len(installed.get(name, ())) + _is_ours(name) > 1:
-        raise BadSieve(_clash(name, installed[name]))
+    _refuse_clash(name, installed)
     if preset == "published" and name in PUBLISHED:
         return _checked(_imported(PUBLISHED[name]), name, "headroles")
     if name in OURS and preset != "published":
@@ -55,11 +55,47 @@ def sieve_of(name: str, preset: str = "calibrated") -> Sieve:
     if name in installed:
         return _plugged(installed[name][0])
     family, _, parameter = name.partition(":")
-    if _is_ours(name) and preset != "published":
+    if family in FAMILIES and parameter and preset != "published":
         made: Sieve = _imported(FAMILIES[family])(parameter)
         return made
-    known = PUBLISHED if preset == "published" else [*OURS, *installed]
+    known = PUBLISHED if preset == "published" else [*OURS, *GROUPS, *installed]
     raise UnknownName("sieve", name, known)
+
+
+def sieves_of(named: Sequence[str | Sieve], preset: str = "calibrated") -> tuple[list[Sieve], frozenset[str]]:
+    """Sieves by name or as they are, groups taken apart.
+
+    A group gives those of its sieves that were not named by themselves, each once, at its own place.
+
+    Args:
+        named: Names that ``sieve_of`` takes, names of groups (``"patterns"``), and sieves.
+        preset: As for ``sieve_of``; "published" has no groups.
+
+    Returns:
+        The sieves, and the names of those that came by a group.
+
+    Raises:
+        UnknownName: With the nearest known name.
+        BadSieve: When two claim a name, or a sieve cannot be used.
+    """
+    groups = {} if preset == "published" else GROUPS
+    found: dict[int, Sieve] = {}
+    for place, each in enumerate(named):
+        if isinstance(each, str) and each in groups:
+            _refuse_clash(each, _installed())
+        else:
+            found[place] = sieve_of(each, preset) if isinstance(each, str) else usable(each)
+    alone = {each.name for each in found.values()}
+    sieves: list[Sieve] = []
+    grouped: set[str] = set()
+    for place, each in enumerate(named):
+        if place in found:
+            sieves.append(found[place])
+            continue
+        fresh = [name for name in groups[str(each)] if name not in alone | grouped]
+        sieves += [sieve_of(name, preset) for name in fresh]
+        grouped.update(fresh)
+    return sieves, frozenset(grouped)
 
 
 def entries() -> list[Entry]:
@@ -74,7 +110,8 @@ def entries() -> list[Entry]:
             listed.append(Entry(name, origin, error=str(error)))
         else:
             question, source = getattr(each, "question", ""), getattr(each, "source", "")
-            listed.append(Entry(name, origin, question, source))
+            group = next((group for group, names in GROUPS.items() if name in names), "")
+            listed.append(Entry(name, origin, question, source, group=group))
     return listed
 
 
@@ -96,9 +133,9 @@ def usable(found: object) -> Sieve:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a name is built in, alone or as a family with its parameter."""
+    """Whether a name is built in, alone, as a group or as a family with its parameter."""
     family, _, parameter = name.partition(":")
-    return name in OURS or (family in FAMILIES and bool(parameter))
+    return name in OURS or name in GROUPS or (family in FAMILIES and bool(parameter))
 
 
 def _installed() -> dict[str, list[EntryPoint]]:
@@ -112,12 +149,18 @@ def _owner(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else point.value
 
 
-def _clash(name: str, points: Iterable[EntryPoint]) -> str:
-    owners = (["headroles"] if _is_ours(name) else []) + [_owner(point) for point in points]
-    return (
-        f"a sieve's name belongs to one distribution, but {name!r} is offered by {' and '.join(owners)}; "
-        f"uninstall one of them or rename its entry point"
-    )
+def _refuse_clash(name: str, installed: Mapping[str, Sequence[EntryPoint]]) -> None:
+    """Refuse a name that two offer.
+
+    Raises:
+        BadSieve: Naming both.
+    """
+    owners = (["headroles"] if _is_ours(name) else []) + [_owner(point) for point in installed.get(name, ())]
+    if len(owners) > 1:
+        raise BadSieve(
+            f"a sieve's name belongs to one distribution, but {name!r} is offered by {' and '.join(owners)}; "
+            f"uninstall one of them or rename its entry point"
+        )
 
 
 def _imported(target: str) -> Any:

@@ -9,6 +9,25 @@ from headroles.input_options import InputOptions
 from headroles.sieves.base import Sieve
 
 
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """How distances between heads are summed, and how heads are clustered by them.
+
+    Attributes:
+        way: "mean" over rows, inputs and units, or plain "sum" as released.
+        smoothing: Share of even attention mixed into every row.
+        method: "average", "spectral" or "dbscan".
+        clusters: Their number; None: chosen by silhouette and stability.
+        draws: Resamples of the units.
+    """
+
+    way: str
+    smoothing: float
+    method: str
+    clusters: int | None
+    draws: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(InputOptions):
     """What a run is asked to do; ``headroles.label`` documents each.
@@ -30,6 +49,11 @@ class Options(InputOptions):
         InputOptions.__post_init__(self)
         if self.statistic != "selectivity" and self.preset == "published":
             raise BadInput("the preset 'published' has a statistic of its own; leave --statistic out")
+
+    @property
+    def clustering(self) -> Clustering | None:
+        """How heads are clustered; None where that is not asked for."""
+        return None
 
 
 def options_of(**given: object) -> Options:

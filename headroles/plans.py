@@ -72,3 +72,19 @@ class Plan:
     cells: Float[np.ndarray, " columns"]
     low: Float[np.ndarray, " columns"]
     high: Float[np.ndarray, " columns"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Laid:
+    """The surface statistics of one example, ready to be taken.
+
+    Attributes:
+        plan: Mean attention as one product; columns that say nothing have no row, and NaN for cells.
+            The entropies are its last two columns, which no row of it gives.
+        even: What even attention over the visible keys gives in each column; NaN where not applicable.
+        first: Queries of the first or class token.
+    """
+
+    plan: Plan
+    even: Float[np.ndarray, " columns"]
+    first: Int[np.ndarray, " first"]

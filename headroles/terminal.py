@@ -161,10 +161,17 @@ def show_sieves(console: Console, entries: Sequence[Entry]) -> None:
             console.print(Text(f"  broken: {entry.error}", style="red"))
         else:
             console.print(Text(f"  {entry.question}"))
-            console.print(Text(f"  source: {entry.source}; from {entry.origin}", style="dim"))
+            group = f"; in the group {entry.group}" if entry.group else ""
+            console.print(Text(f"  source: {entry.source}; from {entry.origin}{group}", style="dim"))
     console.print(
-        Text("also: syntactic:RELATION (any dependency relation), local:N (window of N), file.py:name")
+        Text(
+            "also: syntactic:RELATION (any dependency relation), local:N (window of N), offset:K (K tokens "
+            "on), punctuation:MARKS (these marks, or all), file.py:name"
+        )
     )
+    for group in sorted({entry.group for entry in entries if entry.group}):
+        names = ", ".join(entry.name for entry in entries if entry.group == group)
+        console.print(Text(f"{group}: all of {names}"))
 
 
 def show_tasks(console: Console, tasks: Sequence[Task]) -> None:

@@ -10,8 +10,12 @@ from jaxtyping import Bool, Float, Int
 from headroles.errors import BadSieve
 from headroles.records import Example
 
-NEEDS = frozenset({"words", "arcs", "mentions"})
-"""Annotation a sieve can ask for: words alone, dependency arcs between them, or mentions of entities."""
+NEEDS = frozenset({"words", "arcs", "mentions", "likeness", "frequencies"})
+"""Annotation a sieve can ask for: words alone, dependency arcs between them, mentions of entities, lemmas or
+vectors of words, or how often tokens occur in all inputs of the run."""
+
+COUNTED = frozenset({"frequencies"})
+"""Annotation that comes from the tokens of a run alone, without words."""
 
 MARGIN = 0.1
 """A tenth of the attention budget beyond chance: a convention, shown with its sensitivity."""
@@ -48,7 +52,7 @@ class MaskSieve:
         mask: The cells counted; see ``headroles.sieves.masks`` for what it may return.
         question: What it asks, in words.
         source: Where the idea comes from.
-        needs: Annotation it reads, a subset of {"words", "arcs", "mentions"}.
+        needs: Annotation it reads, a subset of ``NEEDS``.
         scope: The cells that the counted keys are compared within; None for every visible key.
         groups: Label per token; each label's eligible queries weigh the same in all. None: every
             query by itself.
@@ -73,9 +77,10 @@ class MaskSieve:
 
 @runtime_checkable
 class Scorer(Protocol):
-    """A sieve that needs attention itself; optional members: question, source, margin, low, high.
+    """A sieve that needs attention itself; optional members: question, source, margin, low, high, contrast.
 
-    ``low`` and ``high`` bound the score; without them constant scores are untestable.
+    ``low`` and ``high`` bound the score; without them constant scores are untestable. A ``Contrast`` is
+    what a role must also pass, as for a mask sieve.
     """
 
     @property
@@ -84,7 +89,7 @@ class Scorer(Protocol):
 
     @property
     def needs(self) -> frozenset[str]:
-        """Annotation it reads, a subset of {"words", "arcs", "mentions"}."""
+        """Annotation it reads, a subset of ``NEEDS``."""
 
     def score(
         self, attention: Float[np.ndarray, "heads tokens tokens"], example: Example
@@ -115,7 +120,7 @@ def sieve(
 
     Args:
         name: Name in options, tables and files; for a plug-in the entry point's name.
-        needs: Annotation the function reads: "words", "arcs", "mentions".
+        needs: Annotation the function reads: "words", "arcs" and the like, from ``NEEDS``.
         specials: Whether special tokens may be counted as keys.
         margin: Default margin: how far beyond chance counts as a role.
         question: What is asked; the first line of the docstring when empty.
@@ -152,3 +157,21 @@ def sieve(
         )
 
     return make
+
+
+def annotation_of(example: Example) -> frozenset[str]:
+    """The annotation that an example carries, of ``NEEDS``.
+
+    Example:
+        >>> sorted(annotation_of(Example("note", ("it", "rains"), word=np.array([0, 1]))))
+        ['words']
+    """
+    known = example.lexical
+    carried = {
+        "words": bool((example.word >= 0).any()),
+        "arcs": example.arcs is not None,
+        "mentions": example.mentions is not None,
+        "likeness": known is not None and not (known.lemmas is None and known.vectors is None),
+        "frequencies": known is not None and known.frequency is not None,
+    }
+    return frozenset(need for need, there in carried.items() if there)

@@ -1,6 +1,6 @@
 """Contrasts against a head's own distance profile: what an example contributes, as plain arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.plans import Profile
 from headroles.records import Example
-from headroles.sieves.base import Contrast, MaskSieve
+from headroles.sieves.base import Contrast
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,12 +33,12 @@ class _Units:
 
 def profiles(
     example: Example,
-    sieves: Sequence[MaskSieve],
+    contrasts: Mapping[str, Contrast],
     columns: Sequence[str],
     visible: Bool[np.ndarray, "tokens tokens"] | None,
     dtype: type[np.floating],
 ) -> Profiles:
-    """Profiles of all sieves that carry a contrast; sieves of one space and scope share one.
+    """Profiles of all contrasts, by their columns; those of one space and scope share one.
 
     The formula is that of ``headroles.plans.Profile``. In an encoder that sees every key, U_ij is
     the number of pieces of unit j over the number of tokens, so that it cancels to the plain
@@ -46,11 +46,8 @@ def profiles(
     of even attention at 0 under every mask.
     """
     shared: dict[tuple[bool, object], list[tuple[int, Contrast]]] = {}
-    for each in sieves:
-        if each.contrast is not None:
-            key = (each.contrast.words, each.contrast.scope)
-            column = columns.index(f"{each.name}:matched")
-            shared.setdefault(key, []).append((column, each.contrast))
+    for column, each in contrasts.items():
+        shared.setdefault((each.words, each.scope), []).append((columns.index(column), each))
     made, bounds = [], []
     for members in shared.values():
         profile, reach = _profile(example, members, visible, dtype)

@@ -1,14 +1,15 @@
 """Sieves of one example to a plan: chance, visible keys, eligible queries and weights, for all at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadSieve, HeadrolesError
 from headroles.plans import Plan
 from headroles.records import Example
-from headroles.sieves.base import MaskSieve
+from headroles.sieves.base import Contrast, MaskSieve, Sieve
 from headroles.sieves.contrast import profiles
 from headroles.sieves.masks import as_mask
 
@@ -22,6 +23,7 @@ def plan(
     *,
     statistic: str = "selectivity",
     dtype: type[np.floating] = np.float64,
+    beside: Mapping[str, Contrast] = MappingProxyType({}),
 ) -> Plan:
     """Lay sieves over one example.
 
@@ -39,6 +41,7 @@ def plan(
         visible: Whether query i can see key j; None when every key is visible.
         statistic: "selectivity" or "bias".
         dtype: Precision of the weights.
+        beside: Contrasts of sieves that are no masks, by their columns, which come last.
 
     Returns:
         The plan; a sieve without eligible queries has no row in it and its column is NaN.
@@ -47,7 +50,7 @@ def plan(
         BadSieve: When a mask has the wrong shape or type.
         BadInput: When a sieve needs annotation the example lacks.
     """
-    columns = columns_of(sieves)
+    columns = columns_of(sieves) + tuple(beside)
     cells = np.full(len(columns), np.nan)
     low, high = cells.copy(), cells.copy()
     linear: list[int] = []
@@ -57,7 +60,8 @@ def plan(
         counted, scope = _cells(each, example, visible)
         size = counted.sum(axis=1)
         room = np.full(example.size, example.size) if scope is None else scope.sum(axis=1)
-        query, groups = _query_weights(each, example, (size > 0) & (size < room) & ~example.special)
+        labels = None if each.groups is None else each.groups(example)
+        query, groups = query_weights(labels, (size > 0) & (size < room) & ~example.special)
         if groups == 0:
             continue
         column, row = columns.index(each.name), len(linear)
@@ -75,7 +79,8 @@ def plan(
         np.multiply(counted, scaled[:, None].astype(dtype), out=weight[row])
         weight[row] -= within * (scaled * chance)[:, None].astype(dtype)
         low[column], high[column] = -expected / (1 - expected), 1.0
-    made = profiles(example, sieves, columns, visible, dtype)
+    contrasts = {matched(each): each.contrast for each in sieves if each.contrast is not None}
+    made = profiles(example, contrasts | dict(beside), columns, visible, dtype)
     for column, number, reach in made.bounds:
         cells[column], low[column], high[column] = number, -reach, reach
     pairs = example.size**2
@@ -101,8 +106,13 @@ def columns_of(sieves: Sequence[MaskSieve]) -> tuple[str, ...]:
     """
     names: list[str] = []
     for each in sieves:
-        names += [each.name] if each.contrast is None else [each.name, f"{each.name}:matched"]
+        names += [each.name] if each.contrast is None else [each.name, matched(each)]
     return tuple(names)
+
+
+def matched(each: Sieve) -> str:
+    """The column of a sieve's contrast."""
+    return f"{each.name}:matched"
 
 
 def _cells(
@@ -133,16 +143,24 @@ def _asked(each: MaskSieve, example: Example) -> object:
         ) from error
 
 
-def _query_weights(
-    each: MaskSieve, example: Example, eligible: Bool[np.ndarray, " tokens"]
+def query_weights(
+    labels: Int[np.ndarray, " tokens"] | None, eligible: Bool[np.ndarray, " tokens"]
 ) -> tuple[Float[np.ndarray, " tokens"], int]:
-    """Weights of the eligible queries, summing to 1, and the number of groups that share them."""
+    """Weights of the eligible queries, summing to 1, and the number of groups that share them.
+
+    Args:
+        labels: The group of each query, at least 0 for eligible ones; None: every query is its own.
+        eligible: Which queries count.
+
+    Example:
+        >>> query_weights(np.array([0, 0, 1, -1]), np.array([True, True, True, False]))[0].tolist()
+        [0.25, 0.25, 0.5, 0.0]
+    """
     if not eligible.any():
         return np.zeros(len(eligible)), 0
-    if each.groups is None:
+    if labels is None:
         total = int(eligible.sum())
         return eligible / total, total
-    labels = each.groups(example)
     size = np.bincount(labels[eligible], minlength=int(labels.max()) + 1)
     groups = int((size > 0).sum())
     share = 1 / (groups * np.maximum(size, 1))

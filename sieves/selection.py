@@ -1,7 +1,7 @@
 """The sieves of one run as columns: what they need, how they are laid out, how each is judged."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool
@@ -9,8 +9,8 @@ from jaxtyping import Bool
 from headroles.errors import BadSieve
 from headroles.plans import Plan
 from headroles.records import Example, Rule
-from headroles.sieves.base import MARGIN, MaskSieve, Scorer, Sieve
-from headroles.sieves.plan import columns_of, plan
+from headroles.sieves.base import MARGIN, Contrast, MaskSieve, Scorer, Sieve
+from headroles.sieves.plan import columns_of, matched, plan
 
 STATISTICS = ("selectivity", "bias")
 BIAS_MARGIN = 2.0
@@ -21,11 +21,19 @@ BIAS_MARGIN = 2.0
 class Selection:
     """Sieves in the order they were asked for, and the columns they give.
 
-    Mask sieves (and their contrasts) come first, scorers after them, each in the order given.
+    Mask sieves (and their contrasts) come first, then contrasts of scorers, then scorers, each in the
+    order given.
+
+    Attributes:
+        sieves: In the order they were asked for.
+        statistic: Of mask sieves, "selectivity" or "bias".
+        optional: Names of sieves that were asked for by a group alone, and are left out where their
+            annotation is not there.
     """
 
     sieves: tuple[Sieve, ...]
     statistic: str = "selectivity"
+    optional: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Refuse two sieves of one name.
@@ -52,13 +60,25 @@ class Selection:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns, contrasts right after their sieves."""
-        return columns_of(self.masks) + tuple(each.name for each in self.scorers)
+        """Names of the columns: masks with their contrasts, contrasts of scorers, scorers."""
+        scorers = tuple(each.name for each in self.scorers)
+        return columns_of(self.masks) + tuple(self.beside) + scorers
+
+    @property
+    def beside(self) -> dict[str, Contrast]:
+        """Contrasts of scorers, by their columns."""
+        carried = {matched(each): getattr(each, "contrast", None) for each in self.scorers}
+        return {name: each for name, each in carried.items() if isinstance(each, Contrast)}
 
     @property
     def needs(self) -> frozenset[str]:
         """Annotation that at least one sieve reads."""
         return frozenset().union(*(each.needs for each in self.sieves))
+
+    def fitting(self, known: frozenset[str]) -> "Selection":
+        """The selection without optional sieves that read more annotation than is known."""
+        kept = [each for each in self.sieves if each.name not in self.optional or each.needs <= known]
+        return replace(self, sieves=tuple(kept))
 
     def plan(
         self,
@@ -67,7 +87,7 @@ class Selection:
         dtype: type[np.floating] = np.float32,
     ) -> Plan:
         """The mask sieves laid over one example; ``headroles.sieves.plan`` says how."""
-        return plan(example, self.masks, visible, statistic=self.statistic, dtype=dtype)
+        return plan(example, self.masks, visible, statistic=self.statistic, dtype=dtype, beside=self.beside)
 
     def rules(self, margin: float | None = None) -> tuple[Rule, ...]:
         """How each column is judged; bounds are left to be filled in from the examples.
@@ -78,13 +98,16 @@ class Selection:
         made: list[Rule] = []
         for mask in self.masks:
             usual = mask.margin if self.statistic == "selectivity" else BIAS_MARGIN
-            matched = f"{mask.name}:matched" if mask.contrast else ""
+            contrast = matched(mask) if mask.contrast else ""
             null = 0.0 if self.statistic == "selectivity" else 1.0
             chosen = usual if margin is None else margin
-            made.append(Rule(mask.name, mask.question, null=null, margin=chosen, contrast=matched))
+            made.append(Rule(mask.name, mask.question, null=null, margin=chosen, contrast=contrast))
             if mask.contrast:
-                about = f"Contrast of {mask.name} against the head's own distance profile"
-                made.append(Rule(matched, about, margin=mask.contrast.margin, role=False))
+                made.append(_contrast_rule(mask, mask.contrast))
+        beside = self.beside
+        made += [
+            _contrast_rule(each, beside[matched(each)]) for each in self.scorers if matched(each) in beside
+        ]
         for scorer in self.scorers:
             made.append(
                 Rule(
@@ -93,12 +116,20 @@ class Selection:
                     margin=getattr(scorer, "margin", MARGIN) if margin is None else margin,
                     low=getattr(scorer, "low", float("nan")),
                     high=getattr(scorer, "high", float("nan")),
+                    contrast=matched(scorer) if matched(scorer) in beside else "",
                 )
             )
         return tuple(made)
 
 
-def select(sieves: Sequence[Sieve], statistic: str = "selectivity") -> Selection:
+def _contrast_rule(each: Sieve, contrast: Contrast) -> Rule:
+    about = f"Contrast of {each.name} against the head's own distance profile"
+    return Rule(matched(each), about, margin=contrast.margin, role=False)
+
+
+def select(
+    sieves: Sequence[Sieve], statistic: str = "selectivity", optional: frozenset[str] = frozenset()
+) -> Selection:
     """A selection, when there is at least one sieve and the statistic exists.
 
     Raises:
@@ -106,4 +137,4 @@ def select(sieves: Sequence[Sieve], statistic: str = "selectivity") -> Selection
     """
     if not sieves:
         raise BadSieve("a run needs at least one sieve, but none was given; headroles sieves lists them")
-    return Selection(tuple(sieves), statistic)
+    return Selection(tuple(sieves), statistic, optional)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headroles import Arc, Example, HeadrolesError, score
-from headroles.arrays import _visible, checked_attention, selection_of
+from headroles.arrays import checked_attention, selection_of, visible_keys
 from headroles.catalogue import usable
 from headroles.errors import BadInput, BadSieve, UnknownName
 from headroles.sieves import BUILT_IN
@@ -148,7 +148,7 @@ def test_half_precision_rows_are_near_enough_to_one() -> None:
 )
 def test_what_cannot_be_the_visible_keys_is_refused(visible: np.ndarray, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
-        _visible(_attention(), visible)
+        visible_keys(_attention(), visible)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from headroles.catalogue import entries, sieve_of
 from headroles.errors import BadInput, BadSieve, HeadrolesError, UnknownName
-from headroles.sieves import ANNOTATED, BUILT_IN
+from headroles.sieves import ANNOTATED, BUILT_IN, PATTERNS
 from headroles.sieves.base import MaskSieve
 
 Command = Callable[..., tuple[int, str, str]]
@@ -75,12 +75,16 @@ def test_a_built_in_sieve_answers_to_its_name(name: str) -> None:
 def test_a_near_miss_is_told_the_nearest_name(name: str, near: str) -> None:
     with pytest.raises(UnknownName) as raised:
         sieve_of(name)
-    assert str(raised.value).startswith(f"no sieve is called {name!r}; did you mean {near!r}? known: block, ")
+    assert str(raised.value).startswith(
+        f"no sieve is called {name!r}; did you mean {near!r}? known: bag-of-words, "
+    )
 
 
 @pytest.mark.parametrize("name", ["", "xyzzy", ":", "local:", "syntactic:", "nofamily:det", "42"])
 def test_an_unknown_name_is_told_all_names(name: str) -> None:
-    with pytest.raises(UnknownName, match=rf"no sieve is called '{name}'.* known: block, .*syntactic:obj$"):
+    with pytest.raises(
+        UnknownName, match=rf"no sieve is called '{name}'.* known: bag-of-words, .*syntactic:obj$"
+    ):
         sieve_of(name)
 
 
@@ -176,7 +180,7 @@ def test_a_broken_plug_in_spoils_only_itself(
     ((origin, _, error),) = _listed("articles")
     assert origin == "acme-one"
     assert "acme-one" in error
-    assert {entry.name for entry in entries() if not entry.error} == {*BUILT_IN, *ANNOTATED}
+    assert {entry.name for entry in entries() if not entry.error} == {*BUILT_IN, *PATTERNS, *ANNOTATED}
     words = ("label", "--task", "QNLI", "--model", planted, "--max-length", 32, "--limit", 4)
     out = tmp_path / "run"
     assert command(*words, "--sieve", "local", "--out", out)[0] == 0

@@ -41,7 +41,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_installed_plug_in_is_listed(installed: Path, tmp_path: Path) -> None:
     listed = _run(["-m", "headroles", "sieves"], tmp_path, installed)
-    start = listed.index("\npunctuation\n")
+    start = listed.index("\nmarks\n")
     assert listed[start:].splitlines()[2:4] == [
         "  Does the head look at punctuation marks?",
         "  source: Clark et al. 2019, section 3.2 (periods and commas); from headroles-punctuation",
@@ -50,13 +50,13 @@ def test_an_installed_plug_in_is_listed(installed: Path, tmp_path: Path) -> None
 
 def test_an_installed_plug_in_labels_heads(installed: Path, planted: Path, tmp_path: Path) -> None:
     words = ["-m", "headroles", "label", "--task", "QNLI", "--model", str(planted), "--max-length", "48"]
-    out = _run([*words, "--sieve", "punctuation", "--limit", "60", "--out", "run"], tmp_path, installed)
-    assert "P punctuation" in out
+    out = _run([*words, "--sieve", "marks", "--limit", "60", "--out", "run"], tmp_path, installed)
+    assert "M marks" in out
     facts = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert facts["settings"]["sieve"] == ["punctuation"]
-    assert "--sieve punctuation" in facts["command"]
+    assert facts["settings"]["sieve"] == ["marks"]
+    assert "--sieve marks" in facts["command"]
     labels = (tmp_path / "run" / "labels.csv").read_text().splitlines()
-    assert labels[0] == "layer,head,roles,punctuation"
+    assert labels[0] == "layer,head,roles,marks"
     assert labels[2] == "0,1,,0"
 
 

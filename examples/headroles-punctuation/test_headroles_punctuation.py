@@ -1,7 +1,7 @@
 """The sieve keeps the contract, and counts what it says it counts."""
 
 import numpy as np
-from headroles_punctuation import punctuation
+from headroles_punctuation import marks
 
 from headroles import Example, score
 from headroles.testing import check_sieve
@@ -10,13 +10,13 @@ EXAMPLE = Example("note", ("it", "rains", ",", "again", "."))
 
 
 def test_the_sieve_keeps_the_contract() -> None:
-    check_sieve(punctuation)
-    check_sieve(punctuation, [EXAMPLE])
+    check_sieve(marks)
+    check_sieve(marks, [EXAMPLE])
 
 
 def test_a_head_that_looks_at_marks_only_scores_one() -> None:
-    marks = np.zeros((1, 1, 5, 5))
-    marks[..., [2, 4]] = 0.5
+    heads = np.zeros((1, 1, 5, 5))
+    heads[..., [2, 4]] = 0.5
     even = np.full((1, 1, 5, 5), 0.2)
-    assert score(marks, EXAMPLE, punctuation)["punctuation"].round(12).item() == 1
-    assert score(even, EXAMPLE, punctuation)["punctuation"].round(12).item() == 0
+    assert score(heads, EXAMPLE, marks)["marks"].round(12).item() == 1
+    assert score(even, EXAMPLE, marks)["marks"].round(12).item() == 0

@@ -25,6 +25,26 @@ class Annotator:
         self._parser = parser
         self._known: dict[str, Words] = {}
 
+    @property
+    def lemmas(self) -> bool:
+        """Whether the parser sets lemmas."""
+        parser = self._parser
+        return parser is not None and any(
+            "token.lemma" in parser.get_pipe_meta(name).assigns for name in parser.pipe_names
+        )
+
+    def forms(self, passages: Sequence[Passage]) -> set[str]:
+        """All words of some passages in lower case, without parsing them."""
+        found: set[str] = set()
+        for passage in passages:
+            for place, text in enumerate(passage.texts):
+                if passage.words is not None:
+                    spans = passage.words[place].spans.tolist()
+                    found.update(text[start:stop].lower() for start, stop in spans)
+                elif self._parser is not None:
+                    found.update(token.lower_ for token in self._parser.make_doc(text))
+        return found
+
     def words(self, passages: Sequence[Passage]) -> list[tuple[Words, ...]]:
         """Words of each passage's texts: gold where given, else parsed.
 
@@ -62,11 +82,13 @@ def _words(doc: Any) -> Words:
         -1 if token.head.i == token.i else place.get(token.head.i, -1)
         for token in tokens
     ]  # fmt: skip
+    lemmas = tuple(token.lemma_ for token in tokens)
     spans = [(token.idx, token.idx + len(token.text)) for token in tokens]
     return Words(
         spans=np.array(spans, dtype=np.int32).reshape(-1, 2),
         heads=np.array(heads, dtype=np.int32),
         relations=tuple(token.dep_ for token in tokens),
+        lemmas=lemmas if any(lemmas) else None,
     )
 
 

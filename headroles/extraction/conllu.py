@@ -23,6 +23,7 @@ class Sentence:
         entity_fields: Names of the fields of a mention (``# global.Entity``); "" where not named.
         surface: Of each surface token its form, whether a blank follows, and how many words it has.
         forms: The words.
+        lemmas: Their lemmas; ``"_"`` for none.
         heads: Head of each word, counted from 0 in the sentence; −1 for the root.
         relations: Relation to the head.
         tags: Universal and specific part of speech; ``"_"`` for none.
@@ -37,6 +38,7 @@ class Sentence:
     entity_fields: str = ""
     surface: list[tuple[str, bool, int]] = field(default_factory=list)
     forms: list[str] = field(default_factory=list)
+    lemmas: list[str] = field(default_factory=list)
     heads: list[int] = field(default_factory=list)
     relations: list[str] = field(default_factory=list)
     tags: list[tuple[str, str]] = field(default_factory=list)
@@ -147,6 +149,7 @@ def _take(sentence: Sentence, cells: list[str], path: Path, line: int) -> None:
             f"but {cells[6]!r} came"
         )
     sentence.forms.append(cells[1])
+    sentence.lemmas.append(cells[2])
     sentence.heads.append(int(cells[6]) - 1)
     sentence.relations.append(cells[7])
     sentence.tags.append((cells[3], cells[4]))
@@ -190,7 +193,15 @@ def rebuilt(sentence: Sentence) -> tuple[str, Words]:
         spans=np.array(spans, dtype=np.int32).reshape(-1, 2),
         heads=np.array(sentence.heads, dtype=np.int32),
         relations=tuple(sentence.relations),
+        lemmas=_lemmas(sentence),
     )
+
+
+def _lemmas(sentence: Sentence) -> tuple[str, ...] | None:
+    """The lemmas, "" where none is told (``_``, unless the word itself is that); None where none is."""
+    pairs = zip(sentence.lemmas, sentence.forms, strict=True)
+    told = tuple("" if lemma == "_" != form else lemma for lemma, form in pairs)
+    return told if any(told) else None
 
 
 def _split(start: int, form: str, words: list[str]) -> list[tuple[int, int]]:

@@ -16,11 +16,13 @@ class Words:
         spans: Character span of each word in the text, start included, end excluded.
         heads: Index of each word's head word; −1 for a root.
         relations: Relation of each word to its head.
+        lemmas: Lemma of each word, "" where unknown; None when there are none.
     """
 
     spans: Int[np.ndarray, "words 2"]
     heads: Int[np.ndarray, " words"]
     relations: tuple[str, ...]
+    lemmas: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

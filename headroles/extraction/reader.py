@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from headroles.asking import per_head
 from headroles.extraction.annotate import Annotator
 from headroles.extraction.kernels import DevicePlan, contrast, linear, to_device
+from headroles.extraction.lexicon import Lexicon
 from headroles.extraction.model import Model
 from headroles.extraction.readers import Visible
 from headroles.extraction.tokens import Tokenised, example_of
@@ -189,9 +190,12 @@ class Reader:
 class Sieving:
     """The job of scoring every head on every example by sieves."""
 
-    def __init__(self, model: Model, sieves: Columns, annotator: Annotator | None) -> None:
-        """Take a model, the sieves, and what gives words and trees (None when no sieve needs them)."""
-        self._model, self._sieves, self._annotator = model, sieves, annotator
+    def __init__(
+        self, model: Model, sieves: Columns, annotator: Annotator | None, lexicon: Lexicon | None = None
+    ) -> None:
+        """Take a model, the sieves, what gives words and trees, and what knows of words (or None)."""
+        self._model, self._sieves = model, sieves
+        self._annotator, self._lexicon = annotator, lexicon
 
     def table(self, tokenised: Sequence[Tokenised]) -> Table:
         """Empty scores of a shard."""
@@ -205,7 +209,8 @@ class Sieving:
         arcs, causal = "arcs" in self._sieves.needs, self._model.way.causal
         batch = []
         for place, each, own in zip(places, chosen, words, strict=True):
-            prepared = Prepared(int(place), each, example_of(each, own, arcs))
+            known = self._lexicon.lexical(each, own) if self._lexicon else None
+            prepared = Prepared(int(place), each, example_of(each, own, arcs, known))
             seen = np.tri(each.size, dtype=np.bool_) if causal and each.size > 1 else None
             planned(prepared, self._sieves, seen)
             batch.append(prepared)

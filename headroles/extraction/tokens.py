@@ -9,6 +9,7 @@ from jaxtyping import Int
 
 from headroles.errors import BadInput
 from headroles.extraction.passages import Passage, Words
+from headroles.lexical import Lexical
 from headroles.records import Arc, Example
 
 
@@ -90,13 +91,16 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
     return made
 
 
-def example_of(tokenised: Tokenised, words: Sequence[Words] | None, arcs: bool) -> Example:
+def example_of(
+    tokenised: Tokenised, words: Sequence[Words] | None, arcs: bool, lexical: Lexical | None = None
+) -> Example:
     """The example of a tokenised passage.
 
     Args:
         tokenised: Its pieces.
         words: Words and trees of its texts; None when no sieve needs them.
         arcs: Whether the arcs are wanted too.
+        lexical: What is known of its words and tokens from outside it.
     """
     special = tokenised.texts < 0
     word = np.full(tokenised.size, -1, dtype=np.int32)
@@ -123,6 +127,7 @@ def example_of(tokenised: Tokenised, words: Sequence[Words] | None, arcs: bool) 
         arcs=tuple(found) if arcs and words is not None else None,
         group=tokenised.passage.group,
         mentions=tokenised.passage.mentions,
+        lexical=lexical,
     )
 
 

@@ -1,0 +1,55 @@
+"""Keys that are the least frequent tokens of the input."""
+
+import numpy as np
+from jaxtyping import Bool
+
+from headroles.errors import BadInput
+from headroles.records import Example
+from headroles.sieves.base import MaskSieve
+
+
+def rarest(example: Example) -> Bool[np.ndarray, " tokens"]:
+    """The tokens of the texts that occur least in all inputs of the run; all of them where several tie.
+
+    For ``the cat saw the dog .``, which occur 90, 4, 7, 90, 4 and 60 times, the keys of every query are::
+
+        . 1 . . 1 .
+        . 1 . . 1 .
+        . 1 . . 1 .
+        . 1 . . 1 .
+        . 1 . . 1 .
+        . 1 . . 1 .
+
+    Raises:
+        BadInput: When it is not known how often the tokens occur.
+
+    Example:
+        >>> from headroles.lexical import Lexical
+        >>> often = Lexical(frequency=np.array([90, 4, 7, 90, 4, 60]))
+        >>> rarest(Example("six", tuple("tcstd."), lexical=often)).astype(int).tolist()
+        [0, 1, 0, 0, 1, 0]
+    """
+    if example.lexical is None or example.lexical.frequency is None:
+        raise BadInput(
+            f"the sieve 'rare' needs frequencies of tokens, but example {example.key!r} has none; "
+            f"give it Lexical(frequency=…) with one count per token, or leave the sieve out"
+        )
+    often, text = example.lexical.frequency, example.segment >= 0
+    if often.shape != (example.size,):
+        raise BadInput(
+            f"frequencies have one count per token, shape ({example.size},) for example {example.key!r}, but "
+            f"{often.shape} came"
+        )
+    if not text.any():
+        return text
+    least: Bool[np.ndarray, " tokens"] = text & (often == often[text].min())
+    return least
+
+
+rare = MaskSieve(
+    name="rare",
+    mask=rarest,
+    question="Does the head look at the least frequent tokens of the input?",
+    source="Voita et al. 2019, rare tokens; frequencies of the run's own inputs",
+    needs=frozenset({"frequencies"}),
+)

@@ -1,0 +1,49 @@
+"""What a token spells, without what tokenizers add to say where words begin."""
+
+from functools import lru_cache
+
+OPENING = ("##", "Ġ", "▁", "Ċ", " ")
+"""What stands before a piece that continues a word (WordPiece) or opens one (byte-level, SentencePiece)."""
+CLOSING = ("</w>",)
+"""What stands behind a piece that ends a word."""
+
+
+@lru_cache(maxsize=2**16)
+def spelled(token: str) -> str:
+    """The characters of a token, without the marks of word boundaries.
+
+    Tokens of byte-level vocabularies spell bytes; where those are characters in UTF-8, they are told. A
+    token that is nothing but such a mark stays as it is.
+
+    Example:
+        >>> [spelled(token) for token in ("##ing", "Ġthe", "▁,", ".</w>", "âĢľ", "##", "é")]
+        ['ing', 'the', ',', '.', '“', '##', 'é']
+    """
+    bare = token
+    for mark in OPENING:
+        bare = bare.removeprefix(mark) or bare
+    for mark in CLOSING:
+        bare = bare.removesuffix(mark) or bare
+    return bare if bare.isascii() else _from_bytes(bare)
+
+
+def _from_bytes(bare: str) -> str:
+    """The text of a token whose characters stand for bytes (Radford et al. 2019), or else itself."""
+    if not all(sign in _BYTES for sign in bare):
+        return bare
+    try:
+        return bytes(_BYTES[sign] for sign in bare).decode()
+    except UnicodeDecodeError:
+        return bare
+
+
+def _byte_signs() -> dict[str, int]:
+    """The byte that each character of a byte-level vocabulary stands for: itself, where it can be printed."""
+    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(0x100) if byte not in shown]
+    return {chr(byte): byte for byte in shown} | {
+        chr(0x100 + place): byte for place, byte in enumerate(hidden)
+    }
+
+
+_BYTES = _byte_signs()
