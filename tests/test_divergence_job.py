@@ -1,0 +1,231 @@
+"""Divergences summed while a model runs are those of the plain model's attention, beside the same scores."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel
+
+from headroles.arrays import selection_of
+from headroles.clustered import Divergence
+from headroles.errors import BadInput, UnknownName
+from headroles.extraction import capture, diverging, stream
+from headroles.extraction.capture import FUSED, Way
+from headroles.extraction.checkpoint import find
+from headroles.extraction.divergence import pair_divergences
+from headroles.extraction.diverging import Diverging, Sums, fitting_batch
+from headroles.extraction.jobs import Both
+from headroles.extraction.model import Model, load
+from headroles.extraction.passages import Passage
+from headroles.extraction.reader import Sieving
+from headroles.extraction.stream import Ready
+from headroles.extraction.tokens import tokenise
+
+ModelOf = Callable[[str], Path]
+VOCABULARY = "the committee decide about unbelievable treaty it was signed in Paris long debate , !"
+UNITS = [f"unit {number}" for number in (0, 1, 2, 1, 3, 0, 4, 1, 2, 5, 5)]
+
+
+def _passages(count: int = len(UNITS)) -> list[Passage]:
+    """Random texts of 3 to 24 words."""
+    rng = np.random.default_rng(5)
+    texts = [" ".join(rng.choice(VOCABULARY.split(), size=rng.integers(3, 25))) for _ in range(count)]
+    return [Passage(f"made/{number}", (text,)) for number, text in enumerate(texts)]
+
+
+def _load(folder: Path) -> Model:
+    return load(find(str(folder), None), device="cpu", dtype="float32", max_length=96)
+
+
+def _sums(model: Model, units: Sequence[str] = UNITS, **options: object) -> Sums:
+    return Sums(units, model.layers, model.heads, **options)  # type: ignore[arg-type]
+
+
+def _streamed(model: Model, sums: Sums, size: int = 4) -> Divergence:
+    """All passages through the job alone."""
+    job = Diverging(model, sums, threads=2)
+    coming = stream.stream(
+        model, _passages(), job, batch_size=size, max_length=96, advance=lambda count: None
+    )
+    assert sum(coming) == len(UNITS)
+    return sums.divergence()
+
+
+def _plain(model: Model, folder: Path, smoothing: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Divergences by passage and pair from the library's own run, and lengths."""
+    network = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    found, lengths = [], []
+    for each in tokenise(model.tokenizer, _passages(), 96):
+        inputs = {name: torch.tensor([values]) for name, values in each.inputs.items()}
+        with torch.inference_mode():
+            layers = network(**inputs, output_attentions=True).attentions
+        attention = torch.cat([layer[0] for layer in layers]).double()
+        found.append(pair_divergences(attention, smoothing=smoothing))
+        lengths.append(each.size)
+    return np.stack(found), np.array(lengths)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "gptj"])
+def test_the_mean_is_over_rows_then_inputs_of_a_unit_then_units(name: str, model_of: ModelOf) -> None:
+    model = _load(model_of(name))
+    found = _streamed(model, _sums(model))
+    rows, lengths = _plain(model, model_of(name))
+    shares = rows / lengths[:, None]
+    names = list(dict.fromkeys(UNITS))
+    of_unit = np.stack([shares[[one == name for one in UNITS]].mean(axis=0) for name in names])
+    np.testing.assert_allclose(found.sums, of_unit, rtol=1e-4, atol=2e-7)
+    np.testing.assert_allclose(found.mean(), of_unit.mean(axis=0), rtol=1e-4, atol=2e-7)
+    assert found.block.tolist() == list(range(6))
+    assert found.weight.tolist() == [1.0] * 6
+    assert found.sums.dtype == np.float32
+    assert (found.layers, found.heads) == (model.layers, model.heads)
+
+
+def test_the_released_way_sums_smoothed_rows_of_all_inputs(model_of: ModelOf) -> None:
+    model = _load(model_of("bert"))
+    found = _streamed(model, _sums(model, smoothing=0.001, way="sum"))
+    rows, _ = _plain(model, model_of("bert"), smoothing=0.001)
+    np.testing.assert_allclose(found.mean(), rows.sum(axis=0), rtol=1e-4)
+    assert (found.smoothing, found.way) == (0.001, "sum")
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_batches_and_threads_do_not_change_values(name: str, model_of: ModelOf) -> None:
+    model = _load(model_of(name))
+    one, many = (_streamed(model, _sums(model), size) for size in (1, 16))
+    np.testing.assert_allclose(many.sums, one.sums, rtol=1e-4, atol=1e-6)
+
+
+def test_long_inputs_that_come_in_blocks_of_rows_give_the_same(
+    model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = model_of("bert")
+    whole = _streamed(_load(folder), _sums(_load(folder)))
+    monkeypatch.setattr(capture, "WHOLE", 8)
+    monkeypatch.setattr(capture, "CACHE", 1000)
+    model = _load(folder)
+    model.network.set_attn_implementation(FUSED)
+    object.__setattr__(model, "way", Way(FUSED))
+    blocks = _streamed(model, _sums(model))
+    np.testing.assert_allclose(blocks.sums, whole.sums, rtol=1e-4, atol=1e-6)
+
+
+def test_a_batch_that_did_not_fit_counts_no_input_twice(
+    model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = _load(model_of("bert"))
+    wanted = _streamed(model, _sums(model))
+    calls: list[int] = []
+
+    def failing(*given: object, **options: object) -> np.ndarray:
+        calls.append(1)
+        if len(calls) in (3, 4):  # in the middle of the first batch, and of its first half
+            raise torch.OutOfMemoryError
+        return pair_divergences(*given, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(diverging, "pair_divergences", failing)
+    found = _streamed(model, _sums(model), size=8)
+    assert len(calls) == len(UNITS) + 2
+    np.testing.assert_allclose(found.sums, wanted.sums, rtol=1e-4, atol=1e-6)
+
+
+def test_scores_and_divergences_come_from_one_pass(
+    model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, passages = _load(model_of("bert")), _passages()
+    monkeypatch.setattr(stream, "SHARD", 6)
+    sieves = selection_of(["local", "delimiter"])
+
+    def shards(job: Any) -> list[Any]:
+        return list(
+            stream.stream(model, passages, job, batch_size=4, max_length=96, advance=lambda count: None)
+        )
+
+    passes: list[int] = []
+
+    def counted(network: Any, way: Way, inputs: Any, lengths: Sequence[int], reader: Any) -> Any:
+        passes.extend(lengths)
+        return capture.run(network, way, inputs, lengths, reader)
+
+    alone = shards(Sieving(model, sieves, None))
+    monkeypatch.setattr(stream, "run", counted)
+    sums = _sums(model)
+    both = shards(Both(Sieving(model, sieves, None), Diverging(model, sums)))
+    assert len(passes) == len(passages)
+    assert [count for _, count in both] == [6, 5]
+    for (shard, _), other in zip(both, alone, strict=True):
+        assert shard.examples == other.examples
+        np.testing.assert_array_equal(shard.values, other.values)
+    np.testing.assert_array_equal(sums.divergence().sums, _streamed(model, _sums(model)).sums)
+
+
+def test_gradients_are_not_read_beside_another_job(model_of: ModelOf) -> None:
+    class Graph:
+        def table(self, tokenised: object) -> None: ...
+
+        def prepare(self, tokenised: object, places: object) -> list[Ready]:
+            return []
+
+        def reader(self, batch: object, table: object) -> "Graph":
+            return self
+
+        def result(self, table: object) -> None: ...
+
+        def read_graph(self, layer: int, weights: object, visible: object) -> None: ...
+
+        def loss(self, output: object) -> None: ...
+
+    model = _load(model_of("bert"))
+    graph: Any = Graph()
+    job: Any = Both(graph, Sieving(model, selection_of(["local"]), None))
+    with pytest.raises(BadInput, match="a pass of their own"):
+        job.reader([], job.table([]))
+
+
+def test_more_units_than_blocks_are_dealt_to_them_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diverging, "FEWEST", 2)
+    monkeypatch.setattr(diverging, "KEPT", 3 * 4 * 6)  # three blocks of six pairs
+    units = ["a", "b", "c", "d", "e", "d", "c"]
+    sums = Sums(units, 2, 2)
+    values = np.random.default_rng(0).random((7, 6))
+    for place in (6, 0, 2, 1, 5, 4, 3):
+        sums.add(place, 10, 10 * values[place])
+        sums.add(place, 10, 10 * values[place])
+    found = sums.divergence()
+    assert found.block.tolist() == [0, 1, 2, 0, 1]
+    assert found.weight.tolist() == [2.0, 2.0, 1.0]
+    means = np.array([values[0], values[1], values[[2, 6]].mean(0), values[[3, 5]].mean(0), values[4]])
+    wanted = [means[0] + means[3], means[1] + means[4], means[2]]
+    np.testing.assert_allclose(found.sums, wanted, rtol=1e-6)
+    np.testing.assert_allclose(found.mean(), means.mean(axis=0), rtol=1e-6)
+
+
+def test_sums_of_a_thousand_heads_have_at_least_fifty_blocks() -> None:
+    assert len(Sums([str(place) for place in range(500)], 48, 48)._block) == 500
+    assert max(Sums([str(place) for place in range(500)], 48, 48)._block) == 49
+
+
+def test_sums_say_what_is_wrong() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'mean'"):
+        Sums(["a"], 2, 2, way="means")
+    with pytest.raises(BadInput, match=r"below 1, but 1\.0 came"):
+        Sums(["a"], 2, 2, smoothing=1.0)
+    with pytest.raises(BadInput, match="0 inputs and 4 heads"):
+        Sums([], 2, 2)
+    with pytest.raises(BadInput, match="1 inputs and 1 heads"):
+        Sums(["a"], 1, 1)
+    sums = Sums(["a", "b"], 2, 2)
+    sums.add(1, 3, np.ones(6))
+    with pytest.raises(BadInput, match="1 of 2 were not added"):
+        sums.divergence()
+
+
+def test_a_batch_of_many_heads_holds_fewer_inputs() -> None:
+    for layers, heads, length in [(12, 12, 128), (32, 32, 128), (12, 12, 256)]:
+        fits = fitting_batch(layers, heads, length, 1000)
+        assert fits * 4 * layers * heads * length**2 <= 2**28 < (fits + 1) * 4 * layers * heads * length**2
+    assert fitting_batch(12, 12, 64, 8) == 8
+    assert fitting_batch(64, 64, 4096, 8) == 1
