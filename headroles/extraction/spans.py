@@ -1,0 +1,139 @@
+"""Running text cut into pairs of segments that follow each other, each pair within a number of tokens."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from headroles.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two segments of one document, the second right after the first.
+
+    Attributes:
+        first: A slice of the document's text, blanks at its ends left out.
+        second: The slice after it, only blanks between them.
+        tokens: Length of the input made of them, special tokens included.
+    """
+
+    first: str
+    second: str
+    tokens: int
+
+
+class PairCutter:
+    """Cuts documents into pairs by a tokenizer."""
+
+    def __init__(self, tokenizer: Any, max_length: int) -> None:
+        """Take a fast tokenizer, and the longest input in tokens, special tokens included.
+
+        Raises:
+            BadInput: When the tokenizer keeps no character offsets, or nothing but special tokens fits.
+        """
+        if not getattr(tokenizer, "is_fast", False):
+            raise BadInput(
+                f"headroles needs a fast tokenizer, which keeps character offsets, but "
+                f"{type(tokenizer).__name__} is not one; name a model that has a tokenizer.json"
+            )
+        self._tokenizer = tokenizer
+        self._special = special = int(tokenizer.num_special_tokens_to_add(pair=True))
+        self.room = max_length - special
+        if self.room < 2:
+            raise BadInput(
+                f"an input holds {special} special tokens and at least one more of each text, but "
+                f"--max-length is {max_length}; give at least {special + 2}"
+            )
+
+    def pairs(self, text: str, rng: np.random.Generator) -> Iterator[Pair]:
+        """Consecutive pairs of a document, each as long as fits; what is left at its end is its last pair.
+
+        Cuts lie between words where the tokenizer knows words, else between tokens. The first segment
+        ends at a cut drawn evenly from those in the middle half of the pair's tokens (the one nearest
+        the middle when none lies there). A rest of fewer than half the tokens that fit is left out.
+
+        Args:
+            text: The document.
+            rng: Draws where first segments end.
+        """
+        encoding = self._encoded(text)
+        spans = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        words = np.array([-1 if word is None else word for word in encoding.word_ids], dtype=np.int64)
+        cuts = np.flatnonzero(cuts_between(spans, words))
+        start, end = 0, len(spans)
+        while 2 * (end - start) >= self.room and end - start >= 2:
+            made = self._pair(text, spans, cuts[(cuts > start) & (cuts <= start + self.room)], start, rng)
+            if made is None:  # a word longer than an input
+                beyond = cuts[cuts > start]
+                start = int(beyond[0]) if beyond.size else end
+                continue
+            pair, start = made
+            yield pair
+
+    def _pair(
+        self,
+        text: str,
+        spans: Int[np.ndarray, "tokens 2"],
+        cuts: Int[np.ndarray, "_"],
+        start: int,
+        rng: np.random.Generator,
+    ) -> tuple[Pair, int] | None:
+        """The pair that starts at a token, and where the next one does; None when there is none.
+
+        Cut apart, a text can have more tokens than within its document: then the last cut is given up.
+        """
+        while cuts.size >= 2:
+            stop = int(cuts[-1])
+            middle = int(_split(cuts[:-1], start, stop, rng))
+            first = text[spans[start, 0] : spans[middle - 1, 1]].strip()
+            second = text[spans[middle, 0] : spans[stop - 1, 1]].strip()
+            if not first or not second:
+                return None
+            tokens = len(self._encoded(first, second))
+            if tokens <= self.room:
+                return Pair(first, second, tokens + self._special), stop
+            cuts = cuts[:-1]
+        return None
+
+    def _encoded(self, *texts: str) -> Any:
+        """One or two texts without special tokens around them; those written out in a text stay text."""
+        return self._tokenizer(
+            *texts, add_special_tokens=False, split_special_tokens=True, verbose=False
+        ).encodings[0]
+
+
+def cuts_between(
+    spans: Int[np.ndarray, "tokens 2"], words: Int[np.ndarray, " tokens"]
+) -> Bool[np.ndarray, " places"]:
+    """Where a text may be cut: before each token, and after the last (tokens + 1 places).
+
+    Between words, where there are words; never inside a character that several tokens share.
+
+    Args:
+        spans: Character span of each token.
+        words: Word of each token as the tokenizer divides them; −1 where it does not say.
+
+    Example:
+        >>> spans = np.array([[0, 3], [3, 5], [6, 9]])
+        >>> cuts_between(spans, np.array([0, 0, 1])).tolist()
+        [True, False, True, True]
+        >>> cuts_between(spans, np.array([0, 0, 0])).tolist()
+        [True, True, True, True]
+    """
+    places = np.ones(len(spans) + 1, dtype=np.bool_)
+    if len(spans) > 1:
+        whole = spans[1:, 0] >= np.maximum.accumulate(spans[:-1, 1])
+        apart = words[1:] != words[:-1]
+        places[1:-1] = whole & apart if apart.any() else whole
+    return places
+
+
+def _split(cuts: Int[np.ndarray, "_"], start: int, stop: int, rng: np.random.Generator) -> int:
+    quarter = (stop - start) / 4
+    middle = cuts[(cuts >= start + quarter) & (cuts <= stop - quarter)]
+    if middle.size:
+        return int(rng.choice(middle))
+    return int(cuts[np.abs(cuts - (start + stop) / 2).argmin()])

@@ -1,0 +1,154 @@
+"""Running text prepared for ``surface``, ``label`` and ``cluster``: pairs of segments in one file."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headroles.errors import BadInput
+from headroles.folder import write_text
+
+if TYPE_CHECKING:
+    from headroles.extraction.spans import Pair
+
+TEXT_A, TEXT_B, GROUP = "text_a", "text_b", "group"
+"""Fields of each line written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What was written.
+
+    Attributes:
+        file: Where it lies.
+        count: Pairs written.
+        found: Pairs the file gave; more than ``count`` where a limit was set.
+        documents: Documents read.
+        short: Documents among them too short to give a pair.
+        shortest: Fewest tokens of a written pair, special tokens included.
+        mean: Mean tokens.
+        longest: Most tokens.
+    """
+
+    file: Path
+    count: int
+    found: int
+    documents: int
+    short: int
+    shortest: int
+    mean: float
+    longest: int
+
+    def __str__(self) -> str:
+        """What was done, in words."""
+        of = f" of {self.found:,}" if self.found > self.count else ""
+        left = f" ({self.short:,} too short to give any)" if self.short else ""
+        return (
+            f"{self.count:,}{of} pairs of segments from {self.documents:,} documents{left}, {self.shortest} "
+            f"to {self.longest} tokens long, {self.mean:.1f} on average, written to {self.file}"
+        )
+
+
+def preprocess_unlabeled(
+    file: Path | str,
+    *,
+    out: Path | str,
+    model: str | None = None,
+    revision: str | None = None,
+    max_length: int = 128,
+    limit: int | None = None,
+    seed: int = 0,
+) -> Prepared:
+    """Cut running text into pairs of segments that follow each other, as for unlabelled Wikipedia.
+
+    Each document is cut into consecutive spans, and each span into two segments A and B, so that
+    ``[CLS] A [SEP] B [SEP]`` has at most ``max_length`` tokens of the model's tokenizer; nothing is
+    masked. The texts are slices of the document, whose headings are left out. A rest of fewer than half
+    the tokens that fit is left out, and so are documents shorter than that. The file written has JSON
+    lines with the fields "text_a", "text_b" and "group" (the document), and appears when it is whole.
+
+    Args:
+        file: Plain text in UTF-8, ``.gz`` too: blank lines divide documents, or articles begin at a line
+            `` = Title = `` (WikiText, told by the first line).
+        out: The file to write, ending in ``.jsonl``; one that is there is replaced.
+        model: Whose tokenizer counts; None for the embedded model.
+        revision: For models on the hub.
+        max_length: Longest input in tokens, special tokens included.
+        limit: Pairs to keep, drawn at random without replacement and kept in order; None for all.
+        seed: Of where segments are divided, and of which are kept.
+
+    Raises:
+        BadInput: For numbers out of range, a file that cannot be read or written, or one whose
+            documents are all too short.
+        MissingExtra: When the embedded model is wanted but not installed.
+
+    Source: Clark et al. (2019), section 3: segments of at most 128 tokens, two paragraphs of text each.
+    """
+    source, target = Path(file), Path(out)
+    _check(source, target, limit, seed)
+    from headroles.extraction.checkpoint import find
+    from headroles.extraction.model import load_tokenizer
+    from headroles.extraction.spans import PairCutter
+    from headroles.extraction.unlabeled import read_running_text
+
+    cutter = PairCutter(load_tokenizer(find(model, revision)), max_length)
+    kept = _Kept(limit, np.random.default_rng([seed, 1]))
+    split = np.random.default_rng([seed, 0])
+    documents = short = 0
+    for document in read_running_text(source):
+        before = kept.found
+        for pair in cutter.pairs(document.text, split):
+            kept.offer(pair, document.name)
+        documents += 1
+        short += kept.found == before
+    if not kept.found:
+        raise BadInput(
+            f"a document gives a pair of segments from {-(-cutter.room // 2)} tokens on, but the {documents} "
+            f"of '{source}' are all shorter; give longer documents, or a smaller --max-length"
+        )
+    rows = kept.rows()
+    write_text(target, "".join(_line(pair, name) for pair, name in rows))
+    tokens = [pair.tokens for pair, _ in rows]
+    mean = sum(tokens) / len(tokens)
+    return Prepared(target, len(rows), kept.found, documents, short, min(tokens), mean, max(tokens))
+
+
+def _check(source: Path, target: Path, limit: int | None, seed: int) -> None:
+    if target.suffix != ".jsonl":
+        raise BadInput(f"what is written are JSON lines, so --out ends in .jsonl, but '{target}' came")
+    if source.resolve() == target.resolve():
+        raise BadInput(f"--out must be another file than the text, but both are '{source}'; name a new one")
+    for name, value, least in (("limit", limit, 1), ("seed", seed, 0)):
+        if value is not None and value < least:
+            raise BadInput(f"{name} must be a whole number of at least {least}, but {value} came")
+
+
+def _line(pair: "Pair", name: str) -> str:
+    row = {TEXT_A: pair.first, TEXT_B: pair.second, GROUP: name}
+    return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+class _Kept:
+    """Pairs kept as they come: all, or a random sample of a size (reservoir sampling)."""
+
+    def __init__(self, limit: int | None, rng: np.random.Generator) -> None:
+        self._limit, self._rng = limit, rng
+        self._rows: list[tuple[int, Pair, str]] = []
+        self.found = 0
+
+    def offer(self, pair: "Pair", name: str) -> None:
+        """Keep a pair for now, or drop it."""
+        row = (self.found, pair, name)
+        self.found += 1
+        if self._limit is None or len(self._rows) < self._limit:
+            self._rows.append(row)
+            return
+        place = int(self._rng.integers(self.found))
+        if place < self._limit:
+            self._rows[place] = row
+
+    def rows(self) -> "list[tuple[Pair, str]]":
+        """Those kept, in the order they came."""
+        return [(pair, name) for _, pair, name in sorted(self._rows, key=lambda row: row[0])]
