@@ -20,7 +20,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import eager_mask, sdpa_mask
 
-from headroles.extraction.readers import BatchReader, Reader, Visible
+from headroles.extraction.readers import BatchReader, GraphReader, Reader, Visible
 
 FUSED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
 WHOLE = 256
@@ -46,7 +46,7 @@ class Way:
 class _Pass:
     """One forward pass: which call it is at, and what each mask lets be seen."""
 
-    def __init__(self, reader: Reader, lengths: Sequence[int], trial: int) -> None:
+    def __init__(self, reader: Reader | GraphReader, lengths: Sequence[int], trial: int) -> None:
         self.reader = reader
         self.lengths = lengths
         self.trial = trial
@@ -84,23 +84,28 @@ def own_eager(module: torch.nn.Module) -> Callable[..., Any]:
 
 
 def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
-    output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
     running = _RUNNING.get()
+    if running is not None and torch.is_grad_enabled() and not query.requires_grad:
+        query = query.detach().requires_grad_()  # parameters are frozen: the graph begins at these weights
+    output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
     if running is not None:
         _hand_over(running, weights, running.visible(attention_mask, causal=False))
-        running.layer += 1
     return output, None
 
 
 def _hand_over(running: _Pass, weights: torch.Tensor, visible: list[Visible]) -> None:
     """Give a layer's weights (examples, heads, tokens, tokens) to the reader, whole or one by one."""
+    layer, running.layer = running.layer, running.layer + 1
+    if isinstance(running.reader, GraphReader):
+        running.reader.read_graph(layer, weights, visible)
+        return
     with _one_thread(weights.device):
         if isinstance(running.reader, BatchReader) and len(running.lengths) > 1:
-            running.reader.read_batch(running.layer, weights.float(), visible)
+            running.reader.read_batch(layer, weights.float(), visible)
             return
         for example, length in enumerate(running.lengths):
             rows = weights[example, :, :length, :length].float()
-            running.reader.read(running.layer, example, 0, rows, visible[example])
+            running.reader.read(layer, example, 0, rows, visible[example])
 
 
 @contextmanager
@@ -146,6 +151,8 @@ def _read_beside(
 
     In float32; on trial in the model's precision, in as many blocks as are to be tried.
     """
+    if isinstance(running.reader, GraphReader):
+        raise TypeError(f"weights formed beside the model have no gradients; run it with {EAGER!r}")
     causal = _hides_later(module, query, mask, rest)
     visible = running.visible(mask, causal)
     kind = query.dtype if running.trial else torch.float32
@@ -200,7 +207,7 @@ def run(
     way: Way,
     inputs: dict[str, torch.Tensor],
     lengths: Sequence[int],
-    reader: Reader,
+    reader: Reader | GraphReader,
     *,
     trial: int = 0,
 ) -> tuple[torch.Tensor, int]:
@@ -211,25 +218,33 @@ def run(
         way: How attention is read.
         inputs: Padded on the right.
         lengths: Real tokens of each example.
-        reader: Gets the attention, layer by layer.
+        reader: Gets the attention, layer by layer; a ``GraphReader`` with the graph of gradients.
         trial: For the check at load: into how many blocks an input is cut, while every layer passes
             on what the eager function gives and weights have the model's precision; 0 for no trial.
 
     Returns:
-        The model's last hidden state and the number of layers read.
+        The model's last hidden state (logits, where it has a head) and the number of layers read.
     """
     running = _Pass(reader, lengths, trial)
+    if isinstance(reader, GraphReader):
+        with torch.enable_grad():
+            output = _forward(model, way, inputs, running)
+            reader.loss(output).backward()  # type: ignore[no-untyped-call]
+        return output.detach(), running.layer
     with torch.inference_mode():
-        if way.name == RETURNED:
-            output = model(**inputs, output_attentions=True)
-            visible = running.visible(None, way.causal)
-            for weights in output.attentions:
-                _hand_over(running, weights, visible)
-                running.layer += 1
-            return output[0], running.layer
+        return _forward(model, way, inputs, running), running.layer
+
+
+def _forward(model: Any, way: Way, inputs: dict[str, torch.Tensor], running: _Pass) -> torch.Tensor:
+    """The first output of a run whose attention is handed over."""
+    if way.name == RETURNED:
+        returned = model(**inputs, output_attentions=True)
+        for weights in returned.attentions:
+            _hand_over(running, weights, running.visible(None, way.causal))
+    else:
         token = _RUNNING.set(running)
         try:
-            output = model(**inputs)
+            returned = model(**inputs)
         finally:
             _RUNNING.reset(token)
-    return output[0], running.layer
+    return returned[0]  # type: ignore[no-any-return]

@@ -44,7 +44,7 @@ class Model:
     described: dict[str, Any]
 
 
-def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int) -> Model:
+def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int, head: Any = None) -> Model:
     """Load a checkpoint, choose how its attention is read, and check that reading on one input.
 
     Args:
@@ -52,19 +52,21 @@ def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int) ->
         device: "auto", "cpu", "cuda" or "mps".
         dtype: "float32", "bfloat16" or "float16".
         max_length: Longest input that will come; long ones are read in blocks.
+        head: The library's automatic class with a head, for runs with gradients; None for the plain network.
 
     Raises:
         BadInput: When it cannot be loaded, or what is read is not what the plain model computes.
     """
     place = _device(device)
     with _quiet():
-        network, missing = _network(checkpoint, DTYPES[dtype])
+        network, missing = _network(checkpoint, DTYPES[dtype], head)
         tokenizer = load_tokenizer(checkpoint)
     network = network.get_encoder() if network.config.is_encoder_decoder else network
     _place(network, place, checkpoint.name)
     limit = _limit(network, tokenizer)
     with _quiet():
-        way, layers, heads = chosen(network, tokenizer, place, min(max_length, limit or max_length))
+        longest = min(max_length, limit or max_length)
+        way, layers, heads = chosen(network, tokenizer, place, longest, fused=head is None)
     return Model(
         network=network,
         tokenizer=tokenizer,
@@ -116,10 +118,10 @@ def _quiet() -> Iterator[None]:
             library_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def _network(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, list[str]]:
-    """The plain network without a task head, and which of its weights the checkpoint lacks."""
+def _network(checkpoint: Checkpoint, dtype: torch.dtype, head: Any) -> tuple[Any, list[str]]:
+    """The network, plain or with a head, and which of its weights the checkpoint lacks."""
     try:
-        network, notes = AutoModel.from_pretrained(
+        network, notes = (head or AutoModel).from_pretrained(
             checkpoint.target,
             revision=checkpoint.revision or "main",
             use_safetensors=True,
@@ -134,7 +136,7 @@ def _network(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, list[str]
             f"the model {checkpoint.name!r} cannot be loaded from {checkpoint.origin}: {reason}"
         ) from error
     missing = sorted(str(key) for key in notes["missing_keys"])
-    wrong = [key for key in missing if "pooler" not in key]
+    wrong = [key for key in missing if head is not None or "pooler" not in key]
     if wrong:
         raise BadInput(
             f"every weight must come from the checkpoint, but {checkpoint.name!r} lacks {len(wrong)}, such "

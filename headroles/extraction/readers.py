@@ -27,3 +27,14 @@ class BatchReader(Reader, Protocol):
 
     def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
         """Take weights (examples, heads, tokens, tokens), and what each example's queries can see."""
+
+
+@runtime_checkable
+class GraphReader(Protocol):
+    """A reader that gets the very weights the model goes on with, and says what they have gradients of."""
+
+    def read_graph(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
+        """Take weights (examples, heads, tokens, tokens) with their graph, padding included."""
+
+    def loss(self, output: torch.Tensor) -> torch.Tensor:
+        """One number of the model's output, such as logits (examples, tokens, words); then comes backward."""

@@ -13,7 +13,7 @@ from headroles.errors import BadInput
 from headroles.extraction.capture import RETURNED, run
 from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
-from headroles.extraction.readers import Reader
+from headroles.extraction.readers import GraphReader, Reader
 from headroles.extraction.tokens import Tokenised, tokenise
 
 SHARD = 256
@@ -57,7 +57,7 @@ class Job(Protocol[Prepared, Table, Result]):
             places: Which of them are the batch.
         """
 
-    def reader(self, batch: list[Prepared], table: Table) -> Reader:
+    def reader(self, batch: list[Prepared], table: Table) -> Reader | GraphReader:
         """What takes the attention of a batch; asked for anew when a batch is halved."""
 
     def result(self, table: Table) -> Result:

@@ -49,7 +49,9 @@ class _Kept:
         return [torch.cat(blocks, dim=1) for _, blocks in sorted(self.blocks.items())]
 
 
-def chosen(network: Any, tokenizer: Any, device: torch.device, max_length: int) -> tuple[Way, int, int]:
+def chosen(
+    network: Any, tokenizer: Any, device: torch.device, max_length: int, *, fused: bool = True
+) -> tuple[Way, int, int]:
     """Choose the way of reading, and compare what it reads with the plain eager model's weights.
 
     Args:
@@ -57,6 +59,7 @@ def chosen(network: Any, tokenizer: Any, device: torch.device, max_length: int) 
         tokenizer: Its tokenizer.
         device: Where the network lies.
         max_length: Longest input that will come; long ones are read in blocks.
+        fused: Whether weights may be formed beside the model, where they have no gradients.
 
     Returns:
         The way, the number of layers and the number of heads.
@@ -69,7 +72,7 @@ def chosen(network: Any, tokenizer: Any, device: torch.device, max_length: int) 
         output, returned = _plain(network, inputs)
         heads = returned[0].shape[0]
         small = device.type == "cpu" and max_length <= WHOLE and network.dtype == torch.float32
-        way = Way(EAGER if small or not network._supports_sdpa else FUSED)
+        way = Way(FUSED if fused and not small and network._supports_sdpa else EAGER)
         network.set_attn_implementation(way.name)
         kept = _Kept()
         if _agrees(network, way, inputs, output, returned, kept):

@@ -1,0 +1,110 @@
+"""Attention that does not matter: is the loss less sensitive to attention to one kind of token?"""
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float, Float32
+
+from headroles.records import Decision, Rule, Scores
+from headroles.stats.engine import judge
+from headroles.surfaced import NoOp
+
+MEASURES = ("gradient", "attention×gradient")
+OTHER = "other"
+"""The kind that the others are compared with."""
+
+
+def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
+    """Test, layer by layer, whether attention to a kind of token matters less than to other tokens.
+
+    The score of an example is ``(o − k) / (o + k)``, with k the mean over the layer's heads of the
+    importance of attention to the kind, and o that of attention to other tokens: a difference within
+    the example, from −1 to 1, which does not depend on the size of its loss. Null: the mean over
+    units is at most 0 (the kind matters at least as much). Alternative: it is larger. Unit: that of
+    the scores; its examples are averaged first. Assumptions: independent units; else those of the
+    decision's test. The layers of one kind and measure are one family, whatever family the decision
+    names. Examples where the kind or other tokens are missing, or where neither matters, say nothing.
+
+    What is tested is the hypothesis of Clark et al. (2019), section 3.2, that attention to separators is
+    a no-op; they show means only (Figure 3).
+
+    Args:
+        scores: With columns ``gradient:KIND`` and ``attention×gradient:KIND`` for "other" and more kinds.
+        decision: Test, correction, alpha, resamples, seed and interval.
+
+    Returns:
+        One outcome per measure, kind and layer; none when there are no such columns.
+
+    Raises:
+        UnknownName: For a test, correction or interval that does not exist.
+        BadInput: For numbers out of range, or too few resamples for the correction.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> size = rng.gamma(4.0, size=(2, 40, 1, 3)) * np.array([0.2, 1.0])[:, None, None, None]
+        >>> keys = tuple(f"x{k}" for k in range(40))
+        >>> found = noop_tests(
+        ...     Scores(("gradient:separator", "gradient:other"), keys, keys, np.full(40, 9),
+        ...         np.full((2, 40), 2.0), size.astype(np.float32), np.zeros((2, 40))),
+        ...     Decision(),
+        ... )
+        >>> [(each.kind, each.layer, round(each.mean, 1), each.decision) for each in found]
+        [('separator', 0, 0.7, 'less important')]
+    """
+    pairs = [
+        (measure, name.removeprefix(f"{measure}:"))
+        for measure in MEASURES
+        if f"{measure}:{OTHER}" in scores.sieves
+        for name in scores.sieves
+        if name.startswith(f"{measure}:") and name != f"{measure}:{OTHER}"
+    ]
+    if not pairs:
+        return ()
+    names = tuple(f"{measure}:{kind}" for measure, kind in pairs)
+    compared = Scores(
+        sieves=names,
+        examples=scores.examples,
+        units=scores.units,
+        tokens=scores.tokens,
+        cells=np.stack([scores.cells[scores.sieves.index(name)] for name in names]),
+        values=np.stack([_difference(scores, measure, kind) for measure, kind in pairs]),
+        null=np.zeros((len(names), len(scores.examples))),
+    )
+    rules = [Rule(name, margin=0.0, low=-1.0, high=1.0) for name in names]
+    found = judge(compared, rules, replace(decision, family="sieve"))
+    said = {0: "less important", 1: "undetermined", 2: "undetermined", 3: "untestable"}
+    return tuple(
+        NoOp(
+            measure=measure,
+            kind=kind,
+            layer=layer,
+            count=int(found.count[row, layer, 0]),
+            mean=float(found.mean[row, layer, 0]),
+            low=float(found.low[row, layer, 0]),
+            high=float(found.high[row, layer, 0]),
+            statistic=float(found.statistic[row, layer, 0]),
+            p=float(found.p[row, layer, 0]),
+            q=float(found.q[row, layer, 0]),
+            decision=said[int(found.decision[row, layer, 0])],
+        )
+        for row, (measure, kind) in enumerate(pairs)
+        for layer in range(scores.layers)
+    )
+
+
+def _difference(scores: Scores, measure: str, kind: str) -> Float32[np.ndarray, "examples layers 1"]:
+    """How much less the kind matters than other tokens, per example and layer."""
+    own, other = (
+        _over_heads(scores.values[scores.sieves.index(f"{measure}:{name}")]) for name in (kind, OTHER)
+    )
+    total = own + other
+    relative: np.ndarray = np.divide(other - own, total, out=np.full(total.shape, np.nan), where=total > 0)
+    return relative[..., None].astype(np.float32)
+
+
+def _over_heads(
+    values: Float32[np.ndarray, "examples layers heads"],
+) -> Float[np.ndarray, "examples layers"]:
+    """Mean over the heads of a layer; NaN where a head has nothing to say."""
+    mean: np.ndarray = values.astype(np.float64).mean(axis=2)
+    return mean

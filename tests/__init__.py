@@ -1,0 +1,1 @@
+"""Tests, and the made-up runs they share."""
