@@ -1,0 +1,210 @@
+"""What attention falls on, whatever a head's role may be: kinds of tokens, neighbours, how far it spreads."""
+
+import numpy as np
+from jaxtyping import Bool
+
+from headroles.errors import BadInput
+from headroles.plans import Laid, Plan
+from headroles.records import Example, Rule
+from headroles.sieves.spelling import spelled
+from headroles.sieves.spread import even_entropy
+
+KINDS = ("first", "separator", "punctuation", "other")
+MARKS = ".,"
+"""Marks that count as punctuation, as Clark et al. (2019) counted them."""
+
+MASSES = {
+    "surface:first": "to the first or class token",
+    "surface:separator": "to separators",
+    "surface:separator→separator": "from separators to separators",
+    "surface:other→separator": "from all other tokens to separators",
+    "surface:punctuation": "to punctuation marks",
+    "surface:previous": "to the previous token",
+    "surface:next": "to the next token",
+    "surface:self": "to the token itself",
+}
+"""Columns of mean attention, and what each counts."""
+ENTROPIES = {
+    "surface:entropy": "over all queries",
+    "surface:entropy-first": "of the first or class token",
+}
+"""Columns of entropy in nats, and whose rows each counts."""
+COLUMNS = (*MASSES, *ENTROPIES)
+IMPORTANCES = {"gradient": "|∂loss/∂attention|", "attention×gradient": "|attention × ∂loss/∂attention|"}
+"""Measures of importance, the first parts of their columns' names, and what each is the mean of."""
+
+
+def kinds(example: Example, marks: str = MARKS) -> dict[str, Bool[np.ndarray, " tokens"]]:
+    """Which tokens of an input are of each kind; every token is of one kind.
+
+    Args:
+        example: The input.
+        marks: Characters that count as punctuation.
+
+    Returns:
+        By kind, whether each token is of it: "first" (the class token, else position 0), "separator"
+        (special tokens that are not first), "punctuation" (one of the marks, by itself), "other" (the
+        remaining tokens of the texts).
+
+    Raises:
+        BadInput: When there are no marks, or one is a blank.
+
+    Source:
+        Clark et al. 2019, section 3.2.
+
+    Example:
+        >>> tokens = ("[CLS]", "it", "rains", ".", "[SEP]")
+        >>> example = Example("it", tokens, segment=np.array([-1, 0, 0, 0, -1]))
+        >>> {kind: np.flatnonzero(tokens).tolist() for kind, tokens in kinds(example).items()}
+        {'first': [0], 'separator': [4], 'punctuation': [3], 'other': [1, 2]}
+    """
+    check_marks(marks)
+    first = np.array(example.first)
+    if example.size and not first.any():
+        first[0] = True
+    separator = example.special & ~first
+    text = ~first & ~separator
+    is_mark = np.array([spelled(token) in set(marks) for token in example.tokens], dtype=np.bool_)
+    return {"first": first, "separator": separator, "punctuation": text & is_mark, "other": text & ~is_mark}
+
+
+def check_marks(marks: str) -> None:
+    """Refuse marks that no token can be.
+
+    Raises:
+        BadInput: When there are none, or one is a blank.
+    """
+    if not marks or any(mark.isspace() for mark in marks):
+        raise BadInput(
+            f"the punctuation marks are one or more characters that are no blanks, but {marks!r} came; "
+            f"give them in one word, as in {MARKS!r}"
+        )
+
+
+def rules(longest: int) -> tuple[Rule, ...]:
+    """How the columns are judged: each against what even attention over the visible keys gives.
+
+    The null is that of each example (``Laid.even``) and the margin 0, so that "role" reads "above even
+    attention" and "not" reads "below even attention".
+
+    Args:
+        longest: Most tokens an input may have, which bounds the entropies.
+
+    Example:
+        >>> [rule.high for rule in rules(128)][-2:] == [np.log(128)] * 2
+        True
+    """
+    asked = [
+        Rule(
+            name,
+            f"Is mean attention {counts} above what even attention gives?",
+            margin=0.0,
+            low=0.0,
+            high=1.0,
+        )
+        for name, counts in MASSES.items()
+    ]
+    spread = float(np.log(longest))
+    return (
+        *asked,
+        *(Rule(name, _spread(whose), margin=0.0, low=0.0, high=spread) for name, whose in ENTROPIES.items()),
+    )
+
+
+def importance_rules() -> tuple[Rule, ...]:
+    """How the columns of importance are judged: not at all, since even attention says nothing of them.
+
+    Example:
+        >>> [rule.sieve for rule in importance_rules()][3:5]
+        ['gradient:other', 'attention×gradient:first']
+    """
+    return tuple(
+        Rule(f"{measure}:{kind}", f"{formula} on the cells of {kind} tokens", margin=0.0, role=False, low=0.0)
+        for measure, formula in IMPORTANCES.items()
+        for kind in KINDS
+    )
+
+
+def _spread(whose: str) -> str:
+    return (
+        f"Is the mean entropy {whose} other than that of even attention? It cannot lie above, so that only "
+        f"'below' is a finding, and hardly a surprising one."
+    )
+
+
+def laid(
+    example: Example,
+    visible: Bool[np.ndarray, "tokens tokens"] | None,
+    *,
+    marks: str = MARKS,
+    smoothing: float = 0.0,
+    dtype: type[np.floating] = np.float64,
+) -> Laid:
+    """Lay the surface statistics over one example.
+
+    Masses are means over queries of the attention on the keys counted: over all n queries of the input,
+    special tokens included (so that the first token, which has no previous one, counts with 0), and for
+    the two columns with an arrow over the queries named. A column is not applicable where the visible
+    keys leave no choice: nothing of the kind is there, or, in causal models, the next token and the row
+    of the token at position 0.
+
+    Args:
+        example: The input.
+        visible: Whether query i can see key j; None when every key is visible.
+        marks: Characters that count as punctuation.
+        smoothing: Share of each row that is spread evenly over all keys before entropies are taken.
+        dtype: Precision of the weights.
+
+    Raises:
+        BadInput: When there are no marks, or one is a blank.
+
+    Source:
+        Clark et al. 2019, sections 3.1 to 3.3; definitions of the released code.
+    """
+    n = example.size
+    seen = np.ones((n, n), dtype=np.bool_) if visible is None else visible
+    room = np.maximum(seen.sum(axis=1), 1)
+    of = kinds(example, marks)
+    weight = np.zeros((len(MASSES), n, n), dtype=dtype)
+    cells, even, low, high = (np.full(len(COLUMNS), np.nan) for _ in range(4))
+    linear: list[int] = []
+    for column, (query, keys) in enumerate(_counted(of, n)):
+        counted = keys & seen
+        hits, share = counted.sum(axis=1), query / max(int(query.sum()), 1)
+        least, most = float(share @ (hits == room)), float(share @ (hits > 0))
+        if most > least:
+            weight[len(linear)] = counted * share[:, None]
+            linear.append(column)
+            cells[column], even[column] = int(query.sum()), float(share @ (hits / room))
+            low[column], high[column] = least, most
+    spread = even_entropy(room, n, smoothing)
+    for column, query in enumerate((np.ones(n, dtype=np.bool_), of["first"]), start=len(MASSES)):
+        if room[query].max(initial=1) > 1:
+            cells[column], even[column] = int(query.sum()), float(spread[query].mean())
+            low[column], high[column] = 0.0, float(np.log(room[query] if smoothing == 0 else n).mean())
+    plan = Plan(
+        columns=len(COLUMNS),
+        linear=np.array(linear, dtype=np.int64),
+        weight=weight[: len(linear)].reshape(-1, n * n),
+        divisor=None,
+        profiles=(),
+        cells=cells,
+        low=low,
+        high=high,
+    )
+    return Laid(plan, even, np.flatnonzero(of["first"]))
+
+
+def _counted(
+    of: dict[str, Bool[np.ndarray, " tokens"]], n: int
+) -> list[tuple[Bool[np.ndarray, " tokens"], Bool[np.ndarray, "#tokens tokens"]]]:
+    """Queries and keys of each mass, in the order of ``MASSES``."""
+    every, separator = np.ones(n, dtype=np.bool_), of["separator"]
+    return [
+        (every, of["first"][None]),
+        (every, separator[None]),
+        (separator, separator[None]),
+        (~separator, separator[None]),
+        (every, of["punctuation"][None]),
+        *((every, np.eye(n, k=offset, dtype=np.bool_)) for offset in (-1, 1, 0)),
+    ]
