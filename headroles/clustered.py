@@ -112,6 +112,33 @@ class Claim:
     heads: int
     units: int
 
+    @property
+    def about_roles(self) -> bool:
+        """Whether it brings roles and distances together, so that it can have no p."""
+        return bool(self.subject) or "role" in self.claim
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbours:
+    """The nearest heads of every head, nearest first.
+
+    Attributes:
+        head: Their numbers, layer after layer.
+        distance: How far they are: square roots of mean divergences.
+        low: Lower ends of the distances' 95 % intervals; NaN with one block.
+        high: Upper ends.
+    """
+
+    head: Int[np.ndarray, "heads near"]
+    distance: Float[np.ndarray, "heads near"]
+    low: Float[np.ndarray, "heads near"]
+    high: Float[np.ndarray, "heads near"]
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for name in ("head", "distance", "low", "high"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clustered:
@@ -123,13 +150,15 @@ class Clustered:
         method: "average", "spectral" or "dbscan".
         cluster: Cluster of each head, from 0 by falling size; −1 is noise (DBSCAN).
         silhouette: Of each head; NaN where there are no two clusters.
-        stability: Of each head: mean share of its cluster that stays with it when units are resampled.
+        stability: Of each head, from 0 to 1: heads both in its cluster and in its cluster under resampled
+            units, as a share of those in either (Jaccard), mean over resamples; NaN without resamples.
         linkage: Merges of average linkage as scipy gives them, heads − 1 rows of 4.
         choices: Numbers of clusters tried.
         place: Map of the heads (metric multidimensional scaling of the distances).
         cloud: The map under resampled units, moved onto ``place`` (Procrustes).
         stress: Kruskal's stress-1 of the map.
         claims: What is claimed about heads together.
+        neighbours: Nearest heads of each head; None when not computed.
     """
 
     divergence: Divergence
@@ -144,6 +173,7 @@ class Clustered:
     cloud: Float[np.ndarray, "draws heads 2"]
     stress: float
     claims: tuple[Claim, ...]
+    neighbours: Neighbours | None = None
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""

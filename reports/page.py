@@ -5,7 +5,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from headroles.outcomes import Labelling
-from headroles.reports import words
+from headroles.reports import clusters, words
 from headroles.reports.content import Role, Summary
 from headroles.reports.depth import HEADER, depth_rows
 from headroles.reports.document import environment, policy, template
@@ -19,8 +19,8 @@ from headroles.reports.summary import summarise
 from headroles.reports.verdict_sheet import verdict_sheet
 from headroles.reports.verdicts import support
 
-SCRIPTS = ("page.js", "plots.js", "matrix.js", "table.js", "probes.js")
-STYLES = ("page.css", "probes.css")
+SCRIPTS = ("page.js", "plots.js", "matrix.js", "table.js", "probes.js", "clusters.js")
+STYLES = ("page.css", "probes.css", "clusters.css")
 
 
 def page(labelling: Labelling) -> str:
@@ -55,6 +55,7 @@ def page(labelling: Labelling) -> str:
         told=[pair_sentence(pair) for pair in chosen_pairs(summary)[:TOLD]],
         published=published_overlap(summary),
         probes=section(labelling),
+        clusters=clusters.section(labelling, summary),
         told_published=PUBLISHED,
         dealt=dealt,
         steady=_told(summary, "stability"),

@@ -1,0 +1,157 @@
+"""What a page and a terminal say of clusters: distances as a square, groups of heads, nearest heads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headroles.clustered import Clustered, Neighbours
+
+NEAREST = 8
+"""Nearest heads that are shown of every head."""
+NOISE = -1
+"""Number of the heads that DBSCAN puts into no cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One cluster, or the heads in none.
+
+    Attributes:
+        number: From 0 by falling size; −1: the heads in no cluster.
+        heads: Its heads, layer after layer.
+        central: Its head with the smallest mean distance to its others; the head itself where it is alone.
+        within: Mean distance between its heads; NaN where it has one.
+        silhouette: Mean over its heads; NaN where there is none.
+        stability: Mean over its heads; NaN where there is none.
+        layers: Heads in each layer.
+        roles: Number of heads with each role that any of its heads holds, most frequent first.
+    """
+
+    number: int
+    heads: tuple[int, ...]
+    central: int
+    within: float
+    silhouette: float
+    stability: float
+    layers: tuple[int, ...]
+    roles: tuple[tuple[str, int], ...]
+
+
+def head_name(head: int, heads: int) -> str:
+    """Layer and head of a head's number.
+
+    Example:
+        >>> head_name(13, heads=12)
+        '1-1'
+    """
+    return f"{head // heads}-{head % heads}"
+
+
+def square_of(values: Float[np.ndarray, " pairs"], size: int) -> Float[np.ndarray, "heads heads"]:
+    """Numbers of all pairs as a symmetric square, 0 on its diagonal.
+
+    Args:
+        values: Condensed, as in ``Divergence``.
+        size: Number of heads.
+
+    Example:
+        >>> square_of(np.array([1.0, 2.0, 3.0]), 3)[1].tolist()
+        [1.0, 0.0, 3.0]
+    """
+    square = np.zeros((size, size))
+    square[np.triu_indices(size, 1)] = values
+    return square + square.T
+
+
+def distances_of(clustered: Clustered) -> Float[np.ndarray, "heads heads"]:
+    """Distances between all heads: the square roots of their divergences, 0 on the diagonal."""
+    mean = clustered.divergence.mean()
+    return square_of(np.sqrt(np.clip(mean, 0.0, None)), len(clustered.cluster))
+
+
+def groups_of(
+    clustered: Clustered,
+    distance: Float[np.ndarray, "heads heads"],
+    names: Sequence[str],
+    held: Bool[np.ndarray, "roles heads"],
+) -> tuple[Group, ...]:
+    """Every cluster by its number, then the heads in none.
+
+    Args:
+        clustered: The clusters.
+        distance: Between all heads.
+        names: Of the roles.
+        held: Whether a head holds a role.
+    """
+    numbers = sorted(set(clustered.cluster.tolist()) - {NOISE})
+    if (clustered.cluster == NOISE).any():
+        numbers.append(NOISE)
+    return tuple(_group(clustered, number, distance, names, held) for number in numbers)
+
+
+def _group(
+    clustered: Clustered,
+    number: int,
+    distance: Float[np.ndarray, "heads heads"],
+    names: Sequence[str],
+    held: Bool[np.ndarray, "roles heads"],
+) -> Group:
+    members = np.flatnonzero(clustered.cluster == number)
+    source, others = clustered.divergence, max(len(members) - 1, 1)
+    mean = distance[np.ix_(members, members)].sum(axis=1) / others
+    counts = [(name, int(row[members].sum())) for name, row in zip(names, held, strict=True)]
+    return Group(
+        number=number,
+        heads=tuple(members.tolist()),
+        central=int(members[int(mean.argmin())]),
+        within=float(mean.mean()) if len(members) > 1 else float("nan"),
+        silhouette=mean_of(clustered.silhouette[members]),
+        stability=mean_of(clustered.stability[members]),
+        layers=tuple(np.bincount(members // source.heads, minlength=source.layers).tolist()),
+        roles=tuple(sorted((each for each in counts if each[1]), key=lambda each: -each[1])),
+    )
+
+
+def mean_of(values: np.ndarray) -> float:
+    """The mean of those numbers that are there; NaN where none is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def apart(
+    groups: Sequence[Group], distance: Float[np.ndarray, "heads heads"]
+) -> Float[np.ndarray, "groups groups"]:
+    """Mean distance between heads of two groups; on the diagonal within one, NaN for a single head."""
+    member = np.zeros((len(groups), len(distance)))
+    for place, group in enumerate(groups):
+        member[place, list(group.heads)] = 1.0
+    sizes = member.sum(axis=1)
+    pairs = np.outer(sizes, sizes)
+    np.fill_diagonal(pairs, sizes * (sizes - 1))
+    sums = member @ distance @ member.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean: np.ndarray = np.where(pairs > 0, sums / pairs, np.nan)
+    return mean
+
+
+def nearest_of(clustered: Clustered, distance: Float[np.ndarray, "heads heads"]) -> Neighbours:
+    """The nearest other heads of every head; without intervals where the run computed no neighbours.
+
+    Args:
+        clustered: With ``neighbours``, or without.
+        distance: Between all heads.
+
+    Returns:
+        At most ``NEAREST`` of each, nearest first, of equals the first.
+    """
+    found = clustered.neighbours
+    if found is not None:
+        kept = (getattr(found, name)[:, :NEAREST] for name in ("head", "distance", "low", "high"))
+        return Neighbours(*kept)
+    away = distance.copy()
+    np.fill_diagonal(away, np.inf)
+    order = np.argsort(away, axis=1, kind="stable")[:, : min(NEAREST, len(distance) - 1)]
+    near = np.take_along_axis(distance, order, axis=1)
+    return Neighbours(order, near, np.full_like(near, np.nan), np.full_like(near, np.nan))

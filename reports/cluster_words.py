@@ -1,0 +1,111 @@
+"""How distances, clusters and the map were made, in words."""
+
+import math
+
+from headroles.clustered import Clustered
+from headroles.reports.cluster_facts import NOISE, Group, mean_of
+from headroles.reports.words import isolate, listing, plural, two
+
+METHODS = {
+    "average": "average linkage",
+    "spectral": "spectral clustering",
+    "dbscan": "DBSCAN",
+}
+NEARLY_ALL = 0.9
+"""Share of all heads from which on one cluster has nearly all of them."""
+FAR = math.sqrt(math.log(2))
+"""Distance of two heads whose attention never meets: the largest there is, where divergences are means."""
+
+
+def how_far(clustered: Clustered) -> str:
+    """How distances were made, without a full stop."""
+    source = clustered.divergence
+    units = plural(len(source.block), "unit")
+    smoothed = (
+        f"after {two(100 * source.smoothing)}\u00a0% of even attention were mixed into every row"
+        if source.smoothing
+        else "rows not smoothed"
+    )
+    if source.way == "sum":
+        return (
+            "distances are square roots of the Jensen-Shannon divergence (nats) between rows of attention "
+            f"of the same query, summed over all rows of all inputs of {units} as in the released code, "
+            f"{smoothed}; they grow with the number of inputs"
+        )
+    return (
+        "distances are square roots of the mean Jensen-Shannon divergence (nats) between rows of attention "
+        f"of the same query, over {units}, {smoothed}; 0: always the same attention, {FAR:.2f}: never on the "
+        "same token"
+    )
+
+
+def how_clustered(clustered: Clustered, groups: tuple[Group, ...]) -> str:
+    """The clusters that were found, how well apart and how steady they are, without a full stop."""
+    found = [group for group in groups if group.number != NOISE]
+    method = METHODS.get(clustered.method, isolate(clustered.method))
+    alone = sum(len(group.heads) for group in groups if group.number == NOISE)
+    text = (
+        f"{method} puts {plural(len(clustered.cluster) - alone, 'head')} into {plural(len(found), 'cluster')}"
+    )
+    if found:
+        text += f" of {sizes(found)}"
+    if alone:
+        text += f" and {alone} into none"
+    if found and len(found[0].heads) >= NEARLY_ALL * len(clustered.cluster) and len(found) > 1:
+        text += ": nearly all are in one, so a few heads stand apart and the others are not divided"
+    silhouette = mean_of(clustered.silhouette)
+    if math.isnan(silhouette):
+        text += "; silhouettes need two clusters"
+    else:
+        text += f"; mean silhouette {two(silhouette)} (1: far apart, 0: on the border)"
+    return text + _steady(clustered)
+
+
+def sizes(groups: list[Group]) -> str:
+    """Sizes of clusters, the first eight by number."""
+    counts = [f"{len(group.heads):,}" for group in groups]
+    return (", ".join(counts[:8]) + ", …" if len(counts) > 8 else listing(counts)) + " heads"
+
+
+def _steady(clustered: Clustered) -> str:
+    """How steady the clusters are when units are resampled."""
+    taken = next((each for each in clustered.choices if each.chosen), None)
+    if taken is not None and not math.isnan(taken.stability):
+        return (
+            f"; adjusted Rand index with the clusters of resampled units {two(taken.stability)} (1: the same)"
+        )
+    kept = mean_of(clustered.stability)
+    return "" if math.isnan(kept) else f"; stability of a head under resampled units {two(kept)} on average"
+
+
+def stress_told(stress: float) -> str:
+    """What the map leaves out, as one sentence.
+
+    Example:
+        >>> stress_told(0.25).split(",")[0]
+        'Stress 0.25'
+    """
+    if math.isnan(stress):
+        return "The stress of the map is not known."
+    told = "distances on it are off by about this share of their size (root mean square)"
+    return f"Stress {two(stress)}, where 0 would be a faithful map: {told}."
+
+
+def three(value: float) -> str:
+    """A distance or a share with three decimals.
+
+    Example:
+        >>> three(0.2164), three(-0.0001), three(float("nan"))
+        ('0.216', '0.000', '–')
+    """
+    return "–" if math.isnan(value) else f"{value:z.3f}".replace("-", "−")
+
+
+def cluster_name(number: int) -> str:
+    """A cluster by its number.
+
+    Example:
+        >>> cluster_name(3), cluster_name(-1)
+        ('cluster 3', 'no cluster')
+    """
+    return "no cluster" if number == NOISE else f"cluster {number}"

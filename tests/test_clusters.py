@@ -1,0 +1,177 @@
+"""Clusters of heads: three ways, how they are compared, and how many there are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from scipy.cluster.hierarchy import fcluster
+from sklearn.metrics import adjusted_rand_score
+
+from headroles.clustered import Choice, Divergence
+from headroles.errors import BadInput, UnknownName
+from headroles.stats.choosing_clusters import choose, preferred, silhouette
+from headroles.stats.clusters import (
+    METHODS,
+    NOISE,
+    adjusted_rand,
+    alone,
+    by_size,
+    cut,
+    dense,
+    merges,
+    overlap,
+)
+from headroles.stats.distances import distances, square
+
+Planted = tuple[Divergence, np.ndarray]
+
+
+def planted_clusters(kinds: int, *, spread: float = 0.1, units: int = 40, seed: int = 0) -> Planted:
+    """Heads of 4 layers × 8 scattered around prototypes; each unit is a noisy look at all of them."""
+    rng = np.random.default_rng(seed)
+    kind = rng.permutation(np.arange(32) % kinds)
+    place = 4 * np.eye(kinds, 8)[kind] + spread * rng.normal(size=(32, 8))
+    seen = place + 0.3 * rng.normal(size=(units, 32, 8))
+    first, second = np.triu_indices(32, 1)
+    sums = ((seen[:, first] - seen[:, second]) ** 2).sum(axis=2)
+    return Divergence(4, 8, sums, np.ones(units), np.arange(units)), kind
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=some.integers(0, 1000), heads=some.integers(3, 30))
+def test_a_tree_is_cut_into_the_clusters_of_scipy(seed: int, heads: int) -> None:
+    pairs = heads * (heads - 1) // 2
+    tree = merges(np.random.default_rng(seed).random(pairs))
+    numbers = list(range(1, heads + 1))
+    for number, label in zip(numbers, cut(tree, numbers), strict=True):
+        assert label.max() == number - 1
+        assert adjusted_rand(label, fcluster(tree, number, "maxclust") - 1) == 1
+
+
+def test_ties_give_as_many_clusters_as_asked_for() -> None:
+    for label, number in zip(cut(merges(np.ones(10)), [2, 3, 4]), (2, 3, 4), strict=True):
+        assert len(set(label.tolist())) == number
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    some.lists(some.tuples(some.integers(0, 4), some.integers(0, 3)), min_size=2, max_size=40),
+)
+def test_the_adjusted_rand_index_is_that_of_scikit_learn(both: list[tuple[int, int]]) -> None:
+    one, other = (np.array(column) for column in zip(*both, strict=True))
+    assert adjusted_rand(one, other) == pytest.approx(adjusted_rand_score(one, other))
+    shared = [
+        ((one == one[head]) & (other == other[head])).sum()
+        / ((one == one[head]) | (other == other[head])).sum()
+        for head in range(len(one))
+    ]
+    np.testing.assert_allclose(overlap(one, other), shared)
+
+
+def test_clusters_are_numbered_by_size_and_noise_stays() -> None:
+    label = np.array([4, NOISE, 2, 2, 9, 4, 2, NOISE])
+    assert by_size(label).tolist() == [1, NOISE, 0, 0, 2, 1, 0, NOISE]
+    assert alone(by_size(label)).tolist() == [1, 3, 0, 0, 2, 1, 0, 4]
+    assert by_size(np.full(3, NOISE)).tolist() == [NOISE] * 3
+    assert alone(np.full(3, NOISE)).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("kinds", [2, 4])
+def test_planted_clusters_are_recovered_with_their_number(method: str, kinds: int) -> None:
+    divergence, kind = planted_clusters(kinds)
+    found = choose(divergence, method, None, 20, 0)
+    assert found.number == kinds
+    assert adjusted_rand(found.cluster, kind) == 1
+    assert found.stability.min() > 0.95
+    assert np.nanmin(found.silhouette) > 0.5
+    assert sum(each.chosen for each in found.choices) == 1
+
+
+def test_the_largest_silhouette_is_not_taken_where_it_does_not_come_back() -> None:
+    tried = [Choice(2, 0.7, 0.59), Choice(3, 0.5, 0.6), Choice(4, 0.6, 0.9), Choice(5, 0.1, 1.0)]
+    every = [True] * 4
+    assert preferred(tried, every) == 2
+    assert preferred([replace(each, stability=each.stability / 3) for each in tried], every) == 3
+    assert preferred([replace(each, stability=np.nan) for each in tried], every) == 0
+    assert preferred(tried, [True, False, False, False]) == 0
+    assert preferred(tried, [False] * 4) == 2
+
+
+def test_distances_that_are_noise_give_clusters_that_do_not_come_back() -> None:
+    sums = np.random.default_rng(1).gamma(1, 1, size=(12, 276))
+    found = choose(Divergence(4, 6, sums, np.ones(12), np.arange(12)), "average", None, 40, 0)
+    assert max(each.stability for each in found.choices) < 0.6
+    assert found.stability.mean() < 0.7
+
+
+def test_one_head_unlike_all_others_is_no_reason_to_stop_at_two_clusters() -> None:
+    rng = np.random.default_rng(2)
+    place = np.concatenate([rng.normal(0, 1, (12, 4)), rng.normal(3, 1, (11, 4)), np.full((1, 4), 60.0)])
+    seen = place + 0.3 * rng.normal(size=(30, 24, 4))
+    first, second = np.triu_indices(24, 1)
+    sums = ((seen[:, first] - seen[:, second]) ** 2).sum(axis=2)
+    found = choose(Divergence(4, 6, sums, np.ones(30), np.arange(30)), "average", None, 20, 0)
+    assert max(found.choices, key=lambda each: each.silhouette).clusters == 2
+    assert found.number == 3
+    assert np.bincount(found.cluster).tolist() == [12, 11, 1]
+
+
+def test_a_number_that_is_asked_for_is_the_only_one_tried() -> None:
+    found = choose(planted_clusters(4)[0], "average", 3, 10, 0)
+    assert [each.clusters for each in found.choices] == [3]
+    assert found.cluster.max() == 2
+
+
+def test_heads_far_from_dense_regions_are_noise_without_silhouette() -> None:
+    rng = np.random.default_rng(2)
+    place = np.concatenate([rng.normal(0, 0.1, (12, 2)), rng.normal(5, 0.1, (12, 2)), [[50.0, 50.0]]])
+    first, second = np.triu_indices(25, 1)
+    pairs = np.linalg.norm(place[first] - place[second], axis=1)
+    label = dense(pairs, [0])[0]
+    assert label[-1] == NOISE
+    assert set(label[:24].tolist()) == {0, 1}
+    widths = silhouette(square(pairs), label)
+    assert np.isnan(widths[-1])
+    assert widths[:24].min() > 0.9
+
+
+def test_without_two_clusters_there_is_no_silhouette() -> None:
+    whole = square(np.ones(6))
+    assert np.isnan(silhouette(whole, np.zeros(4, dtype=int))).all()
+    assert np.isnan(silhouette(whole, np.arange(4))).all()
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_equal_heads_are_no_trouble(method: str) -> None:
+    same = Divergence(2, 4, np.zeros((5, 28)), np.ones(5), np.arange(5))
+    assert choose(same, method, None, 5, 0).cluster.shape == (8,)
+
+
+def test_without_resamples_silhouettes_decide() -> None:
+    divergence, kind = planted_clusters(4)
+    for found in (
+        choose(divergence, "average", None, 0, 0),
+        choose(Divergence(4, 8, divergence.sums[:1], np.ones(1), np.arange(1)), "average", None, 50, 0),
+    ):
+        assert adjusted_rand(found.cluster, kind) == 1
+        assert np.isnan([each.stability for each in found.choices]).all()
+        assert np.isnan(found.stability).all()
+
+
+def test_what_cannot_be_is_said() -> None:
+    divergence, _ = planted_clusters(2)
+    with pytest.raises(UnknownName, match="average"):
+        choose(divergence, "averages", None, 0, 0)
+    with pytest.raises(BadInput, match="from 2 to 31, but 32 came"):
+        choose(divergence, "average", 32, 0, 0)
+    with pytest.raises(BadInput, match="dbscan finds the number"):
+        choose(divergence, "dbscan", 3, 0, 0)
+    with pytest.raises(BadInput, match="three or more heads, but this model has 2"):
+        choose(Divergence(1, 2, np.ones((2, 1)), np.ones(2), np.arange(2)), "average", None, 0, 0)
+
+
+def test_distances_are_roots_and_never_of_less_than_nothing() -> None:
+    assert distances(np.array([0.09, -1e-9])).tolist() == [0.3, 0.0]

@@ -1,0 +1,86 @@
+"""The map of heads: stress, orientation, and clouds of resampled units laid onto it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from scipy.spatial.distance import pdist
+from sklearn.manifold import smacof
+
+from headroles.clustered import Divergence
+from headroles.stats import scaling
+from headroles.stats.distances import square
+from headroles.stats.scaling import cloud, onto, oriented, place_heads, stress
+
+
+def _turn(angle: float) -> np.ndarray:
+    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+
+def test_points_on_a_plane_are_placed_as_they_lie() -> None:
+    points = np.random.default_rng(0).normal(size=(15, 2))
+    place, left = place_heads(pdist(points), 0)
+    assert left < 1e-3
+    np.testing.assert_allclose(pdist(place), pdist(points), atol=1e-2)
+
+
+def test_the_stress_is_kruskals_and_no_worse_than_that_of_more_random_starts() -> None:
+    distance = pdist(np.random.default_rng(1).normal(size=(20, 8)))
+    place, found = place_heads(distance, 0)
+    on_map = pdist(place)
+    assert found == pytest.approx(np.sqrt(((distance - on_map) ** 2).sum() / (on_map**2).sum()))
+    other, _ = smacof(square(distance), n_components=2, n_init=20, random_state=1, max_iter=500)
+    assert found <= stress(distance, other) * 1.001
+    assert np.isnan(stress(distance, np.zeros((20, 2))))
+
+
+@settings(deadline=None, max_examples=50)
+@given(angle=some.floats(0, 6.28), mirrored=some.booleans(), seed=some.integers(0, 100))
+def test_maps_that_differ_by_a_turn_are_given_alike(angle: float, mirrored: bool, seed: int) -> None:
+    place = np.random.default_rng(seed).normal(size=(12, 2)) * [3.0, 1.0]
+    moved = place @ _turn(angle) * [1.0, -1.0 if mirrored else 1.0] + [5.0, -2.0]
+    np.testing.assert_allclose(oriented(moved), oriented(place), atol=1e-9)
+    np.testing.assert_allclose(onto(moved, place), place, atol=1e-9)
+    np.testing.assert_allclose(pdist(onto(2 * moved, place)), 2 * pdist(place), atol=1e-9)
+
+
+def test_equal_data_give_equal_maps() -> None:
+    distance = pdist(np.random.default_rng(2).normal(size=(12, 6)))
+    first, second = (place_heads(distance, 7)[0] for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_heads_scatter_where_units_disagree() -> None:
+    rng = np.random.default_rng(3)
+    points = 5 * rng.normal(size=(12, 2))
+    shaky = np.zeros(12)
+    shaky[4] = 2.0
+    seen = points + shaky[:, None] * rng.normal(size=(50, 12, 2))
+    first, second = np.triu_indices(12, 1)
+    sums = ((seen[:, first] - seen[:, second]) ** 2).sum(axis=2)
+    divergence = Divergence(3, 4, sums, np.ones(50), np.arange(50))
+    place, _ = place_heads(np.sqrt(divergence.mean()), 0)
+    found = cloud(divergence, place, 30, 0)
+    assert found.shape == (30, 12, 2)
+    assert found.dtype == np.float32
+    spread = found.std(axis=0).mean(axis=1)
+    assert spread.argmax() == 4
+    assert np.abs(found.mean(axis=0) - place).max() < 0.6
+    np.testing.assert_array_equal(found, cloud(divergence, place, 30, 0))
+
+
+def test_a_cloud_has_no_more_draws_than_it_can_afford(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums = np.random.default_rng(4).random((6, 10))
+    divergence = Divergence(1, 5, sums, np.ones(6), np.arange(6))
+    place, _ = place_heads(np.sqrt(divergence.mean()), 0)
+    assert cloud(divergence, place, 1000, 0).shape == (100, 5, 2)
+    monkeypatch.setattr(scaling, "MANY", 4)
+    assert cloud(divergence, place, 1000, 0).shape == (30, 5, 2)
+    alone = Divergence(1, 5, sums[:1], np.ones(1), np.arange(1))
+    assert cloud(alone, place, 50, 0).shape == (0, 5, 2)
+
+
+def test_equal_heads_lie_on_one_point() -> None:
+    place, left = place_heads(np.zeros(10), 0)
+    assert not place.any()
+    assert np.isnan(left)
