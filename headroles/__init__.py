@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headroles.arrays import score
+    from headroles.clustering import cluster
     from headroles.comparing import compare
     from headroles.comparison import Comparison
     from headroles.errors import HeadrolesError
     from headroles.judging import judge_again
     from headroles.outcomes import Labelling
+    from headroles.preprocessing import preprocess_unlabeled
     from headroles.probing import probe
     from headroles.records import Arc, Example
     from headroles.replicating import replicate
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from headroles.sieves.base import MaskSieve, Scorer, sieve
     from headroles.sieves.masks import Band, Pairs, Same
     from headroles.store import load
+    from headroles.surface_arrays import surface_of
+    from headroles.surfacing import surface
 
 _HOMES = {
     "Arc": "headroles.records",
@@ -31,15 +35,19 @@ _HOMES = {
     "Replication": "headroles.replication",
     "Same": "headroles.sieves.masks",
     "Scorer": "headroles.sieves.base",
+    "cluster": "headroles.clustering",
     "compare": "headroles.comparing",
     "judge_again": "headroles.judging",
     "label": "headroles.run",
     "load": "headroles.store",
+    "preprocess_unlabeled": "headroles.preprocessing",
     "probe": "headroles.probing",
     "replicate": "headroles.replicating",
     "save": "headroles.run",
     "score": "headroles.arrays",
     "sieve": "headroles.sieves.base",
+    "surface": "headroles.surfacing",
+    "surface_of": "headroles.surface_arrays",
 }
 
 __all__ = [
@@ -54,15 +62,19 @@ __all__ = [
     "Replication",
     "Same",
     "Scorer",
+    "cluster",
     "compare",
     "judge_again",
     "label",
     "load",
+    "preprocess_unlabeled",
     "probe",
     "replicate",
     "save",
     "score",
     "sieve",
+    "surface",
+    "surface_of",
 ]
 
 

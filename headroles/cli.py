@@ -2,56 +2,46 @@
 
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import contextmanager
 from importlib.metadata import version
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from headroles.cli_options import COMPARE, DECISION, LABEL, PROBE, REPLICATE, option, with_options
+from headroles.cli_options import (
+    CLUSTER,
+    COMPARE,
+    DECISION,
+    LABEL,
+    PROBE,
+    REPLICATE,
+    SURFACE,
+    UNLABELED,
+    option,
+    with_options,
+)
 from headroles.errors import HeadrolesError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from rich.console import Console
 
-PIPED = 140
-"""Columns of a table where output goes to a file or a pipe."""
+    from headroles.progress import Progress
+
 WIDE = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def _console() -> "Console":
-    from rich.console import Console
+    from headroles.terminal_console import console
 
-    console = Console(highlight=False, soft_wrap=True)
-    return console if console.is_terminal else Console(highlight=False, soft_wrap=True, width=PIPED)
+    return console()
 
 
-@contextmanager
-def _progress() -> "Iterator[Callable[[int, int], None]]":
-    """A bar with rate and time left on stderr, off when that is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def _progress() -> "AbstractContextManager[Progress]":
+    from headroles.terminal_console import progress
 
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("scoring"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("scoring", total=None, rate="")
-
-        def advance(done: int, total: int) -> None:
-            speed = bar.tasks[task].speed
-            bar.update(task, completed=done, total=total, rate=f"{speed:.0f}/s" if speed else "")
-
-        yield advance
+    return progress()
 
 
 @click.group(context_settings=WIDE)
@@ -91,18 +81,66 @@ def probe_command(**given: Any) -> None:
     show_probe(_console(), labelling, given["out"])
 
 
+@cli.command("surface")
+@with_options(SURFACE)
+def surface_command(**given: Any) -> None:
+    """Describe attention by kind of token, offset and entropy, head by head, beside even attention.
+
+    With --gradients also how much the loss depends on the attention to each kind of token; all layers'
+    attention is then held until the backward pass, so batches are small.
+    """
+    from headroles.surfacing import default_folder, surface
+    from headroles.terminal_surface import show_surface
+
+    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"])
+    with _progress() as progress:
+        labelling = surface(progress=progress, **given)
+    show_surface(_console(), labelling, given["out"])
+
+
+@cli.command("cluster")
+@with_options(CLUSTER)
+def cluster_command(**given: Any) -> None:
+    """Label the heads of a model, and cluster them by how their attention differs.
+
+    Distances between all pairs of heads (Jensen-Shannon divergence) are summed in the same pass.
+    """
+    from headroles.clustering import cluster, default_folder
+    from headroles.terminal_run import show_run
+
+    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"])
+    with _progress() as progress:
+        labelling = cluster(progress=progress, **given)
+    show_run(_console(), labelling, given["out"])
+
+
+@cli.group("preprocess")
+def preprocess_group() -> None:
+    """Prepare texts as inputs."""
+
+
+@preprocess_group.command("unlabeled")
+@click.argument("file")
+@with_options(UNLABELED)
+def unlabeled_command(file: str, **given: Any) -> None:
+    """Cut running text into pairs of spans that follow each other, as Clark et al. (2019) did.
+
+    FILE is plain text (.gz too): documents between blank lines, or WikiText with its titles.
+    """
+    from headroles.preprocessing import preprocess_unlabeled
+
+    _console().print(str(preprocess_unlabeled(file, **given)), markup=False)
+
+
 @cli.command("judge")
 @click.argument("folder")
 @with_options(DECISION)
 def judge_command(folder: str, **given: Any) -> None:
     """Decide again from the stored scores of a run FOLDER; no model is needed."""
     from headroles.judging import judge_again
-    from headroles.terminal import show_labelling
-    from headroles.terminal_probe import show_probe
+    from headroles.terminal_run import show_run
 
-    labelling = judge_again(folder, **given)
-    show = show_labelling if labelling.probed is None else show_probe
-    show(_console(), labelling, folder)
+    show_run(_console(), judge_again(folder, **given), folder)
 
 
 @cli.command("report")

@@ -13,11 +13,14 @@ def option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Any], Any]
 Options = tuple[Callable[[Any], Any], ...]
 
 
-def _decision(test: str, margin: str) -> Options:
-    """How scores are judged; the usual test and margin are those of the kind of run."""
+def _margin(usual: str) -> Any:
+    return option("margin", float, f"How far beyond chance counts, for every sieve.  [default: {usual}]")
+
+
+def _decision(test: str) -> Options:
+    """How scores are judged; the usual test is that of the kind of run."""
     return (
         option("alpha", float, "Level of both corrections: false roles, and false nots.  [default: 0.05]"),
-        option("margin", float, f"How far beyond chance counts, for every sieve.  [default: {margin}]"),
         option("test", str, f"t-skew, t, bootstrap-t, sign-flip, wilcoxon or sign.  [default: {test}]"),
         option(
             "correction",
@@ -39,9 +42,9 @@ def _decision(test: str, margin: str) -> Options:
     )
 
 
-DECISION = _decision("t-skew", "each sieve's own")
+DECISION = (_margin("each sieve's own"), *_decision("t-skew"))
 
-LABEL = (
+INPUTS = (
     option("task", str, "QNLI, QQP, MRPC or SST-2."),
     option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
     option("revision", str, "Branch, tag or commit of a model on the hub."),
@@ -54,20 +57,64 @@ LABEL = (
     option("group", str, "Column with the document or paragraph, which is then the unit."),
     option("limit", int, "A random subset of this many inputs."),
     option("seed", int, "Seed of that subset.", default=0, show_default=True),
-    option("sieve", str, "A sieve; may be repeated.  [default: all built in]", multiple=True),
-    option("preset", str, "calibrated or published.", default="calibrated", show_default=True),
-    option("statistic", str, "selectivity or bias.", default="selectivity", show_default=True),
-    *DECISION,
-    option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
-    option("vectors", str, "Word vectors as text, such as GloVe's, for related:other."),
     option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
     option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
     option("batch-size", int, "Largest batch.", default=32, show_default=True),
     option(
         "max-length", int, "Longest input in tokens; longer ones are cut.", default=128, show_default=True
     ),
-    option("out", str, "Run folder.  [default: runs/<task>-<model>]"),
-    click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
+)
+"""Which inputs and which model."""
+
+SIEVES = (
+    option("sieve", str, "A sieve or a group of them; may be repeated.  [default: built in]", multiple=True),
+    option("preset", str, "calibrated or published.", default="calibrated", show_default=True),
+    option("statistic", str, "selectivity or bias.", default="selectivity", show_default=True),
+    option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
+    option("vectors", str, "Word vectors as text, such as GloVe's, for related:other."),
+)
+
+
+def _folder(default: str) -> Options:
+    """Where a run is written."""
+    return (
+        option("out", str, f"Run folder.  [default: {default}]"),
+        click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
+    )
+
+
+LABEL = (*INPUTS, *SIEVES, *DECISION, *_folder("runs/<task>-<model>"))
+
+CLUSTER = (
+    option("divergence", str, "mean, or published (summed, smoothed).", default="mean", show_default=True),
+    option("smoothing", float, "Share of even attention in every row.  [default: 0; published: 0.001]"),
+    option("method", str, "average (linkage), spectral or dbscan.", default="average", show_default=True),
+    option("clusters", int, "Their number.  [default: by silhouette and stability]"),
+    option("draws", int, "Resamples of the units.", default=200, show_default=True),
+    *INPUTS,
+    *SIEVES,
+    *DECISION,
+    *_folder("runs/cluster-<task>-<model>"),
+)
+
+SURFACE = (
+    click.option("--gradients", is_flag=True, help="How much the loss depends on attention; slow."),
+    option("label", str, "Column of --data with the class, for losses of classifiers."),
+    option("mask", float, "Share of tokens masked, for masked-word losses.", default=0.15, show_default=True),
+    option("marks", str, "Punctuation marks.", default=".,", show_default=True),
+    *INPUTS,
+    option("preset", str, "calibrated, or published (as released).", default="calibrated", show_default=True),
+    *_decision("t-skew"),
+    *_folder("runs/surface-<task>-<model>"),
+)
+
+UNLABELED = (
+    option("out", str, "JSON-lines file to write.", required=True),
+    option("model", str, "Whose tokenizer counts.  [default: the embedded MiniLM encoder]"),
+    option("revision", str, "Branch, tag or commit of a model on the hub."),
+    option("max-length", int, "Longest input, special tokens included.", default=128, show_default=True),
+    option("limit", int, "A random subset of this many pairs."),
+    option("seed", int, "Seed of splits and subset.", default=0, show_default=True),
 )
 
 
@@ -127,7 +174,8 @@ PROBE = (
         default="calibrated",
         show_default=True,
     ),
-    *_decision("t", "0.05"),
+    _margin("0.05"),
+    *_decision("t"),
     option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
     option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
     option("batch-size", int, "Largest batch.", default=32, show_default=True),

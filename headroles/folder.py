@@ -21,6 +21,13 @@ BEST, BASELINES, CONDITIONS = "best.csv", "baselines.csv", "conditions.csv"
 TRAINED, CONTESTS, WEIGHTS, TALLIES = "trained.csv", "contests.csv", "weights.csv", "tallies.parquet"
 PROBED = (BEST, BASELINES, CONDITIONS, TRAINED, CONTESTS, WEIGHTS, TALLIES)
 """What only runs of probes hold; each is there when there is something to say."""
+LAYERS, NOOP = "layers.csv", "noop.csv"
+SURFACE = (LAYERS, NOOP)
+"""What only runs of surface statistics hold."""
+DIVERGENCE, CLUSTERS, CHOICES = "divergence.npz", "clusters.csv", "choices.csv"
+CLAIMS, NEIGHBOURS = "claims.csv", "neighbours.csv"
+CLUSTERED = (DIVERGENCE, CLUSTERS, CHOICES, CLAIMS, NEIGHBOURS)
+"""What only runs that cluster heads hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class Kind:
     holds: frozenset[str]
 
 
-RUN = Kind("run", frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, *TABLES, *PROBED}))
+RUN = Kind("run", frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, *TABLES, *PROBED, *SURFACE, *CLUSTERED}))
 
 
 def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Kind = RUN) -> None:

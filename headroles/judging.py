@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from headroles import store
+from headroles.cluster_judging import claimed_anew
+from headroles.cluster_options import ClusterOptions, cluster_options_of
 from headroles.common_options import CommonOptions
 from headroles.options import options_of
 from headroles.outcomes import Labelling
 from headroles.probe_judging import judged_anew
 from headroles.probe_options import probe_options_of
 from headroles.records import Decision, Rule, Scores
-from headroles.reports.page import page
+from headroles.reports.pages import page_of
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
+from headroles.surface_judging import judged_surface
+from headroles.surface_options import surface_options_of
 
 NAMED = {"resample_seed": "seed"}
 """What options are called in a decision, where not the same."""
@@ -51,28 +55,41 @@ def judge_again(
     given: dict[str, Any] = {name: each for name, each in asked.items() if each is not None}
     settings = dict(before.manifest.get("settings", {})) | given
     settings |= {} if margin is None else {"margin": margin}
-    options: CommonOptions = (
-        options_of(**{"data": "scores"} | settings)
-        if before.probed is None
-        else probe_options_of(**{"data": "scores", "probes": "dependency"} | settings)
-    )
+    options = _options(before, {"data": "scores"} | settings)
     kept = {each.name for each in fields(Decision)}
     changed = {NAMED.get(name, name): getattr(options, name) for name in given}
     decision = replace(before.decision, **{name: each for name, each in changed.items() if name in kept})
     rules = before.findings.rules
     if margin is not None:
         rules = tuple(replace(rule, margin=float(margin)) if rule.role else rule for rule in rules)
-    if before.probed is not None and before.probed.tallies is not None:
-        after = judged_anew(before, rules, decision, options)
-    else:
-        after = judged(before.scores, rules, options, decision)
-        after = replace(after, probed=before.probed)
+    after = _after(before, rules, decision, options)
     manifest = dict(before.manifest)
     if "settings" in manifest:
         manifest |= {"settings": options.settings(), "command": options.command()}
     after = replace(after, manifest=manifest, skipped=before.skipped)
-    store.write_results(Path(folder), after, page(after))
+    store.write_results(Path(folder), after, page_of(after))
     return after
+
+
+def _options(before: Labelling, settings: dict[str, Any]) -> CommonOptions:
+    """The options of the kind of run that a labelling comes from."""
+    if before.probed is not None:
+        return probe_options_of(**{"probes": "dependency"} | settings)
+    if before.surface is not None:
+        return surface_options_of(**settings)
+    return options_of(**settings) if before.clustered is None else cluster_options_of(**settings)
+
+
+def _after(before: Labelling, rules: Sequence[Rule], decision: Decision, options: CommonOptions) -> Labelling:
+    """The same scores judged as their kind of run judges them."""
+    if before.probed is not None and before.probed.tallies is not None:
+        return judged_anew(before, rules, decision, options)
+    if before.surface is not None:
+        return judged_surface(before.scores, rules, options, decision)
+    after = replace(judged(before.scores, rules, options, decision), probed=before.probed)
+    if before.clustered is None or not isinstance(options, ClusterOptions):
+        return after
+    return claimed_anew(before, after, options.clustering)
 
 
 def judged(scores: Scores, rules: Sequence[Rule], options: CommonOptions, decision: Decision) -> Labelling:

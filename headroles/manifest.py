@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from headroles.clustered import Divergence
 from headroles.common_options import CommonOptions
 from headroles.extraction.texts import kind_of
 from headroles.options import Options
@@ -28,6 +29,9 @@ class Scored:
         model: What the model is, for the record.
         parser: What the parser is; None when none was used.
         truncated: Inputs that were cut.
+        divergence: Between all pairs of heads; None where not asked for.
+        vectors: What the word vectors are; None when none were used.
+        omitted: Sieves left out for want of annotation, one sentence each.
     """
 
     scores: Scores
@@ -35,6 +39,9 @@ class Scored:
     model: dict[str, Any]
     parser: dict[str, str] | None
     truncated: int
+    divergence: Divergence | None = None
+    vectors: dict[str, Any] | None = None
+    omitted: tuple[str, ...] = ()
 
 
 def manifest_of(options: Options, source: dict[str, Any], scored: Scored) -> dict[str, Any]:
@@ -44,6 +51,7 @@ def manifest_of(options: Options, source: dict[str, Any], scored: Scored) -> dic
     return common(options, source, scored.model, options.max_length, counts_of(scored.scores) | counts) | {
         "task": options.task,
         "parser": scored.parser,
+        **({"vectors": scored.vectors} if scored.vectors else {}),
         "statistic": "published" if preset.warning else options.statistic,
         "notes": [preset.warning] if preset.warning else [],
     }
@@ -95,11 +103,14 @@ def left_out(options: Options, scored: Scored) -> list[str]:
             f"{scored.truncated} of {total} inputs were cut to {options.max_length} tokens, "
             f"longest text first."
         )
+    said += scored.omitted
     for position, rule in enumerate(scored.rules):
         if rule.role:
             said += _silence(scored.scores, position, rule)
     if options.parser is not None and scored.parser is None:
         said.append("--parser was not used: no sieve of this run needs words, or the inputs bring their own.")
+    if options.vectors is not None and scored.vectors is None:
+        said.append("--vectors was not used: no sieve of this run needs word vectors.")
     if options.data and kind_of(Path(options.data)) == ".conllu" and options.task is not None:
         said.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
     return said

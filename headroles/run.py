@@ -8,15 +8,16 @@ from typing import Any
 
 from headroles import store
 from headroles.arrays import selection_of
+from headroles.cluster_judging import with_clusters
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import EMBEDDED, find
 from headroles.folder import REPORT, RUN, check_free, staged, write_text
 from headroles.inputs import gather
 from headroles.judging import judged
 from headroles.manifest import left_out, manifest_of
-from headroles.options import options_of
+from headroles.options import Options, options_of
 from headroles.outcomes import Labelling
-from headroles.reports.page import page
+from headroles.reports.pages import page_of
 from headroles.sieves.base import Sieve
 from headroles.stats.resolution import check_decision
 
@@ -49,8 +50,24 @@ def label(
     Raises:
         HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
     """
-    sieves = (sieve,) if isinstance(sieve, str) or not isinstance(sieve, Sequence) else tuple(sieve)
-    chosen = options_of(task=task, sieve=sieves, **options)
+    return labelled(options_of(task=task, sieve=sieves_of(sieve), **options), progress)
+
+
+def sieves_of(sieve: str | Sieve | Sequence[str | Sieve]) -> tuple[str | Sieve, ...]:
+    """Sieves as a caller gives them, one by itself or several, as a tuple."""
+    return (sieve,) if isinstance(sieve, str) or not isinstance(sieve, Sequence) else tuple(sieve)
+
+
+def labelled(chosen: Options, progress: Callable[[int, int], None] | None) -> Labelling:
+    """The run of sieves that options ask for, with clusters where they ask for distances.
+
+    Args:
+        chosen: The options.
+        progress: Called with the inputs done and their total.
+
+    Raises:
+        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+    """
     selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
     check_decision(chosen.decision)
     checkpoint = find(chosen.model, chosen.revision)
@@ -58,26 +75,26 @@ def label(
     if folder is not None:
         check_free(folder, chosen.settings(), chosen.overwrite)
     passages, source = gather(chosen, selection.needs, checkpoint)
-    with _staged(folder) as place:
+    with staged_or_none(folder) as place:
         from headroles.scoring import score_passages
 
         scored = score_passages(
             chosen, selection, checkpoint, passages, place, progress or (lambda done, total: None)
         )
         manifest, skipped = manifest_of(chosen, source, scored), left_out(chosen, scored)
-        labelling = replace(
-            judged(scored.scores, scored.rules, chosen, chosen.decision),
-            manifest=manifest,
-            skipped=tuple(skipped),
-        )
+        found = judged(scored.scores, scored.rules, chosen, chosen.decision)
+        if scored.divergence is not None and chosen.clustering is not None:
+            found = with_clusters(found, scored.divergence, chosen.clustering)
+        labelling = replace(found, manifest=manifest, skipped=tuple(skipped))
         if place is not None:
             store.write_examples(place, labelling.scores)
-            store.write_results(place, labelling, page(labelling))
+            store.write_results(place, labelling, page_of(labelling))
     return labelling
 
 
 @contextmanager
-def _staged(folder: Path | None) -> Iterator[Path | None]:
+def staged_or_none(folder: Path | None) -> Iterator[Path | None]:
+    """A folder in the making as ``staged`` gives it; None where nothing is to be written."""
     if folder is None:
         yield None
         return
@@ -96,7 +113,7 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
     with staged(place) as staging:
         store.write_part(staging, 0, labelling.scores)
         store.write_examples(staging, labelling.scores)
-        store.write_results(staging, labelling, page(labelling))
+        store.write_results(staging, labelling, page_of(labelling))
 
 
 def report(folder: str | Path, out: str | Path | None = None) -> Path:
@@ -115,7 +132,7 @@ def report(folder: str | Path, out: str | Path | None = None) -> Path:
             f"a report does not take the place of a part of its run, but --out is '{target}'; "
             f"name another file"
         )
-    write_text(target, page(store.load(folder)))
+    write_text(target, page_of(store.load(folder)))
     return target
 
 

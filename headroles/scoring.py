@@ -1,14 +1,16 @@
-"""Passages to scores: a model, a parser where needed, and the sieves, shard by shard."""
+"""Passages to scores, and to divergences where asked for: one pass, shard by shard."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from headroles.annotating import annotated
 from headroles.collecting import check_length, collect, units_of
-from headroles.extraction.annotate import Annotator, load_parser
 from headroles.extraction.checkpoint import Checkpoint
+from headroles.extraction.diverging import Diverging, Sums, fitting_batch
+from headroles.extraction.jobs import Both
 from headroles.extraction.model import load
 from headroles.extraction.passages import Passage
-from headroles.extraction.reader import Sieving
+from headroles.extraction.reader import Shard
 from headroles.extraction.stream import stream
 from headroles.manifest import Scored
 from headroles.options import Options
@@ -28,30 +30,52 @@ def score_passages(
     """Load the model and the parser and score every passage, writing each shard as it is done.
 
     Args:
-        options: Of the run.
-        selection: The sieves.
+        options: Of the run; with ``clustering``, divergences between heads are summed in the same pass.
+        selection: The sieves; those that came by a group and lack annotation are left out.
         checkpoint: The model, found but not loaded.
         passages: The inputs.
         place: Run folder in the making; None to write nothing.
         progress: Called with the inputs done and their total.
 
     Raises:
-        BadInput: When the inputs are fewer than two units or longer than the model takes, the model
-            or parser cannot be used, or the resamples asked for are too few for its heads.
+        BadInput: When the inputs are fewer than two units or longer than the model takes, the model,
+            parser or vectors cannot be used, a sieve lacks its annotation, or the resamples asked for
+            are too few for its heads.
     """
     units = units_of(passages)
-    parsed = bool(selection.needs) and any(passage.words is None for passage in passages)
-    parser, described = load_parser(options.parser) if parsed else (None, None)
+    known = annotated(options, selection, passages)
     model = load(checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length)
     check_length(model, checkpoint, options.max_length)
-    check_resolution(options.decision, selection.rules(), model.layers, model.heads)
-    shards = stream(
-        model,
-        passages,
-        Sieving(model, selection, Annotator(parser) if selection.needs else None),
-        batch_size=options.batch_size,
-        max_length=options.max_length,
-        advance=counted(progress, len(passages)),
+    check_resolution(options.decision, known.selection.rules(), model.layers, model.heads)
+    sieving = known.sieving(model, passages, options.max_length)
+    advance = counted(progress, len(passages))
+    size, how = options.batch_size, options.clustering
+    if how is None:
+        sums = None
+        shards = stream(
+            model, passages, sieving, batch_size=size, max_length=options.max_length, advance=advance
+        )
+    else:
+        sums = Sums(units, model.layers, model.heads, smoothing=how.smoothing, way=how.way)
+        both = Both(sieving, Diverging(model, sums))
+        size = fitting_batch(model.layers, model.heads, options.max_length, size)
+        pairs = stream(model, passages, both, batch_size=size, max_length=options.max_length, advance=advance)
+        shards = _first(pairs)
+    rules = known.selection.rules(options.margin)
+    found = collect(shards, passages, units, rules, model, place)
+    return Scored(
+        found.scores,
+        found.rules,
+        model.described,
+        known.parser,
+        found.truncated,
+        vectors=known.vectors,
+        omitted=known.omitted,
+        divergence=None if sums is None else sums.divergence(),
     )
-    found = collect(shards, passages, units, selection.rules(options.margin), model, place)
-    return Scored(found.scores, found.rules, model.described, described, found.truncated)
+
+
+def _first(results: Iterator[tuple[Shard, int]]) -> Iterator[Shard]:
+    """The scores of shards whose divergences are in their sums."""
+    for shard, _ in results:
+        yield shard

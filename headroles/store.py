@@ -15,16 +15,15 @@ from headroles.folder import (
     FINDINGS,
     LABELS,
     MANIFEST,
-    PROBED,
     REPORT,
+    RUN,
     SCORES,
-    TALLIES,
     manifest_in,
     renamed,
     writing,
 )
 from headroles.outcomes import COLUMNS, DECISIONS, Findings, Labelling
-from headroles.probe_tables import probed_in, tallies_bytes, texts_of_probed
+from headroles.part_tables import parts_in, parts_of
 from headroles.records import Decision, Rule, Scores
 from headroles.tables import assessment_in, texts_of
 
@@ -82,25 +81,14 @@ def write_results(folder: Path, labelling: Labelling, report: str) -> None:
         FINDINGS: labelling.frame().to_csv(index=False, lineterminator="\n"),
         LABELS: labelling.labels().to_csv(index=False, lineterminator="\n"),
         **(texts_of(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}),
-        **_probed(labelling),
+        **parts_of(labelling),
         REPORT: report,
         MANIFEST: json.dumps(_plain(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
     with writing("the results of the run"):
         renamed({folder / name: content for name, content in contents.items()})
-        for name in PROBED:
-            if name not in contents:  # of an earlier outcome
-                (folder / name).unlink(missing_ok=True)
-
-
-def _probed(labelling: Labelling) -> dict[str, str | bytes]:
-    """The tables of what probes found; none where none ran."""
-    found = labelling.probed
-    if found is None:
-        return {}
-    tallies = found.tallies
-    kept = {} if tallies is None else {TALLIES: tallies_bytes(tallies, labelling.scores.examples)}
-    return {**texts_of_probed(found), **kept}
+        for name in RUN.holds - contents.keys() - {SCORES, EXAMPLES}:  # of an earlier outcome
+            (folder / name).unlink(missing_ok=True)
 
 
 def _plain(value: Any) -> Any:
@@ -131,13 +119,13 @@ def load(folder: str | Path) -> Labelling:
         scores = _scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
         findings = _findings(place, rules, (scores.layers, scores.heads))
         assessment = assessment_in(place, findings.count.shape, manifest.pop("remarks", ()))
-        probed = probed_in(place, scores.examples)
+        parts = parts_in(place, scores)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise BadInput(
             f"the run in '{place}' is damaged or from another version ({type(error).__name__}: {error}); "
             f"run it again"
         ) from error
-    return Labelling(scores, findings, decision, manifest, skipped, assessment, probed)
+    return Labelling(scores, findings, decision, manifest, skipped, assessment, **parts)
 
 
 def _rule(fields: dict[str, Any]) -> Rule:

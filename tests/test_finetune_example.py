@@ -150,7 +150,7 @@ def test_training_learns_and_a_seed_fixes_every_weight(
 
 
 def test_accuracy_and_f1_are_those_of_scikit_learn(example: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sklearn.metrics import accuracy_score, f1_score  # type: ignore[import-untyped]
+    from sklearn.metrics import accuracy_score, f1_score
 
     said, right = np.random.default_rng(5).integers(0, 2, size=(2, 61)).tolist()
     monkeypatch.setattr(example, "guesses", lambda *_: zip(said, right, strict=True))

@@ -335,7 +335,9 @@ def test_an_empty_folder_and_a_link_are_filled(label: Label, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("trouble", [RuntimeError("a bug"), KeyboardInterrupt(), OSError("not ours")])
-@pytest.mark.parametrize("place", ["headroles.judging.judge", "headroles.run.page", "headroles.scoring.load"])
+@pytest.mark.parametrize(
+    "place", ["headroles.judging.judge", "headroles.run.page_of", "headroles.scoring.load"]
+)
 def test_a_crash_leaves_nothing_behind(
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, trouble: BaseException
 ) -> None:

@@ -1,0 +1,40 @@
+"""Where results and progress are printed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from headroles.progress import Progress
+
+PIPED = 140
+"""Columns of a table where output goes to a file or a pipe."""
+
+
+def console() -> Console:
+    """Standard output: as wide as the terminal, or as ``PIPED``."""
+    found = Console(highlight=False, soft_wrap=True)
+    return found if found.is_terminal else Console(highlight=False, soft_wrap=True, width=PIPED)
+
+
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """A bar with rate and time left on stderr, off when that is not a terminal."""
+    shown = Console(stderr=True)
+    columns = (
+        TextColumn("scoring"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=shown, disable=not shown.is_terminal, transient=True) as bar:
+        task = bar.add_task("scoring", total=None, rate="")
+
+        def advance(done: int, total: int) -> None:
+            speed = bar.tasks[task].speed
+            bar.update(task, completed=done, total=total, rate=f"{speed:.0f}/s" if speed else "")
+
+        yield advance
