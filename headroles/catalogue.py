@@ -102,7 +102,7 @@ def entries() -> list[Entry]:
     """Every sieve there is, and every plug-in that is broken, with its error."""
     listed = []
     installed = _installed()
-    for name in sorted({*OURS, *installed}, key=lambda each: (each not in OURS, each)):
+    for name in sorted({*OURS, *installed}, key=lambda each: (each not in OURS, each in PATTERNS, each)):
         origin = "headroles" if name in OURS else ", ".join(_owner(point) for point in installed[name])
         try:
             each = sieve_of(name)

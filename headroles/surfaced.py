@@ -30,8 +30,10 @@ class LayerMean:
 class NoOp:
     """Whether changing the attention to one kind of token matters less than to other tokens, in one layer.
 
-    The score of an example is ``(o − k) / (o + k)``, with k the mean importance of cells whose key is
-    of the kind and o that of other text tokens, both averaged over the layer's heads; from −1 to 1.
+    The score of an example is ``(o − k) / a``, with k the mean importance of cells whose key is of the
+    kind, o that of cells whose key is another text token, and a the mean of both by their numbers of
+    keys, all averaged over the layer's heads: 0 where both matter the same, positive where the kind
+    matters less.
     Null: its mean is at most 0. Alternative: it is larger (the kind matters less). Unit: as in the
     findings. The layers of one kind and measure are one family.
 

@@ -15,7 +15,6 @@ from headroles.reports.probe_account import Published, chosen, honest, published
 from headroles.reports.probe_words import (
     accuracy,
     beyond,
-    chance_of,
     classifier,
     contrast,
     counted,
@@ -29,6 +28,7 @@ from headroles.reports.probe_words import (
     told_gaps,
     within,
 )
+from headroles.reports.words import chance_of
 from headroles.terminal import inputs_told, named_line
 
 WIDE = 136

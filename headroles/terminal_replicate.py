@@ -9,8 +9,8 @@ from rich.text import Text
 
 from headroles.phrases import how_tested
 from headroles.replication import BestAgain, Replicated, Replication
-from headroles.reports.probe_words import chance_of, percent, points, within
-from headroles.reports.words import FAMILIES, plural, two
+from headroles.reports.probe_words import percent, points, within
+from headroles.reports.words import FAMILIES, chance_of, plural, two
 from headroles.terminal import named_line
 
 

@@ -23,7 +23,7 @@ from headroles.reports.surface_columns import (
     told_interval,
 )
 from headroles.reports.surface_words import harmless_lines, sentence
-from headroles.reports.words import number
+from headroles.reports.words import chance_of, number
 from headroles.terminal import inputs_told, named_line
 
 WIDE = 100
@@ -135,6 +135,6 @@ def _strongest(labelling: Labelling, columns: Sequence[str]) -> Table:
     for column in columns:
         above, below, *_ = counts(found, column)
         top = peak(found, column)
-        cells = (str(above), str(below), top.place, told_interval(column, top.mean), number(top.q))
+        cells = (str(above), str(below), top.place, told_interval(column, top.mean), chance_of(top.q))
         table.add_row(Text(brief(column) if column in HEADINGS else named(column)), *map(Text, cells))
     return table

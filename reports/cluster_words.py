@@ -13,6 +13,8 @@ METHODS = {
 }
 NEARLY_ALL = 0.9
 """Share of all heads from which on one cluster has nearly all of them."""
+WEAK = 0.25
+"""Mean silhouette below which heads fall into no substantial clusters (Kaufman & Rousseeuw 1990, Table 4)."""
 FAR = math.sqrt(math.log(2))
 """Distance of two heads whose attention never meets: the largest there is, where divergences are means."""
 
@@ -57,7 +59,8 @@ def how_clustered(clustered: Clustered, groups: tuple[Group, ...]) -> str:
     if math.isnan(silhouette):
         text += "; silhouettes need two clusters"
     else:
-        text += f"; mean silhouette {two(silhouette)} (1: far apart, 0: on the border)"
+        text += f"; mean silhouette {two(silhouette)} (1: far apart, 0: on the border"
+        text += f"; below {WEAK}: no substantial clusters)" if silhouette < WEAK else ")"
     return text + _steady(clustered)
 
 

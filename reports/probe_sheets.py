@@ -8,7 +8,6 @@ from headroles.probed import Baseline, Best, Probed, Weight
 from headroles.reports.probe_account import Published
 from headroles.reports.probe_words import (
     accuracy,
-    chance_of,
     contrast,
     difference,
     head_name,
@@ -18,7 +17,7 @@ from headroles.reports.probe_words import (
     told_gaps,
     within,
 )
-from headroles.reports.words import two
+from headroles.reports.words import chance_of, two
 
 GAPS = 12
 """Heads with the largest gaps that are shown beside the best one."""

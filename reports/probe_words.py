@@ -91,18 +91,6 @@ def beyond(best: Sequence[Best]) -> str:
     return "beyond: difference significantly above the margin" + f" of {told} points" * bool(margins)
 
 
-def chance_of(p: float) -> str:
-    """A p or q value.
-
-    Example:
-        >>> chance_of(0.0123), chance_of(1e-9), chance_of(float("nan")), chance_of(1.0)
-        ('0.012', '<0.001', '–', '1')
-    """
-    if math.isnan(p):
-        return "–"
-    return "<0.001" if p < 0.001 else f"{p:.3f}".removesuffix(".000")
-
-
 def head_name(each: Best) -> str:
     """Layer, head and direction of the best head of a row; an en dash where none could be chosen."""
     return "–" if each.layer < 0 else f"{each.layer}-{each.head} {each.direction}".rstrip()

@@ -17,7 +17,7 @@ from headroles.reports.surface_columns import (
     peak,
     told_interval,
 )
-from headroles.reports.words import number, two
+from headroles.reports.words import chance_of, number, two
 from headroles.surfaced import NoOp
 
 INTERVAL = "[95\u00a0%]"
@@ -41,7 +41,7 @@ def statistics_sheet(labelling: Labelling) -> Sheet:
         cells += [Cell(str(count), count) for count in told]
         if known(found, column):
             top = peak(found, column)
-            cells += [Cell(top.place, top.layer + top.head / 10_000), _mean(column, top.mean), _number(top.q)]
+            cells += [Cell(top.place, top.layer + top.head / 10_000), _mean(column, top.mean), _chance(top.q)]
         else:
             cells += [EMPTY] * 3
         layers = layers_of(labelling, column)
@@ -73,14 +73,18 @@ def _test(each: NoOp) -> tuple[Cell, ...]:
         Cell(f"{each.count:,}", each.count),
         Cell(shown, each.mean),
         Cell(two(each.statistic), each.statistic),
-        _number(each.p),
-        _number(each.q),
+        _chance(each.p),
+        _chance(each.q),
         Cell(each.decision, each.decision),
     )
 
 
 def _number(value: float) -> Cell:
     return Cell(number(value), value)
+
+
+def _chance(value: float) -> Cell:
+    return Cell(chance_of(value), value)
 
 
 def _mean(column: str, value: Interval) -> Cell:

@@ -76,6 +76,18 @@ def number(value: float) -> str:
     return f"{value:.3g}".replace("-", "−", 1) if value < 0 else f"{value:.3g}"
 
 
+def chance_of(p: float) -> str:
+    """A p or q value.
+
+    Example:
+        >>> chance_of(0.0123), chance_of(1e-9), chance_of(float("nan")), chance_of(1.0)
+        ('0.012', '<0.001', '–', '1')
+    """
+    if math.isnan(p):
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}".removesuffix(".000")
+
+
 def exact(value: float) -> str:
     """A setting as it was given, with at least two decimals.
 

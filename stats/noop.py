@@ -17,13 +17,21 @@ OTHER = "other"
 def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
     """Test, layer by layer, whether attention to a kind of token matters less than to other tokens.
 
-    The score of an example is ``(o − k) / (o + k)``, with k the mean over the layer's heads of the
-    importance of attention to the kind, and o that of attention to other tokens: a difference within
-    the example, from −1 to 1, which does not depend on the size of its loss. Null: the mean over
-    units is at most 0 (the kind matters at least as much). Alternative: it is larger. Unit: that of
-    the scores; its examples are averaged first. Assumptions: independent units; else those of the
-    decision's test. The layers of one kind and measure are one family, whatever family the decision
-    names. Examples where the kind or other tokens are missing, or where neither matters, say nothing.
+    The score of an example is ``(o − k) / a``: k is the mean over the layer's heads of the importance of
+    attention to the kind, o that of attention to other tokens, a the mean over both, each weighing as
+    many keys as it has: a difference within the example that does not depend on the size of its loss.
+    Null: the mean over units is at most 0 (the kind matters at least as much). Alternative: it is larger.
+    Unit: that of the scores; its examples are averaged first. Assumptions: independent units; else those
+    of the decision's test. The layers of one kind and measure are one family, whatever family the
+    decision names. Examples where the kind or other tokens are missing, or where neither matters, say
+    nothing.
+
+    Where importances of keys are exchangeable the mean is exactly 0, however many keys a kind has.
+    ``(o − k) / (o + k)`` has a positive mean then: of two separators and 120 other tokens with log-normal
+    importances (σ = 1) it calls separators less important in 88 % of runs with 60 units. Means of few,
+    heavy-tailed importances are skewed, so the score leans to the left and errs somewhat: with 60 units
+    ``t-skew`` in 0.063, 0.069, 0.086 of runs (σ = 0.5, 1, 1.5), ``t`` in 0.077, 0.101, 0.136; with 200
+    units ``t-skew`` in 0.051, 0.061, 0.067 (nominal 0.05).
 
     What is tested is the hypothesis of Clark et al. (2019), section 3.2, that attention to separators is
     a no-op; they show means only (Figure 3).
@@ -49,7 +57,7 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
         ...     Decision(),
         ... )
         >>> [(each.kind, each.layer, round(each.mean, 1), each.decision) for each in found]
-        [('separator', 0, 0.7, 'less important')]
+        [('separator', 0, 1.4, 'less important')]
     """
     pairs = [
         (measure, name.removeprefix(f"{measure}:"))
@@ -61,16 +69,19 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
     if not pairs:
         return ()
     names = tuple(f"{measure}:{kind}" for measure, kind in pairs)
+    scored = [_difference(scores, measure, kind) for measure, kind in pairs]
     compared = Scores(
         sieves=names,
         examples=scores.examples,
         units=scores.units,
         tokens=scores.tokens,
         cells=np.stack([scores.cells[scores.sieves.index(name)] for name in names]),
-        values=np.stack([_difference(scores, measure, kind) for measure, kind in pairs]),
+        values=np.stack([each for each, _, _ in scored]),
         null=np.zeros((len(names), len(scores.examples))),
     )
-    rules = [Rule(name, margin=0.0, low=-1.0, high=1.0) for name in names]
+    rules = [
+        Rule(name, margin=0.0, low=low, high=high) for name, (_, low, high) in zip(names, scored, strict=True)
+    ]
     found = judge(compared, rules, replace(decision, family="sieve"))
     said = {0: "less important", 1: "undetermined", 2: "undetermined", 3: "untestable"}
     return tuple(
@@ -92,14 +103,18 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
     )
 
 
-def _difference(scores: Scores, measure: str, kind: str) -> Float32[np.ndarray, "examples layers 1"]:
-    """How much less the kind matters than other tokens, per example and layer."""
-    own, other = (
-        _over_heads(scores.values[scores.sieves.index(f"{measure}:{name}")]) for name in (kind, OTHER)
-    )
-    total = own + other
-    relative: np.ndarray = np.divide(other - own, total, out=np.full(total.shape, np.nan), where=total > 0)
-    return relative[..., None].astype(np.float32)
+def _difference(
+    scores: Scores, measure: str, kind: str
+) -> tuple[Float32[np.ndarray, "examples layers 1"], float, float]:
+    """How much less the kind matters than other tokens, per example and layer, and its bounds."""
+    rows = [scores.sieves.index(f"{measure}:{name}") for name in (kind, OTHER)]
+    own, other = (_over_heads(scores.values[row]) for row in rows)
+    keys = scores.cells[rows]
+    share = keys / keys.sum(axis=0)
+    mean = share[0][:, None] * own + share[1][:, None] * other
+    relative: np.ndarray = np.divide(other - own, mean, out=np.full(mean.shape, np.nan), where=mean > 0)
+    least = share[:, (share > 0).all(axis=0)].min(axis=1, initial=1.0)
+    return relative[..., None].astype(np.float32), -1 / float(least[0]), 1 / float(least[1])
 
 
 def _over_heads(

@@ -61,7 +61,7 @@ UNKNOWN = [
     (
         "--sieve",
         "blok",
-        "no sieve is called 'blok'; did you mean 'block'? known: block, coreference, delimiter, ",
+        "no sieve is called 'blok'; did you mean 'block'? known: bag-of-words, block, ",
     ),
 ]
 

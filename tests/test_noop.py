@@ -1,6 +1,7 @@
 """Tests of attention that does not matter: scipy's t, honest under the null, powerful where it is planted."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_the_test_is_scipys_on_relative_differences_corrected_over_layers(seed: 
     found = noop_tests(_scores(values, units=units), Decision(test="t", correction="holm", family="run"))
     heads = values.astype(np.float32).astype(np.float64).mean(axis=3)
     for row, kind in enumerate(KINDS[:3]):
-        relative = (heads[3] - heads[row]) / (heads[3] + heads[row])
+        relative = (heads[3] - heads[row]) / ((heads[3] + heads[row]) / 2)
         if grouped:
             relative = relative.reshape(10, 3, -1).mean(axis=1)
         wanted = ttest_1samp(relative, 0.0, alternative="greater")
@@ -97,6 +98,23 @@ def test_exchangeable_kinds_are_said_to_matter_less_no_oftener_than_alpha(test: 
     assert abs(said - 0.05) <= 3 * np.sqrt(0.05 * 0.95 / runs)
     holm = noop_tests(scores, Decision(test=test, correction="holm"))
     assert sum(each.decision == "less important" for each in holm) <= 2
+
+
+@pytest.mark.parametrize(("sigma", "most"), [(0.5, 0.08), (1.0, 0.09)])
+def test_two_keys_among_many_are_not_said_to_matter_less_because_they_are_few(
+    sigma: float, most: float
+) -> None:
+    keys, examples, layers = (2, 120), 60, 500
+    rng = np.random.default_rng(11)
+    size = rng.lognormal(0, 1, size=(examples, 1, 1))
+    key = size * rng.lognormal(0, sigma, size=(examples, layers, sum(keys)))
+    values = np.stack([key[..., : keys[0]].mean(axis=2), key[..., keys[0] :].mean(axis=2)])[..., None]
+    scores = _scores(values, kinds=("separator", "other"))
+    scores = replace(scores, cells=np.array([[9.0], [keys[0]], [keys[1]]]).repeat(examples, axis=1))
+    found = noop_tests(scores, Decision(correction="none"))
+    mean = np.mean([each.mean for each in found])
+    assert abs(mean) <= 4 * np.std([each.mean for each in found]) / np.sqrt(layers)
+    assert np.mean([each.p <= 0.05 for each in found]) <= most
 
 
 def test_a_planted_no_op_is_found_in_its_layer_alone_and_never_the_opposite() -> None:
@@ -131,8 +149,8 @@ def test_a_difference_that_never_varies_has_an_exact_p() -> None:
     values = np.ones((2, 12, 1, 2))
     values[0] = 0.5
     (found,) = noop_tests(_scores(values, kinds=("separator", "other")), Decision())
-    assert found.mean == pytest.approx(1 / 3)
-    assert found.p == pytest.approx((1 / (1 + 1 / 3)) ** 12)
+    assert found.mean == pytest.approx(2 / 3)
+    assert found.p == pytest.approx((2 / (2 + 2 / 3)) ** 12)
     assert found.decision == "less important"
 
 
