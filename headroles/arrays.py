@@ -94,7 +94,7 @@ def score(
     layers = np.stack([apply(plan, layer) for layer in weights], axis=1)
     named = dict(zip(selection.columns, layers, strict=False))
     for scorer in selection.scorers:
-        named[scorer.name] = np.stack([per_head(scorer, layer, example) for layer in weights])
+        named[scorer.name] = np.stack([per_head(scorer, layer, example, seen) for layer in weights])
     return named
 
 

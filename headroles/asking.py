@@ -3,7 +3,7 @@
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from headroles.errors import BadSieve, HeadrolesError
 from headroles.records import Example
@@ -19,17 +19,43 @@ class Asked(Protocol):
         """One number per head."""
 
 
+@runtime_checkable
+class AskedOfVisible(Asked, Protocol):
+    """A scorer whose scores also depend on which keys can be seen."""
+
+    def score_visible(
+        self,
+        attention: Float[np.ndarray, "heads tokens tokens"],
+        example: Example,
+        visible: Bool[np.ndarray, "tokens tokens"] | None,
+    ) -> Float[np.ndarray, " heads"]:
+        """One number per head; ``visible`` says which keys each query can see, None: all."""
+
+
 def per_head(
-    scorer: Asked, attention: Float[np.ndarray, "heads tokens tokens"], example: Example
+    scorer: Asked,
+    attention: Float[np.ndarray, "heads tokens tokens"],
+    example: Example,
+    visible: Bool[np.ndarray, "tokens tokens"] | None,
 ) -> Float[np.ndarray, " heads"]:
     """A scorer's numbers on one layer, when there is one per head.
+
+    Args:
+        scorer: A sieve that sees attention.
+        attention: Of one layer.
+        example: The input.
+        visible: Which keys each query can see; None: all. Only scorers that ask for it get it.
 
     Raises:
         BadSieve: When it fails, or gives something else.
     """
     name = getattr(scorer, "name", type(scorer).__name__)
     try:
-        made = np.asarray(scorer.score(attention, example))
+        if isinstance(scorer, AskedOfVisible):
+            found = scorer.score_visible(attention, example, visible)
+        else:
+            found = scorer.score(attention, example)
+        made = np.asarray(found)
     except HeadrolesError:
         raise
     except Exception as error:  # a stranger's sieve may raise anything

@@ -58,6 +58,11 @@ def sieve_of(name: str, preset: str = "calibrated") -> Sieve:
     if family in FAMILIES and parameter and preset != "published":
         made: Sieve = _imported(FAMILIES[family])(parameter)
         return made
+    if preset == "published" and _is_ours(name):
+        raise BadSieve(
+            f"the preset 'published' has the released notebooks' sieves only ({', '.join(PUBLISHED)}), "
+            f"but {name!r} came; leave it out, or take the preset 'calibrated'"
+        )
     known = PUBLISHED if preset == "published" else [*OURS, *GROUPS, *installed]
     raise UnknownName("sieve", name, known)
 

@@ -100,7 +100,13 @@ CLUSTER = (
 SURFACE = (
     click.option("--gradients", is_flag=True, help="How much the loss depends on attention; slow."),
     option("label", str, "Column of --data with the class, for losses of classifiers."),
-    option("mask", float, "Share of tokens masked, for masked-word losses.", default=0.15, show_default=True),
+    option(
+        "mask",
+        float,
+        "Share of tokens masked, drawn by --seed, for losses of masked words.",
+        default=0.15,
+        show_default=True,
+    ),
     option("marks", str, "Punctuation marks.", default=".,", show_default=True),
     *INPUTS,
     option("preset", str, "calibrated, or published (as released).", default="calibrated", show_default=True),
@@ -110,6 +116,7 @@ SURFACE = (
 
 UNLABELED = (
     option("out", str, "JSON-lines file to write.", required=True),
+    click.option("--overwrite", is_flag=True, help="Replace a file that is there."),
     option("model", str, "Whose tokenizer counts.  [default: the embedded MiniLM encoder]"),
     option("revision", str, "Branch, tag or commit of a model on the hub."),
     option("max-length", int, "Longest input, special tokens included.", default=128, show_default=True),

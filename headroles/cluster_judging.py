@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from headroles.clustered import Divergence
+from headroles.clustered import Clustered, Divergence
 from headroles.options import Clustering
 from headroles.outcomes import Labelling
 from headroles.stats.clustering import cluster_heads
@@ -13,7 +13,7 @@ def with_clusters(labelling: Labelling, divergence: Divergence, how: Clustering)
     """A labelling with clusters of its heads, and what is claimed about layers, clusters and roles.
 
     Args:
-        labelling: Judged.
+        labelling: Judged; the seed of its decision draws all resamples and placements.
         divergence: Of the same examples.
         how: How heads are clustered.
     """
@@ -24,30 +24,29 @@ def with_clusters(labelling: Labelling, divergence: Divergence, how: Clustering)
         draws=how.draws,
         seed=labelling.decision.seed,
     )
-    return _claimed(replace(labelling, clustered=clustered), how)
+    return _claimed(labelling, clustered, how)
 
 
-def claimed_anew(before: Labelling, after: Labelling, how: Clustering) -> Labelling:
-    """The clusters of a labelling beside roles that were judged anew: only claims about roles change.
+def claimed_anew(labelling: Labelling, clustered: Clustered, how: Clustering) -> Labelling:
+    """A labelling that was judged anew, with the clusters it had: only claims about roles change.
+
+    That holds while the seed stays as it was; with another one clusters are made anew (``with_clusters``).
 
     Args:
-        before: With clusters.
-        after: The same scores, judged by other rules.
+        labelling: The same scores, judged by other rules.
+        clustered: The clusters of its heads, and claims.
         how: How heads were clustered.
     """
-    assert before.clustered is not None
-    kept = tuple(each for each in before.clustered.claims if not each.about_roles)
-    return _claimed(replace(after, clustered=replace(before.clustered, claims=kept)), how)
+    kept = tuple(each for each in clustered.claims if not each.about_roles)
+    return _claimed(labelling, replace(clustered, claims=kept), how)
 
 
-def _claimed(labelling: Labelling, how: Clustering) -> Labelling:
-    clustered = labelling.clustered
-    assert clustered is not None
+def _claimed(labelling: Labelling, clustered: Clustered, how: Clustering) -> Labelling:
+    """The labelling with clusters, whose claims are followed by those about roles."""
     found = labelling.findings
     more = role_claims(
         clustered.divergence,
         labelling.scores,
-        found.rules,
         labelling.decision,
         found,
         clustered.cluster,

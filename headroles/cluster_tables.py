@@ -1,6 +1,8 @@
 """Distances between heads and what is made of them, as files of a run folder and back; no pickle."""
 
 import csv
+import struct
+import zlib
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -8,6 +10,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from headroles.cluster_checks import check_clustered, check_divergence
 from headroles.clustered import Choice, Claim, Clustered, Divergence, Neighbours
 from headroles.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
 from headroles.tables import csv_of, records_in
@@ -16,6 +19,8 @@ KEPT = ("sums", "weight", "block")
 """Arrays of ``Divergence`` in the file."""
 MADE = ("error", "cluster", "silhouette", "stability", "linkage", "place", "cloud")
 """Arrays of ``Clustered`` in the file."""
+BROKEN = (BadZipFile, EOFError, zlib.error, struct.error, RuntimeError, MemoryError)
+"""What reading a file raises that is no whole archive, beside ``ValueError`` and ``OSError``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,33 +112,35 @@ def _neighbours_in(path: Path, heads: int, size: int) -> Neighbours | None:
     if not path.is_file():
         return None
     rows: list[Neighbour] = records_in(Neighbour, path)
+    near = len(rows) // size
+    wanted = [(head // heads, head % heads, rank + 1) for head, rank in np.ndindex(size, near)]
+    if not near or [(row.layer, row.head, row.rank) for row in rows] != wanted:
+        raise ValueError(f"the rows of {path.name} are not every head and rank in turn")
+    if not all(0 <= row.near_head < heads and 0 <= row.near_layer < size // heads for row in rows):
+        raise ValueError(f"{path.name} has heads that the run has not")
     head = np.array([row.near_layer * heads + row.near_head for row in rows], dtype=np.int64)
     values = [np.array([getattr(row, name) for row in rows]) for name in ("distance", "low", "high")]
     return Neighbours(head.reshape(size, -1), *(each.reshape(size, -1) for each in values))
 
 
-def clustered_in(folder: Path, grid: tuple[int, int]) -> Clustered | None:
-    """What a run folder says of distances between heads; None where it says nothing.
+def clustered_in(folder: Path, grid: tuple[int, int], units: int) -> Clustered:
+    """What a run folder says of distances between heads.
 
     Args:
         folder: Of the run.
         grid: Layers and heads of its model.
+        units: How many units its scores have.
 
     Raises:
         KeyError: When an array or a column is missing.
-        ValueError: When a file is damaged, or of other heads.
+        OSError: When a file other than that of the nearest heads is missing.
+        ValueError: When a file is damaged, of other heads or units, or says what cannot be.
+        BadInput: When arrays do not fit together.
     """
-    path = folder / DIVERGENCE
-    if not path.is_file():
-        return None
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as archive:
-            found = {name: archive[name] for name in archive.files}
-    except BadZipFile as error:
-        raise ValueError(f"{path.name} is no archive of arrays") from error
+    found = _arrays(folder / DIVERGENCE)
     layers, heads = (int(each) for each in found["grid"])
     if (layers, heads) != grid:
-        raise ValueError(f"{path.name} is of {layers} x {heads} heads, the run of {grid[0]} x {grid[1]}")
+        raise ValueError(f"{DIVERGENCE} is of {layers} x {heads} heads, the run of {grid[0]} x {grid[1]}")
     divergence = Divergence(
         layers,
         heads,
@@ -141,7 +148,8 @@ def clustered_in(folder: Path, grid: tuple[int, int]) -> Clustered | None:
         smoothing=float(found["smoothing"]),
         way=str(found["way"]),
     )
-    return Clustered(
+    check_divergence(divergence, found["mean"], units)
+    clustered = Clustered(
         divergence,
         method=str(found["method"]),
         stress=float(found["stress"]),
@@ -150,3 +158,16 @@ def clustered_in(folder: Path, grid: tuple[int, int]) -> Clustered | None:
         neighbours=_neighbours_in(folder / NEIGHBOURS, heads, layers * heads),
         **{name: found[name] for name in MADE},
     )
+    check_clustered(clustered)
+    if (folder / CLUSTERS).read_text(encoding="utf-8") != _heads(clustered):
+        raise ValueError(f"{CLUSTERS} says other than {DIVERGENCE}")
+    return clustered
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """All arrays of an archive by their names."""
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except BROKEN as error:
+        raise ValueError(f"{path.name} is no archive of arrays") from error

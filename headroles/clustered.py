@@ -6,13 +6,39 @@ order of scipy: (0, 1), (0, 2), …, (1, 2), ….
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
 from headroles.records import frozen
+
+WAYS = ("mean", "sum")
+"""How divergences of units can be put together."""
+METHODS = ("average", "spectral", "dbscan")
+"""How heads can be clustered."""
+
+Shape = tuple[int, ...]
+
+
+def _checked(record: Any, what: str, wanted: Mapping[str, tuple[str, Shape]]) -> None:
+    """Make arrays of a record read-only, each of its kind ("f": floats, "i": whole numbers) and shape.
+
+    Raises:
+        BadInput: When an array is of another.
+    """
+    for name, (kind, shape) in wanted.items():
+        array = getattr(record, name)
+        if array.dtype.kind != kind or array.shape != shape:
+            numbers = "floats" if kind == "f" else "whole numbers"
+            raise BadInput(
+                f"{what} have {name!r} as {numbers} of shape {shape}, but {array.dtype} of shape "
+                f"{array.shape} came; give arrays of one model and one run"
+            )
+        object.__setattr__(record, name, frozen(array))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,11 +51,15 @@ class Divergence:
         sums: Per block of units and pair of heads. Way "mean": sum over the block's units of a unit's
             mean over its examples of an example's mean over query rows. Way "sum": plain sum over all
             rows of all inputs of the block, as released.
-        weight: Units in each block (way "mean"), or 1 in each block (way "sum").
+        weight: Units in each block.
         block: The block of each unit, in the units' order of first appearance.
         smoothing: Share ε of even attention mixed into every row, ``(1 − ε) a + ε / n``, before the
             divergence.
         way: "mean" or "sum".
+
+    Raises:
+        BadInput: For arrays of another shape or type, a unit in a block that is not there, another way,
+            or a smoothing that is not at least 0 and below 1.
     """
 
     layers: int
@@ -41,27 +71,38 @@ class Divergence:
     way: str = "mean"
 
     def __post_init__(self) -> None:
-        """Check shapes, and make the arrays read-only."""
+        """Check shapes and types, and make the arrays read-only."""
         size = self.layers * self.heads
-        pairs = size * (size - 1) // 2
-        if self.sums.shape != (len(self.weight), pairs):
+        blocks, what = self.sums.shape[:1], f"divergences of {size} heads"
+        wanted = {
+            "sums": ("f", (*blocks, size * (size - 1) // 2)),
+            "weight": ("f", blocks),
+            "block": ("i", (self.block.size,)),
+        }
+        _checked(self, what, wanted)
+        if self.block.size and not 0 <= self.block.min() <= self.block.max() < len(self.weight):
             raise BadInput(
-                f"divergences of {size} heads have shape (blocks, pairs) = ({len(self.weight)}, {pairs}), "
-                f"but {self.sums.shape} came"
+                f"every unit is in one of the {len(self.weight)} blocks, counted from 0, but blocks "
+                f"{self.block.min()} to {self.block.max()} came; number them anew"
             )
-        for name in ("sums", "weight", "block"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        if self.way not in WAYS or not 0 <= self.smoothing < 1:
+            raise BadInput(
+                f"{what} are put together by 'mean' or 'sum' with a smoothing of at least 0 and below 1, but "
+                f"{self.way!r} and {self.smoothing} came; change them"
+            )
 
     def mean(self, counts: Float[np.ndarray, " blocks"] | None = None) -> Float[np.ndarray, " pairs"]:
-        """The divergence of every pair over all blocks; way "sum": their sum.
+        """The divergence of every pair over all blocks; way "sum": their sum, of as many units as there are.
 
         Args:
             counts: How often each block counts, for resampling; None: once.
         """
         drawn = np.ones(len(self.weight)) if counts is None else np.asarray(counts, dtype=np.float64)
         total = drawn @ self.sums.astype(np.float64, copy=False)
-        found: np.ndarray = total if self.way == "sum" else total / (drawn @ self.weight)
-        return found
+        if self.way == "sum" and counts is None:
+            return total
+        found: np.ndarray = total / (drawn @ self.weight)
+        return found * self.weight.sum() if self.way == "sum" else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +133,7 @@ class Claim:
         estimate: Its value.
         low: Lower end of its 95 % interval from resampled units; NaN where there is none.
         high: Upper end.
-        p: Share of random placements at least as extreme, the observed one counted among them, so
+        p: Share of placements at least as extreme, the observed one counted among them, so
             never 0; NaN where no p may be given (labels and distances from the same attention).
         placements: Placements behind p; 0 where there is none.
         reference: What p is a share of, in words; "" without p.
@@ -135,9 +176,10 @@ class Neighbours:
     high: Float[np.ndarray, "heads near"]
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only."""
-        for name in ("head", "distance", "low", "high"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        """Check shapes and types, and make the arrays read-only."""
+        shape = (*self.head.shape[:1], *self.head.shape[-1:])
+        wanted = dict.fromkeys(("distance", "low", "high"), ("f", shape))
+        _checked(self, "nearest heads", {"head": ("i", shape)} | wanted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +201,9 @@ class Clustered:
         stress: Kruskal's stress-1 of the map.
         claims: What is claimed about heads together.
         neighbours: Nearest heads of each head; None when not computed.
+
+    Raises:
+        BadInput: For arrays of another shape or type than the number of heads asks for.
     """
 
     divergence: Divergence
@@ -176,6 +221,15 @@ class Clustered:
     neighbours: Neighbours | None = None
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only."""
-        for name in ("error", "cluster", "silhouette", "stability", "linkage", "place", "cloud"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        """Check shapes and types, and make the arrays read-only."""
+        size = self.divergence.layers * self.divergence.heads
+        wanted = {
+            "error": ("f", (size * (size - 1) // 2,)),
+            "cluster": ("i", (size,)),
+            "silhouette": ("f", (size,)),
+            "stability": ("f", (size,)),
+            "linkage": ("f", (size - 1, 4)),
+            "place": ("f", (size, 2)),
+            "cloud": ("f", (*self.cloud.shape[:1], size, 2)),
+        }
+        _checked(self, f"clusters of {size} heads", wanted)

@@ -132,17 +132,17 @@ class CommonOptions:
         return [each for each in every if each.name not in PLACES]
 
 
-Kind = TypeVar("Kind", bound=CommonOptions)
+Kind = TypeVar("Kind")
 
 
 def typed_options(kind: type[Kind], given: dict[str, Any]) -> Kind:
-    """Options of a kind from whatever a caller gave them as, such as paths or numbers of numpy.
+    """Options, a dataclass, from whatever a caller gave them as, such as paths or numbers of numpy.
 
     Raises:
         UnknownName: For an option that does not exist, or what the kind refuses.
         BadInput: For values of another type, or what the kind refuses.
     """
-    known = {each.name: get_args(each.type) or (each.type,) for each in fields(kind)}
+    known = {each.name: get_args(each.type) or (each.type,) for each in fields(kind)}  # type: ignore[arg-type]
     typed: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headroles import store
-from headroles.cluster_judging import claimed_anew
+from headroles.cluster_judging import claimed_anew, with_clusters
 from headroles.cluster_options import ClusterOptions, cluster_options_of
 from headroles.common_options import CommonOptions
 from headroles.options import options_of
@@ -40,7 +40,8 @@ def judge_again(
 ) -> Labelling:
     """Decide again from the stored scores of a run folder, and write the outcome into it.
 
-    No model is needed. What is not given stays as it was. Of a run of probes the halves stay, too.
+    No model is needed. What is not given stays as it was. Of a run of probes the halves stay, too. Of a
+    run of clusters these stay unless another ``resample_seed`` is given, which draws them anew.
 
     Raises:
         HeadrolesError: When the folder is no run, or a setting does not exist; the folder is then
@@ -89,7 +90,9 @@ def _after(before: Labelling, rules: Sequence[Rule], decision: Decision, options
     after = replace(judged(before.scores, rules, options, decision), probed=before.probed)
     if before.clustered is None or not isinstance(options, ClusterOptions):
         return after
-    return claimed_anew(before, after, options.clustering)
+    if decision.seed != before.decision.seed:
+        return with_clusters(after, before.clustered.divergence, options.clustering)
+    return claimed_anew(after, before.clustered, options.clustering)
 
 
 def judged(scores: Scores, rules: Sequence[Rule], options: CommonOptions, decision: Decision) -> Labelling:

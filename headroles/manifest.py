@@ -16,7 +16,9 @@ from headroles.presets import preset_of
 from headroles.records import Rule, Scores
 from headroles.stats.engine import ENOUGH_FOR_NOT
 
-PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "statsmodels", "pandas", "spacy")
+PACKAGES = (
+    "torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn", "statsmodels", "pandas", "spacy",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)

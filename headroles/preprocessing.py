@@ -3,10 +3,11 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headroles.common_options import typed_options
 from headroles.errors import BadInput
 from headroles.folder import write_text
 
@@ -51,16 +52,7 @@ class Prepared:
         )
 
 
-def preprocess_unlabeled(
-    file: Path | str,
-    *,
-    out: Path | str,
-    model: str | None = None,
-    revision: str | None = None,
-    max_length: int = 128,
-    limit: int | None = None,
-    seed: int = 0,
-) -> Prepared:
+def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
     """Cut running text into pairs of segments that follow each other, as for unlabelled Wikipedia.
 
     Each document is cut into consecutive spans, and each span into two segments A and B, so that
@@ -72,12 +64,12 @@ def preprocess_unlabeled(
     Args:
         file: Plain text in UTF-8, ``.gz`` too: blank lines divide documents, or articles begin at a line
             `` = Title = `` (WikiText, told by the first line).
-        out: The file to write, ending in ``.jsonl``; one that is there is replaced.
-        model: Whose tokenizer counts; None for the embedded model.
-        revision: For models on the hub.
-        max_length: Longest input in tokens, special tokens included.
-        limit: Pairs to keep, drawn at random without replacement and kept in order; None for all.
-        seed: Of where segments are divided, and of which are kept.
+        **options: The options of ``headroles preprocess unlabeled``, by the same names: ``out`` (the file
+            to write, ending in ``.jsonl``), ``model`` (whose tokenizer counts; None: the embedded one),
+            ``revision`` (for models on the hub), ``max_length`` (longest input in tokens, special tokens
+            included; 128), ``limit`` (pairs to keep, drawn at random without replacement and kept in
+            order; None: all), ``seed`` (of where segments are divided, and of which are kept; 0) and
+            ``overwrite`` (whether a file that is there is replaced).
 
     Raises:
         BadInput: For numbers out of range, a file that cannot be read or written, or one whose
@@ -86,16 +78,16 @@ def preprocess_unlabeled(
 
     Source: Clark et al. (2019), section 3: segments of at most 128 tokens, two paragraphs of text each.
     """
-    source, target = Path(file), Path(out)
-    _check(source, target, limit, seed)
+    asked = typed_options(_Asked, {"file": file} | options)
+    source, target = Path(asked.file), Path(asked.out)
     from headroles.extraction.checkpoint import find
     from headroles.extraction.model import load_tokenizer
     from headroles.extraction.spans import PairCutter
     from headroles.extraction.unlabeled import read_running_text
 
-    cutter = PairCutter(load_tokenizer(find(model, revision)), max_length)
-    kept = _Kept(limit, np.random.default_rng([seed, 1]))
-    split = np.random.default_rng([seed, 0])
+    cutter = PairCutter(load_tokenizer(find(asked.model, asked.revision)), asked.max_length)
+    kept = _Kept(asked.limit, np.random.default_rng([asked.seed, 1]))
+    split = np.random.default_rng([asked.seed, 0])
     documents = short = 0
     for document in read_running_text(source):
         before = kept.found
@@ -115,14 +107,32 @@ def preprocess_unlabeled(
     return Prepared(target, len(rows), kept.found, documents, short, min(tokens), mean, max(tokens))
 
 
-def _check(source: Path, target: Path, limit: int | None, seed: int) -> None:
-    if target.suffix != ".jsonl":
-        raise BadInput(f"what is written are JSON lines, so --out ends in .jsonl, but '{target}' came")
-    if source.resolve() == target.resolve():
-        raise BadInput(f"--out must be another file than the text, but both are '{source}'; name a new one")
-    for name, value, least in (("limit", limit, 1), ("seed", seed, 0)):
-        if value is not None and value < least:
-            raise BadInput(f"{name} must be a whole number of at least {least}, but {value} came")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What is asked for, checked before anything is read."""
+
+    file: str
+    out: str = ""
+    model: str | None = None
+    revision: str | None = None
+    max_length: int = 128
+    limit: int | None = None
+    seed: int = 0
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        source, target = Path(self.file), Path(self.out)
+        if target.suffix != ".jsonl":
+            raise BadInput(f"what is written are JSON lines, so --out ends in .jsonl, but '{target}' came")
+        if source.resolve() == target.resolve():
+            raise BadInput(
+                f"--out must be another file than the text, but both are '{source}'; name a new one"
+            )
+        if target.exists() and not self.overwrite:
+            raise BadInput(f"'{target}' is there already; give --overwrite to replace it, or another --out")
+        for name, value, least in (("limit", self.limit, 1), ("seed", self.seed, 0)):
+            if value is not None and value < least:
+                raise BadInput(f"{name} must be a whole number of at least {least}, but {value} came")
 
 
 def _line(pair: "Pair", name: str) -> str:

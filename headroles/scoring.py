@@ -16,6 +16,7 @@ from headroles.manifest import Scored
 from headroles.options import Options
 from headroles.progress import Progress, counted
 from headroles.sieves.selection import Selection
+from headroles.stats.choosing_clusters import numbers_of
 from headroles.stats.resolution import check_resolution
 
 
@@ -40,13 +41,15 @@ def score_passages(
     Raises:
         BadInput: When the inputs are fewer than two units or longer than the model takes, the model,
             parser or vectors cannot be used, a sieve lacks its annotation, or the resamples asked for
-            are too few for its heads.
+            are too few for its heads, or it has too few heads for the clusters asked for.
     """
     units = units_of(passages)
     known = annotated(options, selection, passages)
     model = load(checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length)
     check_length(model, checkpoint, options.max_length)
     check_resolution(options.decision, known.selection.rules(), model.layers, model.heads)
+    if options.clustering is not None:
+        numbers_of(model.layers * model.heads, options.clustering.method, options.clustering.clusters)
     sieving = known.sieving(model, passages, options.max_length)
     advance = counted(progress, len(passages))
     size, how = options.batch_size, options.clustering

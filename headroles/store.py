@@ -23,7 +23,7 @@ from headroles.folder import (
     writing,
 )
 from headroles.outcomes import COLUMNS, DECISIONS, Findings, Labelling
-from headroles.part_tables import parts_in, parts_of
+from headroles.part_tables import parts_in, parts_of, promise_of
 from headroles.records import Decision, Rule, Scores
 from headroles.tables import assessment_in, texts_of
 
@@ -71,7 +71,9 @@ def write_results(folder: Path, labelling: Labelling, report: str) -> None:
     Raises:
         BadInput: When they cannot be written; the folder is then as it was.
     """
+    parts = parts_of(labelling)
     manifest = dict(labelling.manifest) | {
+        "parts": promise_of(labelling, parts),
         "decision": asdict(labelling.decision),
         "rules": [asdict(rule) for rule in labelling.findings.rules],
         "skipped": list(labelling.skipped),
@@ -81,7 +83,7 @@ def write_results(folder: Path, labelling: Labelling, report: str) -> None:
         FINDINGS: labelling.frame().to_csv(index=False, lineterminator="\n"),
         LABELS: labelling.labels().to_csv(index=False, lineterminator="\n"),
         **(texts_of(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}),
-        **parts_of(labelling),
+        **parts,
         REPORT: report,
         MANIFEST: json.dumps(_plain(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
@@ -119,8 +121,8 @@ def load(folder: str | Path) -> Labelling:
         scores = _scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
         findings = _findings(place, rules, (scores.layers, scores.heads))
         assessment = assessment_in(place, findings.count.shape, manifest.pop("remarks", ()))
-        parts = parts_in(place, scores)
-    except (OSError, KeyError, TypeError, ValueError) as error:
+        parts = parts_in(place, scores, manifest.pop("parts", None))
+    except (OSError, KeyError, TypeError, ValueError, EOFError, csv.Error, BadInput) as error:
         raise BadInput(
             f"the run in '{place}' is damaged or from another version ({type(error).__name__}: {error}); "
             f"run it again"

@@ -4,10 +4,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.arrays import checked_attention, visible_keys
+from headroles.errors import BadInput
 from headroles.records import Example
 from headroles.sieves.apply import apply
+from headroles.sieves.marks import USUAL
 from headroles.sieves.spread import entropies
-from headroles.sieves.surface import COLUMNS, MARKS, MASSES, laid
+from headroles.sieves.surface import COLUMNS, MASSES, laid
 
 
 def surface_of(
@@ -15,7 +17,7 @@ def surface_of(
     example: Example,
     *,
     visible: Bool[np.ndarray, "tokens tokens"] | None = None,
-    marks: str = MARKS,
+    marks: str = USUAL,
     smoothing: float = 0.0,
 ) -> dict[str, Float[np.ndarray, "layers heads"]]:
     """Surface statistics of every head of plain attention arrays on one example.
@@ -36,7 +38,7 @@ def surface_of(
 
     Raises:
         BadInput: For attention of another rank or size, with NaN or negative cells, or with rows
-            that do not sum to 1; for marks that no token can be.
+            that do not sum to 1; for marks that are none, or smoothing out of range.
 
     Source:
         Clark et al. 2019, sections 3.1 to 3.3; definitions of the released code.
@@ -48,6 +50,8 @@ def surface_of(
         >>> found["surface:separator"].round(12).tolist(), found["surface:previous"].round(12).tolist()
         ([[0.2, 0.2]], [[0.16, 0.16]])
     """
+    if not 0 <= smoothing < 1:
+        raise BadInput(f"smoothing must be at least 0 and below 1, but {smoothing} came")
     weights = checked_attention(attention, example)
     here = laid(example, visible_keys(weights, visible), marks=marks, smoothing=smoothing)
     values = np.stack([apply(here.plan, layer) for layer in weights], axis=1)

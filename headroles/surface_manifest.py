@@ -41,7 +41,7 @@ def _notes(options: SurfaceOptions, measured: Measured) -> list[str]:
             f"different keys, and even attention is that of the mean layer, so that tests of heads are "
             f"off by how far theirs is apart; a --max-length within the model's window avoids it."
         )
-    return [*said, *([measured.loss] if measured.loss else [])]
+    return said
 
 
 def left_out(options: SurfaceOptions, measured: Measured) -> list[str]:

@@ -7,8 +7,9 @@ from headroles.common_options import typed_options
 from headroles.errors import BadInput
 from headroles.input_options import InputOptions
 from headroles.records import Decision
+from headroles.sieves.marks import USUAL
 from headroles.sieves.spread import SMOOTHING
-from headroles.sieves.surface import MARKS, check_marks
+from headroles.sieves.surface import check_marks
 
 MASK = 0.15
 """Share of tokens that are masked for losses of masked words, where no other is asked for."""
@@ -26,7 +27,7 @@ class SurfaceOptions(InputOptions):
     gradients: bool = False
     label: str | None = None
     mask: float = MASK
-    marks: str = MARKS
+    marks: str = USUAL
 
     COMMAND: ClassVar[str] = "headroles surface"
 
@@ -40,6 +41,11 @@ class SurfaceOptions(InputOptions):
             raise BadInput(
                 "surface statistics are tested against even attention itself, without a margin; "
                 "leave --margin out"
+            )
+        if self.gradients and self.dtype != "float32":
+            raise BadInput(
+                f"gradients are taken in float32, because 16 bits lose most of them, but --dtype is "
+                f"{self.dtype}; leave it out"
             )
         for name, usual in (("label", None), ("mask", MASK)):
             if getattr(self, name) != usual and not self.gradients:

@@ -34,8 +34,9 @@ class NoOp:
     kind, o that of cells whose key is another text token, and a the mean of both by their numbers of
     keys, all averaged over the layer's heads: 0 where both matter the same, positive where the kind
     matters less.
-    Null: its mean is at most 0. Alternative: it is larger (the kind matters less). Unit: as in the
-    findings. The layers of one kind and measure are one family.
+    Null: its mean is at most 0. Alternative: it is larger (the kind matters less). The other direction
+    is tested as well: null, the mean is at least 0; alternative, it is smaller. Unit: as in the findings.
+    The layers of one kind and measure are one family in each direction.
 
     Attributes:
         measure: "gradient" or "attention×gradient".
@@ -46,9 +47,11 @@ class NoOp:
         low: Lower end of its 95 % interval.
         high: Upper end.
         statistic: Of the test.
-        p: One-sided p.
+        p: One-sided p of "less important".
         q: ``p`` adjusted over the layers.
-        decision: "less important", or "undetermined"; "untestable" below two units.
+        decision: "less important" where ``q`` is at most alpha; "not less" where the other direction is
+            significant (the mean lies below 0), which is corrected over the layers by itself and never
+            said of fewer than 50 units; else "undetermined"; "untestable" below two units.
     """
 
     measure: str

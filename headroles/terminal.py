@@ -14,6 +14,7 @@ from headroles.outcomes import DECISIONS, Labelling
 from headroles.phrases import SPACE, how_tested, plan_lines, support_lines
 from headroles.reports.content import Support
 from headroles.reports.support import supports
+from headroles.reports.words import plural
 from headroles.tasks import Task
 
 if TYPE_CHECKING:
@@ -32,20 +33,22 @@ LETTERS = {
     "syntactic:advmod": "v",
 }
 SPARE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789"
+"""Marks of other roles: letters and digits, since signs read as something else; no 0, which reads as O."""
 
 
 def letters(roles: Sequence[str]) -> dict[str, str]:
-    """One letter per role: the usual ones, and a spare one for each other role.
+    """One letter or digit per role: the usual ones, for others one of their names, or a spare one.
 
     Example:
-        >>> letters(["local", "punctuation"])
-        {'local': 'L', 'punctuation': 'P'}
+        >>> letters(["local", "punctuation:,.", "offset:-2", "offset:+2"])
+        {'local': 'L', 'punctuation:,.': 'P', 'offset:-2': '2', 'offset:+2': 'O'}
     """
     chosen: dict[str, str] = {name: LETTERS[name] for name in roles if name in LETTERS}
     for name in roles:
         if name not in chosen:
-            wanted = [*name.split(":")[-1].upper(), *SPARE]
-            chosen[name] = next((each for each in wanted if each not in chosen.values()), "*")
+            wanted = name.split(":")[-1].upper() + name.upper() + SPARE
+            free = (each for each in wanted if each in SPARE and each not in chosen.values())
+            chosen[name] = next(free, "*")
     return {name: chosen[name] for name in roles}
 
 
@@ -55,9 +58,8 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     model, source, counts = facts["model"], facts["source"], facts["counts"]
     parser = facts.get("parser")
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    console.print(
-        Text(f"inputs  {inputs_told(facts)}: {counts['examples']} examples, {counts['units']} units")
-    )
+    told = f"{plural(counts['examples'], 'example')}, {plural(counts['units'], 'unit')}"
+    console.print(Text(f"inputs  {inputs_told(facts)}: {told}"))
     if parser:
         console.print(Text(f"parser  {parser['name']} {parser['version']}"))
     elif source.get("trees") == "gold":

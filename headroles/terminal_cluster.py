@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from headroles.clustered import Choice, Claim, Clustered, Neighbours
+from headroles.clustered import Claim, Clustered, Neighbours
 from headroles.outcomes import Labelling
-from headroles.reports.claim_words import CIRCULAR, SPLIT, estimate_told
+from headroles.reports.claim_words import CIRCULAR, SPLIT, among, estimate_told
 from headroles.reports.cluster_facts import (
     NOISE,
     Group,
@@ -22,8 +22,16 @@ from headroles.reports.cluster_facts import (
     nearest_of,
 )
 from headroles.reports.cluster_sheets import roles_told
-from headroles.reports.cluster_words import cluster_name, how_clustered, how_far, stress_told, three
-from headroles.reports.words import number, ranged, two
+from headroles.reports.cluster_words import (
+    choice_notes,
+    cluster_name,
+    how_chosen,
+    how_clustered,
+    how_far,
+    stress_told,
+    three,
+)
+from headroles.reports.words import number, plural, ranged, two
 from headroles.terminal import named_line
 
 PAIRS = 5
@@ -58,8 +66,14 @@ def show_clusters(console: Console, labelling: Labelling) -> None:
     console.print()
     console.print(_clusters(groups, heads, wide=console.width >= WIDE))
     if len(groups) > GROUPS:
-        named_line(console, "more", f"{len(groups) - GROUPS} clusters are in clusters.csv only", style="dim")
-    for table in (_choices(clustered.choices), _claims(clustered.claims), _roles(clustered.claims)):
+        more = plural(len(groups) - GROUPS, "more cluster")
+        named_line(console, "more", f"clusters.csv has {more}", style="dim")
+    choices, rule = _choices(clustered), how_chosen(clustered.choices)
+    if choices is not None:
+        console.print()
+        console.print(choices)
+        named_line(console, "rule", rule, style="dim")
+    for table in (_claims(clustered.claims), _roles(clustered.claims)):
         if table is not None:
             console.print()
             console.print(table)
@@ -93,16 +107,15 @@ def _clusters(groups: Sequence[Group], heads: int, *, wide: bool) -> Table:
     return table
 
 
-def _choices(choices: Sequence[Choice]) -> Table | None:
+def _choices(clustered: Clustered) -> Table | None:
     """The chosen number of clusters and the next best; None where nothing was chosen from."""
-    if len(choices) < 2:
+    if len(clustered.choices) < 2:
         return None
-    best = sorted(choices, key=lambda each: (-each.chosen, -np.nan_to_num(each.silhouette, nan=-2.0)))[
-        :CHOICES
-    ]
+    tried = zip(clustered.choices, choice_notes(clustered), strict=True)
+    best = sorted(tried, key=lambda both: (-both[0].chosen, -np.nan_to_num(both[0].silhouette, nan=-2.0)))
     table = _table([("clusters tried", True), ("silhouette", True), ("stability", True), ("", False)])
-    for each in sorted(best, key=lambda each: each.clusters):
-        cells = (f"{each.clusters}", two(each.silhouette), two(each.stability), "chosen" * bool(each.chosen))
+    for each, note in sorted(best[:CHOICES], key=lambda both: both[0].clusters):
+        cells = (f"{each.clusters}", two(each.silhouette), two(each.stability), note)
         table.add_row(*map(Text, cells), style="bold" if each.chosen else "")
     return table
 
@@ -140,8 +153,8 @@ def _legend(console: Console, clustered: Clustered) -> None:
     told: dict[str, list[str]] = {}
     for each in clustered.claims:
         if not math.isnan(each.p):
-            share = f"share of {each.placements:,} placements at least as extreme, the observed one counted"
-            told.setdefault(f"{share} ({each.reference})", []).append(f"{each.claim}, {each.measure}")
+            share = f"share at least as extreme among {among(each)}"
+            told.setdefault(share, []).append(f"{each.claim}, {each.measure}")
     for share, names in told.items():
         named_line(console, "p", f"{'; '.join(names)}: {share}", style="dim")
     if any(each.about_roles for each in clustered.claims):

@@ -19,7 +19,7 @@ from headroles.reports.compare_words import (
     scores_moved,
     tested,
 )
-from headroles.reports.words import count, number, ranged
+from headroles.reports.words import count, number, plural, ranged
 
 
 def show_comparison(console: Console, comparison: Comparison, folder: str) -> None:
@@ -28,7 +28,8 @@ def show_comparison(console: Console, comparison: Comparison, folder: str) -> No
     for name in ("a", "b"):
         _line(console, name.upper(), _run(facts[name]))
     counts = facts["counts"]
-    _line(console, "units", f"{counts['units']}, from {counts['examples']} examples ({facts['matched']})")
+    source = plural(counts["examples"], "example")
+    _line(console, "units", f"{counts['units']}, from {source} ({facts['matched']})")
     swaps = facts["settings"]["swaps"]
     drawn = f"; {swaps:,} swaps, seed {comparison.decision.seed}" if swaps else ""
     _line(console, "tested", tested(comparison.decision, comparison.bound) + drawn)

@@ -28,7 +28,7 @@ from headroles.reports.probe_words import (
     told_gaps,
     within,
 )
-from headroles.reports.words import chance_of
+from headroles.reports.words import chance_of, plural
 from headroles.terminal import inputs_told, named_line
 
 WIDE = 136
@@ -81,7 +81,7 @@ def _account(console: Console, labelling: Labelling) -> None:
     best = labelling.probed.best if labelling.probed is not None else ()
     names = scheme(facts, (each.row for each in best))
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    told = f"{inputs_told(facts)}: {counts['examples']} examples, {counts['units']} units"
+    told = f"{inputs_told(facts)}: {plural(counts['examples'], 'example')}, {plural(counts['units'], 'unit')}"
     console.print(Text(f"inputs  {told}{f', relations of {names}' if names else ''}"))
     if best:
         named_line(console, "best", chosen(facts))

@@ -23,7 +23,7 @@ from headroles.reports.surface_columns import (
     told_interval,
 )
 from headroles.reports.surface_words import harmless_lines, sentence
-from headroles.reports.words import chance_of, number
+from headroles.reports.words import chance_of, number, plural
 from headroles.terminal import inputs_told, named_line
 
 WIDE = 100
@@ -86,10 +86,13 @@ def _account(console: Console, labelling: Labelling) -> None:
     facts = labelling.manifest
     model, sizes = facts["model"], facts["counts"]
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    told = f"{inputs_told(facts)}: {sizes['examples']} examples, {sizes['units']} units"
-    console.print(Text(f"inputs  {told}"))
+    told = f"{plural(sizes['examples'], 'example')}, {plural(sizes['units'], 'unit')}"
+    console.print(Text(f"inputs  {inputs_told(facts)}: {told}"))
     tested = how_tested(labelling.decision, facts["preset"]).replace("one sieve", "one statistic")
     named_line(console, "tested", f"against even attention, both ways; {tested}")
+    loss = facts.get("surface", {}).get("loss")
+    if loss:
+        named_line(console, "loss", _small(loss))
     remarks = labelling.assessment.remarks if labelling.assessment else ()
     for note in (*facts.get("notes", ()), *remarks):
         named_line(console, "note", note, style="yellow")

@@ -40,6 +40,7 @@ MAIN = (
     ("parser", "version", ("parser", "version")),
     (DECIDED, "preset", ("preset",)),
     (DECIDED, "statistic", ("statistic",)),
+    ("gradients", "loss", ("surface", "loss")),
     ("software", "seed", ("settings", "seed")),
     ("software", "headroles", ("headroles",)),
 )

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 
 from headroles.clustered import Claim
 from headroles.reports.cluster_words import three
-from headroles.reports.words import isolate, number, ranged
+from headroles.reports.words import isolate, number, plural, ranged
 
 CIRCULAR = "no p can be given: roles and distances come from the same attention"
 LAYERS, ADJACENT, HALVES = "same layer closer", "adjacent layers closer", "split halves agree"
 ROLE, CLUSTERS, SETS = "same role closer", "clusters are the role", "clusters are the sets of roles"
+ALL = "all "
+"""How the words of a reference begin that holds every placement, the observed one among them."""
 SPLIT = "middle 95\u00a0% of splits"
 PHRASES = {
     (LAYERS, "R2"): "layers account for {} of the squared distances between heads (R²)",
@@ -50,10 +52,23 @@ def chance_told(claim: Claim) -> str:
     """
     if math.isnan(claim.p):
         return CIRCULAR if claim.about_roles else ""
-    return (
-        f"p = {number(claim.p)}, the share of {claim.placements:,} placements at least as extreme, the "
-        f"observed one counted among them ({isolate(claim.reference) or 'random placement'})"
-    )
+    return f"p = {number(claim.p)}, the share at least as extreme among {among(claim)}"
+
+
+def among(claim: Claim) -> str:
+    """What a claim's p is a share of: all placements there are, or the observed one and drawn ones.
+
+    Example:
+        >>> among(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.001, 999, "random orders", 9, 9))
+        '1,000 placements (the observed one and 999 drawn: random orders)'
+        >>> among(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.1, 720, "all orders", 9, 9))
+        '720 placements (all orders, the observed one among them)'
+    """
+    reference = isolate(claim.reference) or "random placement"
+    if claim.reference.startswith(ALL):
+        return f"{plural(claim.placements, 'placement')} ({reference}, the observed one among them)"
+    drawn = f"the observed one and {claim.placements:,} drawn: {reference}"
+    return f"{plural(1 + claim.placements, 'placement')} ({drawn})"
 
 
 def phrase(claim: Claim) -> str:

@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.clustered import Choice, Claim, Clustered, Neighbours
-from headroles.reports.claim_words import CIRCULAR, estimate_told
+from headroles.reports.claim_words import CIRCULAR, among, estimate_told
 from headroles.reports.cluster_facts import Group, head_name
-from headroles.reports.cluster_words import cluster_name, three
+from headroles.reports.cluster_words import CHOSEN, choice_notes, cluster_name, how_chosen, three
 from headroles.reports.content import Role
 from headroles.reports.panel import INK, SOFT, Panel, blank
 from headroles.reports.probe_sheets import Cell, Sheet
@@ -105,7 +105,7 @@ def claims_sheet(claims: Sequence[Claim]) -> Sheet:
 def _share(claim: Claim) -> str:
     if math.isnan(claim.p):
         return CIRCULAR if claim.about_roles else "–"
-    return f"{claim.placements:,} placements: {claim.reference}"
+    return among(claim)
 
 
 def heads_sheet(
@@ -148,8 +148,9 @@ def between_rows(
     return ("mean distance", *names), tuple((name, *map(three, row)) for name, row in rows)
 
 
-def choices_panel(choices: Sequence[Choice]) -> Panel | None:
+def choices_panel(clustered: Clustered) -> Panel | None:
     """Silhouette and stability by the number of clusters; None where no number was tried."""
+    choices, rule = clustered.choices, how_chosen(clustered.choices)
     if not choices:
         return None
     figure = blank(300, margin={"l": 50, "r": 16, "t": 24, "b": 48})
@@ -167,7 +168,7 @@ def choices_panel(choices: Sequence[Choice]) -> Panel | None:
     for each in taken:
         figure.add_vline(x=each.clusters, line={"color": INK, "width": 1, "dash": "dot"})
         figure.add_annotation(
-            x=each.clusters, y=1, yref="paper", yanchor="bottom", text="chosen", showarrow=False,
+            x=each.clusters, y=1, yref="paper", yanchor="bottom", text=CHOSEN, showarrow=False,
             font={"color": SOFT, "size": 12},
         )  # fmt: skip
     figure.update_xaxes(title_text="number of clusters", showline=True, dtick=1 if len(x) <= 20 else None)
@@ -180,19 +181,20 @@ def choices_panel(choices: Sequence[Choice]) -> Panel | None:
             "Silhouette: how much nearer heads are to their own cluster than to the next, mean over heads. "
             "Stability: adjusted Rand index between these clusters and those of resampled units, mean over "
             "resamples; 1: the same clusters, 0: as alike as chance."
+            + f" {rule[:1].upper()}{rule[1:]}." * bool(rule)
         ),
         figure=figure,
-        header=("clusters", "silhouette", "stability", "chosen"),
+        header=("clusters", "silhouette", "stability", "chosen, or why not"),
         rows=tuple(
-            (str(each.clusters), two(each.silhouette), two(each.stability), "chosen" if each.chosen else "")
-            for each in choices
+            (str(each.clusters), two(each.silhouette), two(each.stability), note)
+            for each, note in zip(choices, choice_notes(clustered), strict=True)
         ),
     )  # fmt: skip
 
 
 def _chosen(each: Choice, tried: int) -> str:
-    others = f" of {tried} numbers tried" if tried > 1 else ""
+    how = f"chosen of {tried} numbers tried" if tried > 1 else "the only number tried"
     return (
-        f"{plural(each.clusters, 'cluster')}, chosen{others}: mean silhouette {two(each.silhouette)}, "
+        f"{plural(each.clusters, 'cluster')}, {how}: mean silhouette {two(each.silhouette)}, "
         f"stability {two(each.stability)}."
     )

@@ -1,8 +1,12 @@
 """How distances, clusters and the map were made, in words."""
 
 import math
+from collections.abc import Sequence
 
-from headroles.clustered import Clustered
+import numpy as np
+from jaxtyping import Float
+
+from headroles.clustered import Choice, Clustered
 from headroles.reports.cluster_facts import NOISE, Group, mean_of
 from headroles.reports.words import isolate, listing, plural, two
 
@@ -15,6 +19,9 @@ NEARLY_ALL = 0.9
 """Share of all heads from which on one cluster has nearly all of them."""
 WEAK = 0.25
 """Mean silhouette below which heads fall into no substantial clusters (Kaufman & Rousseeuw 1990, Table 4)."""
+STABLE = 0.6
+"""Least stability of a number of clusters that is chosen; that of the choice, said on the page."""
+CHOSEN, SINGLE = "chosen", "only single heads cut off"
 FAR = math.sqrt(math.log(2))
 """Distance of two heads whose attention never meets: the largest there is, where divergences are means."""
 
@@ -67,7 +74,8 @@ def how_clustered(clustered: Clustered, groups: tuple[Group, ...]) -> str:
 def sizes(groups: list[Group]) -> str:
     """Sizes of clusters, the first eight by number."""
     counts = [f"{len(group.heads):,}" for group in groups]
-    return (", ".join(counts[:8]) + ", …" if len(counts) > 8 else listing(counts)) + " heads"
+    told = ", ".join(counts[:8]) + ", …" if len(counts) > 8 else listing(counts)
+    return told + (" head" if counts == ["1"] else " heads")
 
 
 def _steady(clustered: Clustered) -> str:
@@ -79,6 +87,59 @@ def _steady(clustered: Clustered) -> str:
         )
     kept = mean_of(clustered.stability)
     return "" if math.isnan(kept) else f"; stability of a head under resampled units {two(kept)} on average"
+
+
+def how_chosen(choices: Sequence[Choice]) -> str:
+    """The rule by which one number of clusters was taken, without a full stop; "" where one was tried.
+
+    Example:
+        >>> how_chosen([Choice(2, 0.33, 1.0), Choice(3, 0.3, 0.5, 1)]).split("; ")[-1]
+        'none of the others is that stable, so the most stable of them was taken'
+    """
+    if len(choices) < 2:
+        return ""
+    last = "numbers that only cut single heads off the rest come last"
+    if all(math.isnan(each.stability) for each in choices):
+        return f"chosen by the largest mean silhouette alone, since no units were resampled; {last}"
+    told = (
+        f"chosen by the largest mean silhouette among numbers whose stability (mean adjusted Rand index with "
+        f"the clusters of resampled units) is at least {STABLE}; {last}"
+    )
+    weak = any(each.chosen and each.stability < STABLE for each in choices)
+    return told + "; none of the others is that stable, so the most stable of them was taken" * weak
+
+
+def choice_notes(clustered: Clustered) -> tuple[str, ...]:
+    """Of each number of clusters tried: that it was chosen, or what kept it from that, if that is known.
+
+    Which numbers only cut single heads off follows from the tree, so it is known of average linkage alone.
+    """
+    return tuple(_choice_note(each, clustered) for each in clustered.choices)
+
+
+def _choice_note(each: Choice, clustered: Clustered) -> str:
+    if each.chosen:
+        return CHOSEN
+    if clustered.method == "average" and parted(clustered.linkage, each.clusters) < 2:
+        return SINGLE
+    return f"stability below {STABLE}" if each.stability < STABLE else ""
+
+
+def parted(linkage: Float[np.ndarray, "merges 4"], clusters: int) -> int:
+    """Clusters of two or more heads among those that a tree falls into.
+
+    Args:
+        linkage: As scipy gives it.
+        clusters: How many there are, single heads counted.
+
+    Example:
+        >>> tree = np.array([[0, 1, 0.1, 2], [2, 3, 0.2, 2], [4, 5, 0.9, 4]])
+        >>> parted(tree, 1), parted(tree, 2), parted(tree, 3), parted(tree, 4)
+        (1, 2, 1, 0)
+    """
+    heads = len(linkage) + 1
+    kept = linkage[: heads - clusters, :2]
+    return len(kept) - int((kept >= heads).sum())
 
 
 def stress_told(stress: float) -> str:

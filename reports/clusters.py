@@ -122,7 +122,7 @@ def section(labelling: Labelling, summary: Summary) -> Section | None:
         tree=_tree(clustered, distance, order, groups),
         clusters=clusters_sheet(groups, clustered.divergence.heads),
         claims=claims_sheet(clustered.claims) if clustered.claims else None,
-        choices=choices_panel(clustered.choices),
+        choices=choices_panel(clustered),
         near=near.head.shape[1],
         data=Markup(clusters_json(clustered, summary, held, near, distance[np.ix_(order, order)])),
     )

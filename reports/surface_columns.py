@@ -16,6 +16,11 @@ MEASURES = {
     "attention×gradient": "|attention × ∂loss/∂attention|",
 }
 """Importances by the first part of their columns' names, as formulas."""
+IMPORTANCES = {
+    "gradient": "Gradient of the loss with respect to attention to {}",
+    "attention×gradient": "Attention to {} × gradient of the loss with respect to it",
+}
+"""The same in words, a kind of token to be put in."""
 KINDS = {
     "first": "the first token",
     "separator": "separators",
@@ -78,11 +83,11 @@ def named(column: str) -> str:
 
     Example:
         >>> named("surface:separator"), named("gradient:other"), named("mine")
-        ('To separators', 'Gradient of attention to other tokens', 'mine')
+        ('To separators', 'Gradient of the loss with respect to attention to other tokens', 'mine')
     """
     measure, _, kind = column.partition(":")
     if measure in MEASURES:
-        return f"{measure.capitalize()} of attention to {kind_told(kind)}"
+        return IMPORTANCES[measure].format(kind_told(kind))
     return NAMES.get(column, isolate(column))
 
 

@@ -73,7 +73,7 @@ def _extreme(labelling: Labelling, column: str, *, largest: bool = True) -> list
 
 
 def harmless(rows: Sequence[NoOp], layers: int) -> str:
-    """In which layers attention to one kind matters less than attention to other tokens.
+    """In which layers attention to one kind matters less than that to other tokens, and in which not.
 
     Args:
         rows: The layers of one measure and kind.
@@ -87,14 +87,14 @@ def harmless(rows: Sequence[NoOp], layers: int) -> str:
     kind = kind_told(rows[0].kind)
     act = "taking away" if rows[0].measure == "attention×gradient" else "changing"
     claim = f"{act} the attention to {kind} matters less than {act} that to other tokens"
-    less, rest, bare = (
+    less, more, rest, bare = (
         sorted(each.layer for each in rows if each.decision == outcome)
-        for outcome in ("less important", "undetermined", "untestable")
+        for outcome in ("less important", "not less", "undetermined", "untestable")
     )
-    if not less and not rest:
+    if not less and not more and not rest:
         return f"Whether {claim} could be tested in no layer."
     first = f"In {_span(less, layers)}, {claim}" if less else f"In no layer is it shown that {claim}"
-    others = [(rest if less else [], "undetermined"), (bare, "untestable")]
+    others = [(more, "not less"), (rest if less or more else [], "undetermined"), (bare, "untestable")]
     return "; ".join([first, *(f"{_span(each, layers)}: {word}" for each, word in others if each)]) + "."
 
 

@@ -65,19 +65,35 @@ class BagOfWords:
     def score(
         self, attention: Float[np.ndarray, "heads tokens tokens"], example: Example
     ) -> Float[np.ndarray, " heads"]:
-        """Own-text attention beyond chance, as far as it is spread; NaN without a second text.
+        """As ``score_visible``, where keys are not known to be hidden.
 
         Keys behind the query count as visible when at least one of the heads looks there.
+        """
+        return self.score_visible(attention, example, _causal(attention))
+
+    def score_visible(
+        self,
+        attention: Float[np.ndarray, "heads tokens tokens"],
+        example: Example,
+        visible: Bool[np.ndarray, "tokens tokens"] | None,
+    ) -> Float[np.ndarray, " heads"]:
+        """Own-text attention beyond chance, as far as it is spread; NaN without a second text.
+
+        Args:
+            attention: Of one layer.
+            example: The input.
+            visible: Which keys each query can see; None: all.
 
         Example:
             >>> pair = Example("six", tuple("abcdef"), segment=np.array([0, 0, 0, 1, 1, 1]))
             >>> even, own = np.full((6, 6), 1 / 6), np.kron(np.eye(2), np.full((3, 3), 1 / 3))
             >>> one_word = np.eye(6)
-            >>> bag_of_words.score(np.stack([even, own, one_word]), pair).round(12) + 0.0
+            >>> bag_of_words.score_visible(np.stack([even, own, one_word]), pair, None).round(12) + 0.0
             array([ 0.,  1., -1.])
         """
-        visible = _visible(attention)
-        scope, own = both_texts(example) & visible, own_cells(example) & visible
+        scope, own = both_texts(example), own_cells(example)
+        if visible is not None:
+            scope, own = scope & visible, own & visible
         size, room = own.sum(axis=1), scope.sum(axis=1)
         query, groups = query_weights(text_of(example), (size > 0) & (size < room))
         if groups == 0:
@@ -95,11 +111,12 @@ class BagOfWords:
         return 0.0
 
 
-def _visible(attention: Float[np.ndarray, "heads tokens tokens"]) -> Bool[np.ndarray, "tokens tokens"]:
-    """Every key, or none behind the query where no head of the layer looks there."""
-    n = attention.shape[-1]
-    causal = np.tri(n, dtype=np.bool_)
-    return np.ones((n, n), dtype=np.bool_) if attention[:, ~causal].any() else causal
+def _causal(
+    attention: Float[np.ndarray, "heads tokens tokens"],
+) -> Bool[np.ndarray, "tokens tokens"] | None:
+    """The keys up to the query where no head of the layer looks behind it; None: every key."""
+    causal = np.tri(attention.shape[-1], dtype=np.bool_)
+    return None if attention[:, ~causal].any() else causal
 
 
 def _relative_entropy(

@@ -31,7 +31,8 @@ def marks(wanted: str) -> MaskSieve:
             f"the marks of 'punctuation:{wanted}' must be punctuation other than {JOINS!r}, as in "
             f"punctuation:?!, or 'all' for every token that is only punctuation"
         )
-    return _marks(f"punctuation:{wanted}", wanted)
+    known = wanted if wanted == ALL else "".join(sorted(set(wanted)))
+    return _marks(f"punctuation:{known}", known)
 
 
 def is_mark(text: str) -> bool:

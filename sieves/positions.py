@@ -42,7 +42,7 @@ def at_offset(offset: str) -> MaskSieve:
     tokens = abs(int(offset))
     side = "before" if int(offset) < 0 else "after"
     asked = f"Does the head look at the key {tokens} token{'s' * (tokens > 1)} {side} the query?"
-    return _at(f"offset:{offset}", int(offset), asked)
+    return _at(f"offset:{int(offset)}", int(offset), asked)
 
 
 def _at(name: str, offset: int, question: str) -> MaskSieve:

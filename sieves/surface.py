@@ -6,12 +6,11 @@ from jaxtyping import Bool
 from headroles.errors import BadInput
 from headroles.plans import Laid, Plan
 from headroles.records import Example, Rule
-from headroles.sieves.spelling import spelled
+from headroles.sieves.marks import ALL, USUAL, is_mark, mark_keys
 from headroles.sieves.spread import even_entropy
 
 KINDS = ("first", "separator", "punctuation", "other")
-MARKS = ".,"
-"""Marks that count as punctuation, as Clark et al. (2019) counted them."""
+"""Kinds of token."""
 
 MASSES = {
     "surface:first": "to the first or class token",
@@ -34,12 +33,12 @@ IMPORTANCES = {"gradient": "|∂loss/∂attention|", "attention×gradient": "|at
 """Measures of importance, the first parts of their columns' names, and what each is the mean of."""
 
 
-def kinds(example: Example, marks: str = MARKS) -> dict[str, Bool[np.ndarray, " tokens"]]:
+def kinds(example: Example, marks: str = USUAL) -> dict[str, Bool[np.ndarray, " tokens"]]:
     """Which tokens of an input are of each kind; every token is of one kind.
 
     Args:
         example: The input.
-        marks: Characters that count as punctuation.
+        marks: The punctuation marks, or "all" for every token that is only punctuation.
 
     Returns:
         By kind, whether each token is of it: "first" (the class token, else position 0), "separator"
@@ -47,7 +46,7 @@ def kinds(example: Example, marks: str = MARKS) -> dict[str, Bool[np.ndarray, " 
         remaining tokens of the texts).
 
     Raises:
-        BadInput: When there are no marks, or one is a blank.
+        BadInput: When a mark is no punctuation.
 
     Source:
         Clark et al. 2019, section 3.2.
@@ -64,20 +63,20 @@ def kinds(example: Example, marks: str = MARKS) -> dict[str, Bool[np.ndarray, " 
         first[0] = True
     separator = example.special & ~first
     text = ~first & ~separator
-    is_mark = np.array([spelled(token) in set(marks) for token in example.tokens], dtype=np.bool_)
-    return {"first": first, "separator": separator, "punctuation": text & is_mark, "other": text & ~is_mark}
+    marked = mark_keys(example, marks)
+    return {"first": first, "separator": separator, "punctuation": text & marked, "other": text & ~marked}
 
 
 def check_marks(marks: str) -> None:
-    """Refuse marks that no token can be.
+    """Refuse marks that are none.
 
     Raises:
-        BadInput: When there are none, or one is a blank.
+        BadInput: When there are none, or one is no punctuation.
     """
-    if not marks or any(mark.isspace() for mark in marks):
+    if marks != ALL and not (marks and all(is_mark(mark) for mark in marks)):
         raise BadInput(
-            f"the punctuation marks are one or more characters that are no blanks, but {marks!r} came; "
-            f"give them in one word, as in {MARKS!r}"
+            f"the punctuation marks are one or more marks in one word, as in {USUAL!r}, or {ALL!r} for every "
+            f"token that is only punctuation, but {marks!r} came"
         )
 
 
@@ -136,7 +135,7 @@ def laid(
     example: Example,
     visible: Bool[np.ndarray, "tokens tokens"] | None,
     *,
-    marks: str = MARKS,
+    marks: str = USUAL,
     smoothing: float = 0.0,
     dtype: type[np.floating] = np.float64,
 ) -> Laid:
@@ -156,7 +155,7 @@ def laid(
         dtype: Precision of the weights.
 
     Raises:
-        BadInput: When there are no marks, or one is a blank.
+        BadInput: When a mark is no punctuation.
 
     Source:
         Clark et al. 2019, sections 3.1 to 3.3; definitions of the released code.

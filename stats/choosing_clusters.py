@@ -58,7 +58,7 @@ def choose(divergence: Divergence, method: str, clusters: int | None, draws: int
         UnknownName: For a method that does not exist.
         BadInput: For a number of clusters that cannot be.
     """
-    numbers = _numbers(divergence.layers * divergence.heads, method, clusters)
+    numbers = numbers_of(divergence.layers * divergence.heads, method, clusters)
     find, mean = METHODS[method], divergence.mean()
     found = find(distances(mean), numbers)
     if method == "spectral":
@@ -129,11 +129,26 @@ def _parted(label: Int[np.ndarray, " heads"]) -> bool:
     return int((np.bincount(alone(label)) >= 2).sum()) >= 2
 
 
-def _numbers(heads: int, method: str, clusters: int | None) -> list[int]:
+def numbers_of(heads: int, method: str, clusters: int | None) -> list[int]:
+    """The numbers of clusters to try; [0] where the method finds its number itself.
+
+    Args:
+        heads: All heads of the model.
+        method: A name in ``METHODS``.
+        clusters: The only number; None: 2 to 20, at most half the heads.
+
+    Raises:
+        UnknownName: For a method that does not exist.
+        BadInput: For fewer than three heads, or a number that cannot be.
+
+    Example:
+        >>> numbers_of(12, "average", None)
+        [2, 3, 4, 5, 6]
+    """
     if method not in METHODS:
         raise UnknownName("way to cluster", method, METHODS)
     if heads < 3:
-        raise BadInput(f"clusters are made of three or more heads, but this model has {heads}")
+        raise BadInput(f"clusters are made of three or more heads, but this model has {heads} in all")
     if method == "dbscan":
         if clusters is not None:
             raise BadInput(

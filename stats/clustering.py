@@ -1,4 +1,4 @@
-"""cluster_heads(): distances to clusters, a map, nearest heads, and claims about layers; role_claims()."""
+"""cluster_heads(): distances to clusters, a map, nearest heads, and claims about layers."""
 
 import numpy as np
 
@@ -8,10 +8,7 @@ from headroles.stats.choosing_clusters import choose
 from headroles.stats.clusters import merges
 from headroles.stats.distances import distances, nearest, standard_error
 from headroles.stats.layer_claims import halves_agree, layer_claims
-from headroles.stats.role_claims import role_claims
 from headroles.stats.scaling import cloud, place_heads
-
-__all__ = ["cluster_heads", "role_claims"]
 
 
 def cluster_heads(
@@ -22,7 +19,7 @@ def cluster_heads(
     draws: int = 200,
     seed: int = 0,
 ) -> Clustered:
-    """Everything that is made of divergences alone; what roles have to do with it is ``role_claims``.
+    """Everything that is made of divergences alone; ``role_claims`` brings roles to it.
 
     Distances are square roots of mean divergences. Uncertainty comes from resampling blocks of units:
     heads are all there are and no sample of anything.

@@ -102,7 +102,8 @@ def means(
     for start in range(0, len(counts), size):
         part = counts[start : start + size]
         total = part @ sums
-        yield total if divergence.way == "sum" else total / (part @ divergence.weight)[:, None]
+        ratio = total / (part @ divergence.weight)[:, None]
+        yield ratio * divergence.weight.sum() if divergence.way == "sum" else ratio
 
 
 def left_out(divergence: Divergence) -> Iterator[Float[np.ndarray, " pairs"]]:

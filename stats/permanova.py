@@ -31,16 +31,6 @@ def r_squared(mean: Float[np.ndarray, " pairs"], group: Int[np.ndarray, " heads"
     return 1.0 - within / total if total > 0 else float("nan")
 
 
-def pseudo_f(share: float, heads: int, groups: int) -> float:
-    """Anderson's pseudo-F of an R²: with one-dimensional Euclidean distances Fisher's F.
-
-    Example:
-        >>> pseudo_f(0.5, 12, 3)
-        4.5
-    """
-    return float(share / (groups - 1) / ((1 - share) / (heads - groups)))
-
-
 def permanova(
     mean: Float[np.ndarray, " pairs"],
     group: Int[np.ndarray, " heads"],

@@ -1,6 +1,6 @@
 """Whether heads of one role lie closer, and whether clusters are roles: shares and agreement, no p."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.clustered import Claim, Divergence
 from headroles.errors import BadInput
 from headroles.outcomes import Findings
-from headroles.records import Decision, Rule, Scores
+from headroles.records import Decision, Scores
 from headroles.stats.claims import unplaced
 from headroles.stats.clusters import adjusted_rand, alone
 from headroles.stats.columns import Columns
@@ -25,7 +25,6 @@ CLOSER, ROLE, SETS = "same role closer", "clusters are the role", "clusters are 
 def role_claims(
     divergence: Divergence,
     scores: Scores,
-    rules: Sequence[Rule],
     decision: Decision,
     findings: Findings,
     cluster: Int[np.ndarray, " heads"],
@@ -48,9 +47,8 @@ def role_claims(
     Args:
         divergence: Block sums.
         scores: What was judged, over the same units.
-        rules: How.
         decision: How.
-        findings: The outcome.
+        findings: The outcome, with its rules.
         cluster: Cluster of each head (``Clustered.cluster``); each noise head is one of its own.
         draws: Resamples of the blocks.
         seed: Of the resamples.
@@ -58,6 +56,7 @@ def role_claims(
     Raises:
         BadInput: When units or heads are not those of the divergences.
     """
+    rules = findings.rules
     columns = Columns(scores, rules)
     _matched(divergence, scores, len(columns[0].values))
     names = [rule.sieve for rule in rules if rule.role]

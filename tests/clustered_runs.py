@@ -72,9 +72,7 @@ def clustered_run(
     run = labelled(layers, heads, names)
     source = divergence(layers, heads)
     found = cluster_heads(source, **({"draws": 20} | options))
-    claims = role_claims(
-        source, run.scores, run.findings.rules, run.decision, run.findings, found.cluster, draws=20
-    )
+    claims = role_claims(source, run.scores, run.decision, run.findings, found.cluster, draws=20)
     return with_clusters(run, replaced(found, claims=(*found.claims, *claims)))
 
 

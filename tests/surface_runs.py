@@ -100,7 +100,7 @@ def _surface(scores: Scores) -> Any:
             mean, error = float(score.mean()), float(stats.sem(score))
             found = stats.ttest_1samp(score, 0, alternative="greater")
             p = float(found.pvalue)
-            outcome = "less important" if p < 0.01 else "undetermined"
+            outcome = "less important" if p < 0.01 else "not less" if p > 0.99 else "undetermined"
             ends = (mean, mean - 2 * error, mean + 2 * error)
             noop.append(
                 NoOp(measure, "separator", layer, score.size, *ends, float(found.statistic), p, p, outcome)

@@ -145,8 +145,12 @@ FILES: dict[str, tuple[str, bytes, str]] = {
     "a cell": ("x.tsv", b"question\tsentence\na\tb\nc\n", "x.tsv, line 3: every row has its texts, but "),
     "a text of blanks": ("x.tsv", b"question\tsentence\na\t \n", "x.tsv, line 2: every row has its texts, "),
     "fewer cells": ("x.tsv", b"question\tsentence\na\tb\tc\n", "x.tsv, line 2: a row has as many cells as "),
-    "contents": ("x.tsv", b"", "the data must hold rows, but 'x.tsv' is empty"),
-    "visible contents": ("x.tsv", b"\xef\xbb\xbf \n\r\n", "the data must hold rows, but 'x.tsv' is empty"),
+    "contents": ("x.tsv", b"", "a file to read must hold text, but 'x.tsv' is empty"),
+    "visible contents": (
+        "x.tsv",
+        b"\xef\xbb\xbf \n\r\n",
+        "a file to read must hold text, but 'x.tsv' is empty",
+    ),
     "rows": ("x.tsv", HEADER.encode(), "the data must hold at least one row, but 'x.tsv' has only a header"),
     "text": ("x.tsv", b"\x7fELF\x02\x01\x00\x00", "the data must be text in UTF-8, but 'x.tsv' is binary"),
     "UTF-8": (
@@ -186,10 +190,12 @@ def test_a_file_that_lacks_what_it_needs_is_refused(refused: Refused, lacking: s
 
 
 def test_a_file_that_is_not_there_is_refused(refused: Refused) -> None:
-    wanted = "the data must be a file that exists, but there is none at 'no.tsv'"
+    wanted = "a file to read must exist, but there is none at 'no.tsv'"
     assert refused("--data", "no.tsv") == wanted
     Path("folder.tsv").mkdir()
-    assert refused("--data", "folder.tsv").startswith("the data must be a file, but 'folder.tsv' is a folder")
+    assert refused("--data", "folder.tsv").startswith(
+        "a file to read must be no folder, but 'folder.tsv' is a folder"
+    )
 
 
 def test_columns_of_a_table_must_be_named_and_exist(refused: Refused) -> None:

@@ -5,15 +5,19 @@ from math import isnan
 
 import numpy as np
 import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.metrics import adjusted_rand_score
 
 from headroles.clustered import Claim, Divergence
 from headroles.errors import BadInput
 from headroles.records import Decision, Rule, Scores
+from headroles.stats.choosing_clusters import choose
 from headroles.stats.clustering import cluster_heads
 from headroles.stats.clusters import adjusted_rand
 from headroles.stats.distances import intervals, jackknife, square
+from headroles.stats.draws import halves
 from headroles.stats.engine import judge
-from headroles.stats.layer_claims import layer_claims
+from headroles.stats.layer_claims import halves_agree, layer_claims
 from headroles.stats.permanova import r_squared
 from headroles.stats.role_claims import role_claims
 
@@ -55,9 +59,9 @@ def test_heads_of_layers_on_a_line_are_closer_within_and_in_adjacent_layers() ->
         adjacent = found["adjacent layers closer", "", measure]
         assert 0.5 < adjacent.low < adjacent.estimate < adjacent.high < 1
         assert (adjacent.p, adjacent.placements) == (2 / 24, 24)
-    halves = found["split halves agree", "", "adjusted Rand"]
-    assert halves.low <= halves.estimate <= halves.high
-    assert isnan(halves.p)
+    split = found["split halves agree", "", "adjusted Rand"]
+    assert split.low <= split.estimate <= split.high
+    assert isnan(split.p)
 
 
 def test_all_of_it_is_the_same_for_the_same_seed_and_blocks_of_several_units_are_counted() -> None:
@@ -105,6 +109,24 @@ def test_one_block_gives_estimates_without_intervals() -> None:
     assert all(isnan(each.low) and isnan(each.high) for each in found.claims)
     assert found.neighbours is not None
     assert np.isnan(found.neighbours.low).all()
+
+
+def test_split_halves_are_clustered_apart_and_compared() -> None:
+    # Five blocks: two in each half, one in neither.
+    rng = np.random.default_rng(3)
+    divergence = Divergence(3, 4, rng.gamma(1, 1, size=(5, 66)), np.ones(5), np.arange(5))
+    chosen = choose(divergence, "average", 4, 0, 0)
+    (claim,) = halves_agree(divergence, "average", chosen, 6, 7)
+    agreed = []
+    for side in halves(5, 6, 7):
+        label = [
+            fcluster(linkage(np.sqrt(divergence.sums[side == sign].mean(axis=0)), "average"), 4, "maxclust")
+            for sign in (1, -1)
+        ]
+        agreed.append(adjusted_rand_score(*label))
+    assert claim.estimate == pytest.approx(np.mean(agreed))
+    assert (claim.low, claim.high) == pytest.approx(tuple(np.quantile(agreed, [0.025, 0.975])))
+    assert (claim.heads, claim.units) == (12, 5)
 
 
 def test_equal_heads_have_no_claims_to_make_and_no_trouble() -> None:
@@ -159,7 +181,7 @@ def test_claims_of_roles_have_intervals_and_no_p(scores_of: Callable[..., Run]) 
     decision = Decision()
     findings = judge(*run, decision)
     divergence, cluster = _roles(run)
-    found = role_claims(divergence, *run, decision, findings, cluster, draws=60)
+    found = role_claims(divergence, run[0], decision, findings, cluster, draws=60)
     held = (findings.decision == 0).reshape(4, 12)
     enough = [name for name, row in zip(findings.sieves, held, strict=True) if name != "s1" and
               2 <= row.sum() <= 10]  # fmt: skip
@@ -190,14 +212,14 @@ def test_units_of_one_block_are_resampled_together(scores_of: Callable[..., Run]
     one, cluster = _roles(run)
     pairs = one.sums.reshape(2, 30, -1).sum(axis=0)
     folded = Divergence(2, 6, pairs, np.full(30, 2.0), np.arange(60) % 30)
-    first = role_claims(one, *run, Decision(), findings, cluster, draws=40)
-    other = role_claims(folded, *run, Decision(), findings, cluster, draws=40)
+    first = role_claims(one, run[0], Decision(), findings, cluster, draws=40)
+    other = role_claims(folded, run[0], Decision(), findings, cluster, draws=40)
     for mine, theirs in zip(first, other, strict=True):
         assert mine.estimate == pytest.approx(theirs.estimate)
         assert theirs.low <= theirs.high
     assert [each.low for each in first] != [each.low for each in other]
     single = Divergence(2, 6, pairs.sum(axis=0)[None], np.full(1, 60.0), np.zeros(60, dtype=int))
-    alone = role_claims(single, *run, Decision(), findings, cluster, draws=40)
+    alone = role_claims(single, run[0], Decision(), findings, cluster, draws=40)
     assert all(isnan(each.low) for each in alone)
     assert square(single.mean()) == pytest.approx(square(one.mean()))
 
@@ -207,7 +229,7 @@ def test_roles_of_other_units_are_refused(scores_of: Callable[..., Run]) -> None
     findings = judge(*run, Decision())
     other, cluster = _roles(scores_of(1, units=50))
     with pytest.raises(BadInput, match=r"divergences have \(2, 6, 50\) and scores \(2, 6, 60\)"):
-        role_claims(other, *run, Decision(), findings, cluster)
+        role_claims(other, run[0], Decision(), findings, cluster)
 
 
 def test_without_any_role_there_is_nothing_to_claim(scores_of: Callable[..., Run]) -> None:
@@ -215,4 +237,4 @@ def test_without_any_role_there_is_nothing_to_claim(scores_of: Callable[..., Run
     strict = [Rule(rule.sieve, contrast=rule.contrast, role=rule.role, margin=0.9) for rule in rules]
     findings = judge(scores, strict, Decision())
     divergence, cluster = _roles((scores, rules))
-    assert role_claims(divergence, scores, strict, Decision(), findings, cluster) == ()
+    assert role_claims(divergence, scores, Decision(), findings, cluster) == ()

@@ -1,6 +1,7 @@
 """The run that labels heads and clusters them."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy.spatial.distance import jensenshannon, squareform
 from headroles import cluster, judge_again, label, load
 from headroles.cluster_options import cluster_options_of
 from headroles.errors import BadInput, UnknownName
+from headroles.folder import CLUSTERED, DIVERGENCE
 from headroles.outcomes import Labelling
 
 SIEVES = ["local", "delimiter"]
@@ -91,8 +93,6 @@ def test_published_divergences_are_sums_with_smoothing(model_of: Any) -> None:
 
 
 def test_judging_again_keeps_clusters_and_tests_roles_anew(folder: Path, tmp_path: Path) -> None:
-    import shutil
-
     copy = tmp_path / "run"
     shutil.copytree(folder, copy)
     before, after = load(copy), judge_again(copy, margin=0.0, correction="holm")
@@ -109,6 +109,47 @@ def test_judging_again_keeps_clusters_and_tests_roles_anew(folder: Path, tmp_pat
     again = load(copy)
     assert claims(again, True) == claims(after, True)
     assert json.loads((copy / "manifest.json").read_text())["command"].startswith("headroles cluster")
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"method": "spectral"}, {"method": "dbscan"}, {"clusters": 3}, {"divergence": "published"}]
+)
+def test_judging_again_with_another_seed_gives_what_a_new_run_would(
+    model_of: Any, tmp_path: Path, more: dict[str, Any]
+) -> None:
+    options: dict[str, Any] = {
+        "model": model_of("bert"), "sieve": SIEVES, "limit": 40, "max_length": 24, "draws": 20, **more
+    }  # fmt: skip
+    first, fresh = tmp_path / "first", tmp_path / "fresh"
+    cluster("QNLI", out=first, **options)
+    before = {name: (first / name).read_bytes() for name in CLUSTERED}
+    judge_again(first, resample_seed=7)
+    cluster("QNLI", out=fresh, resample_seed=7, **options)
+    wanted = {each.name for each in fresh.iterdir() if each.is_file()}
+    for name in sorted(wanted):
+        assert (first / name).read_bytes() == (fresh / name).read_bytes(), name
+    assert (first / DIVERGENCE).read_bytes() != before[DIVERGENCE]
+    judge_again(first, resample_seed=0)
+    assert {name: (first / name).read_bytes() for name in CLUSTERED} == before
+
+
+def test_clusters_are_not_made_anew_while_the_seed_stays(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("clusters were made anew")
+
+    monkeypatch.setattr("headroles.cluster_judging.cluster_heads", refuse)
+    copy = Path(shutil.copytree(folder, tmp_path / "run"))
+    assert judge_again(copy, alpha=0.01, resample_seed=0).clustered is not None
+    with pytest.raises(AssertionError, match="made anew"):
+        judge_again(copy, resample_seed=1)
+
+
+def test_the_versions_of_what_clusters_are_in_the_manifest(found: Labelling) -> None:
+    from importlib.metadata import version
+
+    assert found.manifest["versions"]["scikit-learn"] == version("scikit-learn")
 
 
 def test_a_method_and_a_number_of_clusters_are_followed(model_of: Any) -> None:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from scipy.cluster.hierarchy import fcluster
-from sklearn.metrics import adjusted_rand_score
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist, squareform
+from sklearn.cluster import SpectralClustering
+from sklearn.metrics import adjusted_rand_score, silhouette_samples
 
 from headroles.clustered import Choice, Divergence
 from headroles.errors import BadInput, UnknownName
@@ -22,8 +24,9 @@ from headroles.stats.clusters import (
     dense,
     merges,
     overlap,
+    spectral,
 )
-from headroles.stats.distances import distances, square
+from headroles.stats.distances import distances, resampled, square
 
 Planted = tuple[Divergence, np.ndarray]
 
@@ -88,6 +91,54 @@ def test_planted_clusters_are_recovered_with_their_number(method: str, kinds: in
     assert found.stability.min() > 0.95
     assert np.nanmin(found.silhouette) > 0.5
     assert sum(each.chosen for each in found.choices) == 1
+
+
+def test_choices_are_those_of_scipy_and_scikit_learn_on_distances() -> None:
+    sums = np.random.default_rng(3).gamma(1, 1, size=(8, 66)) ** 2
+    divergence = Divergence(3, 4, sums, np.ones(8), np.arange(8))
+    found = choose(divergence, "average", None, 6, 2)
+    drawn = np.concatenate(list(resampled(divergence, 6, 2)))
+    trees = [linkage(np.sqrt(mean), "average") for mean in (sums.mean(axis=0), *drawn)]
+    whole = squareform(np.sqrt(sums.mean(axis=0)))
+    assert [each.clusters for each in found.choices] == [2, 3, 4, 5, 6]
+    for each in found.choices:
+        label, *others = (fcluster(tree, each.clusters, "maxclust") for tree in trees)
+        widths = silhouette_samples(whole, label, metric="precomputed")
+        assert each.silhouette == pytest.approx(widths.mean())
+        assert each.stability == pytest.approx(np.mean([adjusted_rand_score(label, row) for row in others]))
+        if each.chosen:
+            assert adjusted_rand_score(label, found.cluster) == 1
+            np.testing.assert_allclose(found.silhouette, widths)
+            shared = [
+                [
+                    ((label == label[head]) & (row == row[head])).sum()
+                    / ((label == label[head]) | (row == row[head])).sum()
+                    for head in range(12)
+                ]
+                for row in others
+            ]
+            np.testing.assert_allclose(found.stability, np.mean(shared, axis=0))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_spectral_clusters_are_those_of_a_gaussian_kernel_of_median_width(seed: int) -> None:
+    place = np.random.default_rng(seed).normal(size=(14, 2))
+    apart = pdist(place)
+    kernel = SpectralClustering(3, gamma=0.5 / np.median(apart) ** 2, assign_labels="cluster_qr")
+    assert adjusted_rand_score(spectral(apart, [3])[0], kernel.fit(place).labels_) == 1
+
+
+@pytest.mark.parametrize(("gap", "clusters"), [(4.4, 1), (4.6, 2)])
+def test_dense_regions_reach_as_far_as_tukeys_fence_of_third_nearest_heads(gap: float, clusters: int) -> None:
+    # Two groups of four heads on a line, one apart: their third nearest lie 3, 2, 2, 3 away, so the fence is
+    # at 3 + 1.5 (3 − 2) = 4.5. The fourth nearest lie in the other group.
+    one = np.arange(4.0)
+    label = dense(pdist(np.concatenate([one, one + 3 + gap])[:, None]), [0])[0]
+    assert label.tolist() == ([0] * 8 if clusters == 1 else [0] * 4 + [1] * 4)
+
+
+def test_three_heads_are_no_dense_region() -> None:
+    assert dense(np.ones(3), [0]).tolist() == [[NOISE] * 3]
 
 
 def test_the_largest_silhouette_is_not_taken_where_it_does_not_come_back() -> None:

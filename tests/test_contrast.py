@@ -173,17 +173,18 @@ def test_the_contrast_of_five_words_is_that_worked_out_by_hand() -> None:
 
 def test_the_block_contrast_of_four_tokens_is_that_worked_out_by_hand() -> None:
     # Texts ab and c, one token apart from each other by a separator: offsets 0 (aa, bb, cc), 1 (ab), -1 (ba),
-    # 3 (ac), 2 (bc), -3 (ca), -2 (cb). f(0) = (0.2 + 0.4 + 0.3) / 3 = 0.3, f(1) = 0.3, f(3) = 0.1,
-    # f(-1) = 0.1, f(2) = 0.2, f(-2) = 0.2, f(-3) = 0.1; rows on R: 0.6, 0.7, 0.6.
-    # E own: a 0.6 * 0.6 / 0.7, b 0.7 * 0.4 / 0.6, c 0.6 * 0.3 / 0.6; A own: a 0.5, b 0.5, c 0.3.
+    # 3 (ac), 2 (bc), -3 (ca), -2 (cb). f(0) = (0.2 + 0.4 + 0.6) / 3 = 0.4, f(1) = 0.3, f(3) = 0.1,
+    # f(-1) = 0.1, f(2) = 0.2, f(-2) = 0.2, f(-3) = 0.1; rows on R: 0.6, 0.7, 0.9.
+    # E own: a 0.6 * 0.7 / 0.8, b 0.7 * 0.5 / 0.7, c 0.9 * 0.4 / 0.7; A own: a 0.5, b 0.5, c 0.6.
+    # Both texts weigh one, so the queries of ab weigh a half each.
     rows = np.zeros((6, 6))
     rows[:, 0] = 1
     rows[1] = [0.4, 0.2, 0.3, 0.0, 0.1, 0.0]
     rows[2] = [0.2, 0.1, 0.4, 0.1, 0.2, 0.0]
-    rows[4] = [0.4, 0.1, 0.2, 0.0, 0.3, 0.0]
+    rows[4] = [0.1, 0.1, 0.2, 0.0, 0.6, 0.0]
     example = Example("four", tuple("[ab|c]"), segment=np.array([-1, 0, 0, -1, 1, -1]))
-    expected = [0.36 / 0.7, 0.28 / 0.6, 0.3]
-    wanted = ((0.5 - expected[0]) + (0.5 - expected[1])) / 2 + (0.3 - expected[2])
+    expected = [0.42 / 0.8, 0.5, 0.36 / 0.7]
+    wanted = ((0.5 - expected[0]) + (0.5 - expected[1])) / 2 + (0.6 - expected[2])
     found = score(rows[None, None], example, ["block"])["block:matched"].item()
     assert found == pytest.approx(wanted, abs=1e-12)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from scipy.stats import sem, t
 
 from headroles.clustered import Divergence
 from headroles.stats import distances as apart
@@ -55,13 +56,12 @@ def test_one_block_says_nothing_about_its_error() -> None:
 @given(seed=some.integers(0, 1000), blocks=some.integers(2, 9), way=some.sampled_from(["mean", "sum"]))
 def test_resamples_in_parts_are_the_means_of_the_record(seed: int, blocks: int, way: str) -> None:
     rng = np.random.default_rng(seed)
-    weight = np.ones(blocks) if way == "sum" else rng.integers(1, 4, size=blocks).astype(float)
+    weight = rng.integers(1, 4, size=blocks).astype(float)
     found = _of(rng.random((blocks, 6)), 4, weight=weight, way=way)
     counts = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=7).astype(float)
     parts = np.concatenate(list(means(found, counts)))
     np.testing.assert_allclose(parts, [found.mean(row) for row in counts])
-    whole = 1 if way == "mean" else blocks / (blocks - 1)
-    dropped = [found.mean(row) * whole for row in 1 - np.eye(blocks)]
+    dropped = [found.mean(row) for row in 1 - np.eye(blocks)]
     np.testing.assert_allclose(list(left_out(found)), dropped)
 
 
@@ -99,6 +99,13 @@ def test_intervals_of_distances_cover_the_truth(shape: str, least: float) -> Non
         low, high = intervals(_of(truth * (1 + noise), 10))
         covered.append((low <= np.sqrt(truth)) & (np.sqrt(truth) <= high))
     assert least <= np.mean(covered) <= 0.98
+
+
+@pytest.mark.parametrize("blocks", [2, 3, 12])
+def test_intervals_of_distances_are_the_roots_of_students(blocks: int) -> None:
+    sums = np.random.default_rng(6).gamma(9, 0.1, size=(blocks, 6))
+    ends = t.interval(0.95, blocks - 1, loc=sums.mean(axis=0), scale=sem(sums, axis=0))
+    np.testing.assert_allclose(intervals(_of(sums, 4)), np.sqrt(np.maximum(ends, 0)))
 
 
 def test_nearest_heads_come_with_their_distances_and_intervals() -> None:

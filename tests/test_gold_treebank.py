@@ -212,7 +212,7 @@ def test_heads_are_a_tree_just_when_all_words_lead_to_one_root(heads: list[int])
             r"line 1: a document holds at least one .* 'a'",
         ),
         (["# newdoc id = a"], r"a CoNLL-U file holds at least one sentence, but .* has none"),
-        ([""], r"the data must hold rows, but .*trees.conllu' is empty"),
+        ([""], r"a file to read must hold text, but .*trees.conllu' is empty"),
     ],
 )
 def test_a_bad_line_is_one_sentence_with_file_and_line(lines: list[str], sentence: str, read: Read) -> None:

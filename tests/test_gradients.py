@@ -103,11 +103,12 @@ def _by_hand(network: Any, model: LossModel, passage: Passage) -> np.ndarray:
         for layer, weights in enumerate(attentions):
             assert weights.grad is not None
             for head in range(model.heads):
-                cells = (weights[0] > 0).any(0).numpy() & keys
-                sizes = weights.grad[0, head].abs().numpy()[cells]
-                if sizes.size:
-                    found[0, row, layer, head] = sizes.mean()
-                    found[1, row, layer, head] = (sizes * weights[0, head].detach().numpy()[cells]).mean()
+                seen = (weights[0] > 0).any(0).numpy()
+                sizes = weights.grad[0, head].abs().numpy()
+                both = (sizes, sizes * weights[0, head].detach().numpy())
+                for measure, each in enumerate(both):
+                    means = [each[seen[:, key], key].mean() for key in np.flatnonzero(keys)]
+                    found[measure, row, layer, head] = np.mean(means) if means else np.nan
     return found.reshape(-1, model.layers, model.heads)
 
 

@@ -4,7 +4,9 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, spearmanr
+from hypothesis import example, given, settings
+from hypothesis import strategies as some
+from scipy.stats import kstest, rankdata, spearmanr
 
 from headroles.stats.mantel import layer_gaps, mantel, mantel_test
 
@@ -43,6 +45,31 @@ def test_every_order_of_few_layers_is_tried(ranked: bool) -> None:
     assert orders == len(each) == 24
     assert p == np.mean(np.array(each) >= found - 1e-12)
     assert p >= 2 / 24
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=some.integers(0, 10_000), layers=some.integers(3, 5), heads=some.integers(1, 2))
+@example(seed=1, layers=5, heads=2)
+def test_p_of_ranks_is_the_share_of_orders_where_ties_have_mean_ranks(
+    seed: int, layers: int, heads: int
+) -> None:
+    rng, size = np.random.default_rng(seed), layers * heads
+    first, second = np.triu_indices(size, 1)
+    distance = rng.integers(1, 5, size=len(first)).astype(float)  # noise, with ties
+    between = first // heads != second // heads
+    with np.errstate(invalid="ignore"):
+        each = [
+            np.corrcoef(rankdata(distance[between]), rankdata(np.abs(order[first] - order[second])[between]))
+            for order in (np.repeat(one, heads) for one in permutations(range(layers)))
+        ]
+    found, p, orders = mantel_test(distance, (layers, heads), ranked=True)
+    own = np.array(each)[:, 0, 1]
+    if np.isnan(own[0]):
+        assert (np.isnan(found), np.isnan(p), orders) == (True, True, 0)
+        return
+    assert found == pytest.approx(own[0])
+    assert orders == len(own)
+    assert p == np.mean(own >= own[0] - 1e-9)
 
 
 @pytest.mark.parametrize("ranked", [False, True])

@@ -48,6 +48,13 @@ def _of(found: Sequence[NoOp], kind: str, measure: str = "gradient") -> list[NoO
     return [each for each in found if (each.kind, each.measure) == (kind, measure)]
 
 
+def _relative(values: np.ndarray, row: int) -> np.ndarray:
+    """Scores (examples, layers) of one kind where every kind has the same number of keys."""
+    heads = values.astype(np.float32).astype(np.float64).mean(axis=3)
+    relative: np.ndarray = (heads[3] - heads[row]) / ((heads[3] + heads[row]) / 2)
+    return relative
+
+
 def test_scores_without_gradients_have_no_tests() -> None:
     plain = _scores(_drawn(0), kinds=("a", "b", "c", "d"))
     assert noop_tests(plain, Decision()) == ()
@@ -69,9 +76,8 @@ def test_the_test_is_scipys_on_relative_differences_corrected_over_layers(seed: 
     values = _drawn(seed)
     units = [f"u{k // 3}" for k in range(30)] if grouped else None
     found = noop_tests(_scores(values, units=units), Decision(test="t", correction="holm", family="run"))
-    heads = values.astype(np.float32).astype(np.float64).mean(axis=3)
     for row, kind in enumerate(KINDS[:3]):
-        relative = (heads[3] - heads[row]) / ((heads[3] + heads[row]) / 2)
+        relative = _relative(values, row)
         if grouped:
             relative = relative.reshape(10, 3, -1).mean(axis=1)
         wanted = ttest_1samp(relative, 0.0, alternative="greater")
@@ -129,7 +135,34 @@ def test_a_planted_no_op_is_found_in_its_layer_alone_and_never_the_opposite() ->
     ]
     louder = _of(found, "first")[2]
     assert louder.high < 0
-    assert (louder.decision, round(louder.p, 3)) == ("undetermined", 1.0)
+    assert (louder.decision, round(louder.p, 3)) == ("not less", 1.0)
+
+
+def test_not_less_needs_50_units_and_its_own_correction_over_layers() -> None:
+    values = _drawn(5, examples=50)
+    values[0, :, 0] *= 3
+    values[0, :, 1] *= 1.3
+    fewer = noop_tests(_scores(values[:, :49]), Decision())
+    assert "not less" not in {each.decision for each in fewer}
+    assert _of(fewer, "first")[0].high < 0
+    for correction in ("none", "holm", "maxT"):
+        found = _of(noop_tests(_scores(values), Decision(test="t", correction=correction)), "first")
+        relative = _relative(values, 0)
+        p = np.asarray(ttest_1samp(relative, 0.0, alternative="less").pvalue)
+        q: np.ndarray = p if correction == "none" else np.asarray(multipletests(p, method="holm")[1])
+        near = np.abs(q - 0.05) < 0.02 * (correction == "maxT")
+        said = np.array([each.decision == "not less" for each in found])
+        assert said[0]
+        np.testing.assert_array_equal(said[~near], q[~near] <= 0.05)
+
+
+def test_exchangeable_kinds_are_said_to_matter_more_no_oftener_than_alpha() -> None:
+    runs = 4000
+    values = np.concatenate([_drawn(seed, kinds=2, examples=50, layers=500) for seed in range(8)], axis=2)
+    found = noop_tests(_scores(values, kinds=("separator", "other")), Decision(correction="none"))
+    said = np.mean([each.decision == "not less" for each in found])
+    assert len(found) == runs
+    assert abs(said - 0.05) <= 3 * np.sqrt(0.05 * 0.95 / runs)
 
 
 def test_examples_without_the_kind_or_without_any_importance_say_nothing() -> None:
@@ -168,3 +201,13 @@ def test_resampled_tests_corrections_and_intervals_work_as_for_heads(options: di
 def test_a_test_that_does_not_exist_is_refused() -> None:
     with pytest.raises(UnknownName, match="no test is called 'z'"):
         noop_tests(_scores(_drawn(0)), Decision(test="z"))
+
+
+def test_an_example_with_neither_kind_has_no_score_and_no_warning() -> None:
+    values = _drawn(4, kinds=2)
+    values[:, 0] = np.nan
+    scores = _scores(values, kinds=("separator", "other"))
+    cells = scores.cells.copy()
+    cells[:, 0] = 0.0
+    for each in noop_tests(replace(scores, cells=cells), Decision()):
+        assert each.count == 29

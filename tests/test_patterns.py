@@ -81,6 +81,40 @@ def test_keys_are_those_drawn_by_hand(name: str, wanted: dict[int, list[int]]) -
     assert _keys(name) == wanted
 
 
+def test_lemmas_are_the_same_in_capitals_and_words_without_one_are_as_they_are_spelled() -> None:
+    example = Example(
+        "six",
+        ("Reds", "The", "oak", "red", "the", "elm"),
+        segment=np.array([0, 0, 0, 1, 1, 1]),
+        word=np.arange(6),
+        lexical=Lexical(lemmas=("Red", "", "oak", "red", "", "elm")),
+    )
+    assert _keys("related:other", example) == {0: [3], 1: [4], 3: [0], 4: [1]}
+
+
+def test_vectors_that_are_only_a_little_alike_are_of_unrelated_words() -> None:
+    turn = np.array([0.0, np.arccos(0.61), np.arccos(0.59), np.pi / 2])
+    vectors = np.stack([np.cos(turn), np.sin(turn)], axis=1).astype(np.float32)
+    example = Example(
+        "four",
+        tuple("abcd"),
+        segment=np.array([0, 1, 1, 1]),
+        word=np.arange(4),
+        lexical=Lexical(vectors=vectors),
+    )
+    assert _keys("related:other", example) == {0: [1], 1: [0]}
+
+
+def test_a_special_token_is_never_the_rarest() -> None:
+    example = Example(
+        "four",
+        ("[CLS]", "a", "b", "[SEP]"),
+        segment=np.array([-1, 0, 0, -1]),
+        lexical=Lexical(frequency=np.array([1, 9, 4, 1])),
+    )
+    assert _keys("rare", example) == {query: [2] for query in range(4)}
+
+
 def test_pieces_of_a_word_are_completed_by_its_last_one() -> None:
     example = Example("one", tuple("abcd"), word=np.array([0, 0, 0, 1]))
     assert _keys("subword", example) == {0: [1, 2], 1: [0, 2], 2: [0, 1]}
@@ -136,16 +170,21 @@ recipes = st.builds(
 )
 
 
-def _visible(size: int, causal: bool) -> np.ndarray:
+MASKS = ("every", "causal", "window", "causal window")
+
+
+def _visible(size: int, mask: str) -> np.ndarray:
+    """Every key, those up to the query, or those within 3 tokens of it."""
     every = np.ones((size, size), dtype=np.bool_)
-    return np.tril(every) if causal else every
+    seen = np.triu(np.tril(every, 3), -3) if "window" in mask else every
+    return np.tril(seen) if "causal" in mask else seen
 
 
-@settings(deadline=None, max_examples=40)
-@given(recipes, st.booleans())
-def test_even_attention_scores_zero_in_every_pattern(recipe: _Recipe, causal: bool) -> None:
+@settings(deadline=None, max_examples=60)
+@given(recipes, st.sampled_from(MASKS))
+def test_even_attention_scores_zero_in_every_pattern(recipe: _Recipe, mask: str) -> None:
     example, _ = recipe.made()
-    visible = _visible(example.size, causal)
+    visible = _visible(example.size, mask)
     even = visible / visible.sum(axis=1, keepdims=True)
     found = score(even[None, None], example, ["patterns", "offset:-2", "punctuation:all"], visible=visible)
     for name, value in found.items():
@@ -153,10 +192,10 @@ def test_even_attention_scores_zero_in_every_pattern(recipe: _Recipe, causal: bo
 
 
 @settings(deadline=None, max_examples=40)
-@given(recipes, st.booleans(), st.sampled_from(KEYS))
-def test_a_head_that_looks_at_a_sieve_s_keys_scores_one(recipe: _Recipe, causal: bool, name: str) -> None:
+@given(recipes, st.sampled_from(MASKS), st.sampled_from(KEYS))
+def test_a_head_that_looks_at_a_sieve_s_keys_scores_one(recipe: _Recipe, mask: str, name: str) -> None:
     example, rng = recipe.made()
-    visible = _visible(example.size, causal)
+    visible = _visible(example.size, mask)
     found = sieve_of(name)
     assert isinstance(found, MaskSieve)
     cells = as_mask(found.mask(example), example.size, name, "").rows(0, example.size) & visible
@@ -172,6 +211,11 @@ def test_a_head_that_looks_at_a_sieve_s_keys_scores_one(recipe: _Recipe, causal:
 def test_patterns_keep_the_contract_of_sieves(name: str) -> None:
     rng = np.random.default_rng(1)
     check_sieve(sieve_of(name), [WORDS, *(_lettered(rng, [7, 9], True) for _ in range(4))])
+
+
+def test_two_spellings_of_one_parameter_are_one_sieve() -> None:
+    assert sieve_of("offset:+2").name == "offset:2"
+    assert sieve_of("punctuation:?!?").name == "punctuation:!?"
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,19 @@ def test_a_bag_of_words_is_seen_as_causal_by_the_layer_not_by_one_head() -> None
     assert np.isnan(bag_of_words.score(even[None], Example("one", tuple("abcdef")))).all()
 
 
+def test_a_query_that_sees_nothing_of_its_own_text_is_in_no_bag_of_words() -> None:
+    # Tokens see earlier ones and not themselves: d sees nothing of its text, so e and f alone count.
+    # e: 0.5 on d, of 4 keys one its own: 0.5 - 1/4; f: 0.25 on d and on e, of 5 keys two: 0.5 - 2/5.
+    example = Example("six", tuple("abcdef"), segment=np.array([0, 0, 0, 1, 1, 1]))
+    visible = np.tri(6, k=-1, dtype=np.bool_)
+    visible[0, 0] = True
+    rows = visible / visible.sum(axis=1, keepdims=True)
+    rows[4] = [0.5, 0, 0, 0.5, 0, 0]
+    rows[5] = [0.25, 0.25, 0, 0.25, 0.25, 0]
+    found = score(rows[None, None], example, ["bag-of-words"], visible=visible)["bag-of-words"].item()
+    assert found == pytest.approx((0.25 + 0.1) / 2 / (1 - (0.25 + 0.4) / 2))
+
+
 def test_the_contrast_of_a_bag_of_words_is_that_of_block() -> None:
     rng = np.random.default_rng(3)
     example = made_example(rng)

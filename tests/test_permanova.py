@@ -8,7 +8,7 @@ from scipy.stats import f_oneway, kstest
 from statsmodels.api import OLS
 
 from headroles.stats.distances import square
-from headroles.stats.permanova import of_sets, permanova, pseudo_f, r_squared
+from headroles.stats.permanova import of_sets, permanova, r_squared
 
 
 def _pairs(place: np.ndarray) -> np.ndarray:
@@ -25,7 +25,8 @@ def test_on_a_line_it_is_the_analysis_of_variance(seed: int, groups: int) -> Non
     value = rng.normal(size=len(group)) + group
     found = r_squared(_pairs(value[:, None]), group)
     samples = [value[group == each] for each in range(groups)]
-    assert pseudo_f(found, len(group), groups) == pytest.approx(f_oneway(*samples).statistic)
+    fisher = found / (groups - 1) / ((1 - found) / (len(group) - groups))
+    assert fisher == pytest.approx(f_oneway(*samples).statistic)
     indicators = (group[:, None] == np.arange(groups)).astype(float)
     assert found == pytest.approx(OLS(value, indicators, hasconst=True).fit().rsquared)
 
@@ -62,6 +63,13 @@ def test_p_is_never_zero_and_equal_placements_count() -> None:
     place = np.concatenate([np.zeros((10, 1)), np.full((10, 1), 9.0)])
     assert permanova(_pairs(place), np.repeat([0, 1], 10), 99, 1) == (1.0, 0.01)
     assert permanova(np.ones(10), np.array([0, 0, 1, 1, 1]), 99, 0)[1] == 1
+
+
+def test_placements_without_any_spread_within_groups_are_equal_too() -> None:
+    # Of the three ways to part four heads in twos, one has a sum of squares of exactly 0, as observed.
+    share, p = permanova(_pairs(np.array([[0.0], [0.0], [9.0], [9.0]])), np.array([0, 0, 1, 1]), 1999, 0)
+    assert share == 1
+    assert p == pytest.approx(1 / 3, abs=0.04)
 
 
 def test_shuffled_layers_give_uniform_p() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from headroles.errors import BadInput
+from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.passages import Passage
 from headroles.extraction.spans import PairCutter
 from headroles.extraction.texts import read_file
@@ -124,7 +124,9 @@ def text_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _prepared(text_file: Path, planted: Path, out: Path, **options: Any) -> Prepared:
-    return preprocess_unlabeled(text_file, out=out, model=str(planted), **{"max_length": 40} | options)
+    return preprocess_unlabeled(
+        text_file, out=out, model=str(planted), **{"max_length": 40, "overwrite": True} | options
+    )
 
 
 def test_what_is_written_is_what_a_run_reads(text_file: Path, planted: Path, tmp_path: Path) -> None:
@@ -143,6 +145,35 @@ def test_what_is_written_is_what_a_run_reads(text_file: Path, planted: Path, tmp
     assert done.longest <= 40
     assert done.mean == pytest.approx(np.mean(sizes))
     assert f"{done.count} pairs of segments from 7 documents (2 too short to give any)" in str(done)
+
+
+def test_a_file_that_is_there_is_replaced_only_when_asked(
+    text_file: Path, planted: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "pairs.jsonl"
+    out.write_text("mine")
+    with pytest.raises(BadInput, match="is there already; give --overwrite to replace it"):
+        preprocess_unlabeled(text_file, out=out, model=str(planted))
+    assert out.read_text() == "mine"
+    preprocess_unlabeled(text_file, out=out, model=str(planted), overwrite=True)
+    assert out.read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"limit": "5"}, "limit must be a whole number, but '5' came"),
+        ({"limit": 2.5}, "limit must be a whole number, but 2.5 came"),
+        ({"max_length": None}, "max_length must be a whole number, but None came"),
+        ({"lines": 3}, "no option is called 'lines'"),
+    ],
+)
+def test_values_of_another_type_are_one_sentence(
+    given: dict[str, Any], told: str, text_file: Path, tmp_path: Path
+) -> None:
+    wanted: dict[str, Any] = {"file": text_file, "out": tmp_path / "x.jsonl"} | given
+    with pytest.raises(HeadrolesError, match=told):
+        preprocess_unlabeled(**wanted)
 
 
 def test_a_seed_says_all_and_a_limit_keeps_some_in_order(

@@ -6,22 +6,38 @@ from base64 import b64decode
 from dataclasses import replace
 from functools import cache
 from html import unescape
+from math import factorial
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.cluster.hierarchy import leaves_list
 
 from headroles.cluster_tables import texts_of_clustered
 from headroles.clustered import Choice, Claim, Clustered
 from headroles.outcomes import Labelling
 from headroles.reports import clusters
-from headroles.reports.claim_words import CIRCULAR, PHRASES, chance_told, sentences
+from headroles.reports.claim_words import CIRCULAR, PHRASES, among, chance_told, sentences
 from headroles.reports.cluster_facts import distances_of, groups_of
 from headroles.reports.cluster_sheets import choices_panel
-from headroles.reports.cluster_words import how_clustered, how_far
+from headroles.reports.cluster_words import (
+    SINGLE,
+    STABLE,
+    choice_notes,
+    how_chosen,
+    how_clustered,
+    how_far,
+    parted,
+)
 from headroles.reports.page import page
 from headroles.reports.summary import summarise
+from headroles.stats import choosing_clusters
+from headroles.stats.clustering import cluster_heads
+from headroles.stats.clusters import cut, merges
+from headroles.stats.layer_claims import layer_claims
+from headroles.stats.mantel import EXACT
 from tests.clustered_runs import NAMES, clustered_run, divergence, huge_run, labelled, replaced
 
 NAN = float("nan")
@@ -140,10 +156,23 @@ def test_a_p_says_what_it_is_a_share_of_and_is_never_nought() -> None:
     for each in with_p:
         told = chance_told(each)
         assert each.reference in told
-        assert f"share of {each.placements:,} placements" in told
+        assert f"the share at least as extreme among {among(each)}" in told
     tiny = Claim("x", "", "R2", 0.5, 0.4, 0.6, 1e-6, 999_999, "orders", 9, 9)
     assert "p = 1e-06" in chance_told(tiny)
     assert not re.search(r"p = 0[^.\d]", _text(html_of()))
+
+
+@pytest.mark.parametrize(("layers", "exact"), [(EXACT, True), (EXACT + 1, False)])
+def test_placements_behind_a_p_are_counted_as_the_test_counts_them(layers: int, exact: bool) -> None:
+    drawn, *_ = layer_claims(divergence(layers, 2), seed=0)
+    assert drawn.p * 10_000 == pytest.approx(round(drawn.p * 10_000))
+    assert among(drawn).startswith("10,000 placements (the observed one and 9,999 drawn: random placement")
+    *_, orders = layer_claims(divergence(layers, 2), seed=0)
+    total = factorial(layers) if exact else 10_000
+    assert orders.p * total == pytest.approx(round(orders.p * total))
+    told = "all orders of the layers of this model, the observed one among them"
+    told = told if exact else "the observed one and 9,999 drawn: random orders of the layers of this model"
+    assert among(orders) == f"{total:,} placements ({told})"
 
 
 def test_claims_about_roles_have_no_p_and_say_why() -> None:
@@ -161,13 +190,59 @@ def test_an_unknown_claim_is_told_by_its_names() -> None:
 
 
 def test_the_chosen_number_is_marked_and_missing_numbers_are_gaps() -> None:
-    panel = choices_panel((Choice(2, NAN, 0.5), Choice(3, 0.4, 0.9, 1)))
+    choices = (Choice(2, NAN, 0.5), Choice(3, 0.4, 0.9, 1))
+    found = replaced(_found(usual()), method="spectral", choices=choices)
+    panel = choices_panel(found)
     assert panel is not None
     assert list(_traces(panel.figure)["silhouette"].y) == [None, 0.4]
     assert [shape.x0 for shape in panel.figure.layout.shapes] == [3]
-    assert panel.rows == (("2", "–", "0.50", ""), ("3", "0.40", "0.90", "chosen"))
+    assert panel.rows == (("2", "–", "0.50", "stability below 0.6"), ("3", "0.40", "0.90", "chosen"))
     assert panel.sentence == "3 clusters, chosen of 2 numbers tried: mean silhouette 0.40, stability 0.90."
-    assert choices_panel(()) is None
+    assert choices_panel(replaced(found, choices=())) is None
+
+
+def test_the_page_says_by_which_rule_the_number_was_chosen() -> None:
+    assert STABLE == choosing_clusters.STABLE
+    rule = how_chosen(_found(usual()).choices)
+    assert f"{rule[1:]}." in _text(html_of())
+    assert "at least 0.6; numbers that only cut single heads off the rest come last" in rule
+    assert not how_chosen((Choice(3, 0.4, 0.9, 1),))
+    unstable = how_chosen((Choice(2, 0.3, 0.5, 1), Choice(3, 0.4, 0.1)))
+    assert unstable == f"{rule}; none of the others is that stable, so the most stable of them was taken"
+    unknown = how_chosen((Choice(2, 0.3, NAN, 1), Choice(3, 0.2, NAN)))
+    assert unknown.startswith("chosen by the largest mean silhouette alone, since no units were resampled;")
+    alone = choices_panel(replaced(_found(usual()), choices=(Choice(3, 0.4, 0.9, 1),)))
+    assert alone is not None
+    assert alone.sentence == "3 clusters, the only number tried: mean silhouette 0.40, stability 0.90."
+    assert alone.caption.endswith("as alike as chance.")
+
+
+@given(seed=st.integers(0, 10_000), size=st.integers(4, 14), ties=st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_the_tree_says_which_numbers_only_cut_single_heads_off(seed: int, size: int, ties: bool) -> None:
+    chance = np.random.default_rng(seed)
+    distance = chance.exponential(1, size * (size - 1) // 2)
+    tree = merges(np.round(distance) if ties else distance)
+    numbers = range(2, size + 1)
+    wanted = [int((np.bincount(row) >= 2).sum()) for row in cut(tree, numbers)]
+    assert [parted(tree, number) for number in numbers] == wanted
+
+
+def test_a_number_that_only_cuts_single_heads_off_is_marked_though_its_numbers_are_better() -> None:
+    source = divergence(4, 6)
+    sums = source.sums.copy()
+    first, second = np.triu_indices(24, 1)
+    sums[:, (first == 5) | (second == 5)] += 30.0
+    found = cluster_heads(replace(source, sums=sums), draws=10)
+    two = found.choices[0]
+    assert (two.clusters, two.chosen) == (2, 0)
+    assert two.stability >= STABLE
+    assert two.silhouette > max(each.silhouette for each in found.choices if each.chosen)
+    assert choice_notes(found)[0] == SINGLE
+    panel = choices_panel(found)
+    assert panel is not None
+    assert panel.rows[0][-1] == SINGLE
+    assert not choice_notes(replaced(found, method="spectral"))[0]
 
 
 @pytest.mark.parametrize(("layers", "heads"), [(1, 6), (6, 1), (2, 2)])

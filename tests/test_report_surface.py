@@ -21,6 +21,7 @@ from headroles.reports.surface_figures import Figure, figures
 from headroles.reports.surface_page import surface_page
 from headroles.reports.surface_sheets import noop_sheet, statistics_sheet
 from headroles.reports.surface_words import harmless, harmless_lines, promise, sentence
+from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.surfaced import LayerMean, NoOp, Surface
 from headroles.tables import csv_of, texts_of
 
@@ -193,9 +194,41 @@ def test_tests_over_layers_are_told_in_one_sentence() -> None:
     told = f"In layers 0, 1 and 3, {claim}; layer 2: undetermined; layer 4: untestable."
     assert harmless(mixed, 5) == told
     assert harmless([_noop(0, "undetermined")], 2) == f"In no layer is it shown that {claim}."
+    more = [_noop(layer, "not less") for layer in range(4)]
+    assert harmless(more, 4) == f"In no layer is it shown that {claim}; all 4 layers: not less."
+    told = f"In no layer is it shown that {claim}; layers 0–2: not less; layer 3: undetermined."
+    assert harmless([*more[:3], _noop(3, "undetermined")], 5) == told
+    told = f"In layer 4, {claim}; layers 0–3: not less; layer 5: undetermined."
+    assert harmless([*more, _noop(4, "less important"), _noop(5, "undetermined")], 6) == told
     assert harmless([_noop(0, "untestable")], 1) == f"Whether {claim} could be tested in no layer."
     away = "taking away the attention to the first token matters less than taking away that to other tokens"
     assert harmless([_noop(1, "less important", "attention×gradient")], 3) == f"In layer 1, {away}."
+
+
+def test_kinds_that_matter_more_are_not_less_in_words_and_in_the_table(found: Labelling, html: str) -> None:
+    assert found.surface is not None
+    decisions = [each.decision for each in found.surface.noop]
+    assert "not less" in decisions
+    sheet = noop_sheet(found)
+    assert sheet is not None
+    assert [row[-1].text for row in sheet.rows] == decisions
+    assert any(": not less" in each for each in harmless_lines(found))
+    text = _text(html)
+    assert f"“not less” significantly below, which is never said of fewer than {ENOUGH_FOR_NOT} units" in text
+
+
+def test_the_loss_is_told_where_it_is_told_what_was_run(found: Labelling) -> None:
+    loss = "The loss of an input is the mean cross-entropy of its next tokens."
+    page = surface_page(replace(found, manifest={**found.manifest, "surface": {"loss": loss}}))
+    run = page[page.index('id="run"') : page.index('id="verdicts"')]
+    shown, *folded = run.split("<details>")
+    assert loss in shown
+    assert loss not in "".join(folded)
+
+
+def test_importances_are_named_as_what_they_are() -> None:
+    assert named("gradient:first") == "Gradient of the loss with respect to attention to the first token"
+    assert named("attention×gradient:mine") == "Attention to mine × gradient of the loss with respect to it"
 
 
 def test_kinds_that_no_input_has_are_not_told(found: Labelling) -> None:
@@ -241,7 +274,7 @@ def test_columns_of_others_are_shown_as_data(found: Labelling) -> None:
     strange = replace(found, findings=replace(found.findings, rules=rules), surface=Surface(layers))
     page = surface_page(strange)
     assert "<b>mark" not in page.replace(get_plotlyjs(), "")
-    assert "Gradient of attention to <b>mark</b>: " in _text(page)
+    assert "Gradient of the loss with respect to attention to <b>mark</b>: " in _text(page)
 
 
 def test_the_same_run_gives_the_same_page(found: Labelling, html: str) -> None:

@@ -299,9 +299,10 @@ def test_everything_in_the_manifest_is_shown() -> None:
 
 def test_marks_are_short_and_no_two_alike() -> None:
     names = [f"syntactic:{relation}" for relation in ("nsubj", "nmod", "nummod", "n", "nn")] + ["😀", "", "S"]
+    names += ["offset:1", "offset:+1", "offset:-2", "punctuation:,.", ",", "-2"]
     marks = codes(names)
     assert len(set(marks)) == len(names)
-    assert all(1 <= len(mark) <= 2 for mark in marks)
+    assert all(re.fullmatch("[A-Za-z0-9]{1,2}", mark) for mark in marks)
 
 
 def test_a_run_without_roles_still_makes_a_page() -> None:

@@ -518,3 +518,20 @@ def test_the_report_of_a_folder_is_written_again_as_it_was(run: Path, tmp_path: 
     assert [each.name for each in other.parent.iterdir()] == ["page.html"]
     with pytest.raises(BadInput, match="cannot be written"):
         headroles.run.report(run, tmp_path)
+
+
+def test_the_manifest_says_which_kind_of_run_it_is(run: Path) -> None:
+    facts = json.loads((run / "manifest.json").read_text())
+    assert facts["parts"] == {}
+    assert "kind" not in facts
+    del facts["parts"]  # as written before
+    (run / "manifest.json").write_text(json.dumps(facts))
+    found = headroles.judge_again(run)
+    assert (found.probed, found.surface, found.clustered) == (None, None, None)
+    assert json.loads((run / "manifest.json").read_text())["parts"] == {}
+
+
+def test_tables_that_csv_cannot_read_are_one_sentence(run: Path) -> None:
+    (run / "findings.csv").write_bytes(b'sieve,layer,head\n"' + b"9" * 200_000)
+    with pytest.raises(BadInput, match="is damaged or from another version"):
+        headroles.load(run)

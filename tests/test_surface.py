@@ -58,10 +58,15 @@ def test_without_a_class_token_the_first_position_is_first_even_if_it_is_a_mark(
     assert np.flatnonzero(last["separator"]).tolist() == [1]
 
 
-@pytest.mark.parametrize("marks", ["", ". ,"])
+@pytest.mark.parametrize("marks", ["", ". ,", "abc", ".a"])
 def test_marks_that_no_token_can_be_are_refused(marks: str) -> None:
-    with pytest.raises(BadInput, match="one or more characters that are no blanks"):
+    with pytest.raises(BadInput, match="one or more marks in one word"):
         kinds(Example("x", ("a",)), marks)
+
+
+def test_all_marks_are_tokens_that_are_only_punctuation() -> None:
+    found = kinds(Example("x", ("a", "l", "...", "?", "$", "Ġ,")), "all")
+    assert np.flatnonzero(found["punctuation"]).tolist() == [2, 3, 5]
 
 
 def test_masses_and_entropies_of_a_hand_made_head() -> None:

@@ -161,7 +161,8 @@ def test_gradients_stand_beside_the_statistics(
     both = measure(gradients=True, progress=lambda *far: done.append(far), **options)
     assert both.scores.sieves == (*COLUMNS, *IMPORTANCES)
     assert done[-1] == (24, 24)
-    assert both.manifest["notes"][-1] == both.manifest["surface"]["loss"] != ""
+    assert both.manifest["surface"]["loss"].startswith("The loss of an input is ")
+    assert both.manifest["notes"] == []
     other = both.scores.values[both.scores.sieves.index("gradient:other")]
     assert (other > 0).all()
     assert (both.findings.decision[len(COLUMNS) :] == -1).all()
@@ -218,7 +219,7 @@ def test_options_of_losses_are_refused_where_the_loss_has_no_use_of_them(
         ({"label": "class"}, "--label is for losses, which only --gradients asks for"),
         ({"label": "class", "gradients": True}, "--label names a column of --data"),
         ({"mask": 1.0, "gradients": True}, "mask must lie between 0 and 1"),
-        ({"marks": ""}, "one or more characters"),
+        ({"marks": ""}, "one or more marks"),
         ({"gradients": 2}, "gradients must be True or False"),
     ],
 )
@@ -230,3 +231,23 @@ def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], sente
 def test_an_option_of_another_run_is_unknown() -> None:
     with pytest.raises(UnknownName, match="sieve"):
         surface_options_of(task="QNLI", sieve="local")
+
+
+def test_a_run_with_gradients_promises_its_tables_and_is_refused_without_them(
+    measure: Surfaced, headed: Headed, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    made = measure(gradients=True, model=headed("gpt2", "CausalLM"), limit=12, out=folder)
+    facts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert facts["parts"] == {"surface": ["layers.csv", "noop.csv"]}
+    assert repr(load(folder).surface) == repr(made.surface)
+    for name in ("noop.csv", "layers.csv"):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content.rpartition(b"\n")[0].rpartition(b"\n")[0] + b"\n")
+        with pytest.raises(BadInput, match=rf"damaged or from another version .*the rows of {name}"):
+            load(folder)
+        (folder / name).unlink()
+        with pytest.raises(BadInput, match=f"{name} is missing, which manifest"):
+            judge_again(folder)
+        (folder / name).write_bytes(content)
+    assert repr(judge_again(folder).surface) == repr(made.surface)

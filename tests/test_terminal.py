@@ -1,11 +1,14 @@
 """What a terminal shows of a labelling."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 import headroles
@@ -52,6 +55,19 @@ def test_other_roles_get_spare_letters_until_there_are_none() -> None:
     assert len(set(single)) == len(single)
     assert "*" in chosen.values()
     assert letters(["syntactic:det", "delimiter"]) == {"syntactic:det": "E", "delimiter": "D"}
+
+
+@given(st.lists(st.from_regex(r"(offset|punctuation|local|mine):[-+,. :0-9é律Ω_]{0,4}", fullmatch=True)))
+def test_marks_are_letters_or_digits_whatever_the_names_hold(names: list[str]) -> None:
+    marks = letters(names)
+    assert set(marks) == set(names)
+    assert all(re.fullmatch("[A-Za-z0-9]", mark) for mark in marks.values())
+    assert len(set(marks.values())) == len(marks)
+
+
+def test_offsets_and_punctuation_marks_have_marks_that_read_as_roles() -> None:
+    names = ["offset:-2", "offset:2", "offset:1", "offset:+1", "punctuation:,.", "mine:"]
+    assert list(letters(names).values()) == ["2", "O", "1", "F", "P", "M"]
 
 
 def test_layers_are_rows_and_heads_are_columns(finished: Path) -> None:

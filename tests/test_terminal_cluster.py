@@ -9,7 +9,9 @@ from rich.console import Console
 
 from headroles.clustered import Choice, Clustered
 from headroles.outcomes import Labelling
+from headroles.reports.claim_words import among
 from headroles.reports.cluster_facts import distances_of
+from headroles.reports.cluster_words import how_chosen
 from headroles.terminal_cluster import CHOICES, GROUPS, PAIRS, show_clusters
 from tests.clustered_runs import NAMES, clustered_run, replaced
 
@@ -69,14 +71,31 @@ def test_every_cluster_has_its_size_heads_and_roles() -> None:
 
 
 def test_the_chosen_number_is_shown_even_where_others_have_larger_silhouettes() -> None:
-    choices = tuple(Choice(number, 0.9 - number / 100, 0.5) for number in range(2, 12))
+    choices = tuple(Choice(number, 0.9 - number / 100, 0.8) for number in range(2, 12))
     choices += (Choice(12, 0.1, 0.8, 1), Choice(13, NAN, NAN))
     rows = _after(
         _shown(replace(usual(), clustered=replaced(_found(usual()), choices=choices))), "clusters tried"
     )
-    assert [int(row.split()[0]) for row in rows] == [2, 3, 4, 5, 12]
-    assert len(rows) == CHOICES
-    assert rows[-1].split() == ["12", "0.10", "0.80", "chosen"]
+    assert [int(row.split()[0]) for row in rows[:CHOICES]] == [2, 3, 4, 5, 12]
+    assert rows[CHOICES - 1].split() == ["12", "0.10", "0.80", "chosen"]
+    assert all(row.startswith(("rule  ", "      ")) for row in rows[CHOICES:])
+
+
+def test_the_rule_of_the_choice_is_told_and_what_kept_other_numbers_from_it() -> None:
+    tree = np.array([[0.0, 1, 0.1, 2], [2, 3, 0.2, 2], [5, 6, 0.5, 4], [4, 7, 0.9, 5]])
+    choices = (Choice(2, 0.33, 1.0), Choice(3, 0.3, 0.9, 1), Choice(4, 0.4, 0.5))
+    run = clustered_run(1, 5)
+    found = replaced(_found(run), choices=choices, linkage=tree)
+    lines = _shown(replace(run, clustered=found), 80)
+    rows = _after(lines, "clusters tried")
+    assert [row.split("  ")[-1].strip() for row in rows[:3]] == [
+        "only single heads cut off", "chosen", "only single heads cut off"
+    ]  # fmt: skip
+    told = " ".join(" ".join(rows[3:]).split())
+    assert told == f"rule {how_chosen(choices)}"
+    assert max(map(len, lines)) <= 80
+    alone = replaced(_found(run), choices=choices[1:2])
+    assert not [line for line in _shown(replace(run, clustered=alone)) if line.startswith("rule")]
 
 
 def test_claims_have_intervals_and_those_of_roles_no_p() -> None:
@@ -92,8 +111,8 @@ def test_claims_have_intervals_and_those_of_roles_no_p() -> None:
     assert len(roles) == len(NAMES)
     assert all(row.count("[") == 2 for row in roles)
     assert "roles   no p can be given: roles and distances come from the same attention" in lines
-    shares = " ".join(lines)
-    assert all(f"{each.placements:,} placements" in shares for each in claims if each.placements)
+    shares = " ".join(" ".join(lines).split())
+    assert all(among(each) in shares for each in claims if each.placements)
 
 
 def test_the_nearest_pairs_are_those_with_the_smallest_distances() -> None:
@@ -129,7 +148,9 @@ def test_very_many_clusters_are_left_to_the_file() -> None:
     many = replace(run, clustered=replaced(_found(run), cluster=np.arange(36)))
     lines = _shown(many)
     assert len(_after(lines, "cluster ")) == GROUPS + 1
-    assert "more    6 clusters are in clusters.csv only" in lines
+    assert "more    clusters.csv has 6 more clusters" in lines
+    one = replace(run, clustered=replaced(_found(run), cluster=np.arange(36).clip(0, GROUPS)))
+    assert "more    clusters.csv has 1 more cluster" in _shown(one)
 
 
 def test_markup_in_names_is_shown_as_it_is() -> None:

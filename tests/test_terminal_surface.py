@@ -108,6 +108,20 @@ def test_importance_has_a_table_per_measure_and_its_tests_in_words(surface_run: 
     assert "in layers 2–5, changing the attention to separators matters less than" in told[0]
 
 
+def test_the_loss_is_told_with_what_was_run(surface_run: Made) -> None:
+    run = surface_run()
+    loss = "The loss of an input is the squared error of the model's number."
+    lines = _shown(replace(run, manifest={**run.manifest, "surface": {"loss": loss}}))
+    assert lines[3] == "loss    the loss of an input is the squared error of the model's number."
+    assert lines[:3] + lines[4:] == _shown(run)
+
+
+def test_one_input_is_no_plural(surface_run: Made) -> None:
+    run = surface_run()
+    one = replace(run, manifest={**run.manifest, "counts": {"examples": 1, "units": 1}})
+    assert _shown(one)[1].endswith(": 1 example, 1 unit")
+
+
 def test_what_a_run_does_not_have_is_left_out(surface_run: Made) -> None:
     bare = surface_run((60, 1, 4), lacking=(*SEPARATORS, "surface:entropy-first"), gradients=False)
     shown = "\n".join(_shown(replace(bare, skipped=(), assessment=None)))

@@ -138,9 +138,9 @@ def test_groups_are_read_from_their_column_and_a_blank_one_is_unknown(write: Wri
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("none.tsv", None, "must be a file that exists, but there is none at"),
-        ("empty.tsv", b"", "must hold rows, but .* is empty"),
-        ("blank.tsv", b"\xef\xbb\xbf \n\n\t\n", "must hold rows, but .* is empty"),
+        ("none.tsv", None, "must exist, but there is none at"),
+        ("empty.tsv", b"", "must hold text, but .* is empty"),
+        ("blank.tsv", b"\xef\xbb\xbf \n\n\t\n", "must hold text, but .* is empty"),
         ("binary.tsv", b"\x89PNG\r\n\x00\x00", "is binary .it holds zero bytes"),
         ("utf16.tsv", "question\tsentence\n".encode("utf-16"), "is binary|0xff"),
         ("latin.tsv", "question\tsentence\ncafé\tb\n".encode("latin-1"), "holds the byte 0xe9, which is not"),
@@ -187,7 +187,7 @@ def test_a_bad_file_is_one_sentence_with_file_and_line(
 
 def test_a_folder_a_torn_archive_and_an_impossible_name_are_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "folder.tsv").mkdir()
-    with pytest.raises(BadInput, match=r"must be a file, but .* is a folder; name a file in it"):
+    with pytest.raises(BadInput, match=r"must be no folder, but .* is a folder; name a file in it"):
         read_file(tmp_path / "folder.tsv", ("question",), None, "own")
     whole = gzip.compress(("question\n" + "some text\n" * 9000).encode(), mtime=0)
     for number, torn in enumerate((whole[:-20], whole[:30] + b"\xff" * 40 + whole[70:])):

@@ -119,7 +119,7 @@ class Sums:
             layers=self.layers,
             heads=self.heads,
             sums=self._sums.astype(np.float32),
-            weight=np.ones(blocks) if self.way == "sum" else units,
+            weight=units,
             block=self._block,
             smoothing=self.smoothing,
             way=self.way,

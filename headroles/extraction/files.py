@@ -19,15 +19,15 @@ def opened(path: Path) -> Iterator[TextIO]:
     """
     try:
         if not path.exists():
-            raise BadInput(f"the data must be a file that exists, but there is none at '{path}'")
+            raise BadInput(f"a file to read must exist, but there is none at '{path}'")
         if path.is_dir():
-            raise BadInput(f"the data must be a file, but '{path}' is a folder; name a file in it")
+            raise BadInput(f"a file to read must be no folder, but '{path}' is a folder; name a file in it")
         with path.open("rb") as raw:
             zipped = raw.read(2) == b"\x1f\x8b"
         with gzip.open(path, "rb") if zipped else path.open("rb") as raw:
             start = raw.read(65536)
         if not start.strip(b"\xef\xbb\xbf \t\r\n"):
-            raise BadInput(f"the data must hold rows, but '{path}' is empty")
+            raise BadInput(f"a file to read must hold text, but '{path}' is empty")
         if b"\x00" in start:
             raise BadInput(f"the data must be text in UTF-8, but '{path}' is binary (it holds zero bytes)")
         with (

@@ -36,9 +36,10 @@ def gradient_shards(
 ) -> Iterator[Shard]:
     """Importance of attention to each kind of key, for every input, layer and head.
 
-    ``gradient:KIND`` is the mean of |∂loss/∂A_ij| over the cells of the head whose query i is any token of
-    the input (special ones included) and whose key j is of the kind and can be seen;
-    ``attention×gradient:KIND`` is that of |A_ij ∂loss/∂A_ij|. The loss is that of the input alone (the sum
+    ``gradient:KIND`` is the mean over the keys j of the kind of each key's mean of |∂loss/∂A_ij| over the
+    queries i that can see it (any tokens of the input, special ones included): in a decoder early keys do
+    not weigh more because more queries see them. ``attention×gradient:KIND`` is that of
+    |A_ij ∂loss/∂A_ij|. The loss is that of the input alone (the sum
     over a batch gives each input its own gradient), in nats or as ``losses`` says, so values are 0 or more
     and have no upper bound. A masked token is of no kind: the model does not see which one it is. Weights
     are varied as if rows need not sum to 1. NaN where an input has no such key, or no loss.
@@ -187,7 +188,7 @@ class _Importance:
     def _write(
         self, layer: int, attention: torch.Tensor, gradient: torch.Tensor, visible: list[Visible]
     ) -> None:
-        """Means over the cells of each kind."""
+        """Means over the keys of each kind, of each key's mean over the queries that see it."""
         for row, (each, seen) in enumerate(zip(self.batch, visible, strict=True)):
             if not self.told[row]:
                 continue
@@ -196,11 +197,13 @@ class _Importance:
             size = size if size.dtype == torch.float64 else size.float()
             if seen is not None:
                 size = size * torch.from_numpy(seen).to(size.device)
-            keys = torch.from_numpy(each.keys.T).to(size.device, size.dtype)
-            cells = (np.full(n, n) if seen is None else seen.sum(axis=0)) @ each.keys.T
-            both = torch.stack([size.sum(1), (size * attention[row, :, :n, :n]).sum(1)]) @ keys
-            sums = both.permute(0, 2, 1).cpu().numpy()
-            self.table.values[:, cells > 0, each.place, layer] = sums[:, cells > 0] / cells[cells > 0, None]
+            queries = np.full(n, n) if seen is None else seen.sum(axis=0)
+            keys = each.keys.T * (queries > 0)[:, None]
+            share = keys / np.maximum(queries, 1)[:, None] / np.maximum(keys.sum(axis=0), 1)
+            weight = torch.from_numpy(share).to(size.device, size.dtype)
+            both = torch.stack([size.sum(1), (size * attention[row, :, :n, :n]).sum(1)]) @ weight
+            there = keys.any(axis=0)
+            self.table.values[:, there, each.place, layer] = both.permute(0, 2, 1).cpu().numpy()[:, there]
 
     def _check_causal(self, visible: Sequence[Visible]) -> None:
         for each, seen in zip(self.batch, visible, strict=True):

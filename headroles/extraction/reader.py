@@ -158,7 +158,7 @@ class Reader:
         if start + rows.shape[1] == prepared.tokenised.size:
             blocks = self.blocks.pop(example, [rows])
             attention = rows if whole else torch.cat(blocks, dim=1)
-            self._write(layer, example, plan, attention)
+            self._write(layer, example, plan, attention, visible)
 
     def _plan(self, example: int, visible: np.ndarray | None) -> DevicePlan:
         key = (example, b"" if visible is None else np.packbits(visible).tobytes())
@@ -169,7 +169,9 @@ class Reader:
             self.batch[example].plans.clear()  # the copy on the device is enough
         return self.plans[key]
 
-    def _write(self, layer: int, example: int, plan: DevicePlan, attention: torch.Tensor) -> None:
+    def _write(
+        self, layer: int, example: int, plan: DevicePlan, attention: torch.Tensor, visible: Visible
+    ) -> None:
         prepared = self.batch[example]
         values = self.table.values[:, prepared.place, layer]
         if len(plan.linear):
@@ -184,7 +186,7 @@ class Reader:
             array = attention.cpu().numpy()
             array.flags.writeable = False
             for row, scorer in enumerate(scorers, start=plan.columns):
-                values[row] = per_head(scorer, array, prepared.example)
+                values[row] = per_head(scorer, array, prepared.example, visible)
 
 
 class Sieving:

@@ -51,9 +51,10 @@ class PairCutter:
     def pairs(self, text: str, rng: np.random.Generator) -> Iterator[Pair]:
         """Consecutive pairs of a document, each as long as fits; what is left at its end is its last pair.
 
-        Cuts lie between words where the tokenizer knows words, else between tokens. The first segment
-        ends at a cut drawn evenly from those in the middle half of the pair's tokens (the one nearest
-        the middle when none lies there). A rest of fewer than half the tokens that fit is left out.
+        Cuts lie between words where the tokenizer knows words, else at blanks, else between tokens. The
+        first segment ends at a cut drawn evenly from those in the middle half of the pair's tokens (the
+        one nearest the middle when none lies there). A rest of fewer than half the tokens that fit is
+        left out.
 
         Args:
             text: The document.
@@ -62,7 +63,7 @@ class PairCutter:
         encoding = self._encoded(text)
         spans = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
         words = np.array([-1 if word is None else word for word in encoding.word_ids], dtype=np.int64)
-        cuts = np.flatnonzero(cuts_between(spans, words))
+        cuts = np.flatnonzero(cuts_between(text, spans, words))
         start, end = 0, len(spans)
         while 2 * (end - start) >= self.room and end - start >= 2:
             made = self._pair(text, spans, cuts[(cuts > start) & (cuts <= start + self.room)], start, rng)
@@ -106,27 +107,34 @@ class PairCutter:
 
 
 def cuts_between(
-    spans: Int[np.ndarray, "tokens 2"], words: Int[np.ndarray, " tokens"]
+    text: str, spans: Int[np.ndarray, "tokens 2"], words: Int[np.ndarray, " tokens"]
 ) -> Bool[np.ndarray, " places"]:
     """Where a text may be cut: before each token, and after the last (tokens + 1 places).
 
-    Between words, where there are words; never inside a character that several tokens share.
+    Between words, where the tokenizer knows them; else at blanks, where there are any; never inside a
+    character that several tokens share.
 
     Args:
+        text: The text.
         spans: Character span of each token.
         words: Word of each token as the tokenizer divides them; −1 where it does not say.
 
     Example:
         >>> spans = np.array([[0, 3], [3, 5], [6, 9]])
-        >>> cuts_between(spans, np.array([0, 0, 1])).tolist()
+        >>> cuts_between("small cat", spans, np.array([0, 0, 1])).tolist()
         [True, False, True, True]
-        >>> cuts_between(spans, np.array([0, 0, 0])).tolist()
+        >>> cuts_between("small cat", spans, np.array([0, 0, 0])).tolist()
+        [True, False, True, True]
+        >>> cuts_between("smallscat", spans, np.array([0, 0, 0])).tolist()
         [True, True, True, True]
     """
     places = np.ones(len(spans) + 1, dtype=np.bool_)
     if len(spans) > 1:
         whole = spans[1:, 0] >= np.maximum.accumulate(spans[:-1, 1])
         apart = words[1:] != words[:-1]
+        if not apart.any():
+            around = [text[max(start - 1, 0) : start + 1] for start in spans[1:, 0]]
+            apart = np.array([any(sign.isspace() for sign in signs) for signs in around])
         places[1:-1] = whole & apart if apart.any() else whole
     return places
 
