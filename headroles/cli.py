@@ -89,10 +89,11 @@ def surface_command(**given: Any) -> None:
     With --gradients also how much the loss depends on the attention to each kind of token; all layers'
     attention is then held until the backward pass, so batches are small.
     """
-    from headroles.surfacing import default_folder, surface
+    from headroles.run import default_folder
+    from headroles.surfacing import surface
     from headroles.terminal_surface import show_surface
 
-    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"])
+    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"], "surface")
     with _progress() as progress:
         labelling = surface(progress=progress, **given)
     show_surface(_console(), labelling, given["out"])
@@ -105,10 +106,11 @@ def cluster_command(**given: Any) -> None:
 
     Distances between all pairs of heads (Jensen-Shannon divergence) are summed in the same pass.
     """
-    from headroles.clustering import cluster, default_folder
+    from headroles.clustering import cluster
+    from headroles.run import default_folder
     from headroles.terminal_run import show_run
 
-    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"])
+    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"], "cluster")
     with _progress() as progress:
         labelling = cluster(progress=progress, **given)
     show_run(_console(), labelling, given["out"])

@@ -1,7 +1,6 @@
 """cluster(): a labelling, and the distances between its heads."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from headroles import run
@@ -39,14 +38,3 @@ def cluster(
         HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
     """
     return run.labelled(cluster_options_of(task=task, sieve=run.sieves_of(sieve), **options), progress)
-
-
-def default_folder(task: str | None, data: str | None, model: str | None) -> str:
-    """Where the command line writes a run: ``runs/cluster-<inputs>-<model>``.
-
-    Example:
-        >>> default_folder("QNLI", None, None)
-        'runs/cluster-QNLI-all-MiniLM-L6-v2'
-    """
-    usual = Path(run.default_folder(task, data, model))
-    return str(usual.with_name(f"cluster-{usual.name}"))

@@ -46,6 +46,18 @@ class Kind:
 RUN = Kind("run", frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, *TABLES, *PROBED, *SURFACE, *CLUSTERED}))
 
 
+def asked_for(out: str | None, settings: dict[str, Any], overwrite: bool) -> Path | None:
+    """The run folder that options ask for, when it may be written; None where nothing is to be written.
+
+    Raises:
+        BadInput: As ``check_free``.
+    """
+    if out is None:
+        return None
+    check_free(Path(out), settings, overwrite)
+    return Path(out)
+
+
 def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Kind = RUN) -> None:
     """Refuse a folder that cannot be replaced, before any work is done.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headroles import store
 from headroles.annotation import Document
 from headroles.extraction.checkpoint import EMBEDDED, find
-from headroles.folder import check_free, staged
+from headroles.folder import asked_for, staged
 from headroles.outcomes import Labelling
 from headroles.probe_judging import MARGIN, Judging, conditions_of, judged
 from headroles.probe_options import WINDOW, ProbeOptions, probe_options_of
@@ -52,9 +52,7 @@ def probe(
     chosen = probe_options_of(probes=probes, **options)
     check_decision(chosen.decision)
     checkpoint = find(chosen.model, chosen.revision)
-    folder = None if chosen.out is None else Path(chosen.out)
-    if folder is not None:
-        check_free(folder, chosen.settings(), chosen.overwrite)
+    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
     from headroles.answering import answers_of
     from headroles.extraction.model import load
     from headroles.gold_inputs import check_relations, due_items, gather, inputs_of, probes_for

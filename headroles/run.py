@@ -11,7 +11,7 @@ from headroles.arrays import selection_of
 from headroles.cluster_judging import with_clusters
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import EMBEDDED, find
-from headroles.folder import REPORT, RUN, check_free, staged, write_text
+from headroles.folder import REPORT, RUN, asked_for, check_free, staged, write_text
 from headroles.inputs import gather
 from headroles.judging import judged
 from headroles.manifest import left_out, manifest_of
@@ -71,9 +71,7 @@ def labelled(chosen: Options, progress: Callable[[int, int], None] | None) -> La
     selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
     check_decision(chosen.decision)
     checkpoint = find(chosen.model, chosen.revision)
-    folder = None if chosen.out is None else Path(chosen.out)
-    if folder is not None:
-        check_free(folder, chosen.settings(), chosen.overwrite)
+    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
     passages, source = gather(chosen, selection.needs, checkpoint)
     with staged_or_none(folder) as place:
         from headroles.scoring import score_passages
@@ -136,12 +134,15 @@ def report(folder: str | Path, out: str | Path | None = None) -> Path:
     return target
 
 
-def default_folder(task: str | None, data: str | None, model: str | None) -> str:
-    """Where the command line writes a run: ``runs/<inputs>-<model>``.
+def default_folder(task: str | None, data: str | None, model: str | None, kind: str = "") -> str:
+    """Where the command line writes a run: ``runs/<inputs>-<model>``, the kind before it where there is one.
 
     Example:
         >>> default_folder("QNLI", None, None)
         'runs/QNLI-all-MiniLM-L6-v2'
+        >>> default_folder("QNLI", None, None, "surface")
+        'runs/surface-QNLI-all-MiniLM-L6-v2'
     """
     inputs = task or Path(data or "data").name.split(".")[0]
-    return str(Path("runs") / f"{inputs}-{Path(model or EMBEDDED).resolve().name}")
+    parts = (kind, inputs, Path(model or EMBEDDED).resolve().name)
+    return str(Path("runs") / "-".join(part for part in parts if part))

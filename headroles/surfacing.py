@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from headroles import run, store
 from headroles.extraction.checkpoint import find
-from headroles.folder import check_free
+from headroles.folder import asked_for
 from headroles.inputs import gather
 from headroles.outcomes import Labelling
 from headroles.reports.pages import page_of
@@ -57,9 +56,7 @@ def surface(
     chosen = surface_options_of(task=task, **options)
     check_decision(chosen.decision)
     checkpoint = find(chosen.model, chosen.revision)
-    folder = None if chosen.out is None else Path(chosen.out)
-    if folder is not None:
-        check_free(folder, chosen.settings(), chosen.overwrite)
+    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
     passages, source = gather(chosen, frozenset(), checkpoint)
     with run.staged_or_none(folder) as place:
         from headroles.surface_manifest import left_out, manifest_of
@@ -75,14 +72,3 @@ def surface(
             store.write_examples(place, labelling.scores)
             store.write_results(place, labelling, page_of(labelling))
     return labelling
-
-
-def default_folder(task: str | None, data: str | None, model: str | None) -> str:
-    """Where the command line writes a run: ``runs/surface-<inputs>-<model>``.
-
-    Example:
-        >>> default_folder("QNLI", None, None)
-        'runs/surface-QNLI-all-MiniLM-L6-v2'
-    """
-    usual = Path(run.default_folder(task, data, model))
-    return str(usual.with_name(f"surface-{usual.name}"))
