@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
+from headroles.readonly import frozen
 from headroles.records import Mention as Mention
-from headroles.records import frozen
 
 PAIRED = ("gap", "winobias")
 """Layouts in which one pronoun is asked for among given mentions, wherever these stand."""

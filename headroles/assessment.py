@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records import frozen
+from headroles.readonly import frozen
 
 
 @dataclass(frozen=True, slots=True, eq=False)

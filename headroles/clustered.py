@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
-from headroles.records import frozen
+from headroles.readonly import frozen
 
 WAYS = ("mean", "sum")
 """How divergences of units can be put together."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.records import frozen
+from headroles.readonly import frozen
 
 
 def frozen_grids(record: Any, what: str, names: Iterable[str]) -> None:

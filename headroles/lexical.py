@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Int
 
-from headroles.records import frozen
+from headroles.readonly import frozen
 
 
 @dataclass(frozen=True, slots=True, eq=False)

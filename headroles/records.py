@@ -4,22 +4,13 @@ Layers and heads count from 0 everywhere. NaN means "nothing to say here"; no ot
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.errors import BadInput
-
-if TYPE_CHECKING:
-    from headroles.lexical import Lexical
-
-
-def frozen(array: np.ndarray) -> np.ndarray:
-    """A read-only view of an array."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+from headroles.lexical import Lexical
+from headroles.readonly import frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +74,7 @@ class Example:
     arcs: tuple[Arc, ...] | None = None
     group: str | None = None
     mentions: tuple[Mention, ...] | None = None
-    lexical: "Lexical | None" = None
+    lexical: Lexical | None = None
 
     def __post_init__(self) -> None:
         """Fill the defaults, check lengths, and make the arrays read-only."""

@@ -8,7 +8,7 @@ from jaxtyping import Int
 
 from headroles.annotation import Document, Mention
 from headroles.errors import BadInput
-from headroles.records import frozen
+from headroles.readonly import frozen
 from headroles.sieves.english import CLAUSES, ENDINGS, OPENING, PREPOSITIONS, PRONOUNS
 
 KINDS = ("pronoun", "proper", "nominal")
