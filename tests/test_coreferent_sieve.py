@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headroles import Example, score
 from headroles.arrays import selection_of
 from headroles.catalogue import entries, sieve_of
-from headroles.errors import BadInput, UnknownName
+from headroles.errors import BadInput, BadSieve
 from headroles.records import Mention
 from headroles.sieves.coreferent import coreference, other_mentions, own_mention, same_entity
 from headroles.testing import PLANTED, check_sieve, planted
@@ -133,7 +133,7 @@ def test_it_is_had_by_name_but_is_no_default_and_has_no_published_form() -> None
     assert [entry.origin for entry in entries() if entry.name == "coreference"] == ["headroles"]
     assert "coreference" not in selection_of(None).columns
     assert selection_of("coreference").columns == ("coreference", "coreference:matched")
-    with pytest.raises(UnknownName, match="no sieve is called 'coreference'"):
+    with pytest.raises(BadSieve, match="released notebooks' sieves only"):
         sieve_of("coreference", "published")
 
 

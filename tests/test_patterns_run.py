@@ -46,7 +46,7 @@ def test_patterns_are_listed_and_had_by_name_but_are_no_default(command: Command
         assert sieve_of(name).name == name
         assert (listed[name].origin, listed[name].error, listed[name].group) == ("headroles", "", "patterns")
         assert listed[name].question.endswith("?")
-        with pytest.raises(UnknownName, match=f"no sieve is called '{name}'"):
+        with pytest.raises(BadSieve, match="released notebooks' sieves only"):
             sieve_of(name, "published")
     assert not {entry.group for name, entry in listed.items() if name in BUILT_IN} - {""}
     assert not set(PATTERNS) & set(selection_of(None).columns)
@@ -93,7 +93,7 @@ def test_a_near_miss_is_told_the_pattern_or_the_group(name: str, near: str) -> N
 
 
 def test_the_published_preset_has_no_group() -> None:
-    with pytest.raises(UnknownName, match="no sieve is called 'patterns'"):
+    with pytest.raises(BadSieve, match="released notebooks' sieves only"):
         selection_of(["patterns"], preset="published")
 
 
