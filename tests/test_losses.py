@@ -199,6 +199,12 @@ def test_a_tokenizer_without_a_mask_token_is_refused(headed: Headed, tmp_path: P
         _load(folder)
 
 
+def test_a_model_of_several_labels_an_input_is_refused(headed: Headed) -> None:
+    folder = headed("bert", "SequenceClassification", problem_type="multi_label_classification")
+    with pytest.raises(BadInput, match="a loss of classes has one class an input"):
+        _load(folder)
+
+
 @pytest.mark.parametrize(
     ("labels", "said"),
     [

@@ -123,6 +123,11 @@ def _head(checkpoint: Checkpoint) -> tuple[str, Any]:
             f"({', '.join(names) or config.model_type}) has both; give another --model, or leave "
             f"--gradients out"
         )
+    if getattr(config, "problem_type", None) == "multi_label_classification":
+        raise BadInput(
+            f"a loss of classes has one class an input, but {checkpoint.name!r} has several labels; give "
+            f"another --model, or leave --gradients out"
+        )
     for name in names:
         for ending, found in HEADS.items():
             if name.endswith(ending):
