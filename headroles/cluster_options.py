@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from headroles.clustered import METHODS
 from headroles.common_options import typed_options
 from headroles.errors import BadInput, UnknownName
 from headroles.options import Clustering, Options
 
 WAYS = ("mean", "published")
-METHODS = ("average", "spectral", "dbscan")
 RELEASED = 0.001
 """Share of even attention that the released code mixes into every row (Clark et al. 2019)."""
 

@@ -98,17 +98,17 @@ def counts_of(scores: Scores) -> dict[str, int]:
 
 def left_out(options: Options, scored: Scored) -> list[str]:
     """What was cut, not applicable or too little to say, one sentence each."""
-    total = len(scored.scores.examples)
-    said = []
-    if scored.truncated:
-        said.append(
-            f"{scored.truncated} of {total} inputs were cut to {options.max_length} tokens, "
-            f"longest text first."
-        )
+    said = cut_told(scored.truncated, scored.scores, options.max_length)
     said += scored.omitted
     for position, rule in enumerate(scored.rules):
         if rule.role:
-            said += _silence(scored.scores, position, rule)
+            said += silence(
+                rule.sieve,
+                scored.scores,
+                position,
+                nothing="nothing in them can be counted",
+                few="no head is called 'not', because rare scores then look absent too often",
+            )
     if options.parser is not None and scored.parser is None:
         said.append("--parser was not used: no sieve of this run needs words, or the inputs bring their own.")
     if options.vectors is not None and scored.vectors is None:
@@ -118,21 +118,33 @@ def left_out(options: Options, scored: Scored) -> list[str]:
     return said
 
 
-def _silence(scores: Scores, position: int, rule: Rule) -> list[str]:
-    """Where a sieve had nothing to say, or too little."""
+def cut_told(truncated: int, scores: Scores, max_length: int) -> list[str]:
+    """How many inputs were cut, as one sentence; none where none was."""
+    total = len(scores.examples)
+    cut = f"{truncated} of {total} inputs were cut to {max_length} tokens, longest text first."
+    return [cut] if truncated else []
+
+
+def silence(name: str, scores: Scores, position: int, *, nothing: str, few: str) -> list[str]:
+    """Where a column had nothing to say, or too little, one sentence each.
+
+    Args:
+        name: Of the column.
+        scores: Of the run.
+        position: Of the column.
+        nothing: Why it says nothing of any input.
+        few: What fewer units than a "not" needs keep from being said, and why; "" where that is nothing.
+    """
     total = len(scores.examples)
     silent = np.isnan(scores.values[position]).all(axis=(1, 2))
     units = len({unit for unit, quiet in zip(scores.units, silent, strict=True) if not quiet})
-    said = []
     if silent.all():
-        said.append(f"{rule.sieve} does not apply to these inputs: nothing in them can be counted.")
-    elif silent.any():
-        said.append(f"{rule.sieve} had nothing to count in {int(silent.sum())} of {total} inputs.")
+        return [f"{name} does not apply to these inputs: {nothing}."]
+    said = []
+    if silent.any():
+        said.append(f"{name} had nothing to count in {int(silent.sum())} of {total} inputs.")
     if units == 1:
-        said.append(f"{rule.sieve} rests on 1 unit and cannot be tested; give more inputs.")
-    elif 1 < units < ENOUGH_FOR_NOT:
-        said.append(
-            f"{rule.sieve} rests on {units} units; below {ENOUGH_FOR_NOT} no head is called 'not', "
-            f"because rare scores then look absent too often."
-        )
+        said.append(f"{name} rests on 1 unit and cannot be tested; give more inputs.")
+    elif units < ENOUGH_FOR_NOT and few:
+        said.append(f"{name} rests on {units} units; below {ENOUGH_FOR_NOT} {few}.")
     return said

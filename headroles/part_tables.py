@@ -10,15 +10,13 @@ from headroles.outcomes import Labelling
 from headroles.probe_tables import probed_in, tallies_bytes, texts_of_probed
 from headroles.probed import Probed
 from headroles.records import Scores
-from headroles.surfaced import LayerMean, NoOp, Surface
+from headroles.surfaced import OUTCOMES, LayerMean, NoOp, Surface
 from headroles.tables import csv_of, records_in
 
 PARTS: dict[str, tuple[str, ...]] = {"probed": PROBED, "surface": SURFACE, "clustered": CLUSTERED}
 """Files that each part of a run may have, by its field of ``Labelling``."""
 MEASURED, OTHER = "surface", "other"
 """What columns that are no importance begin with, and the kind that the other importances stand beside."""
-OUTCOMES = ("less important", "not less", "undetermined", "untestable")
-"""Decisions of ``NoOp``."""
 
 
 def parts_of(labelling: Labelling) -> dict[str, str | bytes]:

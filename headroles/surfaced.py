@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+OUTCOMES = ("less important", "not less", "undetermined", "untestable")
+"""Decisions of ``NoOp``, in the order of ``outcomes.DECISIONS``."""
+
 
 @dataclass(frozen=True, slots=True)
 class LayerMean:

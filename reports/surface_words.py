@@ -17,7 +17,7 @@ from headroles.reports.surface_columns import (
     told_interval,
 )
 from headroles.reports.words import listing, number, plural
-from headroles.surfaced import NoOp
+from headroles.surfaced import OUTCOMES, NoOp
 
 
 def sentence(labelling: Labelling, column: str) -> str:
@@ -88,8 +88,7 @@ def harmless(rows: Sequence[NoOp], layers: int) -> str:
     act = "taking away" if rows[0].measure == "attention×gradient" else "changing"
     claim = f"{act} the attention to {kind} matters less than {act} that to other tokens"
     less, more, rest, bare = (
-        sorted(each.layer for each in rows if each.decision == outcome)
-        for outcome in ("less important", "not less", "undetermined", "untestable")
+        sorted(each.layer for each in rows if each.decision == outcome) for outcome in OUTCOMES
     )
     if not less and not more and not rest:
         return f"Whether {claim} could be tested in no layer."

@@ -7,13 +7,11 @@ from jaxtyping import Float, Float32
 
 from headroles.records import Decision, Rule, Scores
 from headroles.stats.engine import judge
-from headroles.surfaced import NoOp
+from headroles.surfaced import OUTCOMES, NoOp
 
 MEASURES = ("gradient", "attention×gradient")
 OTHER = "other"
 """The kind that the others are compared with."""
-SAID = ("less important", "not less", "undetermined", "untestable")
-"""What a decision reads here, by its place in ``outcomes.DECISIONS``."""
 
 
 def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
@@ -100,7 +98,7 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
             statistic=float(found.statistic[row, layer, 0]),
             p=float(found.p[row, layer, 0]),
             q=float(found.q[row, layer, 0]),
-            decision=SAID[int(found.decision[row, layer, 0])],
+            decision=OUTCOMES[int(found.decision[row, layer, 0])],
         )
         for row, (measure, kind) in enumerate(pairs)
         for layer in range(scores.layers)

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import config
 
-from headroles import cluster_options, load
+from headroles import load
+from headroles.cluster_options import cluster_options_of
 from headroles.cluster_tables import clustered_in, texts_of_clustered
 from headroles.clustered import METHODS, WAYS, Clustered, Divergence, Neighbours
 from headroles.errors import BadInput, HeadrolesError
@@ -294,8 +295,10 @@ def test_clusters_without_nearest_heads_come_back_without(tmp_path: Path) -> Non
 
 
 def test_records_know_the_ways_and_methods_that_there_are() -> None:
-    assert set(METHODS) == set(cluster_options.METHODS) == set(clusters.METHODS)
-    assert set(WAYS) == set(diverging.WAYS)
+    options = [cluster_options_of(task="QNLI", method=method) for method in METHODS]
+    assert {each.method for each in options} == set(METHODS) == set(clusters.METHODS)
+    sums = [diverging.Sums(["a"], 1, 2, way=way) for way in WAYS]
+    assert {each.way for each in sums} == set(WAYS)
 
 
 @pytest.mark.usefixtures("unchecked")

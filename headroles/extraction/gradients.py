@@ -116,10 +116,8 @@ class _Table:
     def shard(self) -> Shard:
         """The finished importances."""
         columns = len(MEASURES) * len(self.kinds)
-        return Shard(
-            examples=tuple(each.passage.key for each in self.tokenised),
-            tokens=np.array([each.size for each in self.tokenised], dtype=np.int64),
-            truncated=np.array([each.truncated for each in self.tokenised], dtype=np.bool_),
+        return Shard.of(
+            self.tokenised,
             values=self.values.reshape(columns, *self.values.shape[2:]),
             cells=np.tile(self.cells, (len(MEASURES), 1)),
             null=np.zeros((0, len(self.tokenised))),

@@ -13,7 +13,7 @@ from headroles.extraction.annotate import Annotator
 from headroles.extraction.kernels import DevicePlan, contrast, linear, to_device
 from headroles.extraction.lexicon import Lexicon
 from headroles.extraction.model import Model
-from headroles.extraction.readers import Visible
+from headroles.extraction.readers import Visible, key_of
 from headroles.extraction.tokens import Tokenised, example_of
 from headroles.plans import Plan
 from headroles.records import Example
@@ -76,6 +76,21 @@ class Shard:
     low: Float[np.ndarray, " columns"]
     high: Float[np.ndarray, " columns"]
 
+    @classmethod
+    def of(cls, tokenised: Sequence[Tokenised], **arrays: np.ndarray) -> "Shard":
+        """A shard of these inputs.
+
+        Args:
+            tokenised: The inputs, which say keys, lengths and whether they were cut.
+            **arrays: Everything else, by name.
+        """
+        return cls(
+            examples=tuple(each.passage.key for each in tokenised),
+            tokens=np.array([each.size for each in tokenised], dtype=np.int64),
+            truncated=np.array([each.truncated for each in tokenised], dtype=np.bool_),
+            **arrays,
+        )
+
 
 @dataclass(slots=True)
 class Prepared:
@@ -88,7 +103,7 @@ class Prepared:
 
 
 def planned(prepared: Prepared, sieves: Columns, visible: np.ndarray | None) -> Plan:
-    key = b"" if visible is None else np.packbits(visible).tobytes()
+    key = key_of(visible)
     if key not in prepared.plans:
         prepared.plans[key] = sieves.plan(prepared.example, visible)
     return prepared.plans[key]
@@ -115,10 +130,8 @@ class Table:
 
     def shard(self) -> Shard:
         """The finished scores."""
-        return Shard(
-            examples=tuple(each.passage.key for each in self.tokenised),
-            tokens=np.array([each.size for each in self.tokenised], dtype=np.int64),
-            truncated=np.array([each.truncated for each in self.tokenised], dtype=np.bool_),
+        return Shard.of(
+            self.tokenised,
             values=self.values,
             cells=self.cells,
             null=self.null,
@@ -161,7 +174,7 @@ class Reader:
             self._write(layer, example, plan, attention, visible)
 
     def _plan(self, example: int, visible: np.ndarray | None) -> DevicePlan:
-        key = (example, b"" if visible is None else np.packbits(visible).tobytes())
+        key = (example, key_of(visible))
         if key not in self.plans:
             plan = planned(self.batch[example], self.table.sieves, visible)
             self.table.note(self.batch[example].place, plan)

@@ -10,6 +10,11 @@ Visible = np.ndarray | None
 """Which keys each query of an example can see (tokens, tokens); None means all."""
 
 
+def key_of(visible: Visible) -> bytes:
+    """What equal visible sets of one example have in common, to remember by; empty for all keys."""
+    return b"" if visible is None else np.packbits(visible).tobytes()
+
+
 @runtime_checkable
 class Reader(Protocol):
     """What is done with attention as it passes by."""

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from headroles.extraction.kernels import DevicePlan, linear, to_device
 from headroles.extraction.model import Model
 from headroles.extraction.reader import Shard
-from headroles.extraction.readers import Visible
+from headroles.extraction.readers import Visible, key_of
 from headroles.extraction.tokens import Tokenised, example_of
 from headroles.plans import Laid
 from headroles.records import Example
@@ -69,10 +69,8 @@ class SurfaceTable:
         """The finished statistics; even attention is that of the mean layer."""
         known = ~np.isnan(self.even)
         total, count = np.where(known, self.even, 0.0).sum(axis=2), known.sum(axis=2)
-        return Shard(
-            examples=tuple(each.passage.key for each in self.tokenised),
-            tokens=np.array([each.size for each in self.tokenised], dtype=np.int64),
-            truncated=np.array([each.truncated for each in self.tokenised], dtype=np.bool_),
+        return Shard.of(
+            self.tokenised,
             values=self.values,
             cells=self.cells,
             null=np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0),
@@ -104,7 +102,7 @@ class SurfaceReader:
             self._write(layer, example, counted)
 
     def _laid(self, example: int, visible: Visible) -> tuple[Laid, DevicePlan]:
-        key = b"" if visible is None else np.packbits(visible).tobytes()
+        key = key_of(visible)
         if (example, key) not in self._plans:
             prepared = self._batch[example]
             counted = prepared.laid.get(key) or self._counting.lay(prepared.example, visible)
@@ -160,8 +158,8 @@ class Surfacing:
             example = example_of(each, None, arcs=False)
             causal = self._model.way.causal and each.size > 1
             seen = np.tri(each.size, dtype=np.bool_) if causal else None
-            key = b"" if seen is None else np.packbits(seen).tobytes()
-            batch.append(Prepared(int(place), each, example, {key: self._counting.lay(example, seen)}))
+            laid = {key_of(seen): self._counting.lay(example, seen)}
+            batch.append(Prepared(int(place), each, example, laid))
         return batch
 
     def reader(self, batch: list[Prepared], table: SurfaceTable) -> SurfaceReader:
