@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from headroles.assessment import Assessment
 from headroles.clustered import Clustered
+from headroles.exhibited import Exhibited
 from headroles.grids import frozen_grids
 from headroles.probed import Probed
 from headroles.records import Decision, Rule, Scores
@@ -101,6 +102,7 @@ class Labelling:
         probed: What probes found beyond the findings; None where none ran.
         surface: What surface statistics say of layers; None in other runs.
         clustered: Distances between heads and what is made of them; None where not asked for.
+        exhibited: Examples to look at, with their attention maps; None where none were kept.
     """
 
     scores: Scores
@@ -112,6 +114,7 @@ class Labelling:
     probed: Probed | None = None
     surface: Surface | None = None
     clustered: Clustered | None = None
+    exhibited: Exhibited | None = None
 
     def frame(self) -> pd.DataFrame:
         """One row per sieve × layer × head with the columns of ``findings.csv``."""
