@@ -57,14 +57,14 @@ def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int, he
     Raises:
         BadInput: When it cannot be loaded, or what is read is not what the plain model computes.
     """
-    place = _device(device)
-    with _quiet():
-        network, missing = _network(checkpoint, DTYPES[dtype], head)
+    place = device_of(device)
+    with quiet():
+        network, missing = open_network(checkpoint, DTYPES[dtype], head)
         tokenizer = load_tokenizer(checkpoint)
     network = network.get_encoder() if network.config.is_encoder_decoder else network
-    _place(network, place, checkpoint.name)
-    limit = _limit(network, tokenizer)
-    with _quiet():
+    place_on(network, place, checkpoint.name)
+    limit = limit_of(network, tokenizer)
+    with quiet():
         longest = min(max_length, limit or max_length)
         way, layers, heads = chosen(network, tokenizer, place, longest, fused=head is None)
     return Model(
@@ -93,7 +93,12 @@ def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int, he
     )
 
 
-def _device(name: str) -> torch.device:
+def device_of(name: str) -> torch.device:
+    """The device of a name; "auto" is the best of this machine.
+
+    Raises:
+        BadInput: When this machine has no such device.
+    """
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":
         name = next(kind for kind in ("cuda", "mps", "cpu") if there[kind])
@@ -104,7 +109,7 @@ def _device(name: str) -> torch.device:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence the library's own messages; what matters of them becomes a sentence of ours."""
     level = library_logging.get_verbosity()
     library_logging.set_verbosity(logging.CRITICAL)
@@ -118,8 +123,12 @@ def _quiet() -> Iterator[None]:
             library_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def _network(checkpoint: Checkpoint, dtype: torch.dtype, head: Any) -> tuple[Any, list[str]]:
-    """The network, plain or with a head, and which of its weights the checkpoint lacks."""
+def open_network(checkpoint: Checkpoint, dtype: torch.dtype, head: Any = None) -> tuple[Any, list[str]]:
+    """The network, plain or with a head, and which of its weights the checkpoint lacks.
+
+    Raises:
+        BadInput: When it cannot be loaded, or lacks weights that attention depends on.
+    """
     try:
         network, notes = (head or AutoModel).from_pretrained(
             checkpoint.target,
@@ -170,7 +179,12 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
     return tokenizer
 
 
-def _place(network: Any, device: torch.device, name: str) -> None:
+def place_on(network: Any, device: torch.device, name: str) -> None:
+    """Bring a network to a device, without dropout.
+
+    Raises:
+        BadInput: When the device does not take it.
+    """
     try:
         network.to(device).eval()
     except RuntimeError as error:
@@ -180,7 +194,7 @@ def _place(network: Any, device: torch.device, name: str) -> None:
         ) from error
 
 
-def _limit(network: Any, tokenizer: Any) -> int | None:
+def limit_of(network: Any, tokenizer: Any) -> int | None:
     """The longest input: the tokenizer's word, or the number of positions, whichever is smaller."""
     config = network.config
     named = getattr(tokenizer, "model_max_length", None)
