@@ -1,0 +1,131 @@
+/* The model view: every head as a thumbnail, drawn when it comes near, a few at a time. */
+const modelView = (() => {
+  const SIDE = 72;
+  const FINEST = 96;
+  const PATIENCE = 12;
+  let laid = -1;
+  let drawn = "";
+  let thumbs = [];
+  let queue = [];
+  let frame = null;
+  const near = new Set();
+  const watch = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) near.add(target);
+      else near.delete(target);
+      if (isIntersecting) ask(target);
+    }
+  }, { rootMargin: "300px" });
+
+  function lay() {
+    const { layers, heads } = mapsNow();
+    const top = made("thead");
+    const titles = top.appendChild(made("tr"));
+    titles.append(made("td"), ...heads.map((head) => Object.assign(made("th", String(head)), { scope: "col" })));
+    const body = made("tbody");
+    watch.disconnect();
+    near.clear();
+    thumbs = [];
+    layers.forEach((layer, row) => {
+      const line = body.appendChild(made("tr"));
+      line.append(Object.assign(made("th", String(layer)), { scope: "row" }));
+      heads.forEach((head, column) => line.appendChild(made("td")).append(thumb({ layer, head, row, column })));
+    });
+    by("model-grid").replaceChildren(by("model-grid").caption, top, body);
+    laid = chosen.kind;
+    for (const each of thumbs) watch.observe(each);
+  }
+
+  function thumb({ layer, head, row, column }) {
+    const button = made("button", undefined, "view-thumb");
+    button.type = "button";
+    button.tabIndex = thumbs.length ? -1 : 0;
+    button.setAttribute("aria-label", `layer ${layer}, head ${head}`);
+    button.title = `layer ${layer}, head ${head}`;
+    button.place = [row, column];
+    button.append(made("canvas"));
+    button.addEventListener("click", () => openHead(row, column));
+    thumbs.push(button);
+    return button;
+  }
+
+  const wanted = () => JSON.stringify([settingsNow(), matchMedia("(prefers-color-scheme: dark)").matches, document.documentElement.dataset.print ?? null]);
+
+  async function ask(button) {
+    const kind = chosen.kind;
+    if (button.drawn === wanted()) return;
+    const bytes = await layerOf(button.place[0]);
+    if (kind !== chosen.kind || !near.has(button)) return;
+    queue.push([button, bytes]);
+    frame ??= requestAnimationFrame(pump);
+  }
+
+  function pump() {
+    const start = performance.now();
+    frame = null;
+    while (queue.length && performance.now() - start < PATIENCE) paint(...queue.shift());
+    if (queue.length) frame = requestAnimationFrame(pump);
+  }
+
+  function paint(button, bytes) {
+    if (button.drawn === drawn) return;
+    const maps = mapsNow();
+    const data = { queries: maps.queries, keys: maps.keys, weights: headOf(bytes, button.place[1]) };
+    const found = attention.matrix(data, settingsNow());
+    const canvas = button.firstChild;
+    canvas.dataset.form = chosen.form;
+    const tone = resolved(toneOf(maps.heads[button.place[1]]), button);
+    if (chosen.form === "heat") cells(canvas, found, tone);
+    else lines(canvas, found, tone);
+    button.drawn = drawn;
+  }
+
+  /* A pixel per cell; of long inputs, a pixel shows the strongest of several cells. */
+  function cells(canvas, { rows, columns, values }, tone) {
+    const [tall, wide] = [rows, columns].map((units) => Math.max(1, Math.min(units.length, FINEST)));
+    const strongest = new Float32Array(wide * tall);
+    const across = columns.map((_, column) => Math.floor(column * wide / columns.length));
+    for (let place = 0; place < values.length; place += 1) {
+      const row = Math.floor(place / columns.length);
+      const pixel = wide * Math.floor(row * tall / rows.length) + across[place - row * columns.length];
+      if (values[place] > strongest[pixel]) strongest[pixel] = values[place];
+    }
+    const picture = new ImageData(wide, tall);
+    const ground = resolved("var(--panel)", canvas.parentElement);
+    strongest.forEach((value, pixel) => picture.data.set([...attention.mixed(ground, tone, value), 255], 4 * pixel));
+    [canvas.width, canvas.height] = [wide, tall];
+    canvas.getContext("2d").putImageData(picture, 0, 0);
+  }
+
+  function lines(canvas, { rows, columns, values }, tone) {
+    const scale = (canvas.clientWidth || SIDE) / SIDE * (devicePixelRatio || 1);
+    [canvas.width, canvas.height] = [SIDE * scale, SIDE * scale].map(Math.round);
+    const context = canvas.getContext("2d");
+    context.scale(scale, scale);
+    context.strokeStyle = `rgb(${tone.join(" ")})`;
+    const step = (SIDE - 6) / Math.max(rows.length, columns.length);
+    const least = values.length > 4000 ? 0.1 : 0.02;
+    values.forEach((value, place) => {
+      if (value < least) return;
+      context.globalAlpha = Math.min(value, 1);
+      context.beginPath();
+      context.moveTo(3, 3 + (Math.floor(place / columns.length) + 0.5) * step);
+      context.lineTo(SIDE - 3, 3 + ((place % columns.length) + 0.5) * step);
+      context.stroke();
+    });
+  }
+
+  function renew() {
+    if (laid !== chosen.kind) lay();
+    drawn = wanted();
+    queue = [];
+    for (const button of near) ask(button);
+  }
+
+  by("model-grid").addEventListener("keydown", (event) => roving(thumbs, event, mapsNow().heads.length));
+  by("model-grid").addEventListener("focusin", (event) => {
+    const place = thumbs.indexOf(event.target);
+    for (const [other, each] of thumbs.entries()) each.tabIndex = other === place ? 0 : -1;
+  });
+  return { renew, thumbs: () => thumbs };
+})();

@@ -1,0 +1,125 @@
+"""Views made by hand: tokens that try to be markup, attention that follows from queries and keys."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from headroles.records import Example
+from headroles.viewed import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View
+
+HOSTILE = "<script>alert(1)</script>"
+LONG = "a" * 10_000
+PIECES = (
+    "[CLS]",
+    "the",
+    "un",
+    "##believ",
+    "##able",
+    HOSTILE,
+    "[SEP]",
+    "שלום",
+    "😀",
+    "\u202eit",
+    LONG,
+    "[SEP]",
+)
+SEGMENT = np.array([-1, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, -1])
+WORD = np.array([-1, 0, 1, 1, 1, 2, -1, 3, 4, 5, 6, -1])
+CAP = 20.0
+WHITE, TONE, TONE_7 = np.full(3, 255), np.array([0x00, 0x63, 0xA8]), np.array([0x57, 0x60, 0x6B])
+"""The page's ground, and the colours of heads 0 and 7, in the light theme."""
+
+
+def pair() -> Example:
+    """Two texts with special tokens, words of one and of three pieces."""
+    return Example("pair", PIECES, segment=SEGMENT, word=WORD)
+
+
+def plain(pieces: Sequence[str]) -> Example:
+    """One text without special tokens."""
+    return Example("plain", tuple(pieces), word=np.arange(len(pieces)))
+
+
+def maps_of(queries: Example, keys: Example | None = None, kind: str = SELF, seed: int = 0) -> Maps:
+    """Random attention of three layers of four heads, numbered 2, 3, 5 and 0, 1, 2, 7."""
+    keys = keys or queries
+    chance = np.random.default_rng(seed)
+    weights = chance.dirichlet(np.full(keys.size, 0.2), size=(3, 4, queries.size))
+    return Maps(kind, (2, 3, 5), (0, 1, 2, 7), queries, keys, np.round(weights * 255).astype(np.uint8))
+
+
+def neurons_of(size: int, group: Sequence[int] = (0, 0, 1, 1), seed: int = 1) -> Neurons:
+    """Queries and keys of four heads in two layers, with a cap in the first, a bias and a causal mask."""
+    chance = np.random.default_rng(seed)
+    shape = (2, 4, size, 8)
+    key = chance.normal(0, 2, shape).astype(np.float32)[:, list(group)]
+    return Neurons(
+        query=chance.normal(0, 2, shape).astype(np.float32),
+        key=key,
+        scaling=np.full(2, 8**-0.5),
+        softcap=np.array([CAP, np.nan]),
+        bias=chance.normal(0, 1, (2, 4, size, size)).astype(np.float32),
+        visible=np.broadcast_to(np.tril(np.ones((size, size), dtype=bool)), (2, size, size)),
+        sink=np.array([[0.5] * 4, [np.nan] * 4]),
+        group=tuple(group),
+    )
+
+
+def products_of(neurons: Neurons, layer: int, head: int) -> np.ndarray:
+    """What weights are the softmax of, from 16-bit copies, per query and key."""
+    query, key = (
+        array[layer, head].astype(np.float16).astype(np.float64) for array in (neurons.query, neurons.key)
+    )
+    scaled = neurons.scaling[layer] * query @ key.T
+    cap = neurons.softcap[layer]
+    capped = scaled if np.isnan(cap) else cap * np.tanh(scaled / cap)
+    assert neurons.bias is not None
+    total: np.ndarray = capped + neurons.bias[layer, head].astype(np.float16)
+    return total
+
+
+def with_neurons(pieces: Sequence[str]) -> Maps:
+    """Attention of a decoder with grouped keys, made of its queries and keys."""
+    tokens = plain(pieces)
+    neurons = neurons_of(tokens.size)
+    weights = np.zeros((2, 4, tokens.size, tokens.size))
+    for layer, head in np.ndindex(2, 4):
+        raw = np.where(neurons.visible[layer], products_of(neurons, layer, head), -np.inf)
+        weights[layer, head] = np.exp(raw - raw.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return Maps(SELF, (0, 1), (0, 1, 2, 3), tokens, tokens, np.round(weights * 255).astype(np.uint8), neurons)
+
+
+def usual() -> View:
+    """A pair of texts, without queries and keys."""
+    notes = ("The neuron view is left out, because <b>nothing</b> is known.",)
+    return View("tiny/<i>model</i>", ("the unbelievable", "שלום it"), (maps_of(pair()),), notes)
+
+
+def grouped() -> View:
+    """One text, with queries and keys."""
+    return View("tiny/grouped", ("a b c",), (with_neurons([f"▁t{number}" for number in range(7)]),))
+
+
+def encoder_decoder() -> View:
+    """Three kinds of attention; five tokens are read, three are written."""
+    read, written = plain("abcde"), plain("xyz")
+    kinds = (maps_of(read, kind=ENCODER), maps_of(written, kind=DECODER), maps_of(written, read, CROSS))
+    return View("tiny/seq2seq", ("a b c d e", "x y z"), kinds)
+
+
+def large() -> View:
+    """512 tokens, six layers of twelve heads."""
+    tokens = plain([f"token{number}" for number in range(512)])
+    chance = np.random.default_rng(5)
+    weights = np.zeros((6, 12, 512, 512), dtype=np.uint8)
+    for share in (120, 80, 40):
+        places = chance.integers(512, size=(6, 12, 512, 1))
+        np.put_along_axis(weights, places, share, axis=-1)
+    maps = Maps(SELF, tuple(range(6)), tuple(range(12)), tokens, tokens, weights)
+    return View("tiny/large", (" ".join(tokens.tokens),), (maps,))
+
+
+def long() -> View:
+    """90 tokens: more than a window shows."""
+    return View("tiny/long", ("long",), (maps_of(plain([f"token{number}" for number in range(90)])),))
