@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from headroles.displayed import comparison_html
 from headroles.grids import frozen_grids
 from headroles.outcomes import Findings
 from headroles.records import Decision, Rule
@@ -227,12 +228,10 @@ class Comparison:
         return _table(Swapped, self.swaps)
 
     def _repr_html_(self) -> str:
-        """Counts per sieve, as a small table for notebooks."""
-        import pandas as pd
-
-        found = self.differences
-        counts = {name: found.counts(place) for place, name in enumerate(found.sieves)}
-        return str(pd.DataFrame.from_dict(counts, orient="index", columns=list(OUTCOMES)).to_html(border=0))
+        """Counts per sieve with its largest change, and every head's roles gained and lost, for notebooks."""
+        return comparison_html(
+            self.differences, self.before, self.after, self.decision, self.bound, self.manifest
+        )
 
 
 def _table(kind: type, records: tuple[Any, ...]) -> pd.DataFrame:

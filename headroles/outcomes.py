@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from headroles.assessment import Assessment
 from headroles.clustered import Clustered
+from headroles.displayed import labelling_html
 from headroles.exhibited import Exhibited
 from headroles.grids import frozen_grids
 from headroles.probed import Probed
@@ -149,12 +150,6 @@ class Labelling:
         return pd.DataFrame(columns)
 
     def _repr_html_(self) -> str:
-        """Counts per role, as a small table for notebooks."""
-        import pandas as pd
-
-        found = self.findings
-        counts = {
-            name: [int((found.decision[found.of(name)] == code).sum()) for code in range(len(DECISIONS))]
-            for name in found.roles
-        }
-        return str(pd.DataFrame.from_dict(counts, orient="index", columns=list(DECISIONS)).to_html(border=0))
+        """Counts per role with its strongest head, and every head's roles, for notebooks."""
+        outcomes = ("above", "below", *DECISIONS[2:]) if self.surface is not None else DECISIONS
+        return labelling_html(self.findings, self.decision, self.manifest, outcomes)

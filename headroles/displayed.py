@@ -1,0 +1,204 @@
+"""Results of runs and comparisons as notebooks show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headroles.displayed_tables import counts_table, heads_table, mean, named, paragraph
+from headroles.records import Decision
+from headroles.role_codes import codes
+
+if TYPE_CHECKING:
+    from headroles.comparison import Differences
+    from headroles.outcomes import Findings
+
+MOST_MARKS, MOST_HEADS = 35, 2048
+"""Above so many roles or heads a cell says how many roles the head holds, not which."""
+FAMILIES = {
+    "sieve": "the heads of one sieve",
+    "run": "all tests of the run",
+    "layer": "the heads of one sieve in one layer",
+}
+NO_HEAD = ("none", "")
+
+
+def labelling_html(
+    found: Findings, decision: Decision, facts: Mapping[str, Any], outcomes: Sequence[str]
+) -> str:
+    """Counts per role with its strongest head, and the roles of every head.
+
+    Args:
+        found: Findings of the run.
+        decision: How it was judged.
+        facts: The run's manifest; what it lacks is left out.
+        outcomes: The four decisions in words, in their order.
+
+    Returns:
+        HTML without scripts; under 200 KB for 32 × 32 heads × 20 sieves.
+    """
+    places = [place for place, rule in enumerate(found.rules) if rule.role]
+    names = [found.rules[place].sieve for place in places]
+    held = found.decision[places] == 0
+    marks = codes(names)
+    rows = []
+    for own, place, name, mark in zip(held, places, names, marks, strict=True):
+        at = _largest(np.where(own, found.mean[place], np.nan))
+        cells = [
+            *_counted(found.decision[place], len(outcomes)),
+            *_told(at, found.mean, found.low, found.high, place),
+        ]
+        rows.append((name, [*cells, *([] if _many(held) else [mark])]))
+    heads = [*outcomes, "strongest head", "mean [95 %]", *([] if _many(held) else ["mark"])]
+    said = paragraph(f"<strong>{named(_model(facts))}</strong>. {_inputs(facts)}{_judged(decision)}")
+    return said + counts_table("Heads by role", heads, rows) + _roles(held, marks)
+
+
+def comparison_html(
+    found: Differences,
+    before: Findings,
+    after: Findings,
+    decision: Decision,
+    bound: float,
+    facts: Mapping[str, Any],
+) -> str:
+    """Counts per sieve with its largest change, and the roles that every head gained and lost.
+
+    Args:
+        found: Differences B − A.
+        before: Findings of run A.
+        after: Findings of run B.
+        decision: How both were judged.
+        bound: Differences within ± bound are equivalent, on the score scale.
+        facts: The comparison's manifest; what it lacks is left out.
+
+    Returns:
+        HTML without scripts.
+    """
+    roles = [place for place, rule in enumerate(found.rules) if rule.role]
+    marks = codes([found.rules[place].sieve for place in roles])
+    held = [run.decision[roles] == 0 for run in (before, after)]
+    gained, lost = held[1] & ~held[0], held[0] & ~held[1]
+    rows = []
+    for place, rule in enumerate(found.rules):
+        at = _largest(np.abs(found.difference[place]))
+        cells = [
+            *_counted(found.outcome[place], 4),
+            *_told(at, found.difference, found.low, found.high, place),
+        ]
+        moved: list[object] = ["", "", ""]
+        if rule.role:
+            role = roles.index(place)
+            moved = [int(gained[role].sum()), int(lost[role].sum()), "" if _many(held[0]) else marks[role]]
+        rows.append((rule.sieve, [*cells, *moved]))
+    heads = ["changed", "equivalent", "undetermined", "untestable", "largest change", "B − A [95 %]"]
+    a, b = (named(_model(facts.get(name))) for name in ("a", "b"))
+    said = paragraph(
+        f"<strong>B − A</strong>: A is {a}, B is {b}. {_inputs(facts)}Within ± {bound:g} is equivalent. "
+        f"{_judged(decision)}"
+    )
+    return (
+        said
+        + counts_table("Heads by sieve", [*heads, "gained", "lost", "mark"], rows)
+        + _moves(gained, lost, marks)
+    )
+
+
+def _counted(decision: np.ndarray, outcomes: int) -> list[object]:
+    return [int((decision == code).sum()) for code in range(outcomes)]
+
+
+def _largest(values: Float[np.ndarray, "layers heads"]) -> tuple[int, int] | None:
+    """Layer and head of the largest number; None where there is none."""
+    if not np.isfinite(values).any():
+        return None
+    layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
+    return int(layer), int(head)
+
+
+def _told(
+    at: tuple[int, int] | None, value: np.ndarray, low: np.ndarray, high: np.ndarray, place: int
+) -> tuple[str, str]:
+    """A head, and its value with the ends of its interval."""
+    if at is None:
+        return NO_HEAD
+    one, least, most = (mean(float(each[place][at])) for each in (value, low, high))
+    return f"{at[0]}-{at[1]}", f"{one} [{least}, {most}]"
+
+
+def _roles(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[str]) -> str:
+    """The roles of every head, by their marks where these fit."""
+    if _many(held):
+        numbers = held.sum(axis=0)
+        cells = [[str(number or "") for number in row] for row in numbers.tolist()]
+        return heads_table("Number of roles by layer (rows) and head", cells)
+    return heads_table("Roles by layer (rows) and head", _cells(held, marks))
+
+
+def _moves(
+    gained: Bool[np.ndarray, "roles layers heads"],
+    lost: Bool[np.ndarray, "roles layers heads"],
+    marks: Sequence[str],
+) -> str:
+    """The roles that every head gained and lost."""
+    if not (gained | lost).any():
+        return paragraph("No head gained or lost a role.")
+    if _many(gained):
+        cells = [
+            [
+                " ".join(f"{sign}{number}" for sign, number in zip("+−", pair, strict=True) if number)
+                for pair in row
+            ]
+            for row in np.stack([gained.sum(axis=0), lost.sum(axis=0)], axis=-1).tolist()
+        ]
+        return heads_table("Number of roles gained (+) and lost (−), by layer (rows) and head", cells)
+    both = np.concatenate([gained, lost])
+    signed = [f"{sign}{mark}" for sign in "+−" for mark in marks]
+    return heads_table("Roles gained (+) and lost (−), by layer (rows) and head", _cells(both, signed))
+
+
+def _many(held: np.ndarray) -> bool:
+    return held.shape[0] > MOST_MARKS or held[0].size > MOST_HEADS if len(held) else False
+
+
+def _cells(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[str]) -> list[list[str]]:
+    """Marks of the roles of every layer and head."""
+    return [
+        [" ".join(marks[role] for role in np.flatnonzero(own).tolist()) for own in held[:, layer].T]
+        for layer in range(held.shape[1])
+    ]
+
+
+def _judged(decision: Decision) -> str:
+    """Test, correction, family and level."""
+    over = FAMILIES.get(decision.family, decision.family)
+    return (
+        f"{named(decision.test)}, {named(decision.correction)} over {named(over)}, alpha {decision.alpha:g}."
+    )
+
+
+def _model(facts: Any) -> str:
+    """Name of a run's model, as far as its manifest says."""
+    return str(_at(facts, "model", "name") or "a model without a name")
+
+
+def _inputs(facts: Mapping[str, Any]) -> str:
+    """What was read and how much of it, as far as a manifest says; a comparison's is told by its run A."""
+    run = facts if "source" in facts else facts.get("a", {})
+    names = [_at(run, "task"), _at(run, "source", "name")]
+    words = [named(each) for each in names if isinstance(each, str) and each]
+    for name, one in (("examples", "input"), ("units", "unit")):
+        number = _at(facts, "counts", name)
+        if isinstance(number, int):
+            words.append(f"{number:,} {one}{'s' * (number != 1)}")
+    return f"{', '.join(words)}. " if words else ""
+
+
+def _at(facts: Any, *names: str) -> Any:
+    """What lies at a path of names; None where there is nothing."""
+    for name in names:
+        facts = facts.get(name) if isinstance(facts, Mapping) else None
+    return facts

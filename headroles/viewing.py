@@ -1,0 +1,155 @@
+"""view(): a sentence or a pair in, a model's attention to look at out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from headroles.errors import BadInput
+from headroles.folder import renamed, writing
+from headroles.view_options import numbers_of, view_options_of
+from headroles.viewed import Maps, View
+
+PAGE = "view.html"
+"""Where the command line writes a page."""
+HEIGHT = 760
+"""Pixels of a page within a notebook."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Viewed:
+    """A model's attention over one input, as a page, as a picture, or within a notebook.
+
+    Attributes:
+        view: The weights and what they are of.
+        show: What the page opens with: "head", "model" or "neuron".
+    """
+
+    view: View
+    show: str = "head"
+
+    def html(self) -> str:
+        """One self-contained page with all three views."""
+        from headroles.reports.view_page import view_page
+
+        return view_page(self.view, self.show)
+
+    def svg(
+        self,
+        layer: int,
+        heads: Any = None,
+        *,
+        kind: str | None = None,
+        **looks: Any,
+    ) -> str:
+        """Lines between the tokens of one layer, its heads laid over each other.
+
+        Args:
+            layer: One of those of the view, from 0.
+            heads: Such as "0,2-4", one number or several; None for all of the view.
+            kind: Of an encoder-decoder: "encoder", "decoder" or "cross"; None for the first it has.
+            **looks: As for ``headroles.reports.view_svg.view_svg``: ``level``, ``specials``, ``sink``,
+                ``width``.
+
+        Raises:
+            BadInput: For a layer, head or kind that the view does not hold.
+        """
+        from headroles.reports.view_svg import view_svg
+
+        maps = self._maps(kind)
+        return view_svg(maps, layer, numbers_of("heads", heads) or maps.heads, **looks)
+
+    def _maps(self, kind: str | None) -> Maps:
+        """Those of a kind; the first ones for None."""
+        for each in self.view.maps:
+            if kind in (None, each.kind):
+                return each
+        from headroles.reports.words import listing
+
+        raise BadInput(
+            f"this view holds {listing([each.kind for each in self.view.maps])} attention, but {kind!r} was "
+            f"asked for; name one of those, or leave the kind out"
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page as one file, and say where.
+
+        Raises:
+            BadInput: When it cannot be written.
+        """
+        place = Path(path)
+        _write({place: self.html()})
+        return place
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, so that nothing in it meets what else a notebook shows."""
+        return (
+            f'<iframe srcdoc="{escape(self.html())}" sandbox="allow-scripts" '
+            f'title="{escape(f"Attention of {self.view.model}")}" '
+            f'style="width:100%;height:{HEIGHT}px;border:0;resize:vertical"></iframe>'
+        )
+
+
+def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
+    """Read a model's attention over a sentence or a pair, to look at it.
+
+    Args:
+        text: What the model reads; of an encoder-decoder, what its encoder reads.
+        text_b: The second text of a pair; of an encoder-decoder, what its decoder reads.
+        **options: The options of ``headroles view``, by the same names, checked by
+            ``headroles.view_options``: ``model`` (folder or hub name; None: the embedded one),
+            ``revision``, ``show`` (what the page opens with: "head", "model" or "neuron"), ``layers`` and
+            ``heads`` ("0,2-4", or numbers from 0; None: all), ``max_length`` (longest input in tokens,
+            special tokens included; 512), ``device``, ``dtype``, ``out`` (HTML file), ``svg`` (SVG file of
+            the one layer that ``layers`` names) and ``kind`` (of an encoder-decoder, what the SVG shows:
+            "encoder", "decoder" or "cross"). ``out`` and ``svg`` None: no file is written.
+
+    Returns:
+        The view, which a notebook shows by itself; ``.html()``, ``.svg(layer)`` and ``.save(path)`` give
+        it as text and as a file.
+
+    Raises:
+        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+    """
+    chosen = view_options_of(text=text, text_b=text_b, **options)
+    from headroles.extraction.checkpoint import find
+    from headroles.extraction.viewing import read_view
+
+    found = read_view(
+        find(chosen.model, chosen.revision),
+        (chosen.text,) if chosen.text_b is None else (chosen.text, chosen.text_b),
+        layers=chosen.layers or None,
+        heads=chosen.heads or None,
+        neurons=chosen.svg is None or chosen.out is not None,
+        device=chosen.device,
+        dtype=chosen.dtype,
+        max_length=chosen.max_length,
+    )
+    viewed = Viewed(found, chosen.show)
+    contents: dict[Path, str] = {}
+    if chosen.svg is not None:
+        contents[Path(chosen.svg)] = viewed.svg(chosen.layers[0], kind=chosen.kind)
+    if chosen.out is not None:
+        contents[Path(chosen.out)] = viewed.html()
+    _write(contents)
+    return viewed
+
+
+def _write(contents: dict[Path, str]) -> None:
+    """Write files by rename, all of them or none.
+
+    Raises:
+        BadInput: When one cannot be written.
+    """
+    for path in contents:
+        if path.is_dir():
+            raise BadInput(f"a view is written as a file, but '{path}' is a folder; name a file in it")
+    with writing(_named(contents)):
+        for path in contents:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        renamed(dict(contents))
+
+
+def _named(paths: Iterable[Path]) -> str:
+    return " and ".join(f"'{path}'" for path in paths)
