@@ -18,8 +18,9 @@ def cluster(
 ) -> Labelling:
     """Label the heads of a model, and cluster them by the Jensen-Shannon divergence of their attention.
 
-    Distances and scores come from one pass over the inputs. A distance is the square root of the mean
-    divergence (nats) over query rows, inputs and units.
+    Distances and scores come from one pass over the inputs, maps for head cards from a second one over
+    few of them. A distance is the square root of the mean divergence (nats) over query rows, inputs and
+    units.
 
     Args:
         task: As for ``headroles.label``.

@@ -52,7 +52,7 @@ class Exhibited:
 
     examples: tuple[Example, ...]
     places: Int[np.ndarray, "maps 3"]
-    weights: tuple[UInt8[np.ndarray, "queries keys"], ...]
+    weights: tuple[UInt8[np.ndarray, "_ _"], ...]
     exhibits: tuple[Exhibit, ...]
     left: int
     limit: int

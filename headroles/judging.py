@@ -41,7 +41,8 @@ def judge_again(
     """Decide again from the stored scores of a run folder, and write the outcome into it.
 
     No model is needed. What is not given stays as it was. Of a run of probes the halves stay, too. Of a
-    run of clusters these stay unless another ``resample_seed`` is given, which draws them anew.
+    run of clusters these stay unless another ``resample_seed`` is given, which draws them anew. Kept
+    attention maps stay: a head that gains a role has none for it.
 
     Raises:
         HeadrolesError: When the folder is no run, or a setting does not exist; the folder is then
@@ -67,7 +68,7 @@ def judge_again(
     manifest = dict(before.manifest)
     if "settings" in manifest:
         manifest |= {"settings": options.settings(), "command": options.command()}
-    after = replace(after, manifest=manifest, skipped=before.skipped)
+    after = replace(after, manifest=manifest, skipped=before.skipped, exhibited=before.exhibited)
     store.write_results(Path(folder), after, page_of(after))
     return after
 

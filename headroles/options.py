@@ -41,8 +41,10 @@ class Options(InputOptions):
     statistic: str = "selectivity"
     parser: str | None = None
     vectors: str | None = None
+    maps: int = 1000
 
     COMMAND: ClassVar[str] = "headroles label"
+    LEAST: ClassVar[dict[str, int]] = InputOptions.LEAST | {"maps": 0}
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""

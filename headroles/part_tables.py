@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from headroles.cluster_tables import clustered_in, texts_of_clustered
-from headroles.folder import CLUSTERED, LAYERS, MANIFEST, NOOP, PROBED, SURFACE, TALLIES
+from headroles.exhibit_tables import exhibited_in, files_of_exhibited
+from headroles.folder import CLUSTERED, EXHIBITED, LAYERS, MANIFEST, NOOP, PROBED, SURFACE, TALLIES
 from headroles.outcomes import Labelling
 from headroles.probe_tables import probed_in, tallies_bytes, texts_of_probed
 from headroles.probed import Probed
@@ -13,14 +14,16 @@ from headroles.records import Scores
 from headroles.surfaced import OUTCOMES, LayerMean, NoOp, Surface
 from headroles.tables import csv_of, records_in
 
-PARTS: dict[str, tuple[str, ...]] = {"probed": PROBED, "surface": SURFACE, "clustered": CLUSTERED}
+PARTS: dict[str, tuple[str, ...]] = {
+    "probed": PROBED, "surface": SURFACE, "clustered": CLUSTERED, "exhibited": EXHIBITED
+}  # fmt: skip
 """Files that each part of a run may have, by its field of ``Labelling``."""
 MEASURED, OTHER = "surface", "other"
 """What columns that are no importance begin with, and the kind that the other importances stand beside."""
 
 
 def parts_of(labelling: Labelling) -> dict[str, str | bytes]:
-    """The files of probes, surface statistics and clusters by their names; none where none ran."""
+    """The files of probes, surface statistics, clusters and kept maps by their names, where there are any."""
     contents: dict[str, str | bytes] = {}
     if labelling.probed is not None:
         contents |= texts_of_probed(labelling.probed)
@@ -32,6 +35,8 @@ def parts_of(labelling: Labelling) -> dict[str, str | bytes]:
             contents[NOOP] = csv_of(NoOp, labelling.surface.noop)
     if labelling.clustered is not None:
         contents |= texts_of_clustered(labelling.clustered)
+    if labelling.exhibited is not None:
+        contents |= files_of_exhibited(labelling.exhibited)
     return contents
 
 
@@ -72,6 +77,7 @@ def parts_in(folder: Path, scores: Scores, promise: Any = None) -> dict[str, Any
         "probed": (probed_in(folder, scores.examples) or Probed(None)) if "probed" in parts else None,
         "surface": _surface(folder, scores) if "surface" in parts else None,
         "clustered": clustered_in(folder, grid, units) if "clustered" in parts else None,
+        "exhibited": exhibited_in(folder, scores) if "exhibited" in parts else None,
     }
 
 

@@ -34,15 +34,18 @@ def label(
     Args:
         task: "QNLI", "QQP", "MRPC" or "SST-2"; None when ``data`` says what the texts are.
         sieve: Sieves by name or as they are; all built-in ones when empty.
-        progress: Called with the inputs done and their total.
+        progress: Called with the inputs done and their total; those that are run once more for head
+            cards are not counted again.
         **options: The options of ``headroles label``, by the same names, checked by
             ``headroles.options``: ``model`` (folder or hub name; None: the embedded one),
             ``revision``, ``source`` ("sample" or "hub"), ``data`` (file; with ``source="hub"`` a
             dataset in GLUE's layout), ``text_a``, ``text_b``, ``group`` (columns), ``limit`` and
             ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``, ``test``,
             ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``, ``splits``,
-            ``bayes``, ``parser``, ``vectors`` (word vectors), ``device``, ``dtype``, ``batch_size``,
-            ``max_length``, ``out`` (run folder; None: nothing is written) and ``overwrite``.
+            ``bayes``, ``parser``, ``vectors`` (word vectors), ``maps`` (most attention maps kept for
+            head cards, together with the tokens of their inputs; 0: none, and no text), ``device``,
+            ``dtype``, ``batch_size``, ``max_length``, ``out`` (run folder; None: nothing is written)
+            and ``overwrite``.
 
     Returns:
         Scores, findings and everything needed to reproduce them.
@@ -74,16 +77,20 @@ def labelled(chosen: Options, progress: Callable[[int, int], None] | None) -> La
     folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
     passages, source = gather(chosen, selection.needs, checkpoint)
     with staged_or_none(folder) as place:
-        from headroles.scoring import score_passages
+        from headroles.scoring import exhibited, loaded, score_passages
 
-        scored = score_passages(
-            chosen, selection, checkpoint, passages, place, progress or (lambda done, total: None)
-        )
-        manifest, skipped = manifest_of(chosen, source, scored), left_out(chosen, scored)
+        ready = loaded(chosen, selection, checkpoint, passages)
+        scored = score_passages(ready, place, progress or (lambda done, total: None))
         found = judged(scored.scores, scored.rules, chosen, chosen.decision)
         if scored.divergence is not None and chosen.clustering is not None:
             found = with_clusters(found, scored.divergence, chosen.clustering)
-        labelling = replace(found, manifest=manifest, skipped=tuple(skipped))
+        shown, without = exhibited(ready, found)
+        labelling = replace(
+            found,
+            manifest=manifest_of(chosen, source, scored),
+            skipped=(*left_out(chosen, scored), *without),
+            exhibited=shown,
+        )
         if place is not None:
             store.write_examples(place, labelling.scores)
             store.write_results(place, labelling, page_of(labelling))

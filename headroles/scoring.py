@@ -1,42 +1,60 @@
-"""Passages to scores, and to divergences where asked for: one pass, shard by shard."""
+"""Passages to scores, and to divergences where asked for, in one pass, shard by shard; then to kept maps."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from headroles.annotating import annotated
+from headroles.annotating import Annotated, annotated
 from headroles.collecting import check_length, collect, units_of
+from headroles.errors import HeadrolesError
+from headroles.exhibited import Exhibited
+from headroles.exhibiting import Candidate, Place, candidates, exhibited_of, told, wanted
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.diverging import Diverging, Sums, fitting_batch
 from headroles.extraction.jobs import Both
-from headroles.extraction.model import load
+from headroles.extraction.keeping import Keeping
+from headroles.extraction.model import Model, load
 from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Shard
 from headroles.extraction.stream import stream
 from headroles.manifest import Scored
 from headroles.options import Options
+from headroles.outcomes import Labelling
 from headroles.progress import Progress, counted
 from headroles.sieves.selection import Selection
 from headroles.stats.choosing_clusters import numbers_of
 from headroles.stats.resolution import check_resolution
 
 
-def score_passages(
-    options: Options,
-    selection: Selection,
-    checkpoint: Checkpoint,
-    passages: Sequence[Passage],
-    place: Path | None,
-    progress: Progress,
-) -> Scored:
-    """Load the model and the parser and score every passage, writing each shard as it is done.
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """What a run reads its inputs with, loaded once for all its passes.
+
+    Attributes:
+        options: Of the run.
+        passages: The inputs.
+        units: The unit of each.
+        model: Ready to be read.
+        known: The sieves that have what they read, and what gives it.
+    """
+
+    options: Options
+    passages: Sequence[Passage]
+    units: list[str]
+    model: Model
+    known: Annotated
+
+
+def loaded(
+    options: Options, selection: Selection, checkpoint: Checkpoint, passages: Sequence[Passage]
+) -> Loaded:
+    """Load the model and the parser, and refuse what cannot be scored or tested with them.
 
     Args:
-        options: Of the run; with ``clustering``, divergences between heads are summed in the same pass.
+        options: Of the run.
         selection: The sieves; those that came by a group and lack annotation are left out.
         checkpoint: The model, found but not loaded.
         passages: The inputs.
-        place: Run folder in the making; None to write nothing.
-        progress: Called with the inputs done and their total.
 
     Raises:
         BadInput: When the inputs are fewer than two units or longer than the model takes, the model,
@@ -50,6 +68,19 @@ def score_passages(
     check_resolution(options.decision, known.selection.rules(), model.layers, model.heads)
     if options.clustering is not None:
         numbers_of(model.layers * model.heads, options.clustering.method, options.clustering.clusters)
+    return Loaded(options, passages, units, model, known)
+
+
+def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Scored:
+    """Score every passage, writing each shard as it is done.
+
+    Args:
+        ready: Model, sieves and inputs; where the options ask for clusters, divergences between heads
+            are summed in the same pass.
+        place: Run folder in the making; None to write nothing.
+        progress: Called with the inputs done and their total.
+    """
+    options, model, known, passages = ready.options, ready.model, ready.known, ready.passages
     sieving = known.sieving(model, passages, options.max_length)
     advance = counted(progress, len(passages))
     size, how = options.batch_size, options.clustering
@@ -59,13 +90,13 @@ def score_passages(
             model, passages, sieving, batch_size=size, max_length=options.max_length, advance=advance
         )
     else:
-        sums = Sums(units, model.layers, model.heads, smoothing=how.smoothing, way=how.way)
+        sums = Sums(ready.units, model.layers, model.heads, smoothing=how.smoothing, way=how.way)
         both = Both(sieving, Diverging(model, sums))
         size = fitting_batch(model.layers, model.heads, options.max_length, size)
         pairs = stream(model, passages, both, batch_size=size, max_length=options.max_length, advance=advance)
         shards = _first(pairs)
     rules = known.selection.rules(options.margin)
-    found = collect(shards, passages, units, rules, model, place)
+    found = collect(shards, passages, ready.units, rules, model, place)
     return Scored(
         found.scores,
         found.rules,
@@ -82,3 +113,49 @@ def _first(results: Iterator[tuple[Shard, int]]) -> Iterator[Shard]:
     """The scores of shards whose divergences are in their sums."""
     for shard, _ in results:
         yield shard
+
+
+def exhibited(ready: Loaded, judged: Labelling) -> tuple[Exhibited | None, list[str]]:
+    """Run the examples that head cards show once more, and keep their maps.
+
+    Args:
+        ready: Model and inputs; the options say how many maps are kept at most.
+        judged: The scores and which heads hold which roles.
+
+    Returns:
+        The maps, None where there are none; and what was left out, one sentence each. A pass that
+        fails takes nothing from the run: it has no maps then, and a sentence says why.
+    """
+    most, scores = ready.options.maps, judged.scores
+    found = candidates(judged.findings, scores) if most else []
+    if not found:
+        return None, []
+    try:
+        shown = _exhibited(ready, found, wanted(found, scores.tokens, most))
+    except (HeadrolesError, RuntimeError, MemoryError) as error:
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        return None, [f"head cards have no attention maps, because keeping them failed: {reason}."]
+    return (shown if shown.exhibits else None), told(shown)
+
+
+def _exhibited(ready: Loaded, found: Sequence[Candidate], places: Sequence[Place]) -> Exhibited:
+    """The second pass, over the examples of some maps in the order of the inputs."""
+    options, chosen = ready.options, sorted({example for example, _, _ in places})
+    asked: list[dict[int, list[int]]] = [{} for _ in chosen]
+    for example, layer, head in places:
+        asked[chosen.index(example)].setdefault(layer, []).append(head)
+    shards = stream(
+        ready.model,
+        [ready.passages[example] for example in chosen],
+        Keeping(asked),
+        batch_size=options.batch_size,
+        max_length=options.max_length,
+        advance=lambda count: None,  # the inputs of the run are all done
+    )
+    kept = dict(zip(chosen, (each for shard in shards for each in shard), strict=True))
+    return exhibited_of(
+        found,
+        {place: kept[place[0]].weights(*place[1:]) for place in places},
+        {example: each.example() for example, each in kept.items()},
+        options.maps,
+    )

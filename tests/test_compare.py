@@ -51,7 +51,7 @@ def _rows(file: Path) -> list[dict[str, str]]:
 
 
 def _with_scores(run: Labelling, **fields: Any) -> Labelling:
-    return replace(run, scores=replace(run.scores, **fields))
+    return replace(run, scores=replace(run.scores, **fields), exhibited=None)
 
 
 def _with_manifest(run: Labelling, **entries: Any) -> Labelling:

@@ -11,7 +11,7 @@ import pytest
 
 import headroles
 from headroles.errors import BadInput
-from headroles.folder import CLUSTERED, LAYERS, NOOP, PROBED, SURFACE
+from headroles.folder import CLUSTERED, EXHIBITED, LAYERS, NOOP, PROBED, SURFACE
 from headroles.outcomes import Labelling
 from headroles.probed import Probed
 from headroles.run import report, save
@@ -81,10 +81,10 @@ def test_the_manifest_names_the_part_of_a_run_and_its_files(saved: Callable[[str
     assert "parts" not in run.manifest
 
 
-def test_a_plain_run_promises_nothing_and_strangers_files_make_it_no_other(
+def test_a_plain_run_promises_its_maps_alone_and_strangers_files_make_it_no_other(
     run: Path, saved: Callable[[str], Path]
 ) -> None:
-    assert _manifest(run)["parts"] == {}
+    assert _manifest(run)["parts"] == {"exhibited": sorted(EXHIBITED)}
     shutil.copy(saved("surface") / LAYERS, run / LAYERS)
     assert headroles.load(run).surface is None
 

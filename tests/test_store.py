@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,13 @@ from headroles.errors import BadInput
 from headroles.options import Options
 from headroles.outcomes import COLUMNS
 from headroles.records import Rule
+from headroles.run import save
 
 PLAIN = ("local", "delimiter", "block")
 FILES = [
-    "depth.csv", "examples.parquet", "findings.csv", "labels.csv", "manifest.json", "precision.csv",
-    "report.html", "scores", "sensitivity.csv", "together.csv",
+    "depth.csv", "examples.parquet", "findings.csv", "labels.csv", "manifest.json", "maps.parquet",
+    "precision.csv", "report.html", "scores", "sensitivity.csv", "sets.csv", "shown.parquet", "together.csv",
+    "typical.csv",
 ]  # fmt: skip
 
 
@@ -235,13 +237,15 @@ def test_judging_again_with_nothing_changed_changes_no_byte(run: Path) -> None:
 def test_judging_again_gives_what_a_new_run_would(
     label: Label, run: Path, changed: dict[str, Any], tmp_path: Path
 ) -> None:
-    before = _contents(run)
-    again = headroles.judge_again(run, **changed)
-    fresh = label(**changed, out=tmp_path / "fresh")
-    _same(again, fresh)
-    assert _contents(run) == _contents(tmp_path / "fresh")
-    assert _contents(run)["findings.csv"] != before["findings.csv"] or again.decision.alpha < 0.05
-    assert _contents(run)["report.html"] != before["report.html"]
+    judged, fresh = tmp_path / "judged", tmp_path / "fresh"
+    save(replace(headroles.load(run), exhibited=None), judged)  # maps are those of the first roles
+    before = _contents(judged)
+    again, new = headroles.judge_again(judged, **changed), label(**changed)
+    save(replace(new, exhibited=None), fresh)
+    _same(again, new)
+    assert _contents(judged) == _contents(fresh)
+    assert _contents(judged)["findings.csv"] != before["findings.csv"] or again.decision.alpha < 0.05
+    assert _contents(judged)["report.html"] != before["report.html"]
 
 
 def test_judging_again_and_back_is_where_it_was(run: Path) -> None:
@@ -522,13 +526,13 @@ def test_the_report_of_a_folder_is_written_again_as_it_was(run: Path, tmp_path: 
 
 def test_the_manifest_says_which_kind_of_run_it_is(run: Path) -> None:
     facts = json.loads((run / "manifest.json").read_text())
-    assert facts["parts"] == {}
+    assert list(facts["parts"]) == ["exhibited"]
     assert "kind" not in facts
     del facts["parts"]  # as written before
     (run / "manifest.json").write_text(json.dumps(facts))
     found = headroles.judge_again(run)
     assert (found.probed, found.surface, found.clustered) == (None, None, None)
-    assert json.loads((run / "manifest.json").read_text())["parts"] == {}
+    assert list(json.loads((run / "manifest.json").read_text())["parts"]) == ["exhibited"]
 
 
 def test_tables_that_csv_cannot_read_are_one_sentence(run: Path) -> None:
