@@ -1,16 +1,21 @@
 """From a labelling to one self-contained HTML page."""
 
+from typing import Any
+
 import numpy as np
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from headroles.outcomes import Labelling
 from headroles.reports import clusters, words
+from headroles.reports.calibration_note import calibration_note
 from headroles.reports.content import Role, Summary
 from headroles.reports.depth import HEADER, depth_rows
 from headroles.reports.document import environment, policy, template
 from headroles.reports.embedded import findings_json, manifest_json, script_json
 from headroles.reports.figures import figures
+from headroles.reports.files import files_json, files_of
+from headroles.reports.head_cards import cards_json, cards_of
 from headroles.reports.pairs import TOLD, chosen_pairs, dealt, ordered_pairs, pair_sentence, published_overlap
 from headroles.reports.panel import Beside, Panel
 from headroles.reports.probe_words import PUBLISHED
@@ -19,8 +24,11 @@ from headroles.reports.summary import summarise
 from headroles.reports.verdict_sheet import verdict_sheet
 from headroles.reports.verdicts import support
 
-SCRIPTS = ("page.js", "plots.js", "matrix.js", "table.js", "probes.js", "clusters.js")
-STYLES = ("page.css", "probes.css", "clusters.css")
+SCRIPTS = (
+    "page.js", "plots.js", "matrix.js", "files.js", "table.js", "sheets.js", "clusters.js",
+    "attention.js", "attention_draw.js", "card_spread.js", "card_examples.js", "cards.js",
+)  # fmt: skip
+STYLES = ("page.css", "probes.css", "clusters.css", "attention.css", "cards.css")
 
 
 def page(labelling: Labelling) -> str:
@@ -44,25 +52,44 @@ def page(labelling: Labelling) -> str:
         style=Markup("\n".join(template(name) for name in STYLES)),
         scripts=[Markup(script) for script in scripts],
         policy=policy(scripts),
-        findings=Markup(findings_json(summary)),
-        manifest=Markup(manifest_json(labelling.manifest)),
         plot=_plot,
         supports=_supports(summary),
         verdict_sheet=verdict_sheet(summary) if summary.many else None,
         depth=depth_rows(summary),
+        calibration=calibration_note(summary),
         depth_header=HEADER,
-        pairs=ordered_pairs(summary),
-        told=[pair_sentence(pair) for pair in chosen_pairs(summary)[:TOLD]],
-        published=published_overlap(summary),
         probes=section(labelling),
         clusters=clusters.section(labelling, summary),
         told_published=PUBLISHED,
-        dealt=dealt,
         steady=_told(summary, "stability"),
         bayes=_told(summary, "bayes_factor"),
         marks=_marks(summary),
         slots=_slots(summary),
+        **_embedded(labelling, summary),
+        **_overlaps(summary),
     )  # fmt: skip
+
+
+def _embedded(labelling: Labelling, summary: Summary) -> dict[str, Any]:
+    """What the page's scripts read and what can be downloaded."""
+    files = files_of(labelling)
+    return {
+        "findings": Markup(findings_json(summary)),
+        "cards": Markup(cards_json(cards_of(labelling, summary))),
+        "files": tuple(files),
+        "embedded": Markup(files_json(files)),
+        "manifest": Markup(manifest_json(labelling.manifest)),
+    }
+
+
+def _overlaps(summary: Summary) -> dict[str, Any]:
+    """Pairs of roles, those worth a sentence, and what was published of them."""
+    return {
+        "pairs": ordered_pairs(summary),
+        "told": [pair_sentence(pair) for pair in chosen_pairs(summary)[:TOLD]],
+        "published": published_overlap(summary),
+        "dealt": dealt,
+    }
 
 
 def _plot(drawn: Panel | Beside) -> Markup:

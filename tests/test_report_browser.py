@@ -196,21 +196,27 @@ def test_the_columns_beyond_the_tests_sort_and_filter(visit: Visit, run: Labelli
     assert len(visit.rows()) == 100
 
 
-def test_the_matrix_is_walked_with_arrow_keys_and_pinned_with_enter(visit: Visit) -> None:
+def test_the_matrix_is_walked_with_arrow_keys_and_enter_opens_a_card(visit: Visit) -> None:
     visit.page.focus("#matrix tbody td")
     visit.page.keyboard.press("ArrowDown")
     visit.page.keyboard.press("ArrowRight")
     visit.page.keyboard.press("ArrowRight")
     assert visit.focused().startswith("layer 1 head 2:")
-    card = visit.page.locator("#card")
-    assert card.locator("p").inner_text() == "Layer 1, head 2"
+    small = visit.page.locator("#card")
+    assert small.locator("p").inner_text() == "Layer 1, head 2"
+    assert NAMES[2] in small.locator("th").all_text_contents()
     visit.page.keyboard.press("Enter")
+    assert small.is_hidden()
+    large = visit.page.locator("#head-card")
+    assert large.locator("h2").inner_text().startswith("Layer 1, head 2")
+    visit.page.keyboard.press("Escape")
+    assert large.is_hidden()
+    assert visit.focused().startswith("layer 1 head 2:")
     visit.page.keyboard.press("End")
     assert visit.focused().startswith("layer 1 head 4:")
-    assert card.locator("p").inner_text() == "Layer 1, head 2"
-    assert NAMES[2] in card.locator("th").all_text_contents()
+    assert small.locator("p").inner_text() == "Layer 1, head 4"
     visit.page.keyboard.press("Escape")
-    assert card.is_hidden()
+    assert small.is_hidden()
     assert visit.page.locator("#matrix td[tabindex='0']").count() == 1
 
 

@@ -1,4 +1,4 @@
-/* The label matrix: what a head holds, its scores on hover or focus, filters by role and q. */
+/* The label matrix: what a head holds, its scores on hover or focus, its card on a click, filters. */
 const matrix = document.getElementById("matrix");
 const cells = [...matrix.tBodies[0].querySelectorAll("td")];
 const card = document.getElementById("card");
@@ -7,8 +7,8 @@ const limit = document.getElementById("matrix-q");
 const picker = document.getElementById("matrix-role");
 const many = "many" in matrix.dataset;
 const least = document.getElementById("matrix-stability");
+const farthest = document.getElementById("matrix-effect");
 let current = 0;
-let pinned = -1;
 let chosen = -1;
 
 const rowOf = (role, cell) => role.sieve * perSieve + cell;
@@ -31,7 +31,9 @@ function depths(role) {
 function paint() {
   const most = Number.parseFloat(limit.value);
   const fewest = least ? Number.parseFloat(least.value) : Number.NaN;
-  const passes = (row) => decisions[row] === 0 && !(columns.q[row] > most) && !(least && columns.stability[row] < fewest);
+  const beyond = Number.parseFloat(farthest.value);
+  const passes = (row) => decisions[row] === 0 && !(columns.q[row] > most) && !(least && columns.stability[row] < fewest)
+    && (Number.isNaN(beyond) || columns.effect[row] >= beyond);
   const single = chosen >= 0 ? findings.roles[chosen] : null;
   const shades = single ? depths(single) : [];
   if (many && !single) return tally(passes);
@@ -72,26 +74,38 @@ function named(cell, passes) {
   return `layer ${Math.floor(cell / findings.heads)} head ${cell % findings.heads}: ${names || "no role"}`;
 }
 
-function fill(cell) {
-  const title = `Layer ${Math.floor(cell / findings.heads)}, head ${cell % findings.heads}`;
+/* One line per role with its evidence; a number of not a number is a dash. */
+function evidence(cell, roles) {
   const table = made("table");
   const top = table.createTHead().insertRow();
   const headings = ["role", "decision", "mean [95 %]", "contrast", "effect", "q", "q of not", ...(least ? ["stability"] : [])];
-  for (const word of headings) top.append(made("th", word));
+  for (const word of headings) top.append(heading(made("th", word), "col"));
   const body = table.createTBody();
-  const told = many ? foremost(cell) : findings.roles;
-  for (const role of told) {
+  for (const role of roles) {
     const row = rowOf(role, cell);
     const line = body.insertRow();
     line.className = decisions[row] === 0 ? "held" : "";
-    line.append(isolated("th", findings.sieves[role.sieve]), made("td", WORDS[decisions[row]]));
+    line.append(heading(isolated("th", findings.sieves[role.sieve]), "row"), made("td", WORDS[decisions[row]]));
     const contrast = role.contrast < 0 ? "" : shown("mean", role.contrast * perSieve + cell);
     const [mean, low, high, ...numbers] = ["mean", "low", "high", "effect", "q", "q_not", ...(least ? ["stability"] : [])].map((name) => shown(name, row));
     for (const text of [Number.isNaN(columns.mean[row]) ? "–" : `${mean} [${low}, ${high}]`, contrast, ...numbers]) {
       line.append(made("td", text));
     }
   }
-  card.replaceChildren(made("p", title), table);
+  return table;
+}
+
+function heading(element, scope) {
+  element.scope = scope;
+  return element;
+}
+
+function titled(cell) {
+  return `Layer ${Math.floor(cell / findings.heads)}, head ${cell % findings.heads}`;
+}
+
+function fill(cell) {
+  card.replaceChildren(made("p", titled(cell)), evidence(cell, many ? foremost(cell) : findings.roles));
   if (many) card.append(made("p", counted(cell), "state-counts"));
   card.firstChild.style.fontWeight = "600";
 }
@@ -111,7 +125,6 @@ function counted(cell) {
 }
 
 function show(cell) {
-  if (pinned >= 0 && pinned !== cell) return;
   fill(cell);
   card.hidden = false;
   const box = cells[cell].getBoundingClientRect();
@@ -131,19 +144,6 @@ function beside(box, width, height) {
 }
 
 function hide() {
-  if (pinned < 0) card.hidden = true;
-}
-
-function pin(cell) {
-  if (pinned >= 0) cells[pinned].classList.remove("pinned");
-  pinned = pinned === cell ? -1 : cell;
-  card.classList.toggle("pinned", pinned >= 0);
-  if (pinned >= 0) cells[pinned].classList.add("pinned");
-  if (pinned >= 0) show(pinned);
-}
-
-function unpin() {
-  if (pinned >= 0) pin(pinned);
   card.hidden = true;
 }
 
@@ -165,15 +165,12 @@ matrix.addEventListener("keydown", (event) => {
     move(inside(layer + down, findings.layers) * findings.heads + inside(head + right, findings.heads));
   } else if (event.key === "Home") move(layer * findings.heads);
   else if (event.key === "End") move(layer * findings.heads + findings.heads - 1);
-  else if (event.key === "Enter" || event.key === " ") pin(cell);
+  else if (event.key === "Enter" || event.key === " ") cards.open(cell);
   else return;
   event.preventDefault();
 });
-addEventListener("keydown", (event) => { if (event.key === "Escape") unpin(); });
-addEventListener("scroll", () => { if (pinned >= 0) show(pinned); else card.hidden = true; }, { passive: true });
-addEventListener("pointerdown", (event) => {
-  if (!card.contains(event.target) && !matrix.contains(event.target)) unpin();
-});
+addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+addEventListener("scroll", hide, { passive: true });
 matrix.addEventListener("focusin", (event) => { if (event.target.matches("td")) show(cells.indexOf(event.target)); });
 matrix.addEventListener("focusout", hide);
 matrix.addEventListener("mouseover", (event) => {
@@ -185,7 +182,7 @@ matrix.addEventListener("click", (event) => {
   const cell = cells.indexOf(event.target.closest("td"));
   if (cell < 0) return;
   move(cell);
-  pin(cell);
+  cards.open(cell);
 });
 for (const button of buttons) {
   button.addEventListener("click", () => {
@@ -198,7 +195,7 @@ picker?.addEventListener("input", () => {
   chosen = Number(picker.value);
   paint();
 });
-for (const bound of [limit, least]) bound?.addEventListener("input", paint);
+for (const bound of [limit, least, farthest]) bound?.addEventListener("input", paint);
 document.getElementById("matrix-controls").hidden = false;
 document.getElementById("matrix-names")?.setAttribute("hidden", "");
 paint();
