@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from headroles.comparing import compare
     from headroles.comparison import Comparison
     from headroles.errors import HeadrolesError
+    from headroles.exporting import figures, table
     from headroles.judging import judge_again
     from headroles.outcomes import Labelling
     from headroles.preprocessing import preprocess_unlabeled
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from headroles.store import load
     from headroles.surface_arrays import surface_of
     from headroles.surfacing import surface
+    from headroles.viewing import Viewed, view
 
 _HOMES = {
     "Arc": "headroles.records",
@@ -35,8 +37,10 @@ _HOMES = {
     "Replication": "headroles.replication",
     "Same": "headroles.sieves.masks",
     "Scorer": "headroles.sieves.base",
+    "Viewed": "headroles.viewing",
     "cluster": "headroles.clustering",
     "compare": "headroles.comparing",
+    "figures": "headroles.exporting",
     "judge_again": "headroles.judging",
     "label": "headroles.run",
     "load": "headroles.store",
@@ -48,6 +52,8 @@ _HOMES = {
     "sieve": "headroles.sieves.base",
     "surface": "headroles.surfacing",
     "surface_of": "headroles.surface_arrays",
+    "table": "headroles.exporting",
+    "view": "headroles.viewing",
 }
 
 __all__ = [
@@ -62,8 +68,10 @@ __all__ = [
     "Replication",
     "Same",
     "Scorer",
+    "Viewed",
     "cluster",
     "compare",
+    "figures",
     "judge_again",
     "label",
     "load",
@@ -75,6 +83,8 @@ __all__ = [
     "sieve",
     "surface",
     "surface_of",
+    "table",
+    "view",
 ]
 
 

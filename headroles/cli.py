@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from headroles.cli_exporting import COMMANDS as EXPORTING
 from headroles.cli_options import (
     CLUSTER,
     COMPARE,
@@ -17,9 +18,10 @@ from headroles.cli_options import (
     REPLICATE,
     SURFACE,
     UNLABELED,
-    option,
+    VIEW,
     with_options,
 )
+from headroles.cli_planning import COMMANDS as PLANNING
 from headroles.errors import HeadrolesError
 
 if TYPE_CHECKING:
@@ -145,14 +147,26 @@ def judge_command(folder: str, **given: Any) -> None:
     show_run(_console(), judge_again(folder, **given), folder)
 
 
-@cli.command("report")
-@click.argument("folder")
-@option("out", str, "File to write.  [default: FOLDER/report.html]")
-def report_command(folder: str, out: str | None) -> None:
-    """Write the report of a run FOLDER."""
-    from headroles.run import report
+@cli.command("view")
+@click.argument("text")
+@click.argument("text_b", required=False)
+@with_options(VIEW)
+def view_command(**given: Any) -> None:
+    """Show a model's attention over TEXT, or over the pair TEXT and TEXT_B, as one HTML page.
 
-    _console().print(f"report  {report(folder, out)}", markup=False)
+    Heads one by one, all layers × heads, and what weights are made of. Of an encoder-decoder, TEXT is
+    read by the encoder and TEXT_B by the decoder.
+    """
+    from headroles.viewing import PAGE, view
+
+    given["out"] = given["out"] or (None if given["svg"] else PAGE)
+    viewed = view(**given)
+    _console().print(f"model   {viewed.view.model}", markup=False)
+    for note in viewed.view.notes:
+        _console().print(f"note    {note}", markup=False)
+    for name in ("svg", "out"):
+        if given[name]:
+            _console().print(f"view    {given[name]}", markup=False)
 
 
 @cli.command("compare")
@@ -188,40 +202,8 @@ def replicate_command(dir_a: str, dir_b: str, **given: Any) -> None:
     show_replication(_console(), replicate(dir_a, dir_b, **given), given["out"])
 
 
-@cli.command("plan")
-@option("effect", float, "(mean − θ) / sd of a head to find, θ = null + margin.", required=True)
-@option("heads", int, "Heads of the model, over all its layers.", required=True)
-@option("sieves", int, "Roles that are asked for.", default=1, show_default=True)
-@option("power", float, "Wanted probability of finding it.", default=0.8, show_default=True)
-@option("alpha", float, "Level of the correction.", default=0.05, show_default=True)
-@option("correction", str, "As for label, such as holm.", default="fdr_bh", show_default=True)
-@option("family", str, "Corrected together: sieve, run or layer.", default="sieve", show_default=True)
-@option("share", float, "Expected share of heads that hold the role.  [default: this head alone]")
-@option("layers", int, "Layers of the model, for --family layer.")
-def plan_command(**given: Any) -> None:
-    """Tell how many examples a study needs, before anything is run."""
-    from headroles.planning import study
-    from headroles.terminal import show_plan
-
-    show_plan(_console(), study(**given))
-
-
-@cli.command("sieves")
-def sieves_command() -> None:
-    """List the sieves: name, question, source, and where each comes from."""
-    from headroles.catalogue import entries
-    from headroles.terminal import show_sieves
-
-    show_sieves(_console(), entries())
-
-
-@cli.command("tasks")
-def tasks_command() -> None:
-    """List the tasks."""
-    from headroles.tasks import TASKS
-    from headroles.terminal import show_tasks
-
-    show_tasks(_console(), list(TASKS.values()))
+for each in (*EXPORTING, *PLANNING):
+    cli.add_command(each)
 
 
 def main() -> NoReturn:

@@ -72,6 +72,14 @@ SIEVES = (
     option("statistic", str, "selectivity or bias.", default="selectivity", show_default=True),
     option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
     option("vectors", str, "Word vectors as text, such as GloVe's, for related:other."),
+    option(
+        "maps",
+        int,
+        "Most attention maps kept for head cards, with the tokens of their inputs; 0 keeps none, and then no "
+        "text of the inputs is in the folder or the report.",
+        default=1000,
+        show_default=True,
+    ),
 )
 
 
@@ -122,6 +130,21 @@ UNLABELED = (
     option("max-length", int, "Longest input, special tokens included.", default=128, show_default=True),
     option("limit", int, "A random subset of this many pairs."),
     option("seed", int, "Seed of splits and subset.", default=0, show_default=True),
+)
+
+
+VIEW = (
+    option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
+    option("revision", str, "Branch, tag or commit of a model on the hub."),
+    option("show", str, "What opens first: head, model or neuron.", default="head", show_default=True),
+    option("layers", str, "Such as 0,2-4, from 0.  [default: all]"),
+    option("heads", str, "Such as 0-3, from 0.  [default: all]"),
+    option("max-length", int, "Longest input in tokens.", default=512, show_default=True),
+    option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
+    option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
+    option("out", str, "HTML file to write.  [default: view.html, or none with --svg]"),
+    option("svg", str, "SVG file to write: the heads of one layer, which --layers names."),
+    option("kind", str, "What an SVG of an encoder-decoder shows: encoder, decoder or cross."),
 )
 
 

@@ -1,13 +1,23 @@
-"""The folder of a comparison: its tables, manifest and report."""
+"""The folder of a comparison: its tables, manifest and report, and the comparison read back."""
 
+import csv
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
-from headroles.comparison import Comparison
-from headroles.folder import LABELS, MANIFEST, REPORT, Kind, renamed, staged, writing
+import numpy as np
+
+from headroles.comparison import COLUMNS, OUTCOMES, Comparison, Differences, LayerChange, Swapped
+from headroles.errors import BadInput
+from headroles.folder import FIGURES, LABELS, MANIFEST, REPORT, Kind, manifest_in, renamed, staged, writing
+from headroles.outcomes import COLUMNS as FOUND
+from headroles.outcomes import Findings
+from headroles.records import Decision, Rule
 
 DIFFERENCES, LAYERS, SWAPS = "differences.csv", "layers.csv", "swaps.csv"
-COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS, SWAPS, REPORT}))
+COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS, SWAPS, REPORT, FIGURES}))
 
 
 def write_comparison(folder: Path, comparison: Comparison, report: str) -> None:
@@ -26,3 +36,87 @@ def write_comparison(folder: Path, comparison: Comparison, report: str) -> None:
     }
     with staged(folder) as staging, writing(f"the comparison '{folder}'"):
         renamed({staging / name: text for name, text in texts.items()})
+
+
+def is_comparison(folder: Path) -> bool:
+    """Whether a folder's manifest says that it is a comparison."""
+    return manifest_in(folder).get("kind") == COMPARISON.name
+
+
+def load_comparison(folder: Path) -> Comparison:
+    """A comparison from its folder, for its figures and tables.
+
+    Of the two runs it keeps what its tables have: how many units counted, their means, and which heads
+    hold a role (decision 0; every other head −1). Their other columns are NaN.
+
+    Raises:
+        BadInput: When the folder is no whole comparison.
+    """
+    try:
+        manifest = manifest_in(folder)
+        rules = tuple(Rule(**each) for each in manifest["rules"])
+        differences = _differences(_rows(folder / DIFFERENCES), rules)
+        labels = _rows(folder / LABELS)
+        before, after = (_run(differences, labels, name) for name in "ab")
+        return Comparison(
+            differences,
+            before,
+            after,
+            Decision(**manifest["decision"]),
+            float(manifest["settings"]["bound"]),
+            layers=tuple(LayerChange(**_read(LayerChange, row)) for row in _rows(folder / LAYERS)),
+            swaps=tuple(Swapped(**_read(Swapped, row)) for row in _rows(folder / SWAPS)),
+            manifest=manifest,
+            remarks=tuple(manifest.get("remarks", ())),
+        )
+    except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
+        raise BadInput(
+            f"the comparison in '{folder}' is damaged or from another version ({type(error).__name__}: "
+            f"{error}); compare the runs again"
+        ) from error
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))
+
+
+def _differences(rows: Sequence[Mapping[str, str]], rules: tuple[Rule, ...]) -> Differences:
+    layers, heads = (1 + max(int(row[name]) for row in rows) for name in ("layer", "head"))
+    shape = (len(rules), layers, heads)
+    places = [(rules[sieve].sieve, str(layer), str(head)) for sieve, layer, head in np.ndindex(shape)]
+    if [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
+        raise ValueError(f"the rows of {DIFFERENCES} are not every sieve, layer and head in turn")
+    arrays: dict[str, Any] = {
+        name: np.array([float(row[name] or "nan") for row in rows]).reshape(shape) for name in COLUMNS
+    }
+    arrays["count"] = arrays["count"].astype(np.int64)
+    outcome = np.array([OUTCOMES.index(row["outcome"]) for row in rows]).reshape(shape)
+    return Differences(rules=rules, outcome=outcome, **arrays)
+
+
+def _run(found: Differences, labels: Sequence[Mapping[str, str]], run: str) -> Findings:
+    """What the comparison's tables say of run A or B."""
+    shape = found.count.shape
+    held = [f";{row[f'roles_{run}']};" for row in labels]
+    decision = np.full(shape, -1, dtype=np.int8)
+    for place, rule in enumerate(found.rules):
+        if rule.role:
+            own = np.array([f";{rule.sieve};" in names for names in held]).reshape(shape[1:])
+            decision[place][own] = 0
+    arrays: dict[str, Any] = {name: np.full(shape, np.nan) for name in FOUND}
+    arrays |= {"count": found.count, "mean": getattr(found, f"mean_{run}")}
+    return Findings(rules=found.rules, decision=decision, **arrays)
+
+
+def _read(kind: type, row: Mapping[str, str]) -> dict[str, Any]:
+    """The cells of a row as a record's fields: an empty cell is None where the field may be, else NaN."""
+    return {each.name: _cell(str(each.type), row[each.name]) for each in fields(kind)}
+
+
+def _cell(kind: str, text: str) -> Any:
+    if "str" in kind:
+        return text
+    if "int" in kind:
+        return int(text) if text or "None" not in kind else None
+    return float(text or "nan")

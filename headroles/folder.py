@@ -15,8 +15,8 @@ from headroles.errors import BadInput
 MANIFEST, FINDINGS, LABELS, REPORT = "manifest.json", "findings.csv", "labels.csv", "report.html"
 SCORES, EXAMPLES = "scores", "examples.parquet"
 PRECISION, SENSITIVITY = "precision.csv", "sensitivity.csv"
-TOGETHER, DEPTH = "together.csv", "depth.csv"
-TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, DEPTH)
+TOGETHER, SETS, DEPTH = "together.csv", "sets.csv", "depth.csv"
+TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, SETS, DEPTH)
 BEST, BASELINES, CONDITIONS = "best.csv", "baselines.csv", "conditions.csv"
 TRAINED, CONTESTS, WEIGHTS, TALLIES = "trained.csv", "contests.csv", "weights.csv", "tallies.parquet"
 PROBED = (BEST, BASELINES, CONDITIONS, TRAINED, CONTESTS, WEIGHTS, TALLIES)
@@ -28,6 +28,11 @@ DIVERGENCE, CLUSTERS, CHOICES = "divergence.npz", "clusters.csv", "choices.csv"
 CLAIMS, NEIGHBOURS = "claims.csv", "neighbours.csv"
 CLUSTERED = (DIVERGENCE, CLUSTERS, CHOICES, CLAIMS, NEIGHBOURS)
 """What only runs that cluster heads hold."""
+TYPICAL, SHOWN, MAPS = "typical.csv", "shown.parquet", "maps.parquet"
+EXHIBITED = (TYPICAL, SHOWN, MAPS)
+"""What runs of sieves hold that keep attention maps; ``shown.parquet`` has the text of inputs."""
+FIGURES, DRAWN = "figures", frozenset({".svg", ".pdf", ".png"})
+"""The folder of figures as files, and how their names end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,8 @@ class Kind:
     holds: frozenset[str]
 
 
-RUN = Kind("run", frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, *TABLES, *PROBED, *SURFACE, *CLUSTERED}))
+PARTS = (*TABLES, *PROBED, *SURFACE, *CLUSTERED, *EXHIBITED)
+RUN = Kind("run", frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, FIGURES, *PARTS}))
 
 
 def asked_for(out: str | None, settings: dict[str, Any], overwrite: bool) -> Path | None:
@@ -82,7 +88,7 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Ki
         raise BadInput(
             f"'{folder}' holds files that are no {kind.name} of headroles; name an empty or new folder"
         )
-    others = sorted(there - kind.holds)
+    others = sorted((there - kind.holds) | {str(Path(FIGURES) / name) for name in _beside_figures(folder)})
     if others:
         raise BadInput(
             f"a {kind.name} folder is replaced as a whole, but '{folder}' also holds {others[0]!r}; "
@@ -96,6 +102,23 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Ki
             f"'{folder}' holds a {kind.name} with other settings ({', '.join(changed)}); "
             f"give --overwrite to replace it, or another --out"
         )
+
+
+def _beside_figures(folder: Path) -> list[str]:
+    """Names of what lies among the figures of a folder and is none."""
+    place = folder / FIGURES
+    return [each.name for each in place.iterdir() if each.suffix not in DRAWN] if place.is_dir() else []
+
+
+def clear_figures(folder: Path) -> None:
+    """Remove figures, which are of an earlier outcome; whatever else lies among them stays."""
+    place = folder / FIGURES
+    if place.is_dir():
+        for each in place.iterdir():
+            if each.suffix in DRAWN:
+                each.unlink()
+        with suppress(OSError):  # holds something else
+            place.rmdir()
 
 
 @contextmanager

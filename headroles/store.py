@@ -12,12 +12,14 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.folder import (
     EXAMPLES,
+    FIGURES,
     FINDINGS,
     LABELS,
     MANIFEST,
     REPORT,
     RUN,
     SCORES,
+    clear_figures,
     manifest_in,
     renamed,
     writing,
@@ -89,8 +91,9 @@ def write_results(folder: Path, labelling: Labelling, report: str) -> None:
     }
     with writing("the results of the run"):
         renamed({folder / name: content for name, content in contents.items()})
-        for name in RUN.holds - contents.keys() - {SCORES, EXAMPLES}:  # of an earlier outcome
+        for name in RUN.holds - contents.keys() - {SCORES, EXAMPLES, FIGURES}:  # of an earlier outcome
             (folder / name).unlink(missing_ok=True)
+        clear_figures(folder)
 
 
 def _plain(value: Any) -> Any:

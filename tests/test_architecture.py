@@ -63,7 +63,8 @@ ONLY: dict[str, set[str]] = {
         "headroles.terminal_replicate",
         "headroles.terminal_surface",
     },
-    "click": {"headroles.cli", "headroles.cli_options"},
+    "click": {"headroles.cli", "headroles.cli_exporting", "headroles.cli_options", "headroles.cli_planning"},
+    "kaleido": {"headroles.reports"},
     "headroles.cli": {"headroles.__main__"},
 }
 """The only places that may import each of these."""

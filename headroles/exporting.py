@@ -1,0 +1,101 @@
+"""figures() and table(): a finished run or comparison as files and tables for a paper; no model is needed."""
+
+from collections.abc import Mapping
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from headroles import store
+from headroles.compared_folder import is_comparison, load_comparison
+from headroles.comparison import Comparison
+from headroles.errors import BadInput
+from headroles.folder import FIGURES, renamed, writing
+from headroles.outcomes import Labelling
+from headroles.reports.printed_tables import printed
+from headroles.reports.static import WIDTH, figures_of
+from headroles.reports.static_dress import NARROWEST, WIDEST
+from headroles.reports.static_files import checked_form, files_of
+
+
+def figures(
+    folder: str | Path, form: str = "svg", out: str | Path | None = None, width: int | float = WIDTH
+) -> tuple[Path, ...]:
+    """Write every figure of a run's or a comparison's report as a file.
+
+    They are the figures of the page in its light colours on white, with legends where colours and symbols
+    tell things apart; the label matrix is among them. Axis titles have 9 points, other text 7 to 8.
+
+    Args:
+        folder: Of a run of any kind, or of a comparison.
+        form: "svg" (text stays text), "pdf" or "png" (300 dots an inch).
+        out: Folder to write into, made where it is not there; files of the same names in it are
+            replaced. None for ``figures`` in the folder.
+        width: Of every figure in millimetres, 60 to 500; 183 for two columns of a journal, 89 for one.
+
+    Returns:
+        The files, named as the figures of the report, in its order.
+
+    Raises:
+        HeadrolesError: When the folder is neither, the form is unknown, the width is out of range, or
+            kaleido or a Chromium is missing; nothing is written then.
+    """
+    checked_form(form)
+    wide = _width(width)
+    found = _found(Path(folder))
+    place = _place(Path(folder), out)
+    drawn = files_of(figures_of(found, wide), form)
+    contents: Mapping[Path, str | bytes] = {place / f"{name}.{form}": data for name, data in drawn.items()}
+    with writing(f"the figures in '{place}'"):
+        place.mkdir(parents=True, exist_ok=True)
+        renamed(contents)
+    return tuple(contents)
+
+
+def table(folder: str | Path, name: str | None = None, form: str = "markdown") -> str:
+    """A table of a run or a comparison as text for a paper.
+
+    Args:
+        folder: Of a run of any kind, or of a comparison.
+        name: "roles", "heads", "findings", "best" (runs of probes), "statistics" (of surface runs),
+            "clusters" (of runs that cluster heads), "changes" or "differences" (of comparisons); None
+            for what the run is about.
+        form: "markdown", "latex" (for booktabs) or "csv". The first two have the numbers as the report
+            writes them and a caption with test, correction, alpha and units; "csv" has all digits.
+
+    Returns:
+        The text, ending with a line feed.
+
+    Raises:
+        HeadrolesError: When the folder is neither, or the run has no table of that name.
+    """
+    return printed(_found(Path(folder)), name, form)
+
+
+def _found(folder: Path) -> Labelling | Comparison:
+    """What a folder holds."""
+    return load_comparison(folder) if is_comparison(folder) else store.load(folder)
+
+
+def _width(width: Any) -> float:
+    real = isinstance(width, Real) and not isinstance(width, bool)
+    if not real or not NARROWEST <= float(width) <= WIDEST:
+        raise BadInput(
+            f"the width of figures is a number of millimetres from {NARROWEST:g} to {WIDEST:g}, but "
+            f"{width!r} came; 89 is a column of a journal, 183 are two"
+        )
+    return float(width)
+
+
+def _place(folder: Path, out: str | Path | None) -> Path:
+    """The folder to write into; nothing of a run is ever mixed with figures."""
+    own = (folder / FIGURES).resolve()
+    place = folder / FIGURES if out is None else Path(out)
+    if place.exists() and not place.is_dir():
+        raise BadInput(f"figures go into a folder, but '{place}' is a file; name another --out")
+    inside = place.resolve().is_relative_to(folder.resolve())
+    if inside and not place.resolve().is_relative_to(own):
+        raise BadInput(
+            f"figures go into a folder of their own, but '{place}' is part of the run; leave --out away for "
+            f"'{folder / FIGURES}', or name a folder elsewhere"
+        )
+    return place

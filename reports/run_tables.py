@@ -1,0 +1,155 @@
+"""The tables of a run: its roles, its heads, its findings, and what runs of each kind add."""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from headroles.outcomes import Labelling
+from headroles.reports.cluster_facts import head_name
+from headroles.reports.content import Interval, Role, Summary
+from headroles.reports.kind_tables import best_table, clusters_table, statistics_table
+from headroles.reports.printed import Printed, Tables, decided, framed, inputs, units_of
+from headroles.reports.summary import summarise
+from headroles.reports.surface_page import FAMILIES as SURFACE_FAMILIES
+from headroles.reports.words import FAMILIES, chance_of, interval, number
+
+ENDS = "[95\u00a0%]"
+
+
+def run_tables(labelling: Labelling) -> Tables:
+    """The tables of a run by name; the first is what the run is about.
+
+    Args:
+        labelling: The result of a run of any kind.
+    """
+    tables: dict[str, Callable[[], Printed]] = {}
+    if labelling.surface is not None:
+        return {"statistics": partial(statistics_table, labelling), "findings": partial(_findings, labelling)}
+    if labelling.probed is not None and labelling.probed.best:
+        tables["best"] = partial(best_table, labelling)
+    tables |= {"roles": partial(_roles, labelling), "heads": partial(_heads, labelling)}
+    if labelling.clustered is not None:
+        tables["clusters"] = partial(clusters_table, labelling)
+    return tables | {"findings": partial(_findings, labelling)}
+
+
+def _roles(labelling: Labelling) -> Printed:
+    """Heads with each role, and the strongest of them."""
+    summary = summarise(labelling)
+    told = decided(labelling.decision, units_of(labelling))
+    return Printed(
+        caption=(
+            f"Roles of attention heads{inputs(labelling.manifest)}: heads with each role, of those tested; "
+            f"of the head among them with the largest mean, this mean with its 95\u00a0% interval (not "
+            f"adjusted for selection), the mean of its contrast, and q. Means are tested against θ. {told}"
+        ),
+        header=("role", "heads", "strongest head", f"its mean {ENDS}", f"contrast {ENDS}", "θ", "q"),
+        rows=tuple(_role(summary, role) for role in summary.roles),
+        columns=(
+            "role", "heads", "tested", "layer", "head", "mean", "low", "high", "contrast", "contrast_low",
+            "contrast_high", "threshold", "contrast_threshold", "q",
+        ),
+        values=tuple(_role_values(summary, role) for role in summary.roles),
+    )  # fmt: skip
+
+
+def _q(summary: Summary, role: Role) -> float:
+    """Of the strongest head; NaN where there is none."""
+    head = role.strongest
+    if head is None:
+        return float("nan")
+    return float(summary.table.of("q", role.position)[head.layer * summary.table.heads + head.head])
+
+
+def _role(summary: Summary, role: Role) -> tuple[str, ...]:
+    tally, head = role.tally, role.strongest
+    count = f"{tally.role}/{tally.tests}"
+    if head is None:
+        return (role.sieve, count, "–", "–", "–", f"{role.threshold:.3f}", "–")
+    return (
+        role.sieve,
+        count,
+        f"{head.layer}-{head.head}",
+        interval(head.score),
+        interval(head.contrast) if head.contrast else "–",
+        f"{role.threshold:.3f}",
+        chance_of(_q(summary, role)),
+    )
+
+
+def _role_values(summary: Summary, role: Role) -> tuple[Any, ...]:
+    head, contrast = role.strongest, role.strongest.contrast if role.strongest else None
+    place = (head.layer, head.head) if head else (None, None)
+    score = (head.score.mean, head.score.low, head.score.high) if head else (None,) * 3
+    beyond = (contrast.mean, contrast.low, contrast.high) if contrast else (None,) * 3
+    levels = (role.threshold, role.contrast_threshold)
+    return (
+        role.sieve,
+        role.tally.role,
+        role.tally.tests,
+        *place,
+        *score,
+        *beyond,
+        *levels,
+        _q(summary, role),
+    )
+
+
+def _heads(labelling: Labelling) -> Printed:
+    """Roles of every head, and the largest of their effects."""
+    summary = summarise(labelling)
+    told = decided(labelling.decision, units_of(labelling))
+    rows: list[tuple[str, ...]] = []
+    values: list[tuple[Any, ...]] = []
+    for place in range(summary.table.layers * summary.table.heads):
+        layer, head = divmod(place, summary.table.heads)
+        own = [role for number, role in enumerate(summary.roles) if summary.held[number, layer, head]]
+        effects = [float(summary.table.of("effect", role.position)[place]) for role in own]
+        best = int(np.nanargmax(effects)) if np.isfinite(effects).any() else -1
+        strongest = (own[best].sieve, effects[best]) if best >= 0 else ("", float("nan"))
+        names = [role.sieve for role in own]
+        shown = f"{number(strongest[1])} ({strongest[0]})" if best >= 0 else "–"
+        rows.append((head_name(place, summary.table.heads), ", ".join(names) or "–", shown))
+        values.append((layer, head, ";".join(names), *strongest))
+    return Printed(
+        caption=(
+            f"Roles of every attention head{inputs(labelling.manifest)}, named by layer and head from 0, and "
+            f"the largest of their effects, (mean − θ) / standard deviation. {told}"
+        ),
+        header=("head", "roles", "strongest effect"),
+        rows=tuple(rows),
+        columns=("layer", "head", "roles", "strongest", "effect"),
+        values=tuple(values),
+    )
+
+
+def _findings(labelling: Labelling) -> Printed:
+    """Every test."""
+    columns, values = framed(labelling.frame())
+    families = FAMILIES if labelling.surface is None else SURFACE_FAMILIES
+    told = decided(labelling.decision, units_of(labelling), families)
+    return Printed(
+        caption=f"All findings{inputs(labelling.manifest)}, intervals not adjusted for selection. {told}",
+        header=("sieve", "head", "units", f"mean {ENDS}", "chance", "effect", "q", "q of not", "decision"),
+        rows=tuple(_finding(dict(zip(columns, row, strict=True))) for row in values),
+        columns=columns,
+        values=values,
+    )
+
+
+def _finding(row: Mapping[str, Any]) -> tuple[str, ...]:
+    ends = Interval(row["mean"], row["low"], row["high"])
+    return (
+        row["sieve"],
+        f"{row['layer']}-{row['head']}",
+        f"{row['count']:,}",
+        "–" if math.isnan(ends.mean) else interval(ends),
+        number(row["null"]),
+        number(row["effect"]),
+        chance_of(row["q"]),
+        chance_of(row["q_not"]),
+        row["decision"] or "contrast",
+    )

@@ -1,0 +1,141 @@
+"""Legends of figures that stand without their page."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from headroles.reports.cluster_map import RARE
+from headroles.reports.clusters import Named
+from headroles.reports.content import Role, Summary
+from headroles.reports.panel import FAINT, INK, SOFT, SYMBOLS, plain, tone
+from headroles.reports.surface_figures import Series
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a legend.
+
+    Attributes:
+        name: What it says, escaped for plotly.
+        colour: Of its mark.
+        symbol: Of its mark; "" for none.
+        line: "solid", "dash" or "dot" for a line; "" for a mark.
+    """
+
+    name: str
+    colour: str = INK
+    symbol: str = ""
+    line: str = ""
+
+
+def explained(figure: go.Figure, entries: Iterable[Entry]) -> go.Figure:
+    """The figure with a legend of its own in place of any other; unchanged where there are no entries.
+
+    Args:
+        figure: Is changed.
+        entries: In their order.
+    """
+    lines = tuple(entries)
+    if not lines:
+        return figure
+    figure.update_traces(showlegend=False)
+    for each in lines:
+        looks = (
+            {"mode": "lines", "line": {"color": each.colour, "dash": each.line, "width": 2}}
+            if each.line
+            else {"mode": "markers", "marker": _mark(each)}
+        )
+        figure.add_scatter(x=[None], y=[None], name=each.name, showlegend=True, **looks)
+    figure.update_layout(showlegend=True)
+    return figure
+
+
+def _mark(each: Entry) -> dict[str, object]:
+    if not each.symbol:
+        return {"size": 1, "color": "rgba(0,0,0,0)"}
+    return {"symbol": each.symbol, "color": each.colour, "size": 10, "line": {"color": each.colour}}
+
+
+def roles(summary: Summary, numbers: Sequence[int], *, states: bool = False) -> list[Entry]:
+    """Roles by colour and symbol; where there are many, their groups.
+
+    Args:
+        summary: What the page may say.
+        numbers: Of the roles that are drawn.
+        states: Whether filled marks hold the role and open ones do not.
+    """
+    known: dict[tuple[int, int], Entry] = {}
+    for number in numbers:
+        role = summary.roles[number]
+        name = f"{role.sieve.partition(':')[0]}:…" if summary.many and ":" in role.sieve else role.sieve
+        known.setdefault((role.tone, role.symbol), Entry(plain(name), tone(role), SYMBOLS[role.symbol]))
+    filled = [Entry("holds the role", SOFT, "circle"), Entry("does not", SOFT, "circle-open")]
+    return [*known.values(), *(filled if states else [])]
+
+
+def coded(held: Sequence[Role], *, letters: bool) -> list[Entry]:
+    """Roles of the label matrix with the numbers of their heads: by letters, or by symbols.
+
+    Args:
+        held: The roles.
+        letters: Whether the cells bear letters.
+    """
+    return [
+        Entry(
+            plain(f"{f'{role.code}  ' * letters}{role.sieve} ({role.tally.role})"),
+            tone(role),
+            "square" if letters else SYMBOLS[role.symbol],
+        )
+        for role in held
+    ]
+
+
+def clusters(named: Sequence[Named], lone: int) -> list[Entry]:
+    """Clusters of the map with the numbers of their heads.
+
+    Args:
+        named: The clusters.
+        lone: Heads in none.
+    """
+    none = [Entry(f"no cluster ({lone})", FAINT, "x-thin-open")] if lone else []
+    return [*(_named(each) for each in named), *none]
+
+
+def sets(named: Sequence[Named], rare: int) -> list[Entry]:
+    """Exact sets of roles of the map with the numbers of their heads.
+
+    Args:
+        named: The sets.
+        rare: Heads with other sets.
+    """
+    others = [Entry(f"other sets of roles ({rare})", INK, RARE)] if rare else []
+    return [*(_named(each) for each in named), *others, Entry("no role", FAINT, "circle-open")]
+
+
+def _named(each: Named) -> Entry:
+    name = plain(f"{each.name} ({each.heads})")
+    return Entry(name, f"var(--tone-{each.look.tone})", SYMBOLS[each.look.symbol])
+
+
+def series(drawn: Sequence[Series], *, heads: bool, alone: bool) -> list[Entry]:
+    """Columns of a surface figure, and what its marks are.
+
+    Args:
+        drawn: The columns.
+        heads: Whether heads have marks, beside the means of layers.
+        alone: Whether even attention is a line of its own, not one per column.
+    """
+    marks = [
+        Entry(plain(each.label), each.colour, SYMBOLS[each.number % len(SYMBOLS)] if heads else "circle")
+        for each in drawn
+    ]
+    told = [
+        Entry("head above even attention", SOFT, "circle"),
+        Entry("head not above it", SOFT, "circle-open"),
+    ]
+    layer = [
+        Entry("mean of a layer", SOFT, line="solid"),
+        Entry("even attention", SOFT, line="dash" if alone else "dot"),
+    ]
+    return [*marks, *(told + layer if heads else layer[:1])]
