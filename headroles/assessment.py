@@ -100,6 +100,25 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
+class RoleSet:
+    """Heads that hold exactly these roles and no other.
+
+    Attributes:
+        roles: The roles, joined by ";".
+        heads: Heads that hold just these.
+        expected: Mean of ``heads`` when the labels of every role are dealt anew within each layer.
+        expected_low: 2.5 % point of that reference.
+        expected_high: 97.5 % point. Descriptive: heads are not a sample, and this is no test.
+    """
+
+    roles: str
+    heads: int
+    expected: float
+    expected_low: float
+    expected_high: float
+
+
+@dataclass(frozen=True, slots=True)
 class Depth:
     """Where in the model a role lives.
 
@@ -150,6 +169,7 @@ class Assessment:
         together: Pairs of roles.
         depth: Roles over layers.
         remarks: What a reader of the decisions must know, one sentence each.
+        sets: Exact sets of roles; empty in folders that were written before runs counted them.
     """
 
     precision: Precision
@@ -157,3 +177,4 @@ class Assessment:
     together: tuple[Together, ...] = ()
     depth: tuple[Depth, ...] = ()
     remarks: tuple[str, ...] = ()
+    sets: tuple[RoleSet, ...] = ()

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from headroles.assessment import Assessment, Depth, Moved, Precision, Together
-from headroles.folder import DEPTH, PRECISION, SENSITIVITY, TOGETHER
+from headroles.assessment import Assessment, Depth, Moved, Precision, RoleSet, Together
+from headroles.folder import DEPTH, PRECISION, SENSITIVITY, SETS, TOGETHER
 
 
 def texts_of(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
@@ -32,6 +32,7 @@ def texts_of(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
         PRECISION: _csv(("sieve", "layer", "head", *names), rows),
         SENSITIVITY: csv_of(Moved, assessment.moved),
         TOGETHER: csv_of(Together, assessment.together),
+        SETS: csv_of(RoleSet, assessment.sets),
         DEPTH: csv_of(Depth, assessment.depth),
     }
 
@@ -76,6 +77,7 @@ def assessment_in(folder: Path, shape: tuple[int, int, int], remarks: Sequence[s
         together=tuple(records_in(Together, folder / TOGETHER)),
         depth=tuple(records_in(Depth, folder / DEPTH)),
         remarks=tuple(remarks),
+        sets=tuple(records_in(RoleSet, folder / SETS)) if (folder / SETS).is_file() else (),
     )
 
 

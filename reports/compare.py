@@ -13,9 +13,10 @@ from headroles.comparison import COLUMNS, OUTCOMES, Comparison
 from headroles.reports import compare_words, words
 from headroles.reports.compare_figures import Plot, plots
 from headroles.reports.document import environment, policy, template
-from headroles.reports.embedded import script_json
+from headroles.reports.embedded import manifest_json, script_json
+from headroles.reports.files import compared_files, files_json
 
-SCRIPTS = ("page.js", "plots.js", "compare.js")
+SCRIPTS = ("page.js", "plots.js", "sheets.js", "files.js", "compare.js")
 STYLES = ("page.css", "compare.css")
 TERMS = (
     ("folder", ("folder",)),
@@ -56,6 +57,7 @@ def comparison_page(comparison: Comparison) -> str:
     scripts = [get_plotlyjs(), "\n".join(template(name) for name in SCRIPTS)]
     found = comparison.differences
     map_plot, means, outcomes, moved = plots(comparison)
+    files = compared_files(comparison)
     return environment().get_template("compare.html").render(
         comparison=comparison,
         found=found,
@@ -77,6 +79,9 @@ def comparison_page(comparison: Comparison) -> str:
         scripts=[Markup(script) for script in scripts],
         policy=policy(scripts),
         differences=Markup(_differences_json(comparison)),
+        files=("differences.csv", *files, "manifest.json"),
+        embedded=Markup(files_json(files)),
+        manifest=Markup(manifest_json(comparison.manifest)),
     )  # fmt: skip
 
 

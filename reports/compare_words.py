@@ -90,6 +90,20 @@ LAYER_HEADER = (
 )  # fmt: skip
 
 
+SIEVE_HEADER = ("sieve", "layer", *OUTCOMES, "mean difference", "mean |difference|")
+
+
+def sieve_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Every sieve in every layer: outcomes, mean difference and mean absolute difference."""
+    return [
+        (
+            each.sieve, str(each.layer), *(str(getattr(each, outcome)) for outcome in OUTCOMES),
+            number(each.difference), number(each.absolute),
+        )
+        for each in comparison.layers
+    ]  # fmt: skip
+
+
 def layer_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     """Every layer over its heads and roles: outcomes, mean absolute difference, labels."""
     found, rows = comparison.differences, []

@@ -136,10 +136,22 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """An exact set of roles and the number of heads that hold just this set."""
+    """An exact set of roles and the number of heads that hold just this set.
+
+    Attributes:
+        roles: Numbers of the roles.
+        heads: Heads that hold these roles and no other.
+        expected: Heads expected when the labels of every role are dealt anew within each layer; NaN
+            where the run did not compute it.
+        expected_low: 2.5 % point of that reference.
+        expected_high: 97.5 % point.
+    """
 
     roles: tuple[int, ...]
     heads: int
+    expected: float = float("nan")
+    expected_low: float = float("nan")
+    expected_high: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True)

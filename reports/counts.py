@@ -1,16 +1,26 @@
 """Figures that count heads: by layer and by role set."""
 
+import math
+
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from headroles.reports.content import Combination, Summary
-from headroles.reports.panel import FAINT, INK, RULE, SOFT, SYMBOLS, Panel, blank, dress, plain, tone
-from headroles.reports.words import plural
+from headroles.reports.panel import ACCENT, FAINT, INK, RULE, SOFT, SYMBOLS, Panel, blank, dress, plain, tone
+from headroles.reports.words import count, plural, ranged
 
 CLOSE = 20
 """Height of a row of the map in pixels."""
 MOST = 20
 """Role sets drawn at most."""
+ASIDE = 0.42
+"""How far beside the middle of its bar the number is drawn that dealing gives."""
+DEALT = (
+    " Strokes in red: heads expected when the labels of every role are dealt at random within each layer, "
+    "one role apart from another, with the range of 95 of 100 dealings. Roles that ask for a part of another "
+    "(delimiter and delimiter:cls) meet more often than any dealing has it. A description: heads are not a "
+    "sample, and nothing is tested here."
+)
 
 
 def layers(summary: Summary) -> Panel:
@@ -36,7 +46,7 @@ def _map(summary: Summary, tallest: int) -> go.Figure:
     figure.add_heatmap(
         x=list(range(size)), y=list(range(len(roles))), z=[list(role.layers) for role in roles],
         zmin=0, zmax=max(tallest, 1), colorscale=[[0, "var(--panel)"], [1, "var(--tone-0)"]], xgap=2, ygap=2,
-        showscale=False, text=[[str(count) if count else "" for count in role.layers] for role in roles],
+        showscale=False, text=[[str(held) if held else "" for held in role.layers] for role in roles],
         texttemplate="%{text}", textfont={"size": 11},
         customdata=[[plain(role.sieve)] * size for role in roles],
         hovertemplate="%{customdata}<br>layer %{x}, heads: %{z}<extra></extra>",
@@ -59,7 +69,7 @@ def _bars(summary: Summary, tallest: int) -> go.Figure:
         figure.add_bar(
             x=list(range(size)), y=list(role.layers), row=row, col=1, name=plain(role.sieve),
             marker={"color": tone(role)},
-            text=[str(count) if count and size <= 16 else "" for count in role.layers],
+            text=[str(held) if held and size <= 16 else "" for held in role.layers],
             textposition="outside", cliponaxis=False, textfont={"color": SOFT, "size": 11},
             hovertemplate="%{fullData.name}<br>layer %{x}, heads: %{y}<extra></extra>",
         )  # fmt: skip
@@ -90,11 +100,13 @@ def overlap(summary: Summary) -> Panel:
         x=list(range(len(shown))), y=[each.heads for each in shown], row=1, col=1,
         marker={"color": SOFT}, text=[str(each.heads) for each in shown], textposition="outside",
         cliponaxis=False, textfont={"color": INK, "size": 12},
-        customdata=[_names(each, summary) for each in shown],
-        hovertemplate="%{customdata}<br>heads: %{y}<extra></extra>",
+        customdata=[[_names(each, summary), _expected(each)] for each in shown],
+        hovertemplate="%{customdata[0]}<br>heads: %{y}<br>dealt: %{customdata[1]}<extra></extra>",
     )  # fmt: skip
+    told = any(not math.isnan(each.expected) for each in shown)
     _dots(figure, summary, shown, members)
-    _count_axis(figure, max((each.heads for each in shown), default=1))
+    _dealt(figure, shown)
+    _count_axis(figure, max((_reach(each) for each in shown), default=1.0))
     figure.update_xaxes(
         showticklabels=False, ticks="", showgrid=False, range=[-0.6, max(len(shown), 6) - 0.4]
     )
@@ -108,16 +120,52 @@ def overlap(summary: Summary) -> Panel:
         title="Roles together",
         sentence=(
             f"{plural(several, 'head')} of {summary.held[0].size} hold several roles; "
-            f"each bar counts the heads that hold exactly the roles dotted below it."
+            f"each bar counts the heads that hold exactly the roles dotted below it"
+            f"{', beside the number that dealing labels within layers gives' * told}."
         ),
-        caption=f"{plural(bare, 'head')} without any role {'are' if bare != 1 else 'is'} not drawn.{limit}",
+        caption=f"{plural(bare, 'head')} without any role {'are' if bare != 1 else 'is'} not drawn.{limit}"
+        + DEALT * told,
         figure=figure,
-        header=("exactly these roles", "heads"),
-        rows=tuple((_plain_names(each, summary), str(each.heads)) for each in summary.combinations),
+        header=(
+            "exactly these roles",
+            "heads",
+            *(("dealt within layers [95\u00a0% range]",) if told else ()),
+        ),
+        rows=tuple(
+            (_plain_names(each, summary), str(each.heads), *((_expected(each),) if told else ()))
+            for each in summary.combinations
+        ),
     )
 
 
-def _count_axis(figure: go.Figure, tallest: int) -> None:
+def _expected(each: Combination) -> str:
+    """Heads that dealing gives, with its range."""
+    return ranged(count(each.expected), count(each.expected_low), count(each.expected_high))
+
+
+def _reach(each: Combination) -> float:
+    """The highest of what is drawn of a set."""
+    return max(float(each.heads), 0.0 if math.isnan(each.expected_high) else each.expected_high)
+
+
+def _dealt(figure: go.Figure, shown: tuple[Combination, ...]) -> None:
+    """The number that dealing gives as a stroke over every bar, its range as a whisker."""
+    known = [(place, each) for place, each in enumerate(shown) if not math.isnan(each.expected)]
+    if not known:
+        return
+    figure.add_scatter(
+        x=[place + ASIDE for place, _ in known], y=[each.expected for _, each in known], row=1, col=1,
+        mode="markers", marker={"symbol": "line-ew-open", "size": 12, "color": ACCENT, "line": {"width": 2}},
+        error_y={
+            "type": "data", "symmetric": False, "color": ACCENT, "thickness": 1.2, "width": 0,
+            "array": [each.expected_high - each.expected for _, each in known],
+            "arrayminus": [each.expected - each.expected_low for _, each in known],
+        },
+        hoverinfo="skip", name="dealt",
+    )  # fmt: skip
+
+
+def _count_axis(figure: go.Figure, tallest: float) -> None:
     """Whole heads on the upper axis, with room for the numbers on the bars."""
     figure.update_yaxes(title_text="heads", range=[0, tallest * 1.18], row=1, col=1)
     if tallest <= 5:

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import plotly.graph_objects as go
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from headroles.reports.content import Role, Summary, Table
-from headroles.reports.panel import ACCENT, FAINT, INK, SOFT, SYMBOLS, Panel, blank, plain, tone
+from headroles.reports.content import Summary
+from headroles.reports.marks import marks, spread
+from headroles.reports.panel import ACCENT, FAINT, INK, SOFT, Panel, blank, plain
 from headroles.reports.words import exact, number, plural
 
 SMALLEST = 1e-16
@@ -16,7 +17,6 @@ FARTHEST = 6.0
 """Effects farther from 0 (heads with hardly any spread) are drawn here."""
 CLOSE = 20
 """Height of a row of the means in pixels where there are many."""
-STATES = (("role", ""), ("no role", "-open"))
 
 
 def evidence(summary: Summary) -> Panel:
@@ -31,7 +31,7 @@ def evidence(summary: Summary) -> Panel:
         counts += told
         rows.append((role.sieve, str(int(shown.sum())), *map(str, told.tolist())))
         points = (effect.clip(-FARTHEST, FARTHEST), -np.log10(np.maximum(q, SMALLEST)), shown)
-        _marks(figure, summary.table, role, index, points=points, position=role.position)
+        marks(figure, summary.table, role, index, points=points, position=role.position)
     name = "p" if summary.decision.correction == "none" else "q"
     _guides(figure, summary.decision.alpha, name)
     drawn = sum(int(row[1]) for row in rows)
@@ -93,44 +93,6 @@ def _evidence_caption(summary: Summary, name: str, missing: int, capped: int, fa
     return " ".join(parts)
 
 
-def _marks(
-    figure: go.Figure,
-    table: Table,
-    role: Role,
-    index: int,
-    *,
-    points: tuple[Float[np.ndarray, " heads"], Float[np.ndarray, " heads"], Bool[np.ndarray, " heads"]],
-    position: int,
-    size: int = 8,
-) -> None:
-    """Add one sieve's heads as two traces: those that hold the role and those that do not."""
-    x, y, shown = points
-    place = np.arange(x.size)
-    customdata = np.stack(
-        [place // table.heads, place % table.heads]
-        + [table.of(name, position) for name in ("mean", "low", "high", "effect", "q")],
-        axis=1,
-        dtype=np.float32,
-    )
-    holds = table.decided(role.position) == 0
-    for (state, suffix), kept in zip(STATES, (shown & holds, shown & ~holds), strict=True):
-        figure.add_scatter(
-            x=x[kept],
-            y=y[kept],
-            customdata=customdata[kept],
-            mode="markers",
-            name=plain(table.sieves[position]),
-            meta={"role": index},
-            marker={"symbol": SYMBOLS[role.symbol] + suffix, "color": tone(role), "size": size},
-            opacity=0.85,
-            hovertemplate=(
-                f"%{{fullData.name}}: {state}<br>layer %{{customdata[0]}} head %{{customdata[1]}}<br>"
-                "mean %{customdata[2]:.3f} [%{customdata[3]:.3f}, %{customdata[4]:.3f}]<br>"
-                "effect %{customdata[5]:.3f}, q %{customdata[6]:.2e}<extra></extra>"
-            ),
-        )
-
-
 def means(summary: Summary) -> Panel:
     """Where the means lie, one row per role and contrast, with chance and θ of each."""
     lines = _lines(summary)
@@ -141,8 +103,8 @@ def means(summary: Summary) -> Panel:
         level = float(count - 1 - place)
         mean, null = (summary.table.of(column, position) for column in ("mean", "null"))
         shown = ~(np.isnan(mean) | np.isnan(summary.table.of("q", position)))
-        points = (mean, level + _spread(mean.size), shown)
-        _marks(figure, summary.table, summary.roles[index], index, points=points, size=6, position=position)
+        points = (mean, level + spread(mean.size), shown)
+        marks(figure, summary.table, summary.roles[index], index, points=points, size=6, position=position)
         chance = math.nan if np.isnan(null).all() else float(np.nanmean(null))
         _stroke(figure, chance, level, FAINT, "dot")
         _stroke(figure, threshold, level, INK, "solid")
@@ -188,12 +150,6 @@ def _stroke(figure: go.Figure, x: float, level: float, colour: str, dash: str) -
     if not math.isnan(x):
         line = {"color": colour, "width": 2, "dash": dash}
         figure.add_shape(type="line", x0=x, x1=x, y0=level - 0.42, y1=level + 0.42, line=line)
-
-
-def _spread(size: int) -> Float[np.ndarray, " heads"]:
-    """Fixed heights within ±0.28 that keep neighbouring heads apart (golden-ratio steps)."""
-    steps: np.ndarray = ((np.arange(size) * 0.6180339887498949) % 1 - 0.5) * 0.56
-    return steps
 
 
 def _quantiles(mean: Float[np.ndarray, " shown"]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from headroles.reports.counts import layers, overlap
 from headroles.reports.evidence import evidence, means
 from headroles.reports.forest import pairs
 from headroles.reports.moved import sensitivity
+from headroles.reports.p_strip import p_strip
 from headroles.reports.panel import Panel
 
 
@@ -22,7 +23,7 @@ def figures(summary: Summary) -> tuple[Panel, ...]:
     if not summary.roles:
         return ()
     panels = (
-        evidence(summary), means(summary), sensitivity(summary),
+        evidence(summary), p_strip(summary), means(summary), sensitivity(summary),
         layers(summary), None if summary.many else overlap(summary), pairs(summary),
     )  # fmt: skip
     return tuple(panel for panel in panels if panel is not None)

@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 from headroles.assessment import Together
 from headroles.reports.content import Role, Summary
 from headroles.reports.pairs import chosen_pairs, dealt, ordered_pairs, outside, overlap, pair_rows
-from headroles.reports.panel import INK, RULE, SOFT, SYMBOLS, Panel, blank, plain, tone
+from headroles.reports.panel import FAINT, INK, RULE, SOFT, SYMBOLS, Panel, blank, plain, tone
 from headroles.reports.words import RELABELLINGS, plural
 
 DRAWN = 14
@@ -90,7 +90,8 @@ def _reference(figure: go.Figure, each: Together, level: float) -> None:
         value / each.heads_first for value in (each.expected_low, each.expected, each.expected_high)
     )
     box = {"type": "rect", "y0": level - 0.27, "y1": level - 0.01, "layer": "below"}
-    figure.add_shape(**box, x0=low - 0.002, x1=high + 0.002, fillcolor=RULE, line={"width": 0})
+    box |= {"fillcolor": RULE, "line": {"color": FAINT, "width": 1}}
+    figure.add_shape(**box, x0=low - 0.002, x1=high + 0.002)
     figure.add_shape(
         type="line", x0=mean, x1=mean, y0=level - 0.27, y1=level - 0.01, line={"color": SOFT, "width": 2}
     )

@@ -17,6 +17,8 @@ SYMBOLS = (
     "circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "hexagon", "x"
 )  # fmt: skip
 """Plot symbols by ``Role.symbol``; the page's legend draws the same."""
+LONGEST = 48
+"""Characters of a name that a figure shows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,13 +69,14 @@ def tone(role: Role) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that plotly shows as it is: markup escaped, writing direction kept inside.
+    """Text that plotly shows as it is: markup escaped, writing direction kept inside, very long names cut.
 
     Example:
-        >>> plain("<b>local</b>")
-        '&lt;b&gt;local&lt;/b&gt;'
+        >>> plain("<b>local</b>"), len(plain("x" * 10_000))
+        ('&lt;b&gt;local&lt;/b&gt;', 48)
     """
-    return html.escape(isolate(text), quote=False)
+    short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return html.escape(isolate(short), quote=False)
 
 
 def blank(height: int, **layout: object) -> go.Figure:

@@ -1,18 +1,18 @@
 """From a labelling to everything a page may say about it."""
 
-import re
 from collections import Counter
 from dataclasses import fields, replace
 
 import numpy as np
 from jaxtyping import Bool
 
-from headroles.assessment import Precision
+from headroles.assessment import Assessment, Precision
 from headroles.outcomes import COLUMNS, Findings, Labelling
 from headroles.reports.account import account
 from headroles.reports.content import MANY, Combination, Interval, Role, Strongest, Summary, Table, Tally
 from headroles.reports.support import supports
 from headroles.reports.verdicts import verdict
+from headroles.role_codes import codes
 
 TONES = 8
 SYMBOLS = 8
@@ -39,7 +39,7 @@ def summarise(labelling: Labelling) -> Summary:
         verdicts=tuple(verdict(role, labelling.decision, run_tests, told.statistic) for role in roles),
         supports=supports(labelling),
         held=held,
-        combinations=_combinations(held),
+        combinations=_combinations(held, [role.sieve for role in roles], assessed),
         assessment=assessed,
         skipped=labelling.skipped,
         table=_table(labelling),
@@ -119,33 +119,22 @@ def _interval(findings: Findings, position: int, layer: int, head: int) -> Inter
     return Interval(float(findings.mean[place]), float(findings.low[place]), float(findings.high[place]))
 
 
-def codes(names: list[str]) -> tuple[str, ...]:
-    """Marks of one or two characters, one per name, no two alike.
-
-    Example:
-        >>> codes(["local", "delimiter", "delimiter:cls", "syntactic:amod", "syntactic:advmod", "律"])
-        ('L', 'D', 'Dc', 'Sa', 'Sd', '6')
-    """
-    taken: list[str] = []
-    for number, name in enumerate(names, start=1):
-        words = re.findall("[a-z]+", name.lower())
-        wishes = [words[0][0].upper()] if len(words) == 1 else []
-        if words:
-            tail = "".join(words[1:]) or words[0][1:]
-            wishes += [words[0][0].upper() + letter for letter in tail]
-        wishes += [str(number + shift) for shift in range(len(names) + 1)]
-        taken.append(next(wish for wish in wishes if wish not in taken))
-    return tuple(taken)
-
-
-def _combinations(held: Bool[np.ndarray, "roles layers heads"]) -> tuple[Combination, ...]:
+def _combinations(
+    held: Bool[np.ndarray, "roles layers heads"], names: list[str], assessed: Assessment | None
+) -> tuple[Combination, ...]:
     """Exact role sets of the heads with a role, most frequent first, then in the order of roles."""
+    beside = {each.roles: each for each in assessed.sets} if assessed else {}
     sets: Counter[tuple[int, ...]] = Counter()
     for column in held.reshape(held.shape[0], held.shape[1] * held.shape[2]).T:
         sets[tuple(int(role) for role in np.flatnonzero(column))] += 1
     sets.pop((), None)
     ordered = sorted(sets.items(), key=lambda pair: (-pair[1], pair[0]))
-    return tuple(Combination(roles, count) for roles, count in ordered)
+    found = []
+    for roles, count in ordered:
+        known = beside.get(";".join(names[role] for role in roles))
+        ends = (known.expected, known.expected_low, known.expected_high) if known else ()
+        found.append(Combination(roles, count, *ends))
+    return tuple(found)
 
 
 def _table(labelling: Labelling) -> Table:

@@ -23,7 +23,9 @@ from headroles.reports.surface_sheets import noop_sheet, statistics_sheet
 from headroles.reports.surface_words import harmless_lines, promise, sentence
 from headroles.surfaced import LayerMean, NoOp
 
-SCRIPTS = ("page.js", "plots.js", "surface.js", "table.js", "probes.js", "surface_heads.js")
+SCRIPTS = (
+    "page.js", "plots.js", "surface.js", "files.js", "table.js", "sheets.js", "surface_heads.js",
+)  # fmt: skip
 STYLES = ("page.css", "probes.css", "surface.css")
 FAMILIES = {
     "sieve": "the heads of one statistic",

@@ -20,6 +20,7 @@ from headroles.stats.power import assumed_cut, detectable
 from headroles.stats.relabel import Grid, in_blocks, role_p, roles_of, stand_in
 from headroles.stats.remarks import remarks
 from headroles.stats.sensitivity import over_alphas, over_margins
+from headroles.stats.sets import role_sets
 from headroles.stats.stability import stability
 from headroles.stats.tails import tail_remarks
 from headroles.stats.together import pairs
@@ -64,6 +65,7 @@ def assess(
         together=tuple(together),
         depth=tuple(over_layers(names, held, with_contrasts, grid, decision.seed)),
         remarks=(*remarks(decision, findings), *tail_remarks(columns, findings, decision)),
+        sets=role_sets(names, held, grid),
     )
 
 

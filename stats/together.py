@@ -82,6 +82,19 @@ def dealt(first: np.ndarray, second: np.ndarray, heads: int) -> tuple[float, flo
     for one, other in zip(first, second, strict=True):
         layer = hypergeom.pmf(np.arange(heads + 1), heads, one, other)
         chances = np.convolve(chances, layer[: min(one, other) + 1])
+    return float((first * second / heads).sum()), *middle_of(chances)[1:]
+
+
+def middle_of(chances: Float[np.ndarray, " numbers"]) -> tuple[float, float, float]:
+    """Mean, 2.5 % and 97.5 % point of a number of heads.
+
+    Args:
+        chances: Of 0, 1, 2, … heads; they add up to 1.
+
+    Example:
+        >>> middle_of(np.array([0.25, 0.5, 0.25]))
+        (1.0, 0.0, 2.0)
+    """
     upto = np.cumsum(chances)
     low, high = (int(np.searchsorted(upto, level * upto[-1])) for level in (0.025, 0.975))
-    return float((first * second / heads).sum()), float(low), float(high)
+    return float(chances @ np.arange(len(chances))), float(low), float(high)

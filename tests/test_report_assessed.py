@@ -365,10 +365,11 @@ def test_a_bayes_factor_is_explained_only_where_it_was_computed() -> None:
 def test_every_figure_has_a_table_and_a_label() -> None:
     html = page(RUN)
     keys = [panel.key for panel in figures(summarise(RUN))]
-    assert keys == ["evidence", "means", "sensitivity", "layers", "overlap", "pairs"]
+    assert keys == ["evidence", "p-values", "means", "sensitivity", "layers", "overlap", "pairs"]
     for key in (*keys, "sensitivity-alpha"):
-        assert re.search(rf'id="figure-{key}" role="img" aria-label="[^"]{{20,}}"', html)
-    assert html.count("The numbers behind this figure") == len(keys)
+        assert re.search(rf'id="figure-{key}" role="figure" aria-label="[^"]{{20,}}"', html)
+    figures_only = html[html.index('<section id="evidence"') :]
+    assert figures_only.partition("<dialog")[0].count("The numbers behind this figure") == len(keys)
 
 
 def test_a_role_the_run_does_not_know_is_not_drawn() -> None:

@@ -134,7 +134,7 @@ def test_clusters_are_counted_and_those_in_none_are_said() -> None:
 def test_every_claim_stands_on_the_page_with_its_interval() -> None:
     claims = _found(usual()).claims
     html = html_of()
-    table = html[html.index('role="region" aria-label="Claims"') :]
+    table = html[html.index('role="group" aria-label="Claims"') :]
     rows = [
         _text(row) for row in re.findall(r"<tr>.*?</tr>", table[: table.index("</table>")], flags=re.DOTALL)
     ]

@@ -212,7 +212,7 @@ def test_a_page_of_a_hundred_roles_counts_them_and_lets_one_be_chosen(
     cells = re.findall(r'<span class="marks">(\d*)</span>', matrix)
     assert [int(cell or 0) for cell in cells] == held.ravel().tolist()
     assert html.count("<option value=") > 3 * len(summary.roles)
-    assert [panel.key for panel in figures(summary)] == ["evidence", "means", "layers"]
+    assert [panel.key for panel in figures(summary)] == ["evidence", "p-values", "means", "layers"]
     line = next(line for line in summary.account.main if line.term == "margin")
     assert re.fullmatch(r"0\.00; 0\.05 for 96 contrasts", line.value)
 

@@ -18,7 +18,8 @@ from headroles.outcomes import Labelling
 from headroles.records import Decision, Rule, Scores
 from headroles.reports.figures import figures
 from headroles.reports.page import page
-from headroles.reports.summary import codes, summarise
+from headroles.reports.summary import summarise
+from headroles.role_codes import codes
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
 

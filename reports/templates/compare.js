@@ -95,4 +95,15 @@ function build() {
   for (const id of ["table-controls", "pages"]) document.getElementById(id).hidden = false;
   select();
 }
+
+function differencesFile() {
+  const lines = [["sieve", "layer", "head", ...findings.names, "outcome"].join(",")];
+  for (let row = 0; row < rowCount; row += 1) {
+    const { sieve, layer, head } = placeOf(row);
+    const numbers = findings.names.map((name) => written(columns[name][row], name === "count"));
+    lines.push([quoted(findings.sieves[sieve]), layer, head, ...numbers, WORDS[decisions[row]]].join(","));
+  }
+  return lines.join("\n") + "\n";
+}
+FILES["differences.csv"] = differencesFile;
 build();

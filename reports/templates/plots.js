@@ -1,6 +1,8 @@
 /* Figures are drawn when they come near, in the colours of the reader's theme, and again when it changes. */
 const plots = [...document.querySelectorAll(".plot")];
 const drawn = new Set();
+/* Pixels across a sheet of paper. */
+const SHEET = 680;
 
 function coloured(value, style) {
   if (Array.isArray(value)) return value.map((inner) => coloured(inner, style));
@@ -11,8 +13,20 @@ function coloured(value, style) {
   return style.getPropertyValue(value.slice(4, -1)).trim();
 }
 
+/* Marks of heads bear the numbers of their heads; what is told of them is in the table of all findings. */
+const HOVERED = ["mean", "low", "high", "effect", "p", "q"];
+function tellHeads(trace) {
+  const packed = trace.customdata?.bdata;
+  const cells = packed ? new Uint32Array(bytes(packed).buffer) : [];
+  trace.customdata = Array.from(cells, (cell) => {
+    const row = trace.meta.sieve * perSieve + cell;
+    return [Math.floor(cell / findings.heads), cell % findings.heads, ...HOVERED.map((name) => columns[name][row])];
+  });
+}
+
 function draw(plot) {
   const spec = coloured(read(`${plot.id}-spec`), getComputedStyle(document.documentElement));
+  for (const trace of spec.data) if (trace.meta?.sieve !== undefined) tellHeads(trace);
   const hidden = hiddenRoles(plot);
   for (const trace of spec.data) trace.visible = !(trace.meta && hidden(trace.meta.role));
   const config = {
@@ -21,8 +35,17 @@ function draw(plot) {
     modeBarButtons: [["toImage"]],
     toImageButtonOptions: { format: "svg", filename: plot.id },
   };
+  const first = !drawn.has(plot);
   drawn.add(plot);
-  return Plotly.react(plot, spec.data, spec.layout, config);
+  return Plotly.react(plot, spec.data, spec.layout, config).then(() => {
+    quiet(plot);
+    if (first) plot.on("plotly_afterplot", () => quiet(plot));
+  });
+}
+
+/* The drawing is named and told in words, with a table behind it: its own scraps of text are not read out. */
+function quiet(plot) {
+  for (const drawing of plot.querySelectorAll(".main-svg, .hoverlayer")) drawing.setAttribute("aria-hidden", "true");
 }
 
 /* Whether a role is switched off by its button, or another one is picked where there are too many for buttons. */
@@ -62,9 +85,12 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw
 addEventListener("beforeprint", () => {
   document.documentElement.dataset.print = "";
   document.querySelectorAll("#run details").forEach((details) => { details.open = true; });
+  const grid = document.getElementById("matrix");
+  if (grid) grid.style.zoom = Math.min(1, SHEET / grid.offsetWidth);
   plots.forEach(draw);
 });
 addEventListener("afterprint", () => {
   delete document.documentElement.dataset.print;
+  document.getElementById("matrix")?.style.removeProperty("zoom");
   drawn.forEach(draw);
 });

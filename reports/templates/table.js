@@ -96,24 +96,9 @@ function build() {
   for (const filter of [...filters, firmest]) filter?.addEventListener("input", select);
   document.getElementById("previous").addEventListener("click", () => { state.page -= 1; list(); });
   document.getElementById("next").addEventListener("click", () => { state.page += 1; list(); });
-  for (const id of ["table-controls", "pages", "downloads"]) document.getElementById(id).hidden = false;
+  for (const id of ["table-controls", "pages"]) document.getElementById(id).hidden = false;
   select();
 }
-
-/* Numbers as Python writes them: the shortest digits that read back as the same number. */
-function written(number, whole) {
-  if (Number.isNaN(number)) return "";
-  if (!Number.isFinite(number)) return number > 0 ? "inf" : "-inf";
-  if (whole) return String(number);
-  const size = Math.abs(number);
-  if (size !== 0 && (size < 1e-4 || size >= 1e16)) {
-    return number.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
-  }
-  const text = Object.is(number, -0) ? "-0" : String(number);
-  return text.includes(".") ? text : `${text}.0`;
-}
-
-const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 function findingsFile() {
   const lines = [["sieve", "layer", "head", ...findings.names, "decision"].join(",")];
@@ -148,19 +133,5 @@ function precisionFile() {
   return lines.join("\n") + "\n";
 }
 
-const FILES = {
-  "findings.csv": findingsFile,
-  "labels.csv": labelsFile,
-  "precision.csv": precisionFile,
-  "manifest.json": () => document.getElementById("manifest").textContent.trim() + "\n",
-};
-document.getElementById("downloads").addEventListener("click", (event) => {
-  const name = event.target.dataset.file;
-  if (!name) return;
-  const link = made("a");
-  link.href = URL.createObjectURL(new Blob([FILES[name]()], { type: "text/plain;charset=utf-8" }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-});
+Object.assign(FILES, { "findings.csv": findingsFile, "labels.csv": labelsFile, "precision.csv": precisionFile });
 build();

@@ -1,0 +1,104 @@
+"""How large a report is and how soon it answers: 32 × 32 heads beside 12 × 12, in headless Chromium.
+
+    python benchmarks/report.py [--runs 5]        # prints one line of JSON
+
+Both pages are made of 20 sieves in one run and opened in turn. "ready" is the time from the start of the
+navigation until the label matrix is painted and the filter of the table has answered; the shortest of the
+runs counts.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Browser, sync_playwright
+
+from headroles.outcomes import Labelling
+from headroles.records import Decision, Rule, Scores
+from headroles.reports.page import page
+from headroles.stats.assess import assess
+from headroles.stats.engine import judge
+
+CHROMIUM = "/usr/bin/chromium"
+SIEVES, EXAMPLES = 20, 60
+READY = """async () => {
+  const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  await painted();
+  const chips = document.querySelectorAll("#matrix .chip").length;
+  const filter = document.getElementById("filter");
+  filter.value = "sieve7 2-9";
+  filter.dispatchEvent(new Event("input"));
+  const rows = document.querySelectorAll("#table tbody tr").length;
+  await painted();
+  return { ready: performance.now(), chips, rows };
+}"""
+
+
+def made_up(layers: int, heads: int) -> Labelling:
+    """A run of 20 sieves; scores are drawn by chance around a level of each head."""
+    chance = np.random.default_rng(0)
+    names = tuple(f"sieve{number}" for number in range(SIEVES))
+    rules = [Rule(name, low=-1.0, high=1.0) for name in names]
+    level = chance.beta(0.5, 4.0, size=(SIEVES, 1, layers, heads))
+    noise = chance.normal(0, 0.1, size=(SIEVES, EXAMPLES, layers, heads))
+    keys = tuple(f"e{number}" for number in range(EXAMPLES))
+    cells = np.full((SIEVES, EXAMPLES), 12.0)
+    values = (level + noise).clip(-1, 1).astype(np.float32)
+    scores = Scores(names, keys, keys, np.full(EXAMPLES, 20), cells, values, np.zeros_like(cells))
+    decision = Decision()
+    findings = judge(scores, rules, decision)
+    assessment = assess(scores, rules, decision, findings, splits=4)
+    facts = {"command": "headroles label", "settings": {"splits": 4}}
+    return Labelling(scores, findings, decision, facts, (), assessment)
+
+
+def opened(browser: Browser, address: str) -> dict[str, Any]:
+    """Open a page in a window of its own, and ask it something as soon as it is there."""
+    window = browser.new_page(viewport={"width": 1280, "height": 900})
+    window.goto(address, wait_until="domcontentloaded")
+    found: dict[str, Any] = window.evaluate(READY)
+    window.close()
+    return found
+
+
+def measured(sizes: dict[str, tuple[int, int]], runs: int) -> dict[str, Any]:
+    """Size, time to make and time until ready of every page."""
+    told: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for name, (layers, heads) in sizes.items():
+            run = made_up(layers, heads)
+            start = time.perf_counter()
+            text = page(run)
+            made = time.perf_counter() - start
+            Path(folder, f"{name}.html").write_text(text, encoding="utf-8")
+            told[name] = {"mb": round(len(text.encode()) / 1e6, 2), "made_s": round(made, 2), "ready_ms": []}
+        for _ in range(runs):
+            for name in sizes:
+                found = opened(browser, Path(folder, f"{name}.html").as_uri())
+                told[name]["ready_ms"].append(round(found["ready"]))
+                told[name] |= {"chips": found["chips"], "rows": found["rows"]}
+        browser.close()
+    for each in told.values():
+        times = each["ready_ms"]
+        each |= {"ready_ms": min(times), "ready_ms_median": round(statistics.median(times))}
+    return told
+
+
+def main() -> None:
+    """Measure, and print one line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=5)
+    runs = parser.parse_args().runs
+    found = measured({"32x32": (32, 32), "12x12": (12, 12)}, runs)
+    ratio = found["32x32"]["ready_ms"] / found["12x12"]["ready_ms"]
+    print(json.dumps({"benchmark": "report", "sieves": SIEVES, **found, "ratio": round(ratio, 2)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The pictures of README.md, made from real runs of the embedded model.
+
+    python docs/picture.py [--out docs]       # writes report.png, card.png and view.png
+
+Needs Chromium at /usr/bin/chromium; nothing else is asked for from anywhere.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import headroles
+
+CHROMIUM = "/usr/bin/chromium"
+WIDTH = 1200
+LARGEST = 300_000
+"""Bytes of a picture at most."""
+HEAD = (2, 8)
+"""Layer and head whose card and attention are shown."""
+PAIR = ("The cat sat on the mat because it was tired.", "It was asleep within a minute.")
+
+
+def opened(browser: Browser, path: Path, height: int, width: int = WIDTH) -> Page:
+    """A page in the light theme, at rest."""
+    window = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+    window.emulate_media(reduced_motion="reduce")
+    window.goto(path.resolve().as_uri())
+    return window
+
+
+def report(browser: Browser, path: Path) -> bytes:
+    """The label matrix and the figure below it."""
+    window = opened(browser, path, 1300)
+    window.evaluate("Promise.all(plots.map(draw))")
+    window.evaluate("document.getElementById('matrix-title').scrollIntoView()")
+    return settled(window)
+
+
+def card(browser: Browser, path: Path) -> bytes:
+    """Everything there is to say of one head, from its scores on."""
+    window = opened(browser, path, 900, width=1000)
+    layer, head = HEAD
+    window.locator("#matrix tbody tr").nth(layer).locator("td").nth(head).click()
+    window.locator("#head-card").wait_for(state="visible")
+    window.evaluate("document.getElementById('card-role').closest('.controls').scrollIntoView()")
+    window.evaluate("document.getElementById('head-card').scrollTop -= 70")  # what lies under its title
+    return settled(window)
+
+
+def view(browser: Browser, folder: Path) -> bytes:
+    """The attention of the same head over a pair of texts."""
+    path, (layer, head) = folder / "view.html", HEAD
+    headroles.view(*PAIR, out=str(path))
+    window = opened(browser, path, 800, width=900)
+    window.select_option("#head-layer", str(layer))
+    for button in (head, 0):  # one more head, and then only this one
+        window.locator("#head-heads button").nth(button).click()
+    window.evaluate("document.getElementById('view-app').scrollIntoView()")
+    return settled(window)
+
+
+def settled(window: Page) -> bytes:
+    """A picture of what the window shows, once it has drawn it."""
+    window.wait_for_timeout(1500)
+    picture = window.screenshot()
+    window.close()
+    return picture
+
+
+def main() -> None:
+    """Make the runs and write the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    out = parser.parse_args().out
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        headroles.label("QNLI", out=str(folder / "run"))
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = folder / "run" / "report.html"
+        pictures = {
+            "report.png": report(browser, page),
+            "card.png": card(browser, page),
+            "view.png": view(browser, folder),
+        }
+        browser.close()
+    for file, picture in pictures.items():
+        if len(picture) > LARGEST:
+            raise SystemExit(f"a picture may have {LARGEST:,} bytes, but {file} has {len(picture):,}")
+        (out / file).write_bytes(picture)
+
+
+if __name__ == "__main__":
+    main()

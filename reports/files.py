@@ -1,0 +1,51 @@
+"""Tables of a run folder that a page embeds whole, so that they can be downloaded from it."""
+
+import json
+from collections.abc import Mapping
+
+from headroles.assessment import Assessment, Depth, Moved, RoleSet, Together
+from headroles.comparison import Comparison
+from headroles.folder import DEPTH, LABELS, LAYERS, SENSITIVITY, SETS, TOGETHER
+from headroles.outcomes import Labelling
+from headroles.probe_tables import texts_of_probed
+from headroles.reports.embedded import script_json
+from headroles.tables import csv_of
+
+SWAPS = "swaps.csv"
+LARGEST = 1_000_000
+"""Characters of a table from which on it stays in the run folder."""
+
+
+def files_of(labelling: Labelling) -> dict[str, str]:
+    """The text of the smaller tables of a run by file name, as the run folder has them.
+
+    Findings, labels and precision are left out, because the page makes them from the numbers it shows; so
+    are tables of more than ``LARGEST`` characters and those that hold no row.
+
+    Args:
+        labelling: The result of a run.
+    """
+    texts = _assessed(labelling.assessment) if labelling.assessment else {}
+    if labelling.probed is not None:
+        texts |= texts_of_probed(labelling.probed)
+    return {name: text for name, text in texts.items() if len(text) <= LARGEST and text.count("\n") > 1}
+
+
+def _assessed(assessment: Assessment) -> dict[str, str]:
+    return {
+        SENSITIVITY: csv_of(Moved, assessment.moved),
+        TOGETHER: csv_of(Together, assessment.together),
+        SETS: csv_of(RoleSet, assessment.sets),
+        DEPTH: csv_of(Depth, assessment.depth),
+    }
+
+
+def compared_files(comparison: Comparison) -> dict[str, str]:
+    """The same for a comparison; its differences are made by the page."""
+    tables = {LABELS: comparison.labels(), LAYERS: comparison.by_layer(), SWAPS: comparison.by_role()}
+    return {name: table.to_csv(index=False, lineterminator="\n") for name, table in tables.items()}
+
+
+def files_json(files: Mapping[str, str]) -> str:
+    """Texts by file name, as JSON that can stand inside a page."""
+    return script_json(json.dumps(dict(files), ensure_ascii=False, separators=(",", ":")))
