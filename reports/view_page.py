@@ -63,9 +63,9 @@ def _counted(view: View) -> str:
     """How much is shown, in words."""
     told = []
     for maps in view.maps:
-        tokens = f"{maps.queries.size} tokens"
+        tokens = _many(maps.queries.size, "token")
         if maps.kind == CROSS:
-            tokens = f"{maps.queries.size} tokens that attend to {maps.keys.size}"
+            tokens = f"{_many(maps.queries.size, 'token')} that attend to {maps.keys.size}"
         kind = "" if maps.kind == SELF else f"{maps.kind}: "
         told.append(f"{kind}{_many(len(maps.layers), 'layer')}, {_many(len(maps.heads), 'head')}, {tokens}")
     return "; ".join(told)

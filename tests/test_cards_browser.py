@@ -1,5 +1,6 @@
 """Cards of heads in a real browser: opened, read, walked through, left again."""
 
+import html
 import importlib.util
 import os
 from collections.abc import Callable, Iterator
@@ -13,9 +14,10 @@ import pytest
 
 from headroles.exhibited import Exhibit, Exhibited
 from headroles.outcomes import Labelling
-from headroles.records import Example
+from headroles.records import Example, Rule
 from headroles.reports.page import page
 from headroles.reports.score_spread import spreads_of
+from headroles.stats.engine import judge
 from tests.clustered_runs import clustered_run, labelled
 
 if TYPE_CHECKING:
@@ -50,16 +52,28 @@ def exhibited(run: Labelling) -> Exhibited:
     return Exhibited(examples, np.array(places), weights, exhibits, 7, len(weights))
 
 
+def silent() -> Labelling:
+    """A run without a single score."""
+    run = labelled(2, 3, NAMES)
+    scores = replace(run.scores, values=np.full_like(run.scores.values, np.nan))
+    rules = [Rule(name, low=-1.0, high=1.0) for name in NAMES]
+    return replace(run, scores=scores, findings=judge(scores, rules, run.decision), assessment=None)
+
+
 @cache
 def run_of(name: str = "usual") -> Labelling:
-    """A run with examples; "clustered": with clusters, "bare": without either, "many": of 30 roles."""
+    """A run with examples; "clustered": with clusters, "bare": without either, "many": of 30 roles,
+    "silent": without scores.
+    """
     if name == "clustered":
         run = clustered_run(names=NAMES)
     elif name == "many":
         run = labelled(2, 3, tuple(f"role-{number}" for number in range(30)))
+    elif name == "silent":
+        run = silent()
     else:
         run = labelled(4, 6, NAMES)
-    return run if name in {"bare", "many"} else replace(run, exhibited=exhibited(run))
+    return run if name in {"bare", "many", "silent"} else replace(run, exhibited=exhibited(run))
 
 
 @cache
@@ -182,6 +196,35 @@ def test_a_click_opens_a_card_and_its_buttons_lead_on_and_close_it(opened: Opene
     assert window.locator("#matrix td[tabindex='0']").count() == 1
 
 
+def test_a_report_within_a_sandboxed_frame_opens_cards_and_copies_without_complaint(opened: Opened) -> None:
+    inner = html.escape(html_of("bare"), quote=True)
+    browser = opened("bare").context.browser
+    assert browser is not None
+    window = browser.new_page()
+    said: list[str] = []
+    window.on("console", lambda message: said.append(message.text))
+    window.on("pageerror", lambda error: said.append(str(error)))
+    window.set_content(f'<iframe sandbox="allow-scripts" srcdoc="{inner}"></iframe>')
+    inside = window.frames[1]
+    inside.evaluate("cards.open(7)")
+    assert inside.inner_text("#head-card-title") == title_of(1, 1)
+    assert inside.evaluate("document.activeElement.id") == "head-card-title"
+    inside.evaluate("cards.open(8)")
+    assert inside.inner_text("#head-card-title") == title_of(1, 2)
+    inside.evaluate("document.getElementById('copy').click()")
+    assert inside.inner_text("#copy") in {"Copied", "Selected"}
+    window.close()
+    assert said == []
+
+
+def test_where_no_input_has_a_score_nothing_is_drawn_and_nothing_complained_of(opened: Opened) -> None:
+    window = opened("silent", hash_="#head-0-1")
+    until(window, "document.getElementById('card-spread-told').textContent === 'No input has a score.'")
+    window.set_viewport_size({"width": 700, "height": 900})
+    window.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    assert window.locator("#card-spread svg[role='img']").count() == 0
+
+
 def test_an_address_opens_a_card_and_another_one_another(opened: Opened) -> None:
     window = opened(hash_="#head-2-3")
     assert title(window) == title_of(2, 3)
@@ -220,6 +263,8 @@ def test_the_histogram_is_that_of_the_run_with_its_table_and_marks(opened: Opene
         until(window, f"document.querySelector('#card-spread .tone-{role} [role=img]') !== null")
         counts = window.locator("#card-spread-numbers tbody td:last-child").all_text_contents()
         assert [int(count) for count in counts] == spreads.counts[role, 7].tolist()
+        edges = window.locator("#card-spread-numbers tbody th").all_text_contents()
+        assert [float(edge.replace("−", "-")) for edge in edges] == spreads.edges[role, :-1].tolist()
         low, quartile, median, upper, high = (
             f"{value:.3f}".replace("-", "−") for value in spreads.five[role, 7].tolist()
         )

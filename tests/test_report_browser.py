@@ -239,7 +239,8 @@ def test_the_matrix_filters_by_role_q_and_stability(visit: Visit, run: Labelling
     assert chips.count() == sum(
         int(((found.decision[k] == 0) & (found.q[k] <= 1e-12)).sum()) for k in map(found.of, NAMES)
     )
-    visit.page.fill("#matrix-q", "0.05")
+    visit.page.fill("#matrix-q", "0,05")
+    assert chips.count() == held
     assert run.assessment is not None
     stability = run.assessment.precision.stability
     visit.page.fill("#matrix-stability", "1")
@@ -256,7 +257,7 @@ def test_the_downloads_hold_every_digit(visit: Visit, run: Labelling, tmp_path: 
     assert run.assessment is not None
     precision = texts_of(run.assessment, run.findings.sieves)["precision.csv"]
     assert visit.download("precision.csv", tmp_path) == precision
-    manifest = visit.download("manifest.json", tmp_path)
+    manifest = visit.download("run.json", tmp_path)
     assert json.loads(manifest) == MANIFEST
     assert '"number": 1.0' in manifest
     assert visit.complaints == []

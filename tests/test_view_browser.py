@@ -213,6 +213,50 @@ def test_printing_shows_the_whole_picture_in_light_colours(opened: Opened) -> No
     window.close()
 
 
+def test_printed_lines_end_at_their_tokens_and_the_picture_stays_on_one_sheet(opened: Opened) -> None:
+    window = opened("long", width=400)
+    window.click("#head-heads button >> nth=2")
+    window.uncheck("#view-sink")
+    window.evaluate("dispatchEvent(new Event('beforeprint'))")
+    window.set_viewport_size({"width": 700, "height": 900})
+    window.emulate_media(media="print")
+    widths = [
+        window.locator(f"#head-map .map-{part}").evaluate("e => e.clientWidth")
+        for part in ("canvas", "field")
+    ]
+    assert widths[0] == widths[1] > 300
+    assert window.locator("#head-map .map-box").evaluate("e => e.getBoundingClientRect().height") < 900
+    assert window.inner_text("#view-printed") == "layer 2; heads 0, 2; without the first token"
+    window.emulate_media(media="screen")
+    window.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert window.locator("#head-map .map-box").evaluate("e => e.style.zoom") == ""
+    assert window.locator("#view-printed").is_hidden()
+    window.close()
+
+
+def test_printing_draws_every_head_at_once_in_light_colours(opened: Opened) -> None:
+    window = opened("usual", "#model", width=120, scheme="dark")
+    until(window, "mapsNow().layers.every((_, layer) => layerHeld(layer))")
+    strongest = """modelView.thumbs().map(({ firstChild: canvas }) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        let best = 3;
+        for (let pixel = 3; pixel < data.length; pixel += 4) if (data[pixel] > data[best]) best = pixel;
+        return data[best] ? [...data.slice(best - 3, best)] : [];
+    })"""
+    assert window.evaluate("modelView.thumbs().some((button) => !button.drawn)")  # not all have come near
+    printed = window.evaluate(f"(() => {{ dispatchEvent(new Event('beforeprint')); return {strongest}; }})()")
+    window.evaluate("dispatchEvent(new Event('afterprint'))")
+    light = np.array([made_views.TONE, (0xB5, 0x48, 0x0A), (0x00, 0x75, 0x5A), made_views.TONE_7])
+    assert np.abs(np.array(printed) - np.tile(light, (3, 1))).max() <= 6
+    window.close()
+
+
+def test_an_address_that_names_no_view_opens_the_first(opened: Opened) -> None:
+    window = opened("usual", "#toString")
+    assert window.locator("[role='tab'][aria-selected='true']").inner_text() == "Heads"
+    window.close()
+
+
 def test_512_tokens_of_72_heads_open_switch_and_scroll(opened: Opened) -> None:
     window = opened("large")
     assert len(drawn(window, 0)) == 512

@@ -2,9 +2,9 @@
 attention.draw = (() => {
   "use strict";
   const { DEFAULTS, cut, faintestOf, isolated, linesOf, made, mixed, told, unitsOf, valuesOf } = attention;
-  const ROW = 22;
-  const CELL = 20;
-  const MOST_PIXELS = 16000;
+  /* Pixels: of a line of tokens, of a cell, of a canvas at most; across and down a sheet of paper. */
+  const [ROW, CELL, MOST_PIXELS] = [22, 20, 16000];
+  const SHEET = [680, 860];
   const LAID = ["form", "level", "specials", "sink", "from", "to"];
 
   class Drawing {
@@ -16,7 +16,7 @@ attention.draw = (() => {
       this.told = made("p", "map-told");
       this.told.setAttribute("role", "status");
       host.append(this.root);
-      this.later = () => { this.frame ??= requestAnimationFrame(() => this.paint()); };
+      this.later = () => { if (!this.root.matches(".map-whole")) this.frame ??= requestAnimationFrame(() => this.paint()); };
       this.printed = (event) => this.paint(event.type === "beforeprint");
       this.observer = new ResizeObserver(this.later);
       this.theme = matchMedia("(prefers-color-scheme: dark)");
@@ -159,6 +159,7 @@ attention.draw = (() => {
       cancelAnimationFrame(this.frame);
       this.frame = undefined;
       this.root.classList.toggle("map-whole", whole);
+      this.box.style.zoom = "";
       if (!this.box.clientWidth) return;
       const stuck = this.heat ? [this.sides[0].offsetWidth, this.sides[1].offsetHeight] : [0, this.box.firstChild.offsetHeight];
       [this.canvas.style.left, this.canvas.style.top] = stuck.map((each) => `${each}px`);
@@ -173,6 +174,7 @@ attention.draw = (() => {
       const view = { left: canvas.left - field.left, top: canvas.top - field.top, width: size[0], height: size[1] };
       if (this.heat) this.paintCells(context, view);
       else this.values.forEach((_, place) => this.paintLines(context, view, place));
+      if (whole) this.box.style.zoom = Math.min(1, SHEET[0] / (this.heat ? this.box.scrollWidth : 1), SHEET[1] / this.box.scrollHeight);
     }
 
     colour(tone) {

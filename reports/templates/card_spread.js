@@ -30,6 +30,9 @@ const spreadOf = (data) => {
     return text.replace("-", Number(text) === 0 ? "" : "−");
   }
 
+  /* Edges with every digit: a score between an edge and its rounding would be counted elsewhere than it says. */
+  const edgeOf = (edge) => String(edge).replace("-", "−");
+
   const inputs = (count) => `${count.toLocaleString("en")} ${count === 1 ? "input" : "inputs"}`;
 
   /* One sentence: how many inputs, between which scores, where half of them are. */
@@ -37,6 +40,7 @@ const spreadOf = (data) => {
     if (!scored) return "No input has a score.";
     const [low, quartile, median, upper, high] = five.map(scoreOf);
     const who = scored === data.inputs ? `All ${inputs(scored)}` : `${scored.toLocaleString("en")} of ${inputs(data.inputs)}`;
+    if (data.inputs === 1) return `The one input has a score, ${low}.`;
     if (scored === 1) return `Only one of ${inputs(data.inputs)} has a score, ${low}.`;
     return `${who} have a score, from ${low} to ${high}; half of them lie between ${quartile} and ${upper}, the median is ${median}.`;
   }
@@ -65,7 +69,7 @@ const spreadOf = (data) => {
     const base = SIZE.height - SIZE.bottom;
     const drawn = [...counts].map((count, bin) => svg("rect", {
       class: "card-bar-of", x: x(edges[bin]) + 0.5, y: y(count), width: Math.max(x(edges[bin + 1]) - x(edges[bin]) - 1, 1), height: base - y(count),
-    }, svg("title", {}, `${scoreOf(edges[bin])} to ${scoreOf(edges[bin + 1])}: ${inputs(count)}`)));
+    }, svg("title", {}, `${edgeOf(edges[bin])} to ${edgeOf(edges[bin + 1])}: ${inputs(count)}`)));
     const half = svg("rect", { class: "card-half", x: x(five[1]), y: base + 5, width: Math.max(x(five[3]) - x(five[1]), 1), height: 5 });
     return [...drawn, half, svg("rect", { class: "card-median", x: x(five[2]) - 1.5, y: base + 2, width: 3, height: 11 })];
   }
@@ -78,7 +82,7 @@ const spreadOf = (data) => {
   }
 
   function paint() {
-    if (!latest) return;
+    if (!latest || plot.hidden) return;
     const { edges, counts, marks, label } = latest;
     const width = Math.max(plot.clientWidth, 240);
     const told = marks.map(([, value]) => value).filter((value) => Number.isFinite(value));
@@ -106,7 +110,7 @@ const spreadOf = (data) => {
   function list({ edges, counts }) {
     body.replaceChildren(...[...counts].map((count, bin) => {
       const line = made("tr");
-      line.append(heading(made("th", scoreOf(edges[bin])), "row"), made("td", scoreOf(edges[bin + 1])), made("td", count.toLocaleString("en")));
+      line.append(heading(made("th", edgeOf(edges[bin])), "row"), made("td", edgeOf(edges[bin + 1])), made("td", count.toLocaleString("en")));
       return line;
     }));
   }

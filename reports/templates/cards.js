@@ -131,7 +131,10 @@ const cards = (() => {
     hide();
     fillCard();
     address(`#head-${Math.floor(cell / findings.heads)}-${cell % findings.heads}`);
-    if (!dialog.open) dialog.showModal();
+    if (!dialog.open) {
+      dialog.showModal();
+      title.focus();
+    }
     dialog.scrollTop = 0;
   }
 

@@ -14,7 +14,9 @@ function written(number, whole) {
 
 const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-const FILES = { "manifest.json": () => document.getElementById("manifest").textContent.trim() + "\n" };
+/* The manifest of a run's folder also lists its files; what the page has of it goes by another name. */
+const recorded = () => document.getElementById("manifest").textContent.trim() + "\n";
+const FILES = { "manifest.json": recorded, "run.json": recorded };
 if (document.getElementById("files")) {
   for (const [name, text] of Object.entries(read("files"))) FILES[name] = () => text;
 }

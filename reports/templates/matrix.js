@@ -29,9 +29,9 @@ function depths(role) {
 }
 
 function paint() {
-  const most = Number.parseFloat(limit.value);
-  const fewest = least ? Number.parseFloat(least.value) : Number.NaN;
-  const beyond = Number.parseFloat(farthest.value);
+  const most = typed(limit);
+  const fewest = typed(least);
+  const beyond = typed(farthest);
   const passes = (row) => decisions[row] === 0 && !(columns.q[row] > most) && !(least && columns.stability[row] < fewest)
     && (Number.isNaN(beyond) || columns.effect[row] >= beyond);
   const single = chosen >= 0 ? findings.roles[chosen] : null;

@@ -35,6 +35,9 @@ function brief(value) {
   return (value < 0 ? "−" : "") + text;
 }
 
+/* A number that was typed, with a point or a comma; NaN for nothing, or where there is no such field. */
+const typed = (field) => Number.parseFloat((field?.value ?? "").replace(",", "."));
+
 /* Columns on the scale of the score line up at three decimals; the files have every digit. */
 const DECIMALS = { cells: 1, statistic: 2, mean: 3, null: 3, effect: 3, low: 3, high: 3,
   hedges_g: 2, g_low: 2, g_high: 2, detectable: 2, design_effect: 2, stability: 2 };
@@ -80,7 +83,7 @@ if (copy) {
       getSelection().selectAllChildren(command);
       said(document.execCommand("copy") ? "Copied" : "Selected");
     };
-    if (!navigator.clipboard) bySelection();
+    if (!navigator.clipboard || document.featurePolicy?.allowsFeature("clipboard-write") === false) bySelection();
     else navigator.clipboard.writeText(command.textContent).then(() => said("Copied"), bySelection);
   });
 }

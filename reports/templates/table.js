@@ -25,7 +25,7 @@ function value(row, name) {
 
 function matching() {
   const [text, sieve, decision] = filters.map((filter) => filter.value);
-  const bound = firmest ? Number.parseFloat(firmest.value) : Number.NaN;
+  const bound = typed(firmest);
   const terms = text.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = [];
   for (let row = 0; row < rowCount; row += 1) {

@@ -42,6 +42,8 @@ async function bytesOf(name, text) {
 
 /* Weights of all heads of a layer; of one head of them. */
 const layerOf = (layer, kind = chosen.kind) => bytesOf(`${kind} weights ${layer}`, content.maps[kind].weights[layer]);
+/* The same at once, where it is decoded already: paper does not wait. */
+const layerHeld = (layer) => held.get(`${chosen.kind} weights ${layer}`);
 function headOf(bytes, head, maps = mapsNow()) {
   const size = maps.queries.pieces.length * maps.keys.pieces.length;
   return bytes.subarray(head * size, (head + 1) * size);

@@ -97,10 +97,11 @@ const modelView = (() => {
     canvas.getContext("2d").putImageData(picture, 0, 0);
   }
 
+  /* Drawn aside and put down as pixels: what is stroked on paper itself can cover the rest of the sheet. */
   function lines(canvas, { rows, columns, values }, tone) {
     const scale = (canvas.clientWidth || SIDE) / SIDE * (devicePixelRatio || 1);
-    [canvas.width, canvas.height] = [SIDE * scale, SIDE * scale].map(Math.round);
-    const context = canvas.getContext("2d");
+    const size = Math.round(SIDE * scale);
+    const context = new OffscreenCanvas(size, size).getContext("2d", { willReadFrequently: true });
     context.scale(scale, scale);
     context.strokeStyle = `rgb(${tone.join(" ")})`;
     const step = (SIDE - 6) / Math.max(rows.length, columns.length);
@@ -113,6 +114,8 @@ const modelView = (() => {
       context.lineTo(SIDE - 3, 3 + ((place % columns.length) + 0.5) * step);
       context.stroke();
     });
+    [canvas.width, canvas.height] = [size, size];
+    canvas.getContext("2d").putImageData(context.getImageData(0, 0, size, size), 0, 0);
   }
 
   function renew() {
@@ -120,6 +123,25 @@ const modelView = (() => {
     drawn = wanted();
     queue = [];
     for (const button of near) ask(button);
+    prepare();
+  }
+
+  /* Decodes every layer, as far as all of them can be held: on paper, every head is near. */
+  async function prepare() {
+    const { layers, heads, queries, keys } = mapsNow();
+    const kind = chosen.kind;
+    if (layers.length * heads.length * queries.pieces.length * keys.pieces.length > MOST_HELD) return;
+    for (let layer = 0; layer < layers.length && kind === chosen.kind; layer += 1) await layerOf(layer);
+  }
+
+  /* Every head at once in the colours of now, where its weights are decoded. */
+  function repaint() {
+    drawn = wanted();
+    queue = [];
+    for (const button of thumbs) {
+      const bytes = layerHeld(button.place[0]);
+      if (bytes) paint(button, bytes);
+    }
   }
 
   by("model-grid").addEventListener("keydown", (event) => roving(thumbs, event, mapsNow().heads.length));
@@ -127,5 +149,5 @@ const modelView = (() => {
     const place = thumbs.indexOf(event.target);
     for (const [other, each] of thumbs.entries()) each.tabIndex = other === place ? 0 : -1;
   });
-  return { renew, thumbs: () => thumbs };
+  return { renew, repaint, thumbs: () => thumbs };
 })();

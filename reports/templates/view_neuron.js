@@ -87,6 +87,13 @@ const neuronView = (() => {
     fill();
   }
 
+  /* The same at once in the colours of now. */
+  function repaint() {
+    if (!now || !mapsNow().neurons) return;
+    lay();
+    fill();
+  }
+
   async function renew() {
     const mine = ++turn;
     const maps = mapsNow();
@@ -141,5 +148,5 @@ const neuronView = (() => {
     } else roving(keyButtons(), event, 1);
   });
   by("neuron-numbers").addEventListener("toggle", () => { if (now) numbers(); });
-  return { renew, loaded: () => now };
+  return { renew, repaint, loaded: () => now };
 })();

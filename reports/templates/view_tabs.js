@@ -28,6 +28,25 @@ function remember(name) {
   }
 }
 
+/* What the controls say, which are not on paper. */
+function said() {
+  const { layers, heads } = mapsNow();
+  const shown = [...chosen.heads].sort((one, other) => one - other).map((place) => heads[place]);
+  const own = open === "neuron" ? shown.slice(0, 1) : shown;
+  const picture = [
+    chosen.level === "words" && "words",
+    chosen.from !== "all" && `from ${"AB"[chosen.from]} to ${"AB"[chosen.to]}`,
+    !chosen.specials && "without special tokens",
+    !chosen.sink && "without the first token",
+  ];
+  return [
+    by("view-kind")?.selectedOptions[0].text,
+    open !== "model" && `layer ${layers[chosen.layer]}`,
+    open !== "model" && `${own.length > 1 ? "heads" : "head"} ${products.spans(own)}`,
+    ...(open === "neuron" ? [] : picture),
+  ].filter(Boolean).join("; ");
+}
+
 function turnTo(name) {
   remember(name);
   return show(name);
@@ -72,10 +91,11 @@ for (const name of ["beforeprint", "afterprint"]) {
   addEventListener(name, () => {
     if (name === "beforeprint") document.documentElement.dataset.print = "";
     else delete document.documentElement.dataset.print;
-    if (open !== "head") show(open);
+    by("view-printed").textContent = said();
+    views[open].repaint?.();
   });
 }
-addEventListener("hashchange", () => { if (location.hash.slice(1) in views) show(location.hash.slice(1)); });
+addEventListener("hashchange", () => { if (Object.hasOwn(views, location.hash.slice(1))) show(location.hash.slice(1)); });
 
 by("view-app").hidden = false;
-show(location.hash.slice(1) in views ? location.hash.slice(1) : by("view-app").dataset.show);
+show(Object.hasOwn(views, location.hash.slice(1)) ? location.hash.slice(1) : by("view-app").dataset.show);
