@@ -23,6 +23,7 @@ FAMILIES = {
     "run": "all tests of the run",
     "layer": "the heads of one sieve in one layer",
 }
+BOTH = ", both directions of a row together"
 NO_HEAD = ("none", "")
 
 
@@ -53,7 +54,7 @@ def labelling_html(
         ]
         rows.append((name, [*cells, *([] if _many(held) else [mark])]))
     heads = [*outcomes, "strongest head", "mean [95 %]", *([] if _many(held) else ["mark"])]
-    said = paragraph(f"<strong>{named(_model(facts))}</strong>. {_inputs(facts)}{_judged(decision)}")
+    said = paragraph(f"<strong>{named(_model(facts))}</strong>. {_inputs(facts)}{_judged(decision, found)}")
     return said + counts_table("Heads by role", heads, rows) + _roles(held, marks)
 
 
@@ -65,7 +66,7 @@ def comparison_html(
     bound: float,
     facts: Mapping[str, Any],
 ) -> str:
-    """Counts per sieve with its largest change, and the roles that every head gained and lost.
+    """Counts per sieve with the largest of its changes, and the roles that every head gained and lost.
 
     Args:
         found: Differences B − A.
@@ -84,7 +85,7 @@ def comparison_html(
     gained, lost = held[1] & ~held[0], held[0] & ~held[1]
     rows = []
     for place, rule in enumerate(found.rules):
-        at = _largest(np.abs(found.difference[place]))
+        at = _largest(np.where(found.outcome[place] == 0, np.abs(found.difference[place]), np.nan))
         cells = [
             *_counted(found.outcome[place], 4),
             *_told(at, found.difference, found.low, found.high, place),
@@ -98,7 +99,7 @@ def comparison_html(
     a, b = (named(_model(facts.get(name))) for name in ("a", "b"))
     said = paragraph(
         f"<strong>B − A</strong>: A is {a}, B is {b}. {_inputs(facts)}Within ± {bound:g} is equivalent. "
-        f"{_judged(decision)}"
+        f"{_judged(decision, before)}"
     )
     return (
         said
@@ -172,12 +173,14 @@ def _cells(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[str]) -
     ]
 
 
-def _judged(decision: Decision) -> str:
+def _judged(decision: Decision, found: Findings) -> str:
     """Test, correction, family and level."""
-    over = FAMILIES.get(decision.family, decision.family)
-    return (
-        f"{named(decision.test)}, {named(decision.correction)} over {named(over)}, alpha {decision.alpha:g}."
-    )
+    if decision.correction == "none":
+        return f"{named(decision.test)}, no correction, alpha {decision.alpha:g}."
+    over = named(FAMILIES.get(decision.family, decision.family))
+    both = BOTH * any(rule.together for rule in found.rules)
+    told = f"{named(decision.test)}, {named(decision.correction)} over {over}{both}"
+    return f"{told}, alpha {decision.alpha:g}."
 
 
 def _model(facts: Any) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from numbers import Real
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from headroles import store
 from headroles.compared_folder import is_comparison, load_comparison
 from headroles.comparison import Comparison
 from headroles.errors import BadInput
-from headroles.folder import FIGURES, renamed, writing
+from headroles.folder import FIGURES, made, renamed, writing
 from headroles.outcomes import Labelling
 from headroles.reports.printed_tables import printed
 from headroles.reports.static import WIDTH, figures_of
@@ -45,8 +46,7 @@ def figures(
     place = _place(Path(folder), out)
     drawn = files_of(figures_of(found, wide), form)
     contents: Mapping[Path, str | bytes] = {place / f"{name}.{form}": data for name, data in drawn.items()}
-    with writing(f"the figures in '{place}'"):
-        place.mkdir(parents=True, exist_ok=True)
+    with writing(f"the figures in '{place}'"), made(place):
         renamed(contents)
     return tuple(contents)
 
@@ -90,10 +90,9 @@ def _place(folder: Path, out: str | Path | None) -> Path:
     """The folder to write into; nothing of a run is ever mixed with figures."""
     own = (folder / FIGURES).resolve()
     place = folder / FIGURES if out is None else Path(out)
-    if place.exists() and not place.is_dir():
+    if isfile(place):
         raise BadInput(f"figures go into a folder, but '{place}' is a file; name another --out")
-    inside = place.resolve().is_relative_to(folder.resolve())
-    if inside and not place.resolve().is_relative_to(own):
+    if place.resolve().is_relative_to(folder.resolve()) and place.resolve() != own:
         raise BadInput(
             f"figures go into a folder of their own, but '{place}' is part of the run; leave --out away for "
             f"'{folder / FIGURES}', or name a folder elsewhere"

@@ -107,15 +107,19 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Ki
 def _beside_figures(folder: Path) -> list[str]:
     """Names of what lies among the figures of a folder and is none."""
     place = folder / FIGURES
-    return [each.name for each in place.iterdir() if each.suffix not in DRAWN] if place.is_dir() else []
+    return [each.name for each in place.iterdir() if not _drawn(each)] if place.is_dir() else []
+
+
+def _drawn(path: Path) -> bool:
+    return path.suffix in DRAWN and path.is_file()
 
 
 def clear_figures(folder: Path) -> None:
     """Remove figures, which are of an earlier outcome; whatever else lies among them stays."""
     place = folder / FIGURES
-    if place.is_dir():
+    if place.is_dir() and not place.is_symlink():
         for each in place.iterdir():
-            if each.suffix in DRAWN:
+            if _drawn(each):
                 each.unlink()
         with suppress(OSError):  # holds something else
             place.rmdir()
@@ -169,14 +173,26 @@ def writing(what: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def made(folder: Path) -> Iterator[None]:
+    """A folder to write into, made with its parents; those made leave again when nothing came into them."""
+    new = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    finally:
+        for each in new:
+            with suppress(OSError):  # holds something by now
+                each.rmdir()
+
+
 def write_text(path: Path, text: str) -> None:
     """Write one file by rename.
 
     Raises:
         BadInput: When it cannot be written.
     """
-    with writing(f"'{path}'"):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(f"'{path}'"), made(path.parent):
         renamed({path: text})
 
 

@@ -79,6 +79,7 @@ def _options(before: Labelling, settings: dict[str, Any]) -> CommonOptions:
         return probe_options_of(**{"probes": "dependency"} | settings)
     if before.surface is not None:
         return surface_options_of(**settings)
+    settings = {"maps": 0} | settings  # of folders from before maps were kept
     return options_of(**settings) if before.clustered is None else cluster_options_of(**settings)
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
+from os.path import isdir
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -67,7 +68,7 @@ class ViewOptions:
     def _check_files(self) -> None:
         """Refuse places where no file can be, and an SVG of no or of several layers."""
         for name, place in (("out", self.out), ("svg", self.svg)):
-            if place is not None and (not place or Path(place).is_dir()):
+            if place is not None and (not place or isdir(place)):
                 raise BadInput(
                     f"--{name} names a file, but '{place}' is {'a folder' if place else 'no name'}; "
                     f"name a file in it"

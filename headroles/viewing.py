@@ -1,13 +1,16 @@
 """view(): a sentence or a pair in, a model's attention to look at out."""
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from html import escape
+from os.path import isdir
 from pathlib import Path
 from typing import Any
 
+from headroles.compared_folder import COMPARISON
 from headroles.errors import BadInput
-from headroles.folder import renamed, writing
+from headroles.folder import RUN, made, manifest_in, renamed, writing
 from headroles.view_options import numbers_of, view_options_of
 from headroles.viewed import Maps, View
 
@@ -15,6 +18,7 @@ PAGE = "view.html"
 """Where the command line writes a page."""
 HEIGHT = 760
 """Pixels of a page within a notebook."""
+PARTS_OF_FOLDERS = RUN.holds | COMPARISON.holds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,11 +147,16 @@ def _write(contents: dict[Path, str]) -> None:
         BadInput: When one cannot be written.
     """
     for path in contents:
-        if path.is_dir():
+        if isdir(path):
             raise BadInput(f"a view is written as a file, but '{path}' is a folder; name a file in it")
-    with writing(_named(contents)):
+        if path.name in PARTS_OF_FOLDERS and "headroles" in manifest_in(path.parent):
+            raise BadInput(
+                f"a view does not take the place of a part of a run or comparison, but '{path}' is one; name "
+                f"another file"
+            )
+    with writing(_named(contents)), ExitStack() as folders:
         for path in contents:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            folders.enter_context(made(path.parent))
         renamed(dict(contents))
 
 

@@ -18,6 +18,8 @@ from headroles.reports.static_dress import scale_to
 FORMS = ("pdf", "png", "svg")
 POLICY = "default-src 'none'; script-src file:; style-src 'unsafe-inline'; img-src data: blob:"
 """What the page that draws may load: scripts from this machine, and the pictures that it makes."""
+NOWHERE = "127.0.0.1:9"
+"""Where everything goes that the browser would ask of other machines of its own accord."""
 DOTS = 300
 """Dots of a PNG per inch."""
 BEGINNING = b"D:20000101000000+00'00'"
@@ -73,10 +75,12 @@ def _drawn(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
             "figures as files are drawn by Chrome or Chromium, and none is on this machine; install one "
             "(Debian: apt install chromium), or name it in the environment variable BROWSER_PATH"
         ) from missing
-    except Exception as error:
+    except (RuntimeError, OSError, ValueError, TypeError, kaleido.errors.KaleidoError) as error:
+        said = next((each for each in error.args if isinstance(each, str)), "no reason given")
+        reason = f"{type(error).__name__}: {' '.join(said.split())[:200]}"
         raise BadInput(
-            f"the figures could not be drawn as {form} ({type(error).__name__}: {error}), and nothing was "
-            f"written; try another form, or update Chromium and kaleido"
+            f"the figures could not be drawn as {form} ({reason}), and nothing was written; try another "
+            f"form, update Chromium and kaleido, or name another Chromium in the environment variable BROWSER_PATH"
         ) from error
     return drawn
 
@@ -84,7 +88,7 @@ def _drawn(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
 async def _all_drawn(kaleido: Any, figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
     """Every figure by one browser with one window."""
     options = {"format": form, "scale": scale_to(form)}
-    async with kaleido.Kaleido(n=1, page_generator=_page(kaleido)) as browser:
+    async with kaleido.Kaleido(n=1, page_generator=_page(kaleido), proxy_server=NOWHERE) as browser:
         return {name: await browser.calc_fig(_told(figure), opts=options) for name, figure in figures.items()}
 
 

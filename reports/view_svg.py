@@ -77,7 +77,7 @@ def view_svg(
 def _check(maps: Maps, layer: int, heads: Sequence[int]) -> None:
     """Refuse layers and heads that there is no map of."""
     for name, asked, there in (("layer", [layer], maps.layers), ("head", heads, maps.heads)):
-        strange = [each for each in asked if each not in there]
+        strange = [each for each in asked if isinstance(each, bool) or each not in there]
         if strange or not asked:
             few = ", ".join(map(str, there[:12])) + ", …" * (len(there) > 12)
             raise BadInput(

@@ -289,7 +289,7 @@ def test_figures_go_where_they_are_told(command: Command, run: Path, compared: P
     assert command("report", compared, "--figures", "png", "--out", other)[0] == 0
     assert (other / "map-local.png").is_file()
     assert not (compared / "figures").exists()
-    for place in (run, run / "scores", run / "deeper" / "figures"):
+    for place in (run, run / "scores", run / "deeper" / "figures", run / "figures" / "deeper"):
         with pytest.raises(BadInput, match="folder of their own"):
             headroles.figures(run, out=place)
     with pytest.raises(BadInput, match="is a file"):
@@ -340,6 +340,36 @@ def test_no_browser_is_said(monkeypatch: pytest.MonkeyPatch, run: Path) -> None:
     with pytest.raises(BadInput, match="none is on this machine; install one"):
         headroles.figures(run)
     assert not (run / "figures").exists()
+
+
+def test_a_browser_that_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatch, run: Path) -> None:
+    from kaleido.errors import BrowserFailedError
+
+    async def failing(*given: Any) -> dict[str, bytes]:
+        raise BrowserFailedError("it closed\nimmediately.", "Try another one.")
+
+    monkeypatch.setattr(static_files, "_all_drawn", failing)
+    with pytest.raises(
+        BadInput, match=r"as svg \(BrowserFailedError: it closed immediately\.\), and nothing"
+    ):
+        headroles.figures(run)
+    assert not (run / "figures").exists()
+
+
+def test_what_the_browser_would_ask_of_its_own_accord_goes_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    import kaleido
+
+    asked: list[dict[str, Any]] = []
+
+    class Noted(kaleido.Kaleido):  # type: ignore[misc]
+        def __init__(self, *given: Any, **settings: Any) -> None:
+            asked.append(settings)
+            raise OSError("enough")
+
+    monkeypatch.setattr(kaleido, "Kaleido", Noted)
+    with pytest.raises(BadInput, match="enough"):
+        files_of({"one": go.Figure()}, "png")
+    assert asked[0]["proxy_server"] == static_files.NOWHERE == "127.0.0.1:9"
 
 
 def test_the_page_that_draws_can_ask_for_nothing() -> None:

@@ -157,6 +157,7 @@ MISTAKES = [
     (["It rains .", "--out", "."], "--out names a file, but '.' is a folder; name a file in it"),
     (["It rains .", "--model", "nowhere/at-all"], "the model 'nowhere/at-all' is not on this machine"),
     (["It rains .", "--out", "held/view.html"], "'held/view.html' cannot be written ("),
+    (["It rains .", "--out", f"new/{'v' * 300}.html"], "cannot be written (File name too long)"),
     (
         ["It rains .", "--svg", "x.svg", "--layers", "1", "--kind", "cross", "--out", "x.html"],
         "this view holds self attention, but 'cross' was asked for; name one of those, or leave the kind out",
@@ -176,6 +177,20 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert expected in err
     assert [each.name for each in tmp_path.iterdir()] == ["held"]
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize("name", ["report.html", "findings.csv", "manifest.json"])
+def test_a_view_never_takes_the_place_of_a_part_of_a_run(name: str, command: Command, run: Path) -> None:
+    before = (run / name).read_bytes()
+    for words in (("--out", run / name), ("--svg", run / name, "--layers", 1)):
+        code, out, err = command("view", "It rains .", *words)
+        assert (code, out, err.count("\n")) == (1, "", 1)
+        assert "does not take the place of a part of a run or comparison" in err
+    with pytest.raises(BadInput, match="does not take the place"):
+        headroles.view("It rains .").save(run / name)
+    assert (run / name).read_bytes() == before
+    assert headroles.view("It rains .").save(run / "view.html").is_file()
 
 
 @given(st.sets(st.integers(0, 9999), min_size=1, max_size=40))

@@ -44,6 +44,12 @@ def test_layers_and_heads_that_are_not_there_are_refused(
         _view(model_of("bert"), TEXT, **options)
 
 
+def test_a_sentence_names_the_first_wrong_numbers_not_thousands(model_of: ModelOf) -> None:
+    with pytest.raises(BadInput, match=r"but 4, 5, 6, 7, 8, 9, 10, 11, … came") as told:
+        _view(model_of("bert"), TEXT, heads=range(10_000))
+    assert len(str(told.value)) < 200
+
+
 @pytest.mark.parametrize("texts", [(), ("",), (TEXT, " \n"), (TEXT, TEXT, TEXT)])
 def test_other_than_one_or_two_texts_are_refused(texts: tuple[str, ...], model_of: ModelOf) -> None:
     with pytest.raises(BadInput, match=r"of one text or of two, none of them blank, but \d came"):

@@ -25,6 +25,8 @@ from headroles.viewed import ENCODER, SELF, View
 MEBIBYTE = 2**20
 MOST_WEIGHTS, MOST_NEURONS = 128 * MEBIBYTE, 64 * MEBIBYTE
 """Most bytes of weights, and of queries, keys and biases, that a view holds."""
+SHOWN = 8
+"""Most of the wrong numbers that a sentence repeats."""
 
 
 def read_view(
@@ -143,7 +145,7 @@ def _known(what: str, asked: Sequence[int] | None, there: dict[str, int]) -> Non
     most = max(there.values())
     wrong = [each for each in asked or () if not 0 <= each < most]
     if asked is not None and (wrong or not asked):
-        came = ", ".join(map(str, wrong)) or "none"
+        came = ", ".join(map(str, wrong[:SHOWN])) + ", …" * (len(wrong) > SHOWN) or "none"
         raise BadInput(
             f"--{what} takes numbers from 0 to {most - 1}, because the model has {most} {what}, but {came} "
             f"came; leave it out for all of them"
