@@ -2,7 +2,8 @@
 
     python benchmarks/report.py [--runs 5]        # prints one line of JSON
 
-Both pages are made of 20 sieves in one run and opened in turn. "ready" is the time from the start of the
+Both pages are made of 20 sieves in one run, with as many examples on head cards as a run keeps, and
+opened in turn. "ready" is the time from the start of the
 navigation until the label matrix is painted and the filter of the table has answered; the shortest of the
 runs counts.
 """
@@ -12,20 +13,27 @@ import json
 import statistics
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
+from headroles.exhibited import Exhibited
+from headroles.exhibiting import candidates, exhibited_of, wanted
+from headroles.options import Options
 from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.records import Decision, Example, Rule, Scores
 from headroles.reports.page import page
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
 
 CHROMIUM = "/usr/bin/chromium"
-SIEVES, EXAMPLES = 20, 60
+MAPS = Options(data="made up").maps
+SIEVES, EXAMPLES, TOKENS = 20, 60, 64
+SHARPNESS = 0.05
+"""Of the Dirichlet distribution that made-up attention is drawn from; trained attention packs as well."""
 READY = """async () => {
   const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   await painted();
@@ -49,12 +57,30 @@ def made_up(layers: int, heads: int) -> Labelling:
     keys = tuple(f"e{number}" for number in range(EXAMPLES))
     cells = np.full((SIEVES, EXAMPLES), 12.0)
     values = (level + noise).clip(-1, 1).astype(np.float32)
-    scores = Scores(names, keys, keys, np.full(EXAMPLES, 20), cells, values, np.zeros_like(cells))
+    scores = Scores(names, keys, keys, np.full(EXAMPLES, TOKENS), cells, values, np.zeros_like(cells))
     decision = Decision()
     findings = judge(scores, rules, decision)
     assessment = assess(scores, rules, decision, findings, splits=4)
     facts = {"command": "headroles label", "settings": {"splits": 4}}
-    return Labelling(scores, findings, decision, facts, (), assessment)
+    run = Labelling(scores, findings, decision, facts, (), assessment)
+    return replace(run, exhibited=examples_of(run, chance))
+
+
+def examples_of(run: Labelling, chance: np.random.Generator) -> Exhibited:
+    """Examples of head cards with attention by chance, as many as the limits of a run allow."""
+    found = candidates(run.findings, run.scores)
+    places = wanted(found, run.scores.tokens, MAPS)
+    maps = {place: attention_of(chance) for place in places}
+    tokens = tuple(f"token{number}" for number in range(TOKENS))
+    shown = {place[0]: Example(run.scores.examples[place[0]], tokens) for place in places}
+    return exhibited_of(found, maps, shown, MAPS)
+
+
+def attention_of(chance: np.random.Generator) -> np.ndarray:
+    """One map, in steps of 1/255."""
+    weights = chance.dirichlet(np.full(TOKENS, SHARPNESS), size=TOKENS)
+    rounded: np.ndarray = np.rint(255 * weights).astype(np.uint8)
+    return rounded
 
 
 def opened(browser: Browser, address: str) -> dict[str, Any]:
@@ -77,7 +103,8 @@ def measured(sizes: dict[str, tuple[int, int]], runs: int) -> dict[str, Any]:
             text = page(run)
             made = time.perf_counter() - start
             Path(folder, f"{name}.html").write_text(text, encoding="utf-8")
-            told[name] = {"mb": round(len(text.encode()) / 1e6, 2), "made_s": round(made, 2), "ready_ms": []}
+            size, kept = len(text.encode()) / 1e6, run.exhibited.weights if run.exhibited else ()
+            told[name] = {"mb": round(size, 2), "maps": len(kept), "made_s": round(made, 2), "ready_ms": []}
         for _ in range(runs):
             for name in sizes:
                 found = opened(browser, Path(folder, f"{name}.html").as_uri())

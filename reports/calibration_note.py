@@ -102,7 +102,10 @@ def _reached(least: int, most: int, fewest: str, units: int) -> str:
     """Which of the simulated numbers of units is told of."""
     have = f"{least:,}" if least == most else f"between {least:,} ({isolate(fewest)}) and {most:,}"
     if least < units:
-        return f"The roles here have {have} units; {units} is the smallest number simulated."
+        return (
+            f"The roles here have {have} units; {units} is the smallest number simulated, and errors can "
+            "be more frequent with fewer."
+        )
     if least == units:
         return f"The roles here have {have} units."
     return f"The roles here have {have} units; {units} is the next smaller number simulated."
@@ -154,12 +157,16 @@ def _beyond(summary: Summary, alpha: float, least: int, smallest: int) -> list[s
     decision, parts = summary.decision, []
     if decision.alpha != alpha:
         parts.append(f"The level of this run, {decision.alpha:g}, was not simulated.")
-    if decision.family != "sieve":
+    joint = decision.family != "sieve" or any(role.together for role in summary.roles)
+    if joint and decision.correction != "none":
         parts.append("Families other than the heads of one sieve were not simulated.")
     if any(role.contrast for role in summary.roles):
         parts.append("Roles with a contrast, for which two tests must agree, were not part of it.")
     if summary.account.statistic == "accuracy":
         parts.append("Scores were simulated as means over units; accuracies pooled over items were not.")
+    elif summary.account.statistic not in ("selectivity", "score"):
+        kind = isolate(summary.account.statistic)
+        parts.append(f"The real scores among them are selectivities; those of this run are not ({kind}).")
     if smallest <= least < ENOUGH_FOR_NOT or least < smallest:
         parts.append(f"“Not” is never said of fewer than {ENOUGH_FOR_NOT} units, whatever its error.")
     return parts

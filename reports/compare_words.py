@@ -200,10 +200,8 @@ def promise(decision: Decision) -> str:
 def tested(decision: Decision, bound: float) -> str:
     """Test, correction and bound in one line."""
     family = FAMILIES.get(decision.family, decision.family)
-    return (
-        f"{decision.test} on paired differences, {decision.correction} over {family}, "
-        f"alpha {decision.alpha:g}, bound ±{bound:g}"
-    )
+    corrected = "no correction" if decision.correction == "none" else f"{decision.correction} over {family}"
+    return f"{decision.test} on paired differences, {corrected}, alpha {decision.alpha:g}, bound ±{bound:g}"
 
 
 def names(comparison: Comparison) -> tuple[str, str]:

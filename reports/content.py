@@ -118,6 +118,7 @@ class Role:
         tally: Heads per decision.
         layers: Heads with this role in each layer.
         strongest: The head with the largest mean among those with the role.
+        together: Name of the family that its heads share with another sieve's; "" for none.
     """
 
     sieve: str
@@ -132,6 +133,7 @@ class Role:
     tally: Tally
     layers: tuple[int, ...]
     strongest: Strongest | None
+    together: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,13 +63,16 @@ def cards_of(labelling: Labelling, summary: Summary) -> Cards:
 def _note(labelling: Labelling, role: Role) -> str:
     """What the mean is taken over where that is not every input once, and what else the role asks for."""
     scores, units = labelling.scores, len(set(labelling.scores.units))
+    counted = labelling.findings.count[role.position]
     told = []
     if labelling.findings.rules[role.position].pooled:
         told.append(
             "The mean is over all cells of all inputs, each weighing the same; the bars count inputs."
         )
     elif units < len(scores.examples):
-        told.append(f"The mean is over {plural(units, 'group')} of inputs; the bars count inputs.")
+        groups = plural(int(counted.max()), "group")
+        most = "" if (counted == counted.max()).all() else "at most "
+        told.append(f"The mean is over {most}{groups} of inputs; the bars count inputs.")
     if role.contrast:
         told.append(
             f"The role also asks for a contrast beyond {exact(role.contrast_threshold)}, not drawn here."
@@ -82,6 +85,8 @@ def _kept(labelling: Labelling) -> str:
     kept = labelling.exhibited
     if labelling.probed is not None:
         return "Runs of probes keep no examples; examples are kept by label and cluster."
+    if kept is None and labelling.manifest.get("settings", {}).get("maps"):
+        return "This run kept no examples; where it was to keep some, “What was left out” says why."
     if kept is None or not kept.limit:
         return f"This run kept no examples; `{HOW}` keeps them."
     if kept.left:

@@ -88,9 +88,11 @@ def exponent(p: float) -> str:
 
     Example:
         >>> exponent(0.0123), exponent(3.21e-9), exponent(float("nan")), exponent(0.0)
-        ('0.012', '3.2e-09', '–', '0')
+        ('0.012', '3.2e-09', '–', '<1e-16')
     """
-    return f"{p:.1e}" if 0 < p < 0.001 else chance_of(p) if p else "0"
+    if p == 0:
+        return f"<{SMALLEST:g}"
+    return f"{p:.1e}" if p < 0.001 else chance_of(p)
 
 
 def _axes(figure: go.Figure, summary: Summary) -> None:
@@ -132,7 +134,7 @@ def _caption(summary: Summary, capped: int) -> str:
             f"role ({decision.correction}); marks to the right of the dashed line, but to the left of the "
             "solid one, would be roles without it."
         )
-    if decision.family == "layer":
+    if decision.family == "layer" and decision.correction != "none":
         parts.append("Each layer is corrected by itself, so some heads beyond the solid stroke are no role.")
     if any(role.contrast for role in summary.roles):
         parts.append("Where a contrast is asked for, p is the larger of the two tests.")

@@ -6,7 +6,7 @@ from typing import Any
 
 from headroles.outcomes import Labelling
 from headroles.records import Decision
-from headroles.reports.words import CORRECTIONS, FAMILIES, TESTS, plural
+from headroles.reports.words import BOTH, CORRECTIONS, FAMILIES, TESTS, plural
 
 Tables = Mapping[str, Callable[[], "Printed"]]
 """The tables of a run by name, made when asked for; the first is what the run is about."""
@@ -45,8 +45,10 @@ def decided(decision: Decision, units: int, families: Mapping[str, str] = FAMILI
     """
     over = families.get(decision.family, decision.family)
     correction = CORRECTIONS.get(decision.correction, decision.correction)
+    if decision.correction != "none":
+        correction += f" over {over}"
     return (
-        f"Test: {TESTS.get(decision.test, decision.test)}; correction: {correction} over {over}; "
+        f"Test: {TESTS.get(decision.test, decision.test)}; correction: {correction}; "
         f"alpha {decision.alpha:g}; {plural(units, 'unit')}."
     )
 
@@ -75,6 +77,12 @@ def records(kind: type, found: Iterable[Any]) -> tuple[tuple[str, ...], tuple[tu
 def framed(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
     """Columns and values of a frame of pandas."""
     return tuple(map(str, frame.columns)), tuple(frame.itertuples(index=False, name=None))
+
+
+def families_of(labelling: Labelling) -> Mapping[str, str]:
+    """What a run corrects together, in words, by the name of the family."""
+    both = BOTH * any(rule.together for rule in labelling.findings.rules)
+    return {name: over + both for name, over in FAMILIES.items()}
 
 
 def units_of(labelling: Labelling) -> int:

@@ -11,10 +11,10 @@ from headroles.outcomes import Labelling
 from headroles.reports.cluster_facts import head_name
 from headroles.reports.content import Interval, Role, Summary
 from headroles.reports.kind_tables import best_table, clusters_table, statistics_table
-from headroles.reports.printed import Printed, Tables, decided, framed, inputs, units_of
+from headroles.reports.printed import Printed, Tables, decided, families_of, framed, inputs, units_of
 from headroles.reports.summary import summarise
 from headroles.reports.surface_page import FAMILIES as SURFACE_FAMILIES
-from headroles.reports.words import FAMILIES, chance_of, interval, number
+from headroles.reports.words import chance_of, interval, number
 
 ENDS = "[95\u00a0%]"
 
@@ -39,7 +39,7 @@ def run_tables(labelling: Labelling) -> Tables:
 def _roles(labelling: Labelling) -> Printed:
     """Heads with each role, and the strongest of them."""
     summary = summarise(labelling)
-    told = decided(labelling.decision, units_of(labelling))
+    told = decided(labelling.decision, units_of(labelling), families_of(labelling))
     return Printed(
         caption=(
             f"Roles of attention heads{inputs(labelling.manifest)}: heads with each role, of those tested; "
@@ -101,7 +101,7 @@ def _role_values(summary: Summary, role: Role) -> tuple[Any, ...]:
 def _heads(labelling: Labelling) -> Printed:
     """Roles of every head, and the largest of their effects."""
     summary = summarise(labelling)
-    told = decided(labelling.decision, units_of(labelling))
+    told = decided(labelling.decision, units_of(labelling), families_of(labelling))
     rows: list[tuple[str, ...]] = []
     values: list[tuple[Any, ...]] = []
     for place in range(summary.table.layers * summary.table.heads):
@@ -129,7 +129,7 @@ def _heads(labelling: Labelling) -> Printed:
 def _findings(labelling: Labelling) -> Printed:
     """Every test."""
     columns, values = framed(labelling.frame())
-    families = FAMILIES if labelling.surface is None else SURFACE_FAMILIES
+    families = families_of(labelling) if labelling.surface is None else SURFACE_FAMILIES
     told = decided(labelling.decision, units_of(labelling), families)
     return Printed(
         caption=f"All findings{inputs(labelling.manifest)}, intervals not adjusted for selection. {told}",

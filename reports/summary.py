@@ -86,6 +86,7 @@ def _role(findings: Findings, position: int, number: int, code: str) -> Role:
         tally=Tally(*(int((decided == kind).sum()) for kind in range(4))),
         layers=tuple(int(count) for count in (decided == 0).sum(axis=1)),
         strongest=_strongest(findings, position),
+        together=rule.together,
     )
 
 

@@ -100,10 +100,15 @@ def exact(value: float) -> str:
 
 
 def mean(value: float) -> str:
-    """A mean score, two decimals, three where the second would not show."""
+    """A mean score, two decimals, three where the second would not show; never a zero below 0.
+
+    Example:
+        >>> mean(-0.123), mean(-0.0123), mean(-0.0001), mean(float("nan"))
+        ('−0.12', '−0.012', '0.000', '–')
+    """
     if math.isnan(value):
         return "–"
-    text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:.3f}"
+    text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:z.3f}"
     return text.replace("-", "−")
 
 

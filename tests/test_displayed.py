@@ -105,6 +105,13 @@ def test_the_words_above_say_model_inputs_units_correction_and_level() -> None:
     shown = _labelling()._repr_html_()
     assert "<strong>tiny/&lt;i&gt;model&lt;/i&gt;</strong>. QNLI, dev.tsv, 1,200 inputs, 1 unit. " in shown
     assert "t-skew, fdr_bh over the heads of one sieve, alpha 0.05." in shown
+    rules = tuple(replace(rule, together="row") for rule in _labelling().findings.rules)
+    rowed = replace(_labelling(), findings=replace(_labelling().findings, rules=rules))._repr_html_()
+    assert "over the heads of one sieve, both directions of a row together, alpha 0.05." in rowed
+    assert (
+        "t-skew, no correction, alpha"
+        in replace(_labelling(), decision=Decision(correction="none"))._repr_html_()
+    )
     bare = replace(_labelling(), manifest={})._repr_html_()
     assert "a model without a name</strong>. t-skew" in bare
 
@@ -121,8 +128,8 @@ def test_a_comparison_shows_the_largest_change_and_the_roles_that_moved() -> Non
     assert [row[0] for row in counts[1:]] == list(differences.sieves)
     for place, row in enumerate(counts[1:]):
         assert row[1:5] == [str(each) for each in differences.counts(place)]
-        layer, head = np.unravel_index(np.abs(differences.difference[place]).argmax(), (2, 3))
-        assert row[5] == f"{layer}-{head}"
+        size = np.where(differences.outcome[place] == 0, np.abs(differences.difference[place]), -1)
+        assert row[5] == ("{}-{}".format(*divmod(int(size.argmax()), 3)) if size.max() > 0 else "none")
         assert bool(row[9]) == differences.rules[place].role
     labels = {(row["layer"], row["head"]): row for row in found.labels().to_dict("records")}
     marks = {"local": "L", "block": "B", "": ""}

@@ -56,9 +56,7 @@ def exhibited(*shown: tuple[str, int, int, int], left: int = 0, limit: int = 9) 
     chance = np.random.default_rng(4)
     return Exhibited(
         examples=examples,
-        places=np.array([[number, *each[1:3]] for number, each in enumerate(shown)], dtype=int).reshape(
-            -1, 3
-        ),
+        places=np.array([(number, *each[1:3]) for number, each in enumerate(shown)], int).reshape(-1, 3),
         weights=tuple(chance.integers(0, 256, (3, 3), dtype=np.uint8) for _ in shown),
         exhibits=tuple(Exhibit(*each, 0.25, number) for number, each in enumerate(shown)),
         left=left,
@@ -147,6 +145,14 @@ def test_the_script_reads_the_counts_the_quartiles_and_the_edges_of_roles() -> N
     assert told["inputs"] == 60
 
 
+def test_a_role_behind_a_contrast_shows_its_own_scores() -> None:
+    run = run_of()
+    scores = replace(run.scores, sieves=("s2", "s0", "s1"), values=run.scores.values[[2, 0, 1]])
+    rules = (run.findings.rules[2], *run.findings.rules[:2])
+    moved = replace(run, scores=scores, findings=judge(scores, rules, Decision()))
+    np.testing.assert_array_equal(cards(moved).spreads.counts, cards(run).spreads.counts)
+
+
 def test_many_inputs_are_counted_in_32_bits() -> None:
     values = np.zeros((1, 70_000, 1, 1))
     found = spreads_of(scores_of(values), [0])
@@ -164,11 +170,8 @@ def test_only_examples_of_roles_that_are_held_are_shown_and_only_their_texts() -
     kept = exhibited(("s1", 0, 0, 1), ("s0", 0, 0, 1), ("s0", 0, 0, -1), ("gone", 0, 0, 1), ("s1", 0, 1, 1))
     found = cards(run_of(exhibited=kept)).exhibited
     assert found is not None
-    assert [(each.sieve, each.layer, each.head, each.rank) for each in found.exhibits] == [
-        ("s0", 0, 0, 1),
-        ("s0", 0, 0, -1),
-        ("s1", 0, 1, 1),
-    ]
+    shown = [(each.sieve, each.layer, each.head, each.rank) for each in found.exhibits]
+    assert shown == [("s0", 0, 0, 1), ("s0", 0, 0, -1), ("s1", 0, 1, 1)]
     assert [each.key for each in found.examples] == ["in/1", "in/2", "in/4"]
     for each, source in zip(found.exhibits, (1, 2, 4), strict=True):
         np.testing.assert_array_equal(found.weights[each.map], kept.weights[source])
@@ -210,6 +213,12 @@ def test_what_was_not_kept_is_said(kept: Exhibited | None, told: str) -> None:
     assert cards(run_of(exhibited=kept)).kept == told
 
 
+def test_a_run_that_was_to_keep_examples_and_did_not_points_to_the_reason() -> None:
+    bare = run_of(exhibited=None)
+    asked = replace(bare, manifest=dict(bare.manifest) | {"settings": {"maps": 1000}})
+    assert cards(asked).kept.endswith("“What was left out” says why.")
+
+
 def test_runs_of_probes_say_where_examples_are_kept(probed_run: Any) -> None:
     assert cards(probed_run(("all",))).kept == (
         "Runs of probes keep no examples; examples are kept by label and cluster."
@@ -228,14 +237,19 @@ def test_the_page_holds_the_card_and_its_data_and_is_the_same_twice() -> None:
 def test_distributions_of_a_thousand_heads_under_twenty_sieves_take_little_room() -> None:
     chance = np.random.default_rng(1)
     level = chance.beta(0.4, 1.6, size=(20, 1, 32, 32))
-    values = (
-        level
-        + chance.normal(
-            0,
-            0.1,
-            size=(20, 500, 32, 32),
-        )
-    ).clip(-1, 1)
+    values = (level + chance.normal(0, 0.1, size=(20, 500, 32, 32))).clip(-1, 1)
     found = spreads_of(scores_of(values), range(20))
     bare = Cards(("s",) * 20, 32, 500, found, ("",) * 20, None, "")
     assert len(cards_json(bare)) < 800_000
+
+
+def test_the_note_counts_the_groups_that_a_role_has_scores_of() -> None:
+    whole = run_of(units=20)
+    values = whole.scores.values.copy()
+    values[0, np.arange(60) % 20 > 14] = np.nan
+    values[1, np.arange(60) % 20 > 17, 0, 0] = np.nan
+    scores = replace(whole.scores, values=values)
+    found = judge(scores, whole.findings.rules, Decision())
+    first, second = cards(replace(whole, scores=scores, findings=found)).notes
+    assert first.startswith("The mean is over 15 groups of inputs; the bars count inputs.")
+    assert second == "The mean is over at most 20 groups of inputs; the bars count inputs."

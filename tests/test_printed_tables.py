@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,17 @@ from hypothesis import strategies as st
 import headroles
 from headroles import exporting
 from headroles.cli import cli
+from headroles.comparison import COLUMNS, Comparison, Differences, Swapped
 from headroles.errors import BadInput, UnknownName
 from headroles.outcomes import Labelling
 from headroles.records import Decision, Rule, Scores
 from headroles.reports.printed import Printed
 from headroles.reports.printed_tables import as_csv, as_latex, as_markdown, escaped, printed
+from headroles.reports.run_tables import run_tables
 from headroles.reports.summary import summarise
+from headroles.reports.surface_columns import layers_of
 from headroles.reports.surface_sheets import statistics_sheet
-from headroles.reports.words import chance_of, interval
+from headroles.reports.words import chance_of, interval, number
 from headroles.stats.engine import judge
 from tests.clustered_runs import clustered_run
 
@@ -43,6 +47,7 @@ def hostile() -> Labelling:
     scores = Scores(names, keys, keys, np.full(60, 20), cells, values, np.zeros((4, 60)))
     rules = [Rule(name, low=-1.0, high=1.0, role=name != "local:matched") for name in names]
     rules[0] = Rule("local", contrast="local:matched", low=-1.0, high=1.0)
+    rules[2] = Rule("local:matched", margin=0.05, role=False, low=-1.0, high=1.0)
     findings = judge(scores, rules, Decision())
     return Labelling(scores, findings, Decision(), {"model": {"name": "tiny"}, "task": "QNLI"})
 
@@ -73,6 +78,16 @@ def test_roles_have_the_numbers_of_the_report(hostile: Labelling) -> None:
     assert f"| {interval(first.contrast)} |" in lines[4]
 
 
+def test_captions_name_what_was_corrected_together(hostile: Labelling) -> None:
+    rules = tuple(replace(rule, together="row") for rule in hostile.findings.rules)
+    rowed = replace(hostile, findings=replace(hostile.findings, rules=rules))
+    bare = replace(hostile, decision=Decision(correction="none"))
+    for name in ("roles", "heads", "findings"):
+        assert "the heads of one sieve; alpha" in printed(hostile, name)
+        assert "the heads of one sieve, both directions of a row together; alpha" in printed(rowed, name)
+        assert "correction: none; alpha" in printed(bare, name)
+
+
 def test_csv_has_every_digit(hostile: Labelling) -> None:
     found = hostile.findings
     rows = _read(printed(hostile, "roles", "csv"))
@@ -86,6 +101,21 @@ def test_csv_has_every_digit(hostile: Labelling) -> None:
     told = _read(printed(hostile, "findings", "csv"))
     assert list(told[0]) == list(frame.columns)
     assert [float(row["mean"]) for row in told] == frame["mean"].tolist()
+
+
+def test_rows_of_findings_and_contrasts_of_roles_stand_under_their_names(hostile: Labelling) -> None:
+    tables = run_tables(hostile)
+    findings = tables["findings"]()
+    for row, cells in zip(hostile.frame().to_dict("records"), findings.rows, strict=True):
+        told = [number(row["null"]), number(row["effect"]), chance_of(row["q"]), chance_of(row["q_not"])]
+        assert list(cells[4:8]) == told
+    first = _read(printed(hostile, "roles", "csv"))[0]
+    at = (hostile.findings.of("local:matched"), int(first["layer"]), int(first["head"]))
+    for column, name in (("contrast", "mean"), ("contrast_low", "low"), ("contrast_high", "high")):
+        assert float(first[column]) == float(getattr(hostile.findings, name)[at])
+    roles = summarise(hostile).roles
+    assert float(first["threshold"]) == roles[0].threshold
+    assert float(first["contrast_threshold"]) == roles[0].contrast_threshold
 
 
 def test_heads_name_their_roles_and_the_largest_effect(hostile: Labelling) -> None:
@@ -110,6 +140,10 @@ def test_every_kind_of_run_has_its_own_table_first(
     assert printed(clustered) == printed(clustered, "roles")
     rows = _read(printed(probed, form="csv"))
     assert [float(row["accuracy"]) for row in rows] == [each.accuracy for each in probed.probed.best]
+    for row in _read(printed(surface, "statistics", "csv")):
+        layers = [each.mean for each in layers_of(surface, row["statistic"])]
+        assert float(row["layer_mean"]) == max(layers)
+        assert float(row["low"]) <= float(row["mean"]) <= float(row["high"])
     sheet = statistics_sheet(surface)
     assert printed(surface).count("\n") == 4 + len(sheet.rows)
     assert "| To separators |" in printed(surface)
@@ -171,6 +205,22 @@ def test_latex_is_for_booktabs_with_caption_and_label(hostile: Labelling) -> Non
     assert "LuaLaTeX" in text.splitlines()[0]  # the name has letters of no usual font
     many = Printed("many", ("one",), (("x",),) * 41, ("one",), (("x",),) * 41)
     assert r"\begin{longtable}{l}" in as_latex(many, "many")
+
+
+def test_the_largest_change_is_that_of_a_changed_head_and_may_be_a_loss(hostile: Labelling) -> None:
+    values = {name: np.array([[[0.2, -0.3, 0.9]]]) for name in COLUMNS}
+    rules, outcome = (Rule("local", low=-1.0, high=1.0),), np.array([[[0, 0, 2]]])
+    found = Differences(rules, **{**values, "count": np.full((1, 1, 3), 9)}, outcome=outcome)
+    run = hostile.findings
+    swap = Swapped("local", 4, 7, 5, 2, 7, 2.0, 1.0, 3.0, 2.0, 1.0, 3.0, 4.0, 3.0, 6.0, 0.5, 0.25)
+    compared = Comparison(found, run, run, Decision(), 0.05, layers=(), swaps=(swap,), manifest={})
+    (row,) = _read(printed(compared, "changes", "csv"))
+    assert (row["head"], row["difference"]) == ("1", "-0.3")
+    cells = printed(compared, "changes").splitlines()[-1].split(" | ")
+    assert cells[5:11] == ["4", "7", "5", "2", "4 [3, 6]", "0.250"]
+    compared = replace(compared, differences=replace(found, mean_b=found.mean_a + 0.5))
+    assert "| 0.20 | 0.70 | 0.20 [0.20, 0.20] |" in printed(compared, "differences")
+    assert (row["gained"], row["lost"], row["swapped_low"], row["swapped_high"]) == ("5", "2", "3.0", "6.0")
 
 
 def test_a_comparison_tells_what_changed(finished: Path, tmp_path: Path, command: Command) -> None:

@@ -1,6 +1,7 @@
 """The strip of p values, role sets beside a dealing, the calibration note, and the embedded files."""
 
 import json
+import re
 import sys
 from dataclasses import replace
 from importlib import import_module
@@ -11,12 +12,13 @@ import pytest
 
 from headroles.outcomes import Labelling
 from headroles.records import Decision, Rule, Scores
-from headroles.reports.calibration_note import HEADER, calibration_note, simulated
+from headroles.reports.calibration_note import HEADER, calibration_note, percent, simulated
 from headroles.reports.counts import overlap
 from headroles.reports.files import LARGEST, files_of
-from headroles.reports.p_strip import p_strip
+from headroles.reports.p_strip import exponent, p_strip
 from headroles.reports.page import page
 from headroles.reports.summary import summarise
+from headroles.reports.words import count, ranged
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
 from headroles.tables import texts_of
@@ -76,6 +78,26 @@ def test_the_table_behind_the_strip_counts_with_and_without_correction(whole: La
     assert "the larger of the two tests" in panel.caption
 
 
+def test_rows_levels_counts_and_quantiles_of_the_strip_are_those_of_p() -> None:
+    run = labelling(Decision(correction="holm"))
+    p = run.findings.p.copy()
+    p[1, 0, 0] = 0.05
+    panel = p_strip(summarise(replace(run, findings=replace(run.findings, p=p))))
+    assert panel.rows[1][2] == str(int((p[1] <= 0.05).sum()))
+    assert panel.rows[1][5:] == tuple(map(exponent, np.quantile(p[1], [0, 0.25, 0.5, 0.75, 1])))
+    shapes = panel.figure.layout.shapes
+    assert [shape.x0 for shape in shapes if shape.line.dash == "dash"] == pytest.approx([-np.log10(0.05)])
+    axis = panel.figure.layout.yaxis
+    for tick, name in zip(axis.tickvals, axis.ticktext, strict=True):
+        own = [y for trace in panel.figure.data if trace.name == name for y in trace.y]
+        assert all(abs(y - tick) < 0.5 for y in own)
+    strokes = {(shape.y0 + shape.y1) / 2 for shape in shapes if shape.line.dash is None}
+    held = {
+        3 - k for k, name in enumerate(NAMES) if (run.findings.decision[run.findings.of(name)] == 0).any()
+    }
+    assert {round(each) for each in strokes} == held
+
+
 def test_a_p_of_nothing_is_drawn_at_the_edge_and_told() -> None:
     run = labelling()
     p = run.findings.p.copy()
@@ -83,6 +105,7 @@ def test_a_p_of_nothing_is_drawn_at_the_edge_and_told() -> None:
     panel = p_strip(summarise(replace(run, findings=replace(run.findings, p=p))))
     assert "value of p below 1e-16 (0 included) is drawn at 1e-16" in panel.caption
     assert max(max(trace.x, default=0) for trace in panel.figure.data) == 16
+    assert panel.rows[0][5] == "<1e-16"
 
 
 def test_role_sets_stand_beside_what_dealing_gives(whole: Labelling) -> None:
@@ -92,7 +115,8 @@ def test_role_sets_stand_beside_what_dealing_gives(whole: Labelling) -> None:
     assert len(panel.rows) == len(sets) > 1
     for name, heads, expected in panel.rows:
         assert int(heads) == sets[name].heads
-        assert expected.startswith(f"{sets[name].expected:.1f}".removesuffix(".0"))
+        ends = (count(sets[name].expected_low), count(sets[name].expected_high))
+        assert expected == ranged(count(sets[name].expected), *ends)
     (dealt,) = [trace for trace in panel.figure.data if trace.name == "dealt"]
     np.testing.assert_allclose(dealt.y, [sets[row[0]].expected for row in panel.rows])
     bare = overlap(summarise(replace(whole, assessment=replace(whole.assessment, sets=()))))
@@ -121,6 +145,30 @@ def test_the_note_tells_the_errors_of_this_test_and_correction_at_the_units_reac
     assert [row[0] for row in note.rows] == ["20", "20", "50", "50", "128", "128", "200", "200"]
 
 
+@pytest.mark.parametrize("correction", ["fdr_bh", "holm", "none"])
+def test_every_figure_of_the_note_is_that_of_its_setting_and_side(correction: str) -> None:
+    cells = json.loads((ROOT / "docs" / "calibration.json").read_text(encoding="utf-8"))["cells"]
+    note = calibration_note(summarise(labelling(Decision(correction=correction))))
+    assert note is not None
+    errors = [each["errors"]["t-skew"][correction] for each in cells if each["units"] == 50]
+    told = re.findall(r"(\S+) to (\S+)\xa0%", note.text)
+    for (low, high), place in zip(told, (2, 3, 0, 1), strict=True):
+        rates = [each[place] for each in errors]
+        assert (low, high) == (percent(min(rates)), percent(max(rates)))
+    assert ("% of the roles were false" in note.text) == (correction != "holm")
+
+
+def test_the_note_tells_the_fewest_and_the_most_units_of_roles() -> None:
+    run = labelling(Decision(alpha=0.2))
+    n = run.findings.count.copy()
+    n[1] = 31
+    note = calibration_note(summarise(replace(run, findings=replace(run.findings, count=n))))
+    assert note is not None
+    assert "between 31 (delimiter) and 60 units; 20 is the next smaller number simulated." in note.text
+    assert "The level of this run, 0.2, was not simulated." in note.text
+    assert "“Not” is never said of fewer than 50 units" in note.text
+
+
 @pytest.mark.parametrize(
     ("decision", "told"),
     [
@@ -136,6 +184,31 @@ def test_the_note_says_what_the_simulations_do_not_speak_to(decision: Decision, 
     assert told in note.text
 
 
+def test_the_note_names_joint_families_and_other_scores_than_were_simulated() -> None:
+    run = labelling()
+    rules = tuple(replace(rule, together="row") for rule in run.findings.rules)
+    rowed = replace(run, findings=replace(run.findings, rules=rules))
+    joint = "Families other than the heads of one sieve were not simulated."
+    for found, decision, told in (
+        (run, run.decision, False),
+        (rowed, run.decision, True),
+        (rowed, Decision(correction="none"), False),
+        (run, Decision(correction="none", family="layer"), False),
+    ):
+        note = calibration_note(summarise(replace(found, decision=decision)))
+        assert note is not None
+        assert (joint in note.text) is told
+    note = calibration_note(summarise(replace(run, manifest={"statistic": "bias"})))
+    assert note is not None
+    assert "selectivities; those of this run are not (bias)" in note.text
+
+
+def test_a_strip_that_nothing_corrects_speaks_of_no_correction_by_layer() -> None:
+    told = "Each layer is corrected by itself"
+    assert told in p_strip(summarise(labelling(Decision(family="layer")))).caption
+    assert told not in p_strip(summarise(labelling(Decision(correction="none", family="layer")))).caption
+
+
 def test_what_was_not_simulated_has_no_figures() -> None:
     summary = summarise(labelling())
     other = replace(summary, decision=Decision(test="t", correction="maxT"))
@@ -148,7 +221,7 @@ def test_what_was_not_simulated_has_no_figures() -> None:
 def test_few_units_are_told_beside_the_smallest_number_simulated() -> None:
     note = calibration_note(summarise(labelling(units=12)))
     assert note is not None
-    assert "The roles here have 12 units; 20 is the smallest number simulated." in note.text
+    assert "The roles here have 12 units; 20 is the smallest number simulated, and" in note.text
     assert "“Not” is never said of fewer than 50 units" in note.text
 
 
