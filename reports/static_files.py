@@ -80,7 +80,8 @@ def _drawn(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
         reason = f"{type(error).__name__}: {' '.join(said.split())[:200]}"
         raise BadInput(
             f"the figures could not be drawn as {form} ({reason}), and nothing was written; try another "
-            f"form, update Chromium and kaleido, or name another Chromium in the environment variable BROWSER_PATH"
+            f"form, update Chromium and kaleido, or name another browser in the environment variable "
+            f"BROWSER_PATH"
         ) from error
     return drawn
 
