@@ -24,7 +24,7 @@ from headroles.reports.surface_figures import figures as surface_figures
 WIDTH = 183.0
 """Usual width of a figure over two columns of a page, in millimetres."""
 NAMED = ("p-values", "means", "layers", "overlap", "pairs")
-"""Figures whose rows bear the names of their roles, so that they need no legend."""
+"""Figures whose rows bear the names of their roles, so that their legend tells strokes only."""
 
 
 def figures_of(found: Labelling | Comparison, width: float = WIDTH) -> Mapping[str, go.Figure]:
@@ -70,12 +70,12 @@ def _panels(summary: Summary) -> dict[str, go.Figure]:
     drawn = {}
     for panel in figures(summary):
         entries = (
-            []
-            if panel.key in NAMED
+            static_legend.strokes(panel.figure, panel.key)
+            if panel.key in NAMED or not panel.legend
             else static_legend.roles(summary, panel.legend, states=panel.key == "evidence")
         )
         for each in _both(panel):
-            drawn[each.key] = explained(told(each), entries if panel.legend else ())
+            drawn[each.key] = explained(told(each), entries)
     return drawn
 
 

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from headroles.reports.cluster_map import RARE
 from headroles.reports.clusters import Named
 from headroles.reports.content import Role, Summary
-from headroles.reports.panel import FAINT, INK, SOFT, SYMBOLS, plain, tone
+from headroles.reports.panel import ACCENT, FAINT, INK, SOFT, SYMBOLS, plain, tone
 from headroles.reports.surface_figures import Series
 
 
@@ -27,6 +27,9 @@ class Entry:
     colour: str = INK
     symbol: str = ""
     line: str = ""
+
+
+FILLED = (Entry("holds the role", SOFT, "circle"), Entry("does not", SOFT, "circle-open"))
 
 
 def explained(figure: go.Figure, entries: Iterable[Entry]) -> go.Figure:
@@ -70,8 +73,21 @@ def roles(summary: Summary, numbers: Sequence[int], *, states: bool = False) -> 
         role = summary.roles[number]
         name = f"{role.sieve.partition(':')[0]}:…" if summary.many and ":" in role.sieve else role.sieve
         known.setdefault((role.tone, role.symbol), Entry(plain(name), tone(role), SYMBOLS[role.symbol]))
-    filled = [Entry("holds the role", SOFT, "circle"), Entry("does not", SOFT, "circle-open")]
-    return [*known.values(), *(filled if states else [])]
+    return [*known.values(), *(FILLED if states else ())]
+
+
+def strokes(figure: go.Figure, key: str) -> list[Entry]:
+    """What strokes and fillings mean in figures whose rows bear the names of their roles.
+
+    Args:
+        figure: As the page draws it.
+        key: Its name.
+    """
+    if key == "p-values":
+        return [*FILLED, Entry("largest p of a role", INK, line="solid")]
+    if key == "overlap" and any(trace.name == "dealt" for trace in figure.data):
+        return [Entry("dealt within layers [95\u00a0% range]", ACCENT, "cross-thin-open")]
+    return []
 
 
 def coded(held: Sequence[Role], *, letters: bool) -> list[Entry]:

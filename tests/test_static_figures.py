@@ -147,6 +147,17 @@ def test_marks_of_roles_have_a_legend_with_every_role(hostile: Labelling) -> Non
     assert {palette()[f"tone-{number}"] for number in range(4)} <= tones
 
 
+def test_strokes_and_fillings_are_explained_where_there_is_no_caption(hostile: Labelling) -> None:
+    drawn = figures_of(hostile)
+
+    def told(name: str) -> list[str]:
+        return [trace.name for trace in drawn[name].data if trace.showlegend]
+
+    assert told("p-values") == ["holds the role", "does not", "largest p of a role"]
+    assert told("overlap") == (["dealt within layers [95\u00a0% range]"] if hostile.assessment else [])
+    assert told("means") == []
+
+
 def test_the_matrix_has_a_mark_for_every_role_of_every_head(hostile: Labelling) -> None:
     summary = summarise(hostile)
     wide, narrow = (figures_of(hostile, width)["matrix"] for width in (183.0, 60.0))
