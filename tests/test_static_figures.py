@@ -6,6 +6,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -147,15 +148,17 @@ def test_marks_of_roles_have_a_legend_with_every_role(hostile: Labelling) -> Non
     assert {palette()[f"tone-{number}"] for number in range(4)} <= tones
 
 
-def test_strokes_and_fillings_are_explained_where_there_is_no_caption(hostile: Labelling) -> None:
-    drawn = figures_of(hostile)
+def test_strokes_and_fillings_are_explained_where_there_is_no_caption(finished: Path) -> None:
+    run = headroles.load(finished)
+    drawn = figures_of(run)
 
-    def told(name: str) -> list[str]:
-        return [trace.name for trace in drawn[name].data if trace.showlegend]
+    def told(name: str, of: Mapping[str, go.Figure] = drawn) -> list[str]:
+        return [trace.name for trace in of[name].data if trace.showlegend]
 
     assert told("p-values") == ["holds the role", "does not", "largest p of a role"]
-    assert told("overlap") == (["dealt within layers [95\u00a0% range]"] if hostile.assessment else [])
+    assert told("overlap") == ["dealt within layers [95\u00a0% range]"]
     assert told("means") == []
+    assert told("overlap", figures_of(replace(run, assessment=None))) == []
 
 
 def test_the_matrix_has_a_mark_for_every_role_of_every_head(hostile: Labelling) -> None:
