@@ -1,20 +1,14 @@
 """Results of runs and comparisons as notebooks show them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from headroles.displayed_tables import counts_table, heads_table, mean, named, paragraph
-from headroles.records import Decision
+from headroles.records import Decision, Rule
 from headroles.role_codes import codes
-
-if TYPE_CHECKING:
-    from headroles.comparison import Differences
-    from headroles.outcomes import Findings
 
 MOST_MARKS, MOST_HEADS = 35, 2048
 """Above so many roles or heads a cell says how many roles the head holds, not which."""
@@ -27,8 +21,55 @@ BOTH = ", both directions of a row together"
 NO_HEAD = ("none", "")
 
 
+Grid = Float[np.ndarray, "sieves layers heads"]
+Codes = Int[np.ndarray, "sieves layers heads"]
+
+
+@runtime_checkable
+class Ruled(Protocol):
+    """Tests by sieve, layer and head."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What each sieve was tested against, in the order of the first axis."""
+
+    @property
+    def low(self) -> Grid:
+        """Lower ends of 95 % intervals."""
+
+    @property
+    def high(self) -> Grid:
+        """Upper ends."""
+
+
+@runtime_checkable
+class Judged(Ruled, Protocol):
+    """Findings of a run, as far as they are shown."""
+
+    @property
+    def mean(self) -> Grid:
+        """Mean scores."""
+
+    @property
+    def decision(self) -> Codes:
+        """Places among the outcomes; 0 is a role."""
+
+
+@runtime_checkable
+class Changed(Ruled, Protocol):
+    """Differences of two runs, as far as they are shown."""
+
+    @property
+    def difference(self) -> Grid:
+        """B − A."""
+
+    @property
+    def outcome(self) -> Codes:
+        """0 changed, 1 equivalent, 2 undetermined, 3 untestable."""
+
+
 def labelling_html(
-    found: Findings, decision: Decision, facts: Mapping[str, Any], outcomes: Sequence[str]
+    found: Judged, decision: Decision, facts: Mapping[str, Any], outcomes: Sequence[str]
 ) -> str:
     """Counts per role with its strongest head, and the roles of every head.
 
@@ -59,9 +100,9 @@ def labelling_html(
 
 
 def comparison_html(
-    found: Differences,
-    before: Findings,
-    after: Findings,
+    found: Changed,
+    before: Judged,
+    after: Judged,
     decision: Decision,
     bound: float,
     facts: Mapping[str, Any],
@@ -173,7 +214,7 @@ def _cells(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[str]) -
     ]
 
 
-def _judged(decision: Decision, found: Findings) -> str:
+def _judged(decision: Decision, found: Ruled) -> str:
     """Test, correction, family and level."""
     if decision.correction == "none":
         return f"{named(decision.test)}, no correction, alpha {decision.alpha:g}."

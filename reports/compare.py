@@ -2,8 +2,6 @@
 
 import base64
 import json
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -12,34 +10,13 @@ from plotly.offline import get_plotlyjs
 from headroles.comparison import COLUMNS, OUTCOMES, Comparison
 from headroles.reports import compare_words, words
 from headroles.reports.compare_figures import Plot, plots
+from headroles.reports.compared_runs import runs_told, subtitle
 from headroles.reports.document import environment, policy, template
 from headroles.reports.embedded import manifest_json, script_json
 from headroles.reports.files import compared_files, files_json
 
 SCRIPTS = ("page.js", "plots.js", "sheets.js", "files.js", "compare.js")
 STYLES = ("page.css", "compare.css")
-TERMS = (
-    ("folder", ("folder",)),
-    ("command", ("command",)),
-    ("model", ("model", "name")),
-    ("revision", ("model", "revision")),
-    ("architecture", ("model", "architecture")),
-    ("weights SHA-256", ("model", "weights_sha256")),
-    ("precision", ("model", "dtype")),
-    ("task", ("task",)),
-    ("inputs", ("source", "name")),
-    ("inputs SHA-256", ("source", "sha256")),
-    ("tokenizer", ("tokenizer", "class")),
-    ("longest input", ("tokenizer", "max_length")),
-    ("parser", ("parser", "name")),
-    ("parser version", ("parser", "version")),
-    ("preset", ("preset",)),
-    ("statistic", ("statistic",)),
-    ("units of its own", ("counts", "units")),
-    ("headroles", ("headroles",)),
-)
-"""What is said of each run, where its manifest has it."""
-INPUTS = (("task",), ("source", "name"))
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -64,8 +41,8 @@ def comparison_page(comparison: Comparison) -> str:
         names=compare_words.names(comparison),
         command=str(comparison.manifest.get("command") or ""),
         drawn=_drawn(comparison),
-        subtitle=_subtitle(comparison),
-        runs=_runs(comparison.manifest),
+        subtitle=subtitle(comparison),
+        runs=runs_told(comparison.manifest),
         told=compare_words,
         words=words,
         verdicts=[compare_words.sieve_verdict(comparison, place) for place in range(len(found.rules))],
@@ -89,34 +66,6 @@ def _drawn(comparison: Comparison) -> int:
     """Swaps behind the reference; 0 where there is none."""
     known = bool(comparison.swaps) and not np.isnan(comparison.swaps[-1].p)
     return int(comparison.manifest.get("settings", {}).get("swaps") or 0) if known else 0
-
-
-def _subtitle(comparison: Comparison) -> str:
-    """Inputs, and how many of what."""
-    manifest, (layers, heads) = comparison.manifest, comparison.before.count.shape[1:]
-    inputs = [[_within(manifest.get(name, {}), path) for path in INPUTS] for name in ("a", "b")]
-    parts = inputs[0] if inputs[0] == inputs[1] else [str(manifest.get("matched") or "")]
-    for noun in ("example", "unit"):
-        count = manifest.get("counts", {}).get(noun + "s")
-        parts.append(words.plural(count, noun) if isinstance(count, int) else "")
-    parts.append(f"{words.plural(layers * heads, 'head')} in {words.plural(layers, 'layer')}")
-    return " · ".join(words.isolate(part) for part in parts if part)
-
-
-def _runs(manifest: Mapping[str, Any]) -> list[tuple[str, tuple[str, str], bool]]:
-    """Term, values of A and B, and whether they differ; what neither run has is left out."""
-    rows = []
-    for term, path in TERMS:
-        one, other = (_within(manifest.get(name, {}), path) for name in ("a", "b"))
-        if one or other:
-            rows.append((term, (one, other), one != other))
-    return rows
-
-
-def _within(run: Any, path: tuple[str, ...]) -> str:
-    for key in path:
-        run = run.get(key) if isinstance(run, Mapping) else None
-    return "" if run is None else str(run)
 
 
 def _heads(comparison: Comparison) -> list[tuple[str, str, str]]:

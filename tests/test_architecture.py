@@ -34,6 +34,8 @@ NEVER: dict[str, set[str]] = {
     "headroles.probes": {"pandas", "plotly", "scipy", "statsmodels", "pingouin", "transformers", "spacy"}
     | {OURS[each] for each in ("sieves", "stats", "reports", "run", "store")},
     "headroles.records": MODELS | set(OURS.values()),
+    "headroles.displayed": MODELS | {"headroles.outcomes", "headroles.comparison"} | set(OURS.values()),
+    "headroles.exhibiting": MODELS | set(OURS.values()),
     "headroles.catalogue": MODELS | {OURS["extraction"], OURS["reports"], OURS["run"]},
     "headroles.tasks": MODELS | set(OURS.values()),
     "headroles.asking": MODELS | set(OURS.values()),
