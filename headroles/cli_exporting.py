@@ -9,14 +9,16 @@ from headroles.cli_options import option
 @click.argument("folder")
 @option("out", str, "File to write, or folder with --figures.  [default: report.html, figures in FOLDER]")
 @click.option("--figures", "form", type=str, help="Write the figures alone, as svg, pdf or png files.")
-@option("width", float, "Of figures, in millimetres; 89 for one column.", default=183.0, show_default=True)
-def report_command(folder: str, out: str | None, form: str | None, width: float) -> None:
+@option("width", float, "Of figures, in millimetres; 89 for one column.  [default: 183]")
+def report_command(folder: str, out: str | None, form: str | None, width: float | None) -> None:
     """Write the report of a run FOLDER, or with --figures all its figures as files.
 
     Figures can be had of a comparison, too. They need the extra "figures" and Chrome or Chromium.
     """
     from headroles.terminal_console import console
 
+    if form is None and width is not None:
+        raise click.UsageError("--width is that of figures, which --figures asks for; leave it out")
     if form is None:
         from headroles.run import report
 
@@ -24,7 +26,7 @@ def report_command(folder: str, out: str | None, form: str | None, width: float)
         return
     from headroles.exporting import figures
 
-    for path in figures(folder, form, out, width):
+    for path in figures(folder, form, out, *(() if width is None else (width,))):
         console().print(f"figure  {path}", markup=False)
 
 

@@ -310,6 +310,14 @@ def test_figures_go_where_they_are_told(command: Command, run: Path, compared: P
         headroles.figures(run, out=run / "manifest.json")
 
 
+def test_a_width_without_figures_is_wrong_usage(command: Command, run: Path) -> None:
+    before = (run / "report.html").read_bytes()
+    code, out, err = command("report", run, "--width", 89)
+    assert (code, out) == (2, "")
+    assert "--width is that of figures" in err
+    assert (run / "report.html").read_bytes() == before
+
+
 @pytest.mark.parametrize("width", [5, 501, float("nan"), True])
 def test_a_width_that_cannot_be_read_is_refused(width: Any, finished: Path) -> None:
     with pytest.raises(BadInput, match="millimetres from 60 to 500"):
