@@ -3,7 +3,6 @@
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from headroles.folder import FIGURES, LABELS, MANIFEST, REPORT, Kind, manifest_i
 from headroles.outcomes import COLUMNS as FOUND
 from headroles.outcomes import Findings
 from headroles.records import Decision, Rule
+from headroles.tables import heads_in, records_in, rows_in
 
 DIFFERENCES, LAYERS, SWAPS = "differences.csv", "layers.csv", "swaps.csv"
 COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS, SWAPS, REPORT, FIGURES}))
@@ -55,8 +55,8 @@ def load_comparison(folder: Path) -> Comparison:
     try:
         manifest = manifest_in(folder)
         rules = tuple(Rule(**each) for each in manifest["rules"])
-        differences = _differences(_rows(folder / DIFFERENCES), rules)
-        labels = _rows(folder / LABELS)
+        differences = _differences(folder / DIFFERENCES, rules)
+        labels = rows_in(folder / LABELS)
         before, after = (_run(differences, labels, name) for name in "ab")
         return Comparison(
             differences,
@@ -64,8 +64,8 @@ def load_comparison(folder: Path) -> Comparison:
             after,
             Decision(**manifest["decision"]),
             float(manifest["settings"]["bound"]),
-            layers=tuple(LayerChange(**_read(LayerChange, row)) for row in _rows(folder / LAYERS)),
-            swaps=tuple(Swapped(**_read(Swapped, row)) for row in _rows(folder / SWAPS)),
+            layers=tuple(records_in(LayerChange, folder / LAYERS)),
+            swaps=tuple(records_in(Swapped, folder / SWAPS)),
             manifest=manifest,
             remarks=tuple(manifest.get("remarks", ())),
         )
@@ -76,22 +76,9 @@ def load_comparison(folder: Path) -> Comparison:
         ) from error
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as text:
-        return list(csv.DictReader(text))
-
-
-def _differences(rows: Sequence[Mapping[str, str]], rules: tuple[Rule, ...]) -> Differences:
-    layers, heads = (1 + max(int(row[name]) for row in rows) for name in ("layer", "head"))
-    shape = (len(rules), layers, heads)
-    places = [(rules[sieve].sieve, str(layer), str(head)) for sieve, layer, head in np.ndindex(shape)]
-    if [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
-        raise ValueError(f"the rows of {DIFFERENCES} are not every sieve, layer and head in turn")
-    arrays: dict[str, Any] = {
-        name: np.array([float(row[name] or "nan") for row in rows]).reshape(shape) for name in COLUMNS
-    }
-    arrays["count"] = arrays["count"].astype(np.int64)
-    outcome = np.array([OUTCOMES.index(row["outcome"]) for row in rows]).reshape(shape)
+def _differences(path: Path, rules: tuple[Rule, ...]) -> Differences:
+    rows, arrays = heads_in(path, [rule.sieve for rule in rules], COLUMNS)
+    outcome = np.array([OUTCOMES.index(row["outcome"]) for row in rows]).reshape(arrays["count"].shape)
     return Differences(rules=rules, outcome=outcome, **arrays)
 
 
@@ -107,16 +94,3 @@ def _run(found: Differences, labels: Sequence[Mapping[str, str]], run: str) -> F
     arrays: dict[str, Any] = {name: np.full(shape, np.nan) for name in FOUND}
     arrays |= {"count": found.count, "mean": getattr(found, f"mean_{run}")}
     return Findings(rules=found.rules, decision=decision, **arrays)
-
-
-def _read(kind: type, row: Mapping[str, str]) -> dict[str, Any]:
-    """The cells of a row as a record's fields: an empty cell is None where the field may be, else NaN."""
-    return {each.name: _cell(str(each.type), row[each.name]) for each in fields(kind)}
-
-
-def _cell(kind: str, text: str) -> Any:
-    if "str" in kind:
-        return text
-    if "int" in kind:
-        return int(text) if text or "None" not in kind else None
-    return float(text or "nan")

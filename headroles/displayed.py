@@ -6,18 +6,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.displayed_tables import counts_table, heads_table, mean, named, paragraph
+from headroles.displayed_tables import counts_table, heads_table, named, paragraph
 from headroles.records import Decision, Rule
 from headroles.role_codes import codes
+from headroles.score_words import BOTH, FAMILIES, mean
 
 MOST_MARKS, MOST_HEADS = 35, 2048
 """Above so many roles or heads a cell says how many roles the head holds, not which."""
-FAMILIES = {
-    "sieve": "the heads of one sieve",
-    "run": "all tests of the run",
-    "layer": "the heads of one sieve in one layer",
-}
-BOTH = ", both directions of a row together"
 NO_HEAD = ("none", "")
 
 

@@ -3,7 +3,6 @@
 Colours are those of the notebook, light or dark.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -35,19 +34,6 @@ def named(text: object) -> str:
     words = str(text)
     shown = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
     return escape(shown) if shown.isascii() else f"<bdi>{escape(shown)}</bdi>"
-
-
-def mean(value: float) -> str:
-    """Two decimals, three where the second would not show; an en dash for NaN.
-
-    Example:
-        >>> mean(0.1234), mean(-0.0123), mean(float("nan"))
-        ('0.12', '−0.012', '–')
-    """
-    if math.isnan(value):
-        return "–"
-    text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:z.3f}"
-    return text.replace("-", "−")
 
 
 def counts_table(caption: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[object]]]) -> str:

@@ -27,7 +27,7 @@ from headroles.folder import (
 from headroles.outcomes import COLUMNS, DECISIONS, Findings, Labelling
 from headroles.part_tables import parts_in, parts_of, promise_of
 from headroles.records import Decision, Rule, Scores
-from headroles.tables import assessment_in, texts_of
+from headroles.tables import assessment_in, heads_in, texts_of
 
 
 def write_part(folder: Path, number: int, scores: Scores) -> None:
@@ -164,16 +164,7 @@ def _scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> Score
 
 
 def _findings(folder: Path, rules: tuple[Rule, ...], grid: tuple[int, int]) -> Findings:
-    with (folder / FINDINGS).open(encoding="utf-8", newline="") as text:
-        rows = list(csv.DictReader(text))
-    shape = (len(rules), *grid)
-    places = [(rules[sieve].sieve, str(layer), str(head)) for sieve, layer, head in np.ndindex(shape)]
-    if [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
-        raise ValueError(f"the rows of {FINDINGS} are not every sieve, layer and head in turn")
+    rows, arrays = heads_in(folder / FINDINGS, [rule.sieve for rule in rules], COLUMNS, grid)
     codes = {name: code for code, name in enumerate(DECISIONS)} | {"": -1}
-    decision = [codes[row["decision"]] for row in rows]
-    arrays: dict[str, Any] = {
-        name: np.array([float(row[name] or "nan") for row in rows]).reshape(shape) for name in COLUMNS
-    }
-    arrays["count"] = arrays["count"].astype(np.int64)
-    return Findings(rules=rules, decision=np.array(decision, dtype=np.int8).reshape(shape), **arrays)
+    decision = np.array([codes[row["decision"]] for row in rows], dtype=np.int8)
+    return Findings(rules=rules, decision=decision.reshape(len(rules), *grid), **arrays)

@@ -3,13 +3,12 @@
 import json
 from collections.abc import Mapping
 
-from headroles.assessment import Assessment, Depth, Moved, RoleSet, Together
 from headroles.comparison import Comparison
-from headroles.folder import DEPTH, LABELS, LAYERS, SENSITIVITY, SETS, TOGETHER
+from headroles.folder import LABELS, LAYERS
 from headroles.outcomes import Labelling
 from headroles.probe_tables import texts_of_probed
 from headroles.reports.embedded import script_json
-from headroles.tables import csv_of
+from headroles.tables import summaries_of
 
 SWAPS = "swaps.csv"
 LARGEST = 1_000_000
@@ -25,19 +24,10 @@ def files_of(labelling: Labelling) -> dict[str, str]:
     Args:
         labelling: The result of a run.
     """
-    texts = _assessed(labelling.assessment) if labelling.assessment else {}
+    texts = summaries_of(labelling.assessment) if labelling.assessment else {}
     if labelling.probed is not None:
         texts |= texts_of_probed(labelling.probed)
     return {name: text for name, text in texts.items() if len(text) <= LARGEST and text.count("\n") > 1}
-
-
-def _assessed(assessment: Assessment) -> dict[str, str]:
-    return {
-        SENSITIVITY: csv_of(Moved, assessment.moved),
-        TOGETHER: csv_of(Together, assessment.together),
-        SETS: csv_of(RoleSet, assessment.sets),
-        DEPTH: csv_of(Depth, assessment.depth),
-    }
 
 
 def compared_files(comparison: Comparison) -> dict[str, str]:

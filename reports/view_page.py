@@ -5,6 +5,7 @@ from markupsafe import Markup
 from headroles.errors import UnknownName
 from headroles.reports.document import environment, policy, template
 from headroles.reports.view_data import view_json
+from headroles.reports.words import plural
 from headroles.viewed import CROSS, DECODER, ENCODER, SELF, View
 
 SHOWS = {"head": "Heads", "model": "Model", "neuron": "Neurons"}
@@ -63,13 +64,9 @@ def _counted(view: View) -> str:
     """How much is shown, in words."""
     told = []
     for maps in view.maps:
-        tokens = _many(maps.queries.size, "token")
+        tokens = plural(maps.queries.size, "token")
         if maps.kind == CROSS:
-            tokens = f"{_many(maps.queries.size, 'token')} that attend to {maps.keys.size}"
+            tokens = f"{plural(maps.queries.size, 'token')} that attend to {maps.keys.size}"
         kind = "" if maps.kind == SELF else f"{maps.kind}: "
-        told.append(f"{kind}{_many(len(maps.layers), 'layer')}, {_many(len(maps.heads), 'head')}, {tokens}")
+        told.append(f"{kind}{plural(len(maps.layers), 'layer')}, {plural(len(maps.heads), 'head')}, {tokens}")
     return "; ".join(told)
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -5,6 +5,9 @@ import unicodedata
 
 from headroles.records import Decision
 from headroles.reports.content import Interval
+from headroles.score_words import BOTH as BOTH
+from headroles.score_words import FAMILIES as FAMILIES
+from headroles.score_words import mean as mean
 
 ENOUGH_FOR_NOT = 50
 """Units below which the engine never says "not"; said on the page."""
@@ -37,14 +40,6 @@ TESTS = {
     "sign-flip": "one-sided sign flips of score − θ, unit by unit (sign-flip)",
     "wilcoxon": "one-sided Wilcoxon signed ranks, of the pseudo-median (wilcoxon)",
     "sign": "one-sided sign test, of the median (sign)",
-}
-BOTH = ", both directions of a row together"
-"""What is added to the family of probes whose rows are asked in two directions."""
-
-FAMILIES = {
-    "sieve": "the heads of one sieve",
-    "run": "all heads and sieves of the run",
-    "layer": "the heads of one sieve in one layer",
 }
 INTERVALS = {
     "t-skew": "Hall's t, corrected for skew (that of the test)",
@@ -97,19 +92,6 @@ def exact(value: float) -> str:
     """
     text = f"{value:g}"
     return f"{value:.2f}" if "e" not in text and len(text.partition(".")[2]) < 2 else text
-
-
-def mean(value: float) -> str:
-    """A mean score, two decimals, three where the second would not show; never a zero below 0.
-
-    Example:
-        >>> mean(-0.123), mean(-0.0123), mean(-0.0001), mean(float("nan"))
-        ('−0.12', '−0.012', '0.000', '–')
-    """
-    if math.isnan(value):
-        return "–"
-    text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:z.3f}"
-    return text.replace("-", "−")
 
 
 def interval(value: Interval) -> str:

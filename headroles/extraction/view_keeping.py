@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, UInt8
 
 from headroles.errors import BadInput
+from headroles.extraction.keeping import bytes_of
 from headroles.extraction.trial import TOLERANCE
 from headroles.extraction.view_check import Stack
 from headroles.extraction.view_neurons import Call, Parts, nearest_parts, neurons_of
@@ -99,10 +100,9 @@ def in_bytes(weights: Float[torch.Tensor, "heads queries keys"]) -> UInt8[np.nda
         >>> in_bytes(torch.tensor([[[0.0, 0.5, 1.0]]])).tolist()
         [[[0, 128, 255]]]
     """
-    steps = weights.float() * 255
-    if not bool(torch.isfinite(steps).all()):
+    if not bool(torch.isfinite(weights).all()):
         raise BadInput(
             "attention weights must be finite, but on this input the model gives some that are not; try "
             "--dtype float32"
         )
-    return steps.round().clamp(0, 255).to(torch.uint8).cpu().numpy()
+    return bytes_of(weights)
