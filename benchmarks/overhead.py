@@ -18,7 +18,8 @@ import torch
 from transformers import BertConfig, BertModel
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture import EAGER, FUSED, WHOLE, Way, run
+from headroles.extraction.capture import EAGER, FUSED, Way, run
+from headroles.extraction.forming import WHOLE
 from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Prepared, Reader, Table, planned

@@ -91,7 +91,28 @@ def _folder(default: str) -> Options:
     )
 
 
-LABEL = (*INPUTS, *SIEVES, *DECISION, *_folder("runs/<task>-<model>"))
+SHARDS = (
+    option("kind", str, "Attention of an encoder-decoder: encoder, decoder or cross.  [default: encoder]"),
+    option("attention", str, "Score the maps stored in this file (.npz, .safetensors); no model is run."),
+    click.option("--stream", is_flag=True, help="Read inputs as they come, without counting them first."),
+    option(
+        "keep",
+        int,
+        "Most examples whose scores are all kept; of more, moments and a random subsample.",
+        default=100_000,
+        show_default=True,
+    ),
+    option("shard-size", int, "Examples scored and written as one.", default=256, show_default=True),
+    option("workers", int, "Processes that score shards side by side.", default=1, show_default=True),
+    option("threads", int, "Threads of each worker.  [default: the processors, shared among workers]"),
+    option("engine", str, "local or ray.", default="local", show_default=True),
+    option("address", str, "Of a Ray cluster.  [default: this machine]"),
+    option("gpus", float, "GPUs of each worker, for Ray.", default=0.0, show_default=True),
+    option("cache", str, "Folder of parses already made, or none.  [default: in the user's cache folder]"),
+)
+"""How a run of sieves is cut and where it is made."""
+
+LABEL = (*INPUTS, *SIEVES, *SHARDS, *DECISION, *_folder("runs/<task>-<model>"))
 
 CLUSTER = (
     option("divergence", str, "mean, or published (summed, smoothed).", default="mean", show_default=True),

@@ -15,8 +15,6 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 DTYPES = ("float32", "bfloat16", "float16")
 SPLITS, MOST_SPLITS = 200, 100_000
 """Random half-samples behind the stability where no other number is asked for, and at most."""
-PLACES = ("out", "overwrite")
-"""Options that say where a run is written, and nothing of its numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +51,8 @@ class CommonOptions:
     """Words that open the command line of this kind of run."""
     LEAST: ClassVar[dict[str, int]] = {"limit": 1, "batch_size": 1, "seed": 0, "splits": 0}
     """Smallest value of whole numbers."""
+    PLACES: ClassVar[tuple[str, ...]] = ("out", "overwrite")
+    """Options that say where a run is made and written, and nothing of its numbers."""
     ARGUMENTS: ClassVar[tuple[str, ...]] = ()
     """Options that are words of the command line without a flag."""
 
@@ -129,7 +129,7 @@ class CommonOptions:
         """Fields that decide the numbers: what this kind of run adds, then what all share."""
         shared = {each.name for each in fields(CommonOptions)}
         every = sorted(fields(self), key=lambda each: each.name in shared)
-        return [each for each in every if each.name not in PLACES]
+        return [each for each in every if each.name not in self.PLACES]
 
 
 Kind = TypeVar("Kind")

@@ -9,7 +9,7 @@ from headroles import store
 from headroles.cluster_judging import claimed_anew, with_clusters
 from headroles.cluster_options import ClusterOptions, cluster_options_of
 from headroles.common_options import CommonOptions
-from headroles.options import options_of
+from headroles.label_options import label_options_of
 from headroles.outcomes import Labelling
 from headroles.probe_judging import judged_anew
 from headroles.probe_options import probe_options_of
@@ -80,7 +80,7 @@ def _options(before: Labelling, settings: dict[str, Any]) -> CommonOptions:
     if before.surface is not None:
         return surface_options_of(**settings)
     settings = {"maps": 0} | settings  # of folders from before maps were kept
-    return options_of(**settings) if before.clustered is None else cluster_options_of(**settings)
+    return label_options_of(**settings) if before.clustered is None else cluster_options_of(**settings)
 
 
 def _after(before: Labelling, rules: Sequence[Rule], decision: Decision, options: CommonOptions) -> Labelling:

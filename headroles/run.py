@@ -14,8 +14,9 @@ from headroles.extraction.checkpoint import EMBEDDED, find
 from headroles.folder import REPORT, RUN, asked_for, check_free, staged, write_text
 from headroles.inputs import gather
 from headroles.judging import judged
+from headroles.label_options import label_options_of
 from headroles.manifest import left_out, manifest_of
-from headroles.options import Options, options_of
+from headroles.options import Options
 from headroles.outcomes import Labelling
 from headroles.reports.pages import page_of
 from headroles.sieves.base import Sieve
@@ -45,7 +46,9 @@ def label(
             ``bayes``, ``parser``, ``vectors`` (word vectors), ``maps`` (most attention maps kept for
             head cards, together with the tokens of their inputs; 0: none, and no text), ``device``,
             ``dtype``, ``batch_size``, ``max_length``, ``out`` (run folder; None: nothing is written)
-            and ``overwrite``.
+            and ``overwrite``; ``kind`` (of attention, for encoder-decoders), ``attention`` (a file of
+            stored maps), ``stream`` and ``keep`` (corpora), ``shard_size``, ``workers``, ``threads``,
+            ``engine``, ``address``, ``gpus`` and ``cache``, as ``headroles.label_options`` says.
 
     Returns:
         Scores, findings and everything needed to reproduce them.
@@ -53,7 +56,7 @@ def label(
     Raises:
         HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
     """
-    return labelled(options_of(task=task, sieve=sieves_of(sieve), **options), progress)
+    return labelled(label_options_of(task=task, sieve=sieves_of(sieve), **options), progress)
 
 
 def sieves_of(sieve: str | Sieve | Sequence[str | Sieve]) -> tuple[str | Sieve, ...]:

@@ -13,7 +13,7 @@ from transformers import AutoModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from headroles.errors import BadInput
-from headroles.extraction import capture, trial
+from headroles.extraction import capture, forming, seen, trial
 from headroles.extraction.capture import EAGER, FUSED, RETURNED, run
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
@@ -169,8 +169,8 @@ def test_reading_in_blocks_is_reading_the_whole(
     inputs, lengths = _padded(model)
     whole, blocks = Kept(), Kept()
     run(model.network, model.way, inputs, lengths, whole)
-    monkeypatch.setattr(capture, "WHOLE", 4)
-    monkeypatch.setattr(capture, "CACHE", 4 * model.heads * lengths[0] * 3)
+    monkeypatch.setattr(forming, "WHOLE", 4)
+    monkeypatch.setattr(forming, "CACHE", 4 * model.heads * lengths[0] * 3)
     run(model.network, model.way, inputs, lengths, blocks)
     assert blocks.starts[0, 0] == list(range(0, lengths[0], 3))
     for layer in range(model.layers):
@@ -185,10 +185,10 @@ def test_beyond_256_tokens_a_block_of_weights_stays_within_the_cache(
 ) -> None:
     folder = model_of("t5")
     model = _load(folder, 512)
-    monkeypatch.setattr(capture, "CACHE", 200_000)
+    monkeypatch.setattr(forming, "CACHE", 200_000)
     text = " ".join(TEXTS * 5)
     inputs, lengths = _padded(model, (text, TEXTS[0]))
-    assert lengths[0] > capture.WHOLE > lengths[1]
+    assert lengths[0] > forming.WHOLE > lengths[1]
     kept = Kept()
     run(model.network, model.way, inputs, lengths, kept)
     assert max(rows.numel() * 4 for rows in kept.rows[0, 0]) <= 200_000
@@ -223,7 +223,7 @@ def test_a_window_that_no_mask_tells_of_is_refused_where_inputs_outgrow_it(model
 def test_a_wrong_capture_is_refused_at_load(
     max_length: int, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = capture.own_eager
+    honest = forming.own_eager
 
     def shifted(module: torch.nn.Module) -> Callable[..., Any]:
         def attention(*arrays: Any, **rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -232,7 +232,7 @@ def test_a_wrong_capture_is_refused_at_load(
 
         return attention
 
-    monkeypatch.setattr(capture, "own_eager", shifted)
+    monkeypatch.setattr(forming, "own_eager", shifted)
     with pytest.raises(BadInput, match=r"must be what the plain model computes.*cannot be labelled"):
         _load(model_of("bert"), max_length)
 
@@ -270,12 +270,12 @@ def test_layers_that_hide_keys_by_different_rules_are_refused(model_of: ModelOf)
 def test_a_wrong_cut_into_blocks_is_refused_at_load(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = capture._block_mask
+    honest = forming.block_mask
 
     def uncut(mask: Any, causal: bool, example: int, rows: slice, *rest: Any) -> torch.Tensor | None:
         return honest(mask, causal, example, slice(0, rows.stop - rows.start), *rest)
 
-    monkeypatch.setattr(capture, "_block_mask", uncut)
+    monkeypatch.setattr(forming, "block_mask", uncut)
     with pytest.raises(BadInput, match=r"must be what the plain model computes"):
         _load(model_of("llama"), 512)
     assert _load(model_of("bert"), 512).way.name == FUSED
@@ -288,7 +288,7 @@ def test_visible_sets_that_deny_a_weight_are_refused_at_load(
     def blind(mask: object, causal: bool, example: int, length: int) -> np.ndarray:
         return np.eye(length, dtype=np.bool_)
 
-    monkeypatch.setattr(capture, "_visible", blind)
+    monkeypatch.setattr(seen, "visible_under", blind)
     with pytest.raises(BadInput, match="must be what the plain model computes"):
         _load(model_of("bert"), max_length)
 
@@ -307,12 +307,12 @@ def test_an_architecture_without_an_eager_function_is_refused(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(LookupError, match="Linear has no eager attention function") as missing:
-        capture.own_eager(torch.nn.Linear(1, 1))
+        forming.own_eager(torch.nn.Linear(1, 1))
 
     def none(module: torch.nn.Module) -> Callable[..., Any]:
         raise missing.value
 
-    monkeypatch.setattr(capture, "own_eager", none)
+    monkeypatch.setattr(forming, "own_eager", none)
     with pytest.raises(BadInput, match=r"BertModel failed at that \(LookupError: .*cannot be labelled"):
         _load(model_of("bert"))
 

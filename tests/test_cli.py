@@ -25,7 +25,7 @@ from headroles.catalogue import Entry
 from headroles.cli import cli
 from headroles.errors import BadInput
 from headroles.extraction.passages import Passage
-from headroles.options import Options
+from headroles.label_options import LabelOptions
 from headroles.sieves import BUILT_IN
 from headroles.tasks import TASKS
 
@@ -60,8 +60,8 @@ def test_the_options_of_label_are_the_keywords_of_label_with_the_same_defaults()
     label = cli.commands["label"]
     whole = cli.make_context("headroles", ["label"])
     given = label.make_context("label", ["--task", "QNLI"], parent=whole).params
-    chosen = Options(task="QNLI")
-    assert given == {each.name: getattr(chosen, each.name) for each in fields(Options)}
+    chosen = LabelOptions(task="QNLI")
+    assert given == {each.name: getattr(chosen, each.name) for each in fields(LabelOptions)}
     for option in label.params:
         assert option.opts == ["--" + str(option.name).replace("_", "-")]
         assert getattr(option, "help", ""), option.name

@@ -12,7 +12,7 @@ from transformers import AutoModel
 from headroles.arrays import selection_of
 from headroles.clustered import Divergence
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction import capture, diverging, stream
+from headroles.extraction import capture, diverging, forming, stream
 from headroles.extraction.capture import FUSED, Way
 from headroles.extraction.checkpoint import find
 from headroles.extraction.divergence import pair_divergences
@@ -104,8 +104,8 @@ def test_long_inputs_that_come_in_blocks_of_rows_give_the_same(
 ) -> None:
     folder = model_of("bert")
     whole = _streamed(_load(folder), _sums(_load(folder)))
-    monkeypatch.setattr(capture, "WHOLE", 8)
-    monkeypatch.setattr(capture, "CACHE", 1000)
+    monkeypatch.setattr(forming, "WHOLE", 8)
+    monkeypatch.setattr(forming, "CACHE", 1000)
     model = _load(folder)
     model.network.set_attn_implementation(FUSED)
     object.__setattr__(model, "way", Way(FUSED))

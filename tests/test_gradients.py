@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from headroles.errors import BadInput
-from headroles.extraction import capture, gradients
+from headroles.extraction import forming, gradients
 from headroles.extraction.capture import EAGER, FUSED, RETURNED, Way, run
 from headroles.extraction.checkpoint import find
 from headroles.extraction.gradients import MEASURES, fitting, gradient_shards
@@ -208,7 +208,7 @@ def test_gradients_are_finite_differences_of_the_loss_in_double_precision(
             found = []
             for shift in (step, -step):
                 with monkeypatch.context() as patched:
-                    patched.setattr(capture, "own_eager", _shifted(layer, cell, shift))
+                    patched.setattr(forming, "own_eager", _shifted(layer, cell, shift))
                     moved = Gradients(double, targets)
                     run(double.network, double.way, inputs, lengths, moved)
                     found.append(moved.value)
@@ -223,7 +223,7 @@ def _shifted(
     layer: int, cell: Sequence[int], shift: float
 ) -> Callable[[torch.nn.Module], Callable[..., Any]]:
     """Eager attention whose one weight is larger in one layer: its output moves by that share of a value."""
-    honest = capture.own_eager
+    honest = forming.own_eager
     example, head, query, key = cell
     calls = iter(range(10**6))
 

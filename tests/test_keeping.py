@@ -12,7 +12,7 @@ from transformers import AutoModel
 import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
-from headroles.extraction import capture, keeping, stream
+from headroles.extraction import forming, keeping, stream
 from headroles.extraction.capture import FUSED, Way
 from headroles.extraction.checkpoint import find
 from headroles.extraction.keeping import Keeping, Kept, bytes_of
@@ -78,8 +78,8 @@ def test_inputs_of_several_shards_and_blocks_of_rows_fall_into_place(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "SHARD", 2)
-    monkeypatch.setattr(capture, "WHOLE", 3)
-    monkeypatch.setattr(capture, "CACHE", 100)
+    monkeypatch.setattr(forming, "WHOLE", 3)
+    monkeypatch.setattr(forming, "CACHE", 100)
     folder = model_of("bert")
     model = _load(folder)
     model.network.set_attn_implementation(FUSED)

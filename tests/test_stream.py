@@ -17,7 +17,7 @@ from transformers import AutoModel
 from headroles import Example
 from headroles.arrays import selection_of
 from headroles.errors import BadInput, BadSieve
-from headroles.extraction import capture, stream
+from headroles.extraction import capture, forming, stream
 from headroles.extraction.annotate import Annotator
 from headroles.extraction.capture import FUSED, Way
 from headroles.extraction.checkpoint import find
@@ -111,8 +111,8 @@ def test_reading_in_blocks_gives_the_same_scores(
 ) -> None:
     model, passages = _load(model_of(name), 512), _passages(2, 8)
     assert model.way.name == FUSED
-    monkeypatch.setattr(capture, "WHOLE", 8)
-    monkeypatch.setattr(capture, "CACHE", 4096)
+    monkeypatch.setattr(forming, "WHOLE", 8)
+    monkeypatch.setattr(forming, "CACHE", 4096)
     for statistic, close in (("selectivity", 2e-6), ("bias", 2e-5)):
         sieves = selection_of(None, statistic=statistic)
         (shard,) = _scores(model, passages, sieves)
@@ -309,8 +309,8 @@ class Watching:
 def test_a_scorer_gets_each_layers_whole_attention_and_its_own_null(
     max_length: int, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(capture, "WHOLE", 8 if max_length == 512 else 256)
-    monkeypatch.setattr(capture, "CACHE", 4096)
+    monkeypatch.setattr(forming, "WHOLE", 8 if max_length == 512 else 256)
+    monkeypatch.setattr(forming, "CACHE", 4096)
     folder = model_of("bert")
     model, passages, scorer = _load(folder, max_length), _passages(2, 6), Watching()
     sieves = selection_of(["local", scorer])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from headroles.extraction import capture
+from headroles.extraction import capture, forming
 from headroles.extraction.capture import FUSED
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
@@ -126,8 +126,8 @@ def test_blocks_of_query_rows_give_what_whole_attention_gives(
     assert model.way.name == FUSED
     passages = _passages(1, count=3, longest=60)
     (whole,), _ = _shards(model, passages, length=400)
-    monkeypatch.setattr(capture, "WHOLE", 4)
-    monkeypatch.setattr(capture, "CACHE", 4 * 4 * 40 * 7)
+    monkeypatch.setattr(forming, "WHOLE", 4)
+    monkeypatch.setattr(forming, "CACHE", 4 * 4 * 40 * 7)
     (blocks,), _ = _shards(model, passages, length=400)
     np.testing.assert_allclose(blocks.values, whole.values, rtol=0, atol=1e-6)
     np.testing.assert_array_equal(blocks.null, whole.null)

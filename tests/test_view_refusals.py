@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction import capture, view_capture, view_neurons, viewing
+from headroles.extraction import forming, view_capture, view_neurons, viewing
 from headroles.extraction.checkpoint import find
 from headroles.extraction.view_keeping import in_bytes
 from headroles.extraction.viewing import read_view
@@ -114,7 +114,7 @@ def test_queries_and_keys_that_take_too_much_are_left_out_with_a_note(
 
 
 def test_a_wrong_reading_is_refused(model_of: ModelOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = capture.own_eager
+    honest = forming.own_eager
 
     def shifted(module: torch.nn.Module) -> Callable[..., Any]:
         def attention(*arrays: Any, **rest: Any) -> tuple[torch.Tensor, torch.Tensor]:

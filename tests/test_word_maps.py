@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModel
 
 from headroles.errors import BadInput
-from headroles.extraction import capture
+from headroles.extraction import forming
 from headroles.extraction.capture import FUSED
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
@@ -97,8 +97,8 @@ def test_reading_in_blocks_and_in_other_batches_gives_the_same_maps(
     _, whole = _copied(_load(model_of("bert")))
     model = _load(model_of("bert"), 512)
     assert model.way.name == FUSED
-    monkeypatch.setattr(capture, "WHOLE", 4)
-    monkeypatch.setattr(capture, "CACHE", 700)
+    monkeypatch.setattr(forming, "WHOLE", 4)
+    monkeypatch.setattr(forming, "CACHE", 700)
     _, blocks = _copied(model, batch_size=1)
     for one, other in zip(whole, blocks, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-3)

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture import EAGER, FUSED, RETURNED, WHOLE, Way, run
+from headroles.extraction.capture import EAGER, FUSED, RETURNED, Way, run
+from headroles.extraction.forming import WHOLE
 from headroles.extraction.readers import Visible
 
 TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2e-2, torch.float16: 2e-3}

@@ -13,7 +13,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
 from headroles.errors import BadInput
-from headroles.extraction.capture import own_eager
+from headroles.extraction.forming import own_eager
 from headroles.extraction.view_neurons import Call
 from headroles.extraction.view_parts import DECODED, Inputs
 from headroles.viewed import CROSS, DECODER, ENCODER, SELF

@@ -1,0 +1,85 @@
+"""The options of ``headroles label``: a run of sieves that is cut into shards."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headroles.common_options import typed_options
+from headroles.errors import BadInput, UnknownName
+from headroles.input_options import InputOptions
+from headroles.options import Options
+
+ENGINES = ("local", "ray")
+KINDS = ("self", "encoder", "decoder", "cross")
+KEPT = 100_000
+"""Most examples whose scores are all kept; of more, moments and a random subsample."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelOptions(Options):
+    """What ``headroles label`` is asked to do; ``headroles.label`` documents each.
+
+    Attributes:
+        kind: Which attention of an encoder-decoder is scored; None: the encoder's, or "self" for
+            models with one stack.
+        attention: A file of stored maps that are scored instead of running a model; None runs one.
+        stream: Read inputs as they come, never holding or counting them beforehand.
+        keep: Most examples whose scores are all kept; of more, moments and a random subsample.
+        shard_size: Examples in a shard, what is scored and written as one.
+        workers: Processes that score shards side by side.
+        threads: Threads of each worker; None: the processors of the machine shared among them.
+        engine: "local" or "ray".
+        address: Of a Ray cluster; None starts one on this machine, or takes the one it is told of.
+        gpus: GPUs of each worker, for Ray; parts of one are allowed.
+        cache: Folder of parses already made, or "none"; None: a folder of the user's.
+
+    Raises:
+        UnknownName: For an engine or kind of attention that does not exist, and what ``Options`` refuses.
+        BadInput: For numbers out of range, and what ``Options`` refuses.
+    """
+
+    kind: str | None = None
+    attention: str | None = None
+    stream: bool = False
+    keep: int = KEPT
+    shard_size: int = 256
+    workers: int = 1
+    threads: int | None = None
+    engine: str = "local"
+    address: str | None = None
+    gpus: float = 0.0
+    cache: str | None = None
+
+    LEAST: ClassVar[dict[str, int]] = Options.LEAST | {
+        "keep": 1, "shard_size": 1, "workers": 1, "threads": 1
+    }  # fmt: skip
+    PLACES: ClassVar[tuple[str, ...]] = (
+        *InputOptions.PLACES, "workers", "engine", "address", "gpus", "cache"
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        Options.__post_init__(self)
+        if self.engine not in ENGINES:
+            raise UnknownName("engine", self.engine, ENGINES)
+        if self.kind is not None and self.kind not in KINDS:
+            raise UnknownName("kind of attention", self.kind, KINDS)
+        if not 0 <= self.gpus < float("inf"):
+            raise BadInput(f"gpus must be a number of at least 0, but {self.gpus} came")
+        if self.engine != "ray":
+            for name, usual in (("address", None), ("gpus", 0.0)):
+                if getattr(self, name) != usual:
+                    raise BadInput(f"--{name} is of the engine 'ray', but the engine is {self.engine!r}")
+
+
+def label_options_of(**given: object) -> LabelOptions:
+    """Options from whatever a caller gave them as.
+
+    Raises:
+        UnknownName: For an option that does not exist, or what ``LabelOptions`` refuses.
+        BadInput: For values of another type, or what ``LabelOptions`` refuses.
+
+    Example:
+        >>> label_options_of(task="QNLI", workers=2).settings()["shard_size"]
+        256
+    """
+    return typed_options(LabelOptions, given)
