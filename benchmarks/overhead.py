@@ -1,8 +1,9 @@
-"""What scoring costs beside the plain forward pass of the same model, on the same batches.
+"""What scoring costs beside the plain forward pass of the same model, on the same inputs.
 
-Prints one line of JSON per comparison: the linear mask sieves alone, and with the contrasts. Both
-sides run alternately in one process; the ratio is that of the minima. Masks are built inside the
-timing.
+Prints one line of JSON per length and selection: the linear mask sieves alone, and with the contrasts. All
+sides run alternately in one process; the ratio is that of the minima. Plans are made inside the timing,
+tokenising and parsing are not. Inputs are cut into batches as ``headroles label`` cuts them, of a size that a
+user would give. With ``--device cuda`` all sides wait for the device.
 """
 
 import json
@@ -15,14 +16,17 @@ from typing import Any
 import click
 import numpy as np
 import torch
-from transformers import BertConfig, BertModel
+from transformers import AutoModel, BertConfig, BertModel
 
 from headroles.arrays import selection_of
 from headroles.extraction.capture import EAGER, FUSED, Way, run
+from headroles.extraction.checkpoint import find
 from headroles.extraction.forming import WHOLE
-from headroles.extraction.model import Model
+from headroles.extraction.model import DTYPES, Model, device_of
 from headroles.extraction.passages import Passage
-from headroles.extraction.reader import Prepared, Reader, Table, planned
+from headroles.extraction.prepared import Prepared
+from headroles.extraction.reader import Reader, Table
+from headroles.extraction.stream import batches_of, keep_blocks
 from headroles.extraction.tokens import Tokenised
 from headroles.lexical import Lexical
 from headroles.records import Example
@@ -30,6 +34,9 @@ from headroles.sieves import BUILT_IN
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.selection import Selection, select
 from headroles.testing import made_example
+
+BATCHES = {64: 32, 128: 32, 512: 8, 2048: 2}
+"""Inputs in a batch by their tokens, as a user would choose."""
 
 
 def example_of(rng: np.random.Generator, tokens: int) -> Example:
@@ -73,94 +80,151 @@ def linear_only(selection: Selection) -> Selection:
     return select(masks)
 
 
-def scored(model: Model, items: list[Tokenised], examples: list[Example], selection: Selection) -> None:
-    """Everything that labelling does to a batch after tokenising and parsing."""
+def padded(items: list[Tokenised], device: torch.device) -> dict[str, torch.Tensor]:
+    """Inputs of one length as tensors."""
+    names = ("input_ids", "attention_mask")
+    return {name: torch.tensor([item.inputs[name] for item in items], device=device) for name in names}
+
+
+def scored(
+    model: Model, items: list[Tokenised], examples: list[Example], selection: Selection, batch: int
+) -> None:
+    """Everything that labelling does to some inputs after tokenising and parsing."""
     table = Table(selection, items, model)
-    batch = [
-        Prepared(k, item, example) for k, (item, example) in enumerate(zip(items, examples, strict=True))
-    ]
-    for prepared in batch:
-        planned(prepared, selection, None)
-    inputs = {
-        name: torch.tensor([item.inputs[name] for item in items]) for name in ("input_ids", "attention_mask")
-    }
-    run(model.network, model.way, inputs, [item.size for item in items], Reader(model, batch, table))
+    sizes = [item.size for item in items]
+    for places in batches_of(np.arange(len(items)), sizes, batch, model.device):
+        made = [Prepared(int(place), items[place], examples[place]) for place in places]
+        inputs = padded([items[place] for place in places], model.device)
+        reader = Reader(model, made, table)
+        run(model.network, model.way, inputs, [sizes[place] for place in places], reader)
+    if model.device.type == "cuda":
+        torch.cuda.synchronize()
 
 
-def minima(sides: dict[str, Callable[[], None]], pairs: int) -> dict[str, float]:
-    """Smallest seconds of each side over alternating runs, after one uncounted round."""
-    taken: dict[str, list[float]] = {name: [] for name in sides}
+def minima(sides: dict[str, Callable[[], None]], pairs: int) -> dict[str, tuple[float, float]]:
+    """Smallest seconds of each side, by the clock and on processors, over alternating runs after one more."""
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
     for turn in range(pairs + 1):
         for name, side in sides.items():
-            start = time.perf_counter()
+            start, worked = time.perf_counter(), time.process_time()
             side()
             if turn:
-                taken[name].append(time.perf_counter() - start)
-    return {name: min(seconds) for name, seconds in taken.items()}
+                taken[name].append((time.perf_counter() - start, time.process_time() - worked))
+    return {
+        name: (min(each[0] for each in all_), min(each[1] for each in all_)) for name, all_ in taken.items()
+    }
 
 
-@click.command()
-@click.option("--batch", default=32, show_default=True)
-@click.option("--tokens", default=128, show_default=True)
-@click.option("--pairs", default=5, show_default=True, help="Alternating runs of each side.")
-@click.option("--threads", default=1, show_default=True)
-@click.option("--hidden", default=768, show_default=True)
-@click.option("--layers", default=12, show_default=True)
-@click.option("--sieve", multiple=True, help="Sieves beside the usual ones, such as patterns.")
-def main(
-    batch: int, tokens: int, pairs: int, threads: int, hidden: int, layers: int, sieve: tuple[str, ...]
-) -> None:
-    """Compare scoring with the plain sdpa forward."""
-    torch.set_num_threads(threads)
-    torch.manual_seed(0)
-    heads = hidden // 64
+def networks(embedded: bool, tokens: int, hidden: int, layers: int) -> tuple[Any, Any]:
+    """A model twice, to be run plain and to be read: of random weights, or the embedded encoder."""
+    if embedded:
+        folder = find(None, None).target
+        return AutoModel.from_pretrained(folder), AutoModel.from_pretrained(folder)
     config = BertConfig(
         hidden_size=hidden,
         num_hidden_layers=layers,
-        num_attention_heads=heads,
+        num_attention_heads=hidden // 64,
         intermediate_size=4 * hidden,
         max_position_embeddings=max(512, tokens),
     )
-    plain = BertModel(config).eval()
-    network: Any = BertModel(config).eval()
-    network.load_state_dict(plain.state_dict())
-    plain.set_attn_implementation("sdpa")
-    way = EAGER if tokens <= WHOLE else FUSED
-    network.set_attn_implementation(way)
-    model = Model(network, None, Way(way), layers, heads, torch.device("cpu"), None, {})
+    plain, read = BertModel(config), BertModel(config)
+    read.load_state_dict(plain.state_dict())
+    return plain, read
+
+
+def measured(
+    model: Model, plain: Any, tokens: int, batch: int, sieve: tuple[str, ...], pairs: int
+) -> list[dict[str, Any]]:
+    """One line per selection."""
     rng = np.random.default_rng(0)
     examples = [example_of(rng, tokens) for _ in range(batch)]
     items = [tokenised(each, rng.integers(1000, 30000, each.size)) for each in examples]
     everything = selection_of([*BUILT_IN, *sieve])
-    masks = linear_only(everything)
-    inputs = {name: torch.tensor([item.inputs[name] for item in items]) for name in items[0].inputs}
+    selections = {"masks": linear_only(everything), "contrasts": everything}
+    inputs = padded(items, model.device)
 
     def forward() -> None:
         with torch.inference_mode():
             plain(**inputs)
+        if model.device.type == "cuda":
+            torch.cuda.synchronize()
 
-    seconds = minima(
-        {
-            "forward": forward,
-            "masks": lambda: scored(model, items, examples, masks),
-            "contrasts": lambda: scored(model, items, examples, everything),
-        },
-        pairs,
-    )
-    shared = {
-        "baseline": "plain sdpa forward",
-        "batch": batch,
-        "tokens": tokens,
-        "layers": layers,
-        "heads": heads,
-        "threads": threads,
-        "pairs": pairs,
-        "machine": f"{platform.machine()}, torch {torch.__version__}",
-        "forward_s": round(seconds["forward"], 3),
+    sides = {"forward": forward} | {
+        name: lambda chosen=chosen: scored(model, items, examples, chosen, batch)
+        for name, chosen in selections.items()
     }
-    for name, count in (("masks", len(masks.columns)), ("contrasts", len(everything.columns))):
-        line = {"benchmark": f"overhead of {name}", "columns": count, "seconds": round(seconds[name], 3)}
-        click.echo(json.dumps(line | {"ratio": round(seconds[name] / seconds["forward"], 3)} | shared))
+    seconds = minima(sides, pairs)
+    return [
+        {
+            "benchmark": f"overhead of {name}",
+            "columns": len(chosen.columns),
+            "seconds": round(seconds[name][0], 4),
+            "ratio": round(seconds[name][0] / seconds["forward"][0], 3),
+            "processor_ratio": round(seconds[name][1] / seconds["forward"][1], 3),
+            "baseline": "plain sdpa forward",
+            "forward_s": round(seconds["forward"][0], 4),
+            "tokens": tokens,
+            "batch": batch,
+        }
+        for name, chosen in selections.items()
+    ]
+
+
+@click.command()
+@click.option("--tokens", multiple=True, type=int, help="Lengths.  [default: 64, 128, 512, 2048]")
+@click.option("--batch", type=int, help="Inputs.  [default: 32, 8 of 512 tokens, 2 of 2,048]")
+@click.option("--pairs", default=5, show_default=True, help="Alternating runs of each side.")
+@click.option("--threads", default=1, show_default=True)
+@click.option("--hidden", default=768, show_default=True)
+@click.option("--layers", default=12, show_default=True)
+@click.option("--embedded", is_flag=True, help="The embedded encoder instead of random weights.")
+@click.option("--device", default="cpu", show_default=True)
+@click.option("--dtype", default="float32", show_default=True, type=click.Choice(sorted(DTYPES)))
+@click.option("--sieve", multiple=True, help="Sieves beside the usual ones, such as patterns.")
+def main(
+    tokens: tuple[int, ...],
+    batch: int | None,
+    pairs: int,
+    threads: int,
+    hidden: int,
+    layers: int,
+    embedded: bool,
+    device: str,
+    dtype: str,
+    sieve: tuple[str, ...],
+) -> None:
+    """Compare scoring with the plain sdpa forward."""
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    keep_blocks()
+    place = device_of(device)
+    for length in tokens or tuple(BATCHES):
+        if embedded and length > 512:
+            continue
+        plain, network = (
+            each.eval().to(place, DTYPES[dtype]) for each in networks(embedded, length, hidden, layers)
+        )
+        plain.set_attn_implementation("sdpa")
+        small = length <= WHOLE and place.type == "cpu" and dtype == "float32"
+        way = EAGER if small else FUSED
+        network.set_attn_implementation(way)
+        config = network.config
+        read = Model(
+            network, None, Way(way), config.num_hidden_layers, config.num_attention_heads, place, None, {}
+        )
+        name = torch.cuda.get_device_name(place) if place.type == "cuda" else platform.machine()
+        shared = {
+            "model": "embedded" if embedded else f"random BERT, {hidden} wide",
+            "layers": read.layers,
+            "heads": read.heads,
+            "threads": threads,
+            "pairs": pairs,
+            "dtype": dtype,
+            "device": f"{name}, torch {torch.__version__}",
+        }
+        size = batch or BATCHES.get(length, max(1, 4096 // length))
+        for line in measured(read, plain, length, size, sieve, pairs):
+            click.echo(json.dumps(line | shared))
 
 
 if __name__ == "__main__":

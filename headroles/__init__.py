@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from headroles.comparison import Comparison
     from headroles.errors import HeadrolesError
     from headroles.exporting import figures, table
+    from headroles.extracting import extract
     from headroles.judging import judge_again
     from headroles.outcomes import Labelling
     from headroles.preprocessing import preprocess_unlabeled
+    from headroles.preprocessing_trees import preprocess_depparse
     from headroles.probing import probe
     from headroles.records import Arc, Example
     from headroles.replicating import replicate
@@ -40,10 +42,12 @@ _HOMES = {
     "Viewed": "headroles.viewing",
     "cluster": "headroles.clustering",
     "compare": "headroles.comparing",
+    "extract": "headroles.extracting",
     "figures": "headroles.exporting",
     "judge_again": "headroles.judging",
     "label": "headroles.run",
     "load": "headroles.store",
+    "preprocess_depparse": "headroles.preprocessing_trees",
     "preprocess_unlabeled": "headroles.preprocessing",
     "probe": "headroles.probing",
     "replicate": "headroles.replicating",
@@ -71,10 +75,12 @@ __all__ = [
     "Viewed",
     "cluster",
     "compare",
+    "extract",
     "figures",
     "judge_again",
     "label",
     "load",
+    "preprocess_depparse",
     "preprocess_unlabeled",
     "probe",
     "replicate",

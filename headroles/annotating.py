@@ -1,17 +1,22 @@
 """What sieves read beside tokens: a parser, lemmas, vectors and frequencies, loaded for one run."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.extraction.annotate import Annotator, load_parser
+from headroles.extraction.annotate import Annotator
 from headroles.extraction.lexicon import Lexicon, token_frequencies, unit_rows
 from headroles.extraction.model import Model
+from headroles.extraction.parse_cache import opened_cache
+from headroles.extraction.parse_pipeline import identity_of, load_parser
+from headroles.extraction.parse_pool import ParserPool, processes_here
 from headroles.extraction.passages import Passage
-from headroles.extraction.reader import Sieving
+from headroles.extraction.sieving import Sieving
+from headroles.label_options import LabelOptions
 from headroles.options import Options
 from headroles.probes.vectors import read_vectors
 from headroles.sieves.base import COUNTED, NEEDS
@@ -29,6 +34,7 @@ class Annotated:
         parser: What the parser is; None when none is used.
         vectors: What the vectors are; None when none are used.
         omitted: Sieves left out, one sentence each.
+        notes: What else is to be told, one sentence each: parses that cannot be kept.
     """
 
     selection: Selection
@@ -37,9 +43,16 @@ class Annotated:
     parser: dict[str, str] | None
     vectors: dict[str, Any] | None
     omitted: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
-    def sieving(self, model: Model, passages: Sequence[Passage], max_length: int) -> Sieving:
-        """The job of scoring passages with a model; counts tokens first, where a sieve asks for it."""
+    def sieving(self, model: Model, passages: Iterable[Passage], max_length: int) -> Sieving:
+        """The job of scoring passages with a model.
+
+        Args:
+            model: Ready to be read.
+            passages: All inputs of the run; gone through only where a sieve asks how often tokens occur.
+            max_length: Longest input, in tokens.
+        """
         lexicon = self.lexicon
         if "frequencies" in self.selection.needs:
             often = token_frequencies(model.tokenizer, passages, max_length)
@@ -47,27 +60,56 @@ class Annotated:
         return Sieving(model, self.selection, self.annotator, lexicon)
 
 
-def annotated(options: Options, selection: Selection, passages: Sequence[Passage]) -> Annotated:
+def annotated(options: Options, selection: Selection, corpus: Iterable[Passage]) -> Annotated:
     """Load the parser and the vectors that sieves read, and leave out those of a group that lack theirs.
+
+    Args:
+        options: Of the run.
+        selection: The sieves.
+        corpus: All inputs, which can be gone through again and again: a ``work.Corpus``, or a list. They are
+            gone through only where lemmas or vectors are asked for, or to see, where ``corpus`` does not
+            say it by its ``gold``, whether all bring words of their own.
 
     Raises:
         BadInput: When parser or vectors cannot be used, or a sieve named by itself lacks its annotation.
     """
-    parsed = bool(selection.needs - COUNTED) and any(passage.words is None for passage in passages)
-    parser, described = load_parser(options.parser) if parsed else (None, None)
-    annotator = Annotator(parser) if selection.needs - COUNTED else None
+    annotator, described, notes = None, None, tuple[str, ...]()
+    if selection.needs - COUNTED:
+        annotator, described, notes = _annotator(options, corpus)
     lexicon, vectors = Lexicon(), None
     omitted: tuple[str, ...] = ()
     if "likeness" in selection.needs and annotator is not None:
-        lemmas = _lemmas_known(annotator, passages)
+        lemmas = _lemmas_known(annotator, corpus)
         if lemmas or options.vectors is not None:
-            lexicon, vectors = _lexicon(options.vectors, annotator, passages, lemmas)
+            lexicon, vectors = _lexicon(options.vectors, annotator, corpus, lemmas)
         else:
             selection, omitted = _without_likeness(selection)
-    return Annotated(selection, annotator, lexicon, described, vectors, omitted)
+    return Annotated(selection, annotator, lexicon, described, vectors, omitted, notes)
 
 
-def _lemmas_known(annotator: Annotator, passages: Sequence[Passage]) -> bool:
+def _annotator(
+    options: Options, corpus: Iterable[Passage]
+) -> tuple[Annotator, dict[str, str] | None, tuple[str, ...]]:
+    """What gives words and trees, what its parser is, and a sentence where parses cannot be kept."""
+    told = getattr(corpus, "gold", None)
+    gold = all(passage.words is not None for passage in corpus) if told is None else told
+    if gold:
+        return Annotator(None), None, ()
+    parser, described = load_parser(options.parser)
+    asked = options.cache if isinstance(options, LabelOptions) else None
+    cache, said = opened_cache(asked, identity_of(described))
+    pool = _pool(options, described)
+    return Annotator(parser, cache, pool), described, (said,) if said else ()
+
+
+def _pool(options: Options, described: dict[str, str]) -> Callable[[], ParserPool] | None:
+    """Starts processes that parse beside one model; several workers parse their own shards instead."""
+    several = isinstance(options, LabelOptions) and (options.workers > 1 or options.engine != "local")
+    processes = 0 if several else processes_here()
+    return partial(ParserPool, options.parser, described, processes) if processes else None
+
+
+def _lemmas_known(annotator: Annotator, passages: Iterable[Passage]) -> bool:
     """Whether the parser, or every gold text, brings lemmas."""
     return all(
         annotator.lemmas
@@ -78,7 +120,7 @@ def _lemmas_known(annotator: Annotator, passages: Sequence[Passage]) -> bool:
 
 
 def _lexicon(
-    file: str | None, annotator: Annotator, passages: Sequence[Passage], lemmas: bool
+    file: str | None, annotator: Annotator, passages: Iterable[Passage], lemmas: bool
 ) -> tuple[Lexicon, dict[str, Any] | None]:
     """Lemmas and, where there is a file of them, vectors of the words of the passages."""
     if file is None:

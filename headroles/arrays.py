@@ -56,6 +56,7 @@ def score(
     visible: Bool[np.ndarray, "tokens tokens"] | None = None,
     preset: str = "calibrated",
     statistic: str = "selectivity",
+    sinks: bool = False,
 ) -> dict[str, Float[np.ndarray, "layers heads"]]:
     """Score every head of plain attention arrays on one example.
 
@@ -69,13 +70,17 @@ def score(
             every key is visible.
         preset: "calibrated", or "published" for the released notebooks' scores.
         statistic: "selectivity" (0 for even attention, at most 1) or "bias" (1 for even attention).
+        sinks: Whether the model has attention sinks beside its keys, so that rows may sum to less than
+            1. What a sink takes is attention spent elsewhere, on none of the keys: even attention on
+            the rest still has selectivity 0 and bias 1, and a selectivity is at most the share of
+            attention that is left; nothing is scaled up.
 
     Returns:
         Scores by column, contrasts as ``name:matched``; NaN where a sieve has nothing to say.
 
     Raises:
         BadInput: For attention of another rank or size, with NaN or negative cells, or with rows
-            that do not sum to 1; for a missing annotation.
+            that do not sum to 1 (with ``sinks``: that sum to more); for a missing annotation.
         BadSieve: For a sieve that breaks its contract.
         UnknownName: For a sieve that does not exist.
 
@@ -85,7 +90,7 @@ def score(
         >>> score(even, example, ["local"])["local"].round(12).tolist()
         [[0.0, 0.0]]
     """
-    weights = checked_attention(attention, example)
+    weights = checked_attention(attention, example, sinks=sinks)
     if sieves is None and example.arcs is None:
         sieves = [name for name in BUILT_IN if not name.startswith("syntactic")]
     selection = selection_of(sieves, preset=preset, statistic=statistic).fitting(annotation_of(example))
@@ -99,9 +104,14 @@ def score(
 
 
 def checked_attention(
-    attention: np.ndarray, example: Example
+    attention: np.ndarray, example: Example, *, sinks: bool = False
 ) -> Float[np.ndarray, "layers heads tokens tokens"]:
     """The attention as float64, when it is attention of this example.
+
+    Args:
+        attention: Rows are queries.
+        example: What the tokens are.
+        sinks: Whether rows may sum to less than 1.
 
     Raises:
         BadInput: Otherwise, in a sentence.
@@ -114,11 +124,14 @@ def checked_attention(
     weights = array.astype(np.float64)
     if not np.isfinite(weights).all():
         raise BadInput("attention has no NaN or infinite cells, but some came; look for masked or empty rows")
-    worst = float(np.abs(weights.sum(axis=-1) - 1).max(initial=0.0))
+    over = weights.sum(axis=-1) - 1
+    worst = float((over if sinks else np.abs(over)).max(initial=0.0))
     if (weights < 0).any() or worst > ROUNDING:
+        less = " or less" if sinks else ""
+        advice = "" if sinks else "; where a sink takes the rest, say sinks=True"
         raise BadInput(
-            f"every row of attention is non-negative and sums to 1 over the keys, but the worst row is "
-            f"off by {worst:.3g}; give rows as queries, after the softmax, without padding"
+            f"every row of attention is non-negative and sums to 1{less} over the keys, but the worst row is "
+            f"off by {worst:.3g}; give rows as queries, after the softmax, without padding{advice}"
         )
     return weights
 

@@ -14,7 +14,7 @@ from headroles.sieves import ANNOTATED, BUILT_IN, FAMILIES, GROUPS, PATTERNS, PU
 from headroles.sieves.base import MaskSieve, Scorer, Sieve
 
 GROUP = "headroles.sieves"
-RESERVED = ("example", "group", "tokens", "layer", "head", "roles")
+RESERVED = ("example", "group", "tokens", "layer", "head", "roles", "kv_group")
 """Columns of the tables of a run, which no sieve can be called."""
 MEMBERS = "name, needs, score and null"
 OURS = BUILT_IN | PATTERNS | ANNOTATED
@@ -44,9 +44,14 @@ def sieve_of(name: str, preset: str = "calibrated") -> Sieve:
         UnknownName: With the nearest known name.
         BadSieve: When two claim the name, or the plug-in or file cannot be used.
     """
+    return _sieve_of(name, preset, None)
+
+
+def _sieve_of(name: str, preset: str, installed: Mapping[str, Sequence[EntryPoint]] | None) -> Sieve:
+    """The sieve of a name; ``installed`` are the plug-ins, None where they are not listed yet."""
     if ".py:" in name:
         return _from_file(name)
-    installed = _installed()
+    installed = _installed() if installed is None else installed
     _refuse_clash(name, installed)
     if preset == "published" and name in PUBLISHED:
         return _checked(_imported(PUBLISHED[name]), name, "headroles")
@@ -84,12 +89,13 @@ def sieves_of(named: Sequence[str | Sieve], preset: str = "calibrated") -> tuple
         BadSieve: When two claim a name, or a sieve cannot be used.
     """
     groups = {} if preset == "published" else GROUPS
+    installed = _installed() if any(isinstance(each, str) for each in named) else {}
     found: dict[int, Sieve] = {}
     for place, each in enumerate(named):
         if isinstance(each, str) and each in groups:
-            _refuse_clash(each, _installed())
+            _refuse_clash(each, installed)
         else:
-            found[place] = sieve_of(each, preset) if isinstance(each, str) else usable(each)
+            found[place] = _sieve_of(each, preset, installed) if isinstance(each, str) else usable(each)
     alone = {each.name for each in found.values()}
     sieves: list[Sieve] = []
     grouped: set[str] = set()
@@ -98,7 +104,7 @@ def sieves_of(named: Sequence[str | Sieve], preset: str = "calibrated") -> tuple
             sieves.append(found[place])
             continue
         fresh = [name for name in groups[str(each)] if name not in alone | grouped]
-        sieves += [sieve_of(name, preset) for name in fresh]
+        sieves += [_sieve_of(name, preset, installed) for name in fresh]
         grouped.update(fresh)
     return sieves, frozenset(grouped)
 

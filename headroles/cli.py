@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from headroles.cli_exporting import COMMANDS as EXPORTING
+from headroles.cli_extracting import COMMANDS as EXTRACTING
 from headroles.cli_options import (
     CLUSTER,
     COMPARE,
@@ -17,11 +18,11 @@ from headroles.cli_options import (
     PROBE,
     REPLICATE,
     SURFACE,
-    UNLABELED,
     VIEW,
     with_options,
 )
 from headroles.cli_planning import COMMANDS as PLANNING
+from headroles.cli_preprocessing import COMMANDS as PREPROCESSING
 from headroles.errors import HeadrolesError
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def label_command(**given: Any) -> None:
     from headroles.run import default_folder, label
     from headroles.terminal import show_labelling
 
-    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"])
+    data, model = (given["attention"], "maps") if given["attention"] else (given["data"], given["model"])
+    given["out"] = given["out"] or default_folder(given["task"], data, model, given["kind"] or "")
     with _progress() as progress:
         labelling = label(progress=progress, **given)
     show_labelling(_console(), labelling, given["out"])
@@ -118,24 +120,6 @@ def cluster_command(**given: Any) -> None:
     show_run(_console(), labelling, given["out"])
 
 
-@cli.group("preprocess")
-def preprocess_group() -> None:
-    """Prepare texts as inputs."""
-
-
-@preprocess_group.command("unlabeled")
-@click.argument("file")
-@with_options(UNLABELED)
-def unlabeled_command(file: str, **given: Any) -> None:
-    """Cut running text into pairs of spans that follow each other, as Clark et al. (2019) did.
-
-    FILE is plain text (.gz too): documents between blank lines, or WikiText with its titles.
-    """
-    from headroles.preprocessing import preprocess_unlabeled
-
-    _console().print(str(preprocess_unlabeled(file, **given)), markup=False)
-
-
 @cli.command("judge")
 @click.argument("folder")
 @with_options(DECISION)
@@ -145,6 +129,20 @@ def judge_command(folder: str, **given: Any) -> None:
     from headroles.terminal_run import show_run
 
     show_run(_console(), judge_again(folder, **given), folder)
+
+
+@cli.command("verify")
+@click.argument("folder")
+def verify_command(folder: str) -> None:
+    """Check every hash of a run FOLDER, and that its findings follow from its scores.
+
+    Every file must be what it was when it was written, all shards must be there, and findings and labels,
+    made anew from the stored scores, must be those of the tables. No model is needed.
+    """
+    from headroles.terminal_run import show_verified
+    from headroles.verifying import verify
+
+    show_verified(_console(), verify(folder), folder)
 
 
 @cli.command("view")
@@ -202,7 +200,7 @@ def replicate_command(dir_a: str, dir_b: str, **given: Any) -> None:
     show_replication(_console(), replicate(dir_a, dir_b, **given), given["out"])
 
 
-for each in (*EXPORTING, *PLANNING):
+for each in (*EXPORTING, *EXTRACTING, *PLANNING, *PREPROCESSING):
     cli.add_command(each)
 
 
@@ -221,7 +219,8 @@ def main() -> NoReturn:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("headroles: stopped; nothing was written", err=True)
+    except (click.Abort, KeyboardInterrupt) as stopping:
+        said = str(stopping.__cause__ if isinstance(stopping, click.Abort) else stopping)
+        click.echo(f"headroles: {said or 'stopped; nothing was written'}", err=True)
         sys.exit(130)
     sys.exit(0)

@@ -51,7 +51,11 @@ INPUTS = (
     option(
         "source", str, "Inputs of the task: sample (shipped) or hub.", default="sample", show_default=True
     ),
-    option("data", str, "Your inputs: .tsv, .csv, .jsonl or .conllu (.gz too)."),
+    option(
+        "data",
+        str,
+        "Your inputs: .tsv, .csv, .jsonl or .conllu (.gz too) or .parquet; or a folder or pattern of such.",
+    ),
     option("text-a", str, "Column of --data with the text."),
     option("text-b", str, "Column with the second text of a pair."),
     option("group", str, "Column with the document or paragraph, which is then the unit."),
@@ -151,6 +155,19 @@ UNLABELED = (
     option("max-length", int, "Longest input, special tokens included.", default=128, show_default=True),
     option("limit", int, "A random subset of this many pairs."),
     option("seed", int, "Seed of splits and subset.", default=0, show_default=True),
+)
+
+DEPPARSE = (
+    option("out", str, "JSON-lines file to write.", required=True),
+    click.option("--overwrite", is_flag=True, help="Replace a file that is there."),
+    option("layout", str, "conllu, words, table or text.  [default: told from the file]"),
+    option("text-a", str, "Column of a table with the text."),
+    option("text-b", str, "Column with a second text of the same document."),
+    option("group", str, "Column with the document that a row belongs to."),
+    option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
+    option("cache", str, "Folder of parses already made, or none.  [default: in the user's cache folder]"),
+    option("limit", int, "A random subset of this many documents."),
+    option("seed", int, "Seed of that subset.", default=0, show_default=True),
 )
 
 

@@ -13,7 +13,7 @@ from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Shard
 from headroles.records import Rule, Scores
-from headroles.units import unit_names
+from headroles.units import check_units, unit_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,7 @@ def units_of(passages: Sequence[Passage]) -> list[str]:
         [passage.texts for passage in passages],
         [passage.key for passage in passages],
     )
-    if len(set(units)) < 2:
-        raise BadInput(
-            f"a test needs at least 2 units, but the inputs are {len(passages)} in {len(set(units))} "
-            f"(inputs of one group, or that share a text, are one unit); give more inputs"
-        )
+    check_units(len(passages), len(set(units)))
     return units
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headroles import store
+from headroles.addresses import is_address
 from headroles.compared_folder import COMPARISON, write_comparison
 from headroles.comparison import Comparison
 from headroles.errors import BadInput, UnknownName
@@ -18,6 +19,7 @@ from headroles.matching import matched
 from headroles.options import options_of
 from headroles.outcomes import Findings, Labelling
 from headroles.records import Decision
+from headroles.remote import local_copy
 from headroles.reports.compare import comparison_page
 from headroles.reports.words import plural
 from headroles.stats.columns import Columns
@@ -62,7 +64,7 @@ def compare(
             the usual margin of a role).
         swaps: Random swaps of the two runs within units, the reference of labels gained and lost; at
             least 99, or 0 for none.
-        out: Folder to write; None: nothing is written.
+        out: Folder to write, or its address; None: nothing is written.
         overwrite: Whether to replace a comparison with other settings.
         **decision: The decision of both, by the names of ``headroles judge``: ``alpha``, ``test``,
             ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``. What is not
@@ -72,6 +74,9 @@ def compare(
         HeadrolesError: In one sentence, when the runs do not match or a setting does not exist, with
             nothing left half-written.
     """
+    if is_address(out or ""):
+        with local_copy(out or "", back=True) as place:
+            return compare(dir_a, dir_b, bound=bound, swaps=swaps, out=place, overwrite=overwrite, **decision)
     bound, swaps = bound_of(bound), swaps_of(swaps)
     given = _given(decision)
     settings = {"a": str(dir_a), "b": str(dir_b), "bound": bound, "swaps": swaps} | given

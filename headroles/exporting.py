@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from headroles import store
+from headroles.addresses import is_address
 from headroles.compared_folder import is_comparison, load_comparison
 from headroles.comparison import Comparison
 from headroles.errors import BadInput
 from headroles.folder import FIGURES, made, renamed, writing
 from headroles.outcomes import Labelling
+from headroles.places import Place, place_of
+from headroles.remote import copied, local_copy
 from headroles.reports.printed_tables import printed
 from headroles.reports.static import WIDTH, figures_of
 from headroles.reports.static_dress import NARROWEST, WIDEST
@@ -20,17 +23,17 @@ from headroles.reports.static_files import checked_form, files_of
 
 def figures(
     folder: str | Path, form: str = "svg", out: str | Path | None = None, width: int | float = WIDTH
-) -> tuple[Path, ...]:
+) -> tuple[str | Path, ...]:
     """Write every figure of a run's or a comparison's report as a file.
 
     They are the figures of the page in its light colours on white, with legends where colours and symbols
     tell things apart; the label matrix is among them. Axis titles have 9 points, other text 7 to 8.
 
     Args:
-        folder: Of a run of any kind, or of a comparison.
+        folder: Of a run of any kind, or of a comparison, or the address of one.
         form: "svg" (text stays text), "pdf" or "png" (300 dots an inch).
         out: Folder to write into, made where it is not there; files of the same names in it are
-            replaced. None for ``figures`` in the folder.
+            replaced; an address, too. None for ``figures`` in the folder, or at its address.
         width: Of every figure in millimetres, 60 to 500; 183 for two columns of a journal, 89 for one.
 
     Returns:
@@ -42,15 +45,22 @@ def figures(
     """
     checked_form(form)
     wide = _width(width)
-    found = _found(Path(folder))
-    place = _place(Path(folder), out)
+    remote = _remote(folder, out)
+    with local_copy(folder) as held:
+        found = _found(held)
+    place = Path() if remote else _place(Path(folder), out)
     drawn = files_of(figures_of(found, wide), form)
+    if remote is not None:
+        for name, data in drawn.items():
+            remote.write(f"{name}.{form}", data.encode() if isinstance(data, str) else data)
+        return tuple(f"{remote.url}/{name}.{form}" for name in drawn)
     contents: Mapping[Path, str | bytes] = {place / f"{name}.{form}": data for name, data in drawn.items()}
     with writing(f"the figures in '{place}'"), made(place):
         renamed(contents)
     return tuple(contents)
 
 
+@copied()
 def table(folder: str | Path, name: str | None = None, form: str = "markdown") -> str:
     """A table of a run or a comparison as text for a paper.
 
@@ -69,6 +79,20 @@ def table(folder: str | Path, name: str | None = None, form: str = "markdown") -
         HeadrolesError: When the folder is neither, or the run has no table of that name.
     """
     return printed(_found(Path(folder)), name, form)
+
+
+def _remote(folder: str | Path, out: str | Path | None) -> Place | None:
+    """The address to write figures to; None when they go into a folder of this machine."""
+    run = str(folder).rstrip("/")
+    target = f"{run}/{FIGURES}" if out is None else str(out).rstrip("/")
+    if not is_address(target):
+        return None
+    if target == run or (target.startswith(f"{run}/") and target != f"{run}/{FIGURES}"):
+        raise BadInput(
+            f"figures go into a folder of their own, but '{target}' is part of the run; leave --out away for "
+            f"'{run}/{FIGURES}', or name a folder elsewhere"
+        )
+    return place_of(target)
 
 
 def _found(folder: Path) -> Labelling | Comparison:

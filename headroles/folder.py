@@ -10,10 +10,17 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from headroles.addresses import is_address
 from headroles.errors import BadInput
 
 MANIFEST, FINDINGS, LABELS, REPORT = "manifest.json", "findings.csv", "labels.csv", "report.html"
 SCORES, EXAMPLES = "scores", "examples.parquet"
+MOMENTS = "moments.npz"
+"""Sums over random groups of examples, of runs that have too many examples to keep all scores."""
+PLAN, SHARDS = "plan.json", "shards"
+"""What a run of shards is written down as before its first one, and what its shards leave beside scores."""
+BEFORE = ".before"
+"""Where an earlier run waits inside its folder until the first shard of the run that replaces it is done."""
 PRECISION, SENSITIVITY = "precision.csv", "sensitivity.csv"
 TOGETHER, SETS, DEPTH = "together.csv", "sets.csv", "depth.csv"
 TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, SETS, DEPTH)
@@ -49,7 +56,9 @@ class Kind:
 
 
 PARTS = (*TABLES, *PROBED, *SURFACE, *CLUSTERED, *EXHIBITED)
-RUN = Kind("run", frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, FIGURES, *PARTS}))
+RUN = Kind(
+    "run", frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, BEFORE, *PARTS})
+)
 
 
 def asked_for(out: str | None, settings: dict[str, Any], overwrite: bool) -> Path | None:
@@ -60,6 +69,11 @@ def asked_for(out: str | None, settings: dict[str, Any], overwrite: bool) -> Pat
     """
     if out is None:
         return None
+    if is_address(out):
+        raise BadInput(
+            f"only runs of label without --attention are written to addresses, but --out is '{out}'; name a "
+            f"folder, and copy it there"
+        )
     check_free(Path(out), settings, overwrite)
     return Path(out)
 
@@ -83,12 +97,29 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Ki
         )
     if not there:
         return
-    before = manifest_in(folder) if MANIFEST in there else {}
+    there |= {str(Path(FIGURES) / name) for name in _beside_figures(folder)}
+    before = manifest_in(folder, MANIFEST if MANIFEST in there else PLAN)
+    check_holds(str(folder), there, before, settings, overwrite, kind)
+
+
+def check_holds(
+    folder: str,
+    there: set[str],
+    before: dict[str, Any],
+    settings: dict[str, Any],
+    overwrite: bool,
+    kind: Kind,
+) -> None:
+    """Refuse what may not be replaced: what is at a path or address, and its manifest or plan.
+
+    Raises:
+        BadInput: When it is not of this kind, holds more than it may, or has other settings.
+    """
     if "headroles" not in before or before.get("kind", RUN.name) != kind.name:
         raise BadInput(
             f"'{folder}' holds files that are no {kind.name} of headroles; name an empty or new folder"
         )
-    others = sorted((there - kind.holds) | {str(Path(FIGURES) / name) for name in _beside_figures(folder)})
+    others = sorted(there - kind.holds)
     if others:
         raise BadInput(
             f"a {kind.name} folder is replaced as a whole, but '{folder}' also holds {others[0]!r}; "
@@ -212,10 +243,10 @@ def renamed(contents: Mapping[Path, str | bytes]) -> None:
             written.unlink(missing_ok=True)
 
 
-def manifest_in(folder: Path) -> dict[str, Any]:
-    """What a folder's manifest says; nothing when it is no JSON object."""
+def manifest_in(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
+    """What a folder's manifest, or another file of JSON, says; nothing when it is no JSON object."""
     try:
-        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        found = json.loads((folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

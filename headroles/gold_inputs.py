@@ -11,6 +11,7 @@ from jaxtyping import Int
 
 from headroles.annotation import Document, Window
 from headroles.errors import BadInput
+from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import layout_of, read_documents
 from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
@@ -43,13 +44,23 @@ def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
         drawn = np.random.default_rng(options.seed).choice(len(found), options.limit, replace=False)
         kept = [found[place] for place in sorted(drawn.tolist())]
     told = hashlib.sha256("\0".join(sorted({each.text for each in kept})).encode())
-    return kept, {
+    files = zip(options.data, layouts, strict=True)
+    parsers = {parser_of(Path(path)) for path, layout in files if layout == "jsonl"} - {None}
+    trees = {"trees": f"automatic: {', '.join(sorted(map(str, parsers)))}"} if parsers else {}
+    return kept, trees | {
         "kind": "file",
         "name": ", ".join(options.data),
         "layout": ", ".join(dict.fromkeys(layouts)),
         "rows": len(found),
         "sha256": told.hexdigest(),
     }
+
+
+def trees_told(source: dict[str, Any]) -> list[str]:
+    """A sentence where trees are no annotator's, from what ``gather`` says of the data."""
+    how, _, parser = str(source.get("trees", "")).partition(": ")
+    said = f"the trees are automatic, made by {parser}: results say how far heads agree with that parser."
+    return [said] if how == "automatic" else []
 
 
 def _check_once(paths: Sequence[str]) -> None:

@@ -37,7 +37,7 @@ class InputOptions(CommonOptions):
             task_of(self.task)
         if self.source not in SOURCES:
             raise UnknownName("source", self.source, SOURCES)
-        if self.task is None and self.data is None:
+        if self.task is None and self.data is None and not self.brought:
             raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
         if self.source == "hub" and self.task is None:
             raise BadInput("inputs from the hub are those of a task; name it with --task")
@@ -51,6 +51,22 @@ class InputOptions(CommonOptions):
                     )
 
     @property
+    def brought(self) -> bool:
+        """Whether inputs come in another way than by a task or a file of texts."""
+        return False
+
+    @property
     def name(self) -> str:
         """What the inputs are called: the task, or the file."""
-        return self.task or Path(self.data or "data").name.split(".")[0]
+        return self.task or called(self.data)
+
+
+def called(data: str | None) -> str:
+    """What inputs are called that a path, an address or a pattern names.
+
+    Example:
+        >>> called("texts/dev.tsv.gz"), called("s3://bucket/wiki/*.parquet"), called(None)
+        ('dev', 'wiki', 'data')
+    """
+    parts = [part for part in Path(data or "data").parts if not {*part} & {*"*?[]"}]
+    return (Path(parts[-1]).name.split(".")[0] if parts else "") or "data"

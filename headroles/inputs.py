@@ -1,21 +1,33 @@
 """The passages a run asks for, from wherever they come."""
 
-from pathlib import Path
+from functools import partial
 from typing import Any
 
+from headroles.corpora import Held, Streamed
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import Checkpoint
+from headroles.extraction.files import files_of, kind_of
 from headroles.extraction.passages import Passage
-from headroles.extraction.texts import fingerprint, kind_of, read_file, read_hub, read_sample, sampled
+from headroles.extraction.rows import TABLES
+from headroles.extraction.texts import (
+    CONLLU,
+    check_readable,
+    fingerprint,
+    passages_in,
+    read_sample,
+    sampled,
+    stream_hub,
+)
 from headroles.input_options import InputOptions
 from headroles.mention_inputs import mention_windows
 from headroles.tasks import HUB, task_of
+from headroles.work import Corpus
 
 
 def gather(
     options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint
 ) -> tuple[list[Passage], dict[str, Any]]:
-    """The passages of a run, and where they come from (kind, name, rows, hash).
+    """The passages of a run, all at once, and where they come from (kind, name, rows, hash).
 
     Args:
         options: Of the run.
@@ -25,32 +37,75 @@ def gather(
     Raises:
         HeadrolesError: When the file, column or dataset cannot be used.
     """
+    corpus = corpus_of(options, needs, checkpoint)
+    chosen = list(corpus)
+    return chosen, dict(corpus.source) | {"sha256": fingerprint(chosen)}
+
+
+def corpus_of(options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint) -> Corpus:
+    """The passages of a run as often as they are needed, read anew each time.
+
+    Args:
+        options: Of the run.
+        needs: Annotation that its sieves read.
+        checkpoint: Of the model, as ``gather`` takes it.
+
+    Raises:
+        HeadrolesError: When it can be told before reading that file, column or dataset cannot be used.
+    """
     task = None if options.task is None else task_of(options.task)
-    kind, name = "file", options.data
     if "mentions" in needs:
-        passages = mention_windows(options, needs, checkpoint)
-    elif options.source == "hub" and task is not None:
-        kind, name = "hub", options.data or HUB
-        passages = read_hub(task, name, options.name)
-    elif options.data is not None:
+        windows = mention_windows(options, needs, checkpoint)
+        source = {"kind": "file", "name": options.data, "rows": len(windows)}
+        return Held(sampled(windows, options.limit, options.seed), source | _gold(options.data))
+    stream = bool(getattr(options, "stream", False))
+    how: dict[str, Any] = {"limit": options.limit, "seed": options.seed, "first": stream}
+    if options.source == "hub" and task is not None:
+        name = options.data or HUB
+        read = partial(stream_hub, task, name, options.name, stream=stream)
+        return Streamed(read, {"kind": "hub", "name": name}, gold=False, **how)
+    if options.data is not None:
+        return _files(options, how)
+    if task is None:
+        raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
+    sample = read_sample(task)
+    source = {"kind": "sample", "name": "written for headroles", "rows": len(sample)}
+    return Held(sampled(sample, options.limit, options.seed), source)
+
+
+def _files(options: InputOptions, how: dict[str, Any]) -> Corpus:
+    """The passages of a file, of those in a folder, or of those that a pattern names."""
+    named = str(options.data)
+    files = files_of(named, TABLES)
+    columns = _columns(options, kind_of(files[0]))
+    check_readable(files[0], columns)
+    gold = kind_of(files[0]) == CONLLU
+    if gold:
         _check_columns(options)
-        columns = [options.text_a] if options.text_a else list(task.columns if task else ())
-        columns += [options.text_b] if options.text_b else []
-        passages = read_file(Path(options.data), columns, options.group, options.name)
-    elif task is not None:
-        kind, name = "sample", "written for headroles"
-        passages = read_sample(task)
-    chosen = sampled(passages, options.limit, options.seed)
-    source = {"kind": kind, "name": name, "rows": len(passages), "sha256": fingerprint(chosen)}
-    if kind == "file" and kind_of(Path(options.data or "")) == ".conllu":
-        source["trees"] = "gold"
-    return chosen, source
+    read = partial(passages_in, files, columns, options.group, options.name)
+    several = {"files": len(files)} if len(files) > 1 else {}
+    return Streamed(read, {"kind": "file", "name": named} | several | _gold(files[0]), gold=gold, **how)
+
+
+def _gold(file: Any) -> dict[str, str]:
+    """What the record says of files that bring trees."""
+    return {"trees": "gold"} if kind_of(file or "") == CONLLU else {}
+
+
+def _columns(options: InputOptions, kind: str) -> list[str]:
+    """Columns of the texts: those named, else the task's, which Parquet files name as the hub does."""
+    if options.text_a is not None:
+        return [options.text_a, *([options.text_b] if options.text_b else [])]
+    if options.task is None:
+        return []
+    task = task_of(options.task)
+    return list(task.fields if kind == ".parquet" else task.columns)
 
 
 def _check_columns(options: InputOptions) -> None:
     """Refuse column names where there are no columns."""
     for name in ("text_a", "text_b", "group"):
-        if getattr(options, name) is not None and kind_of(Path(options.data or "")) == ".conllu":
+        if getattr(options, name) is not None:
             raise BadInput(
                 f"--{name.replace('_', '-')} names a column of a table, but '{options.data}' is a CoNLL-U "
                 f"file, whose texts are its sentences and whose groups are its # newdoc lines; leave it out"

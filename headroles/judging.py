@@ -10,10 +10,12 @@ from headroles.cluster_judging import claimed_anew, with_clusters
 from headroles.cluster_options import ClusterOptions, cluster_options_of
 from headroles.common_options import CommonOptions
 from headroles.label_options import label_options_of
+from headroles.moments import Moments
 from headroles.outcomes import Labelling
 from headroles.probe_judging import judged_anew
 from headroles.probe_options import probe_options_of
 from headroles.records import Decision, Rule, Scores
+from headroles.remote import copied
 from headroles.reports.pages import page_of
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
@@ -24,6 +26,7 @@ NAMED = {"resample_seed": "seed"}
 """What options are called in a decision, where not the same."""
 
 
+@copied(back=True)
 def judge_again(
     folder: str | Path,
     *,
@@ -89,7 +92,8 @@ def _after(before: Labelling, rules: Sequence[Rule], decision: Decision, options
         return judged_anew(before, rules, decision, options)
     if before.surface is not None:
         return judged_surface(before.scores, rules, options, decision)
-    after = replace(judged(before.scores, rules, options, decision), probed=before.probed)
+    after = judged(before.scores, rules, options, decision, before.moments)
+    after = replace(after, probed=before.probed)
     if before.clustered is None or not isinstance(options, ClusterOptions):
         return after
     if decision.seed != before.decision.seed:
@@ -97,8 +101,36 @@ def _after(before: Labelling, rules: Sequence[Rule], decision: Decision, options
     return claimed_anew(after, before.clustered, options.clustering)
 
 
-def judged(scores: Scores, rules: Sequence[Rule], options: CommonOptions, decision: Decision) -> Labelling:
-    """Findings of scores, and what can be said about them beyond their tests."""
-    findings = judge(scores, rules, decision)
-    assessment = assess(scores, rules, decision, findings, **options.assessed)
-    return Labelling(scores, findings, decision, assessment=assessment)
+def recomputed(run: Labelling) -> Labelling:
+    """The findings of a run anew from its scores, by the rules it has; nothing is written.
+
+    Raises:
+        HeadrolesError: When its settings are none.
+    """
+    options = _options(run, {"data": "scores"} | dict(run.manifest.get("settings", {})))
+    if run.clustered is None:
+        found = _after(run, run.findings.rules, run.decision, options)
+    else:
+        found = judged(run.scores, run.findings.rules, options, run.decision, run.moments)
+    return replace(run, findings=found.findings)
+
+
+def judged(
+    scores: Scores,
+    rules: Sequence[Rule],
+    options: CommonOptions,
+    decision: Decision,
+    moments: Moments | None = None,
+) -> Labelling:
+    """Findings of scores, and what can be said about them beyond their tests.
+
+    Args:
+        scores: All, or a random subsample.
+        rules: One per column.
+        options: Of the run.
+        decision: How its scores are judged.
+        moments: Sums over all examples, where the scores are a subsample.
+    """
+    findings = judge(scores, rules, decision, moments)
+    assessment = assess(scores, rules, decision, findings, **options.assessed, moments=moments)
+    return Labelling(scores, findings, decision, assessment=assessment, moments=moments)

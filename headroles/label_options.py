@@ -1,6 +1,7 @@
 """The options of ``headroles label``: a run of sieves that is cut into shards."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import ClassVar
 
 from headroles.common_options import typed_options
@@ -10,6 +11,11 @@ from headroles.options import Options
 
 ENGINES = ("local", "ray")
 KINDS = ("self", "encoder", "decoder", "cross")
+OF_RUNS = (
+    "task", "source", "data", "text_a", "text_b", "group", "limit", "model", "revision", "kind", "stream",
+    "workers", "threads", "engine",
+)  # fmt: skip
+"""Options that only a run of a model takes, not one of stored maps."""
 KEPT = 100_000
 """Most examples whose scores are all kept; of more, moments and a random subsample."""
 
@@ -53,7 +59,7 @@ class LabelOptions(Options):
         "keep": 1, "shard_size": 1, "workers": 1, "threads": 1
     }  # fmt: skip
     PLACES: ClassVar[tuple[str, ...]] = (
-        *InputOptions.PLACES, "workers", "engine", "address", "gpus", "cache"
+        *InputOptions.PLACES, "workers", "threads", "engine", "address", "gpus", "cache"
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -63,12 +69,39 @@ class LabelOptions(Options):
             raise UnknownName("engine", self.engine, ENGINES)
         if self.kind is not None and self.kind not in KINDS:
             raise UnknownName("kind of attention", self.kind, KINDS)
+        if self.attention is not None:
+            self._check_alone()
+        if self.kind == "cross" and self.preset == "published":
+            raise BadInput(
+                "the preset 'published' scores attention of a stack to itself, as the released code does, "
+                "but --kind is 'cross'; leave --preset out"
+            )
         if not 0 <= self.gpus < float("inf"):
             raise BadInput(f"gpus must be a number of at least 0, but {self.gpus} came")
         if self.engine != "ray":
             for name, usual in (("address", None), ("gpus", 0.0)):
                 if getattr(self, name) != usual:
                     raise BadInput(f"--{name} is of the engine 'ray', but the engine is {self.engine!r}")
+
+    @property
+    def brought(self) -> bool:
+        """Whether stored maps are scored, which bring their inputs."""
+        return self.attention is not None
+
+    @property
+    def name(self) -> str:
+        """What the inputs are called: the task, or the file."""
+        return InputOptions.name.fget(self) if self.attention is None else Path(self.attention).stem
+
+    def _check_alone(self) -> None:
+        """Refuse what says which model reads which inputs, where maps are there already."""
+        usual = {each.name: each.default for each in fields(self)}
+        for name in OF_RUNS:
+            if getattr(self, name) != usual[name]:
+                raise BadInput(
+                    f"--attention brings inputs and a model of its own, so --{name.replace('_', '-')} has "
+                    f"nothing to say; leave it out"
+                )
 
 
 def label_options_of(**given: object) -> LabelOptions:

@@ -11,9 +11,12 @@ import numpy as np
 from headroles.clustered import Divergence
 from headroles.common_options import CommonOptions
 from headroles.extraction.texts import kind_of
+from headroles.key_groups import sharing_told
+from headroles.moments import GROUPS, Moments
 from headroles.options import Options
 from headroles.presets import preset_of
 from headroles.records import Rule, Scores
+from headroles.stack_notes import kind_told
 from headroles.stats.engine import ENOUGH_FOR_NOT
 
 PACKAGES = (
@@ -34,6 +37,7 @@ class Scored:
         divergence: Between all pairs of heads; None where not asked for.
         vectors: What the word vectors are; None when none were used.
         omitted: Sieves left out for want of annotation, one sentence each.
+        moments: Sums over all examples, where the scores are of a random subsample of them.
     """
 
     scores: Scores
@@ -44,18 +48,24 @@ class Scored:
     divergence: Divergence | None = None
     vectors: dict[str, Any] | None = None
     omitted: tuple[str, ...] = ()
+    moments: Moments | None = None
 
 
 def manifest_of(options: Options, source: dict[str, Any], scored: Scored) -> dict[str, Any]:
     """Everything needed to reproduce a run of sieves, in JSON types."""
     preset = preset_of(options.preset)
-    counts = {"truncated": scored.truncated}
-    return common(options, source, scored.model, options.max_length, counts_of(scored.scores) | counts) | {
+    counts = counts_of(scored.scores, scored.moments) | {"truncated": scored.truncated}
+    return common(options, source, scored.model, options.max_length, counts) | {
+        **({"kept": kept_of(scored.scores, scored.moments)} if scored.moments else {}),
         "task": options.task,
         "parser": scored.parser,
         **({"vectors": scored.vectors} if scored.vectors else {}),
         "statistic": "published" if preset.warning else options.statistic,
-        "notes": [preset.warning] if preset.warning else [],
+        "notes": [
+            *([preset.warning] if preset.warning else []),
+            *kind_told(scored.model),
+            *sharing_told(scored.model),
+        ],
     }
 
 
@@ -69,6 +79,7 @@ def common(
     """What every kind of run records; no clock, so that equal runs are equal."""
     model = dict(described)
     tokenizer, threads = model.pop("tokenizer"), model.pop("threads")
+    machine = model.pop("machine", {})
     return {
         "headroles": version("headroles"),
         "command": options.command(),
@@ -83,12 +94,25 @@ def common(
             "system": platform.platform(),
             "processor": platform.machine(),
             "threads": threads,
+            **machine,
         },
     }
 
 
-def counts_of(scores: Scores) -> dict[str, int]:
-    """Examples, units and tokens of a run."""
+def kept_of(scores: Scores, moments: Moments) -> dict[str, Any]:
+    """What was kept of the scores of a run that has too many examples to keep them all."""
+    return {
+        "mode": "moments",
+        "groups": GROUPS,
+        "examples": moments.examples,
+        "subsample": len(scores.examples),
+    }
+
+
+def counts_of(scores: Scores, moments: Moments | None = None) -> dict[str, int]:
+    """Examples, units and tokens of a run; units are not counted where not all scores are kept."""
+    if moments is not None:
+        return {"examples": moments.examples, "tokens": moments.tokens}
     return {
         "examples": len(scores.examples),
         "units": len(set(scores.units)),
@@ -98,15 +122,21 @@ def counts_of(scores: Scores) -> dict[str, int]:
 
 def left_out(options: Options, scored: Scored) -> list[str]:
     """What was cut, not applicable or too little to say, one sentence each."""
-    said = cut_told(scored.truncated, scored.scores, options.max_length)
+    sums = scored.moments
+    total = len(scored.scores.examples) if sums is None else sums.examples
+    said = cut_told(scored.truncated, total, options.max_length)
     said += scored.omitted
     for position, rule in enumerate(scored.rules):
-        if rule.role:
+        nothing = "nothing in them can be counted"
+        if rule.role and sums is not None:
+            spoke = int(sums.spoke[position])
+            said += silent_told(rule.sieve, sums.examples - spoke, sums.examples, nothing)
+        elif rule.role:
             said += silence(
                 rule.sieve,
                 scored.scores,
                 position,
-                nothing="nothing in them can be counted",
+                nothing=nothing,
                 few="no head is called 'not', because rare scores then look absent too often",
             )
     if options.parser is not None and scored.parser is None:
@@ -118,9 +148,8 @@ def left_out(options: Options, scored: Scored) -> list[str]:
     return said
 
 
-def cut_told(truncated: int, scores: Scores, max_length: int) -> list[str]:
+def cut_told(truncated: int, total: int, max_length: int) -> list[str]:
     """How many inputs were cut, as one sentence; none where none was."""
-    total = len(scores.examples)
     cut = f"{truncated} of {total} inputs were cut to {max_length} tokens, longest text first."
     return [cut] if truncated else []
 
@@ -138,13 +167,18 @@ def silence(name: str, scores: Scores, position: int, *, nothing: str, few: str)
     total = len(scores.examples)
     silent = np.isnan(scores.values[position]).all(axis=(1, 2))
     units = len({unit for unit, quiet in zip(scores.units, silent, strict=True) if not quiet})
+    said = silent_told(name, int(silent.sum()), total, nothing)
     if silent.all():
-        return [f"{name} does not apply to these inputs: {nothing}."]
-    said = []
-    if silent.any():
-        said.append(f"{name} had nothing to count in {int(silent.sum())} of {total} inputs.")
+        return said
     if units == 1:
         said.append(f"{name} rests on 1 unit and cannot be tested; give more inputs.")
     elif units < ENOUGH_FOR_NOT and few:
         said.append(f"{name} rests on {units} units; below {ENOUGH_FOR_NOT} {few}.")
     return said
+
+
+def silent_told(name: str, silent: int, total: int, nothing: str) -> list[str]:
+    """Of how many inputs a column says nothing, as one sentence; none where there is none such."""
+    if silent == total:
+        return [f"{name} does not apply to these inputs: {nothing}."]
+    return [f"{name} had nothing to count in {silent} of {total} inputs."] if silent else []

@@ -15,6 +15,8 @@ from headroles.clustered import Clustered
 from headroles.displayed import labelling_html
 from headroles.exhibited import Exhibited
 from headroles.grids import frozen_grids
+from headroles.key_groups import key_groups
+from headroles.moments import Moments
 from headroles.probed import Probed
 from headroles.records import Decision, Rule, Scores
 from headroles.surfaced import Surface
@@ -31,12 +33,12 @@ class Findings:
 
     Attributes:
         rules: What each sieve was tested against, in the order of the first axis.
-        count: Units that counted.
+        count: Units that counted; of scores kept as moments, examples.
         cells: Mean number of eligible queries (or arcs) per example.
         mean: Mean score over units, on the score scale.
         null: Mean chance value.
         margin: How far beyond the null counts.
-        effect: ``(mean − null − margin) / sd``, signed; NaN without spread.
+        effect: ``(mean − null − margin) / sd``, signed, sd over what is counted; NaN without spread.
         low: Lower end of the 95 % interval of the mean (two-sided, not adjusted for selection).
         high: Upper end of that interval.
         statistic: The test statistic of ``mean − null − margin``.
@@ -104,6 +106,8 @@ class Labelling:
         surface: What surface statistics say of layers; None in other runs.
         clustered: Distances between heads and what is made of them; None where not asked for.
         exhibited: Examples to look at, with their attention maps; None where none were kept.
+        moments: Sums over random groups of all examples, where they were too many to keep all scores;
+            ``scores`` are then those of a random subsample.
     """
 
     scores: Scores
@@ -116,6 +120,7 @@ class Labelling:
     surface: Surface | None = None
     clustered: Clustered | None = None
     exhibited: Exhibited | None = None
+    moments: Moments | None = None
 
     def frame(self) -> pd.DataFrame:
         """One row per sieve × layer × head with the columns of ``findings.csv``."""
@@ -133,7 +138,11 @@ class Labelling:
         return pd.DataFrame(table)
 
     def labels(self) -> pd.DataFrame:
-        """One row per head: its roles joined by ``;`` and, per sieve, 1 role, 0 not, <NA> neither."""
+        """One row per head: its roles joined by ``;`` and, per sieve, 1 role, 0 not, <NA> neither.
+
+        Where query heads share keys and values, a last column ``kv_group`` says which do: those of one
+        layer with the same number.
+        """
         import pandas as pd
 
         found = self.findings
@@ -147,6 +156,9 @@ class Labelling:
         ]
         for name, codes in zip(names, decision, strict=True):
             columns[name] = pd.array([{0: 1, 1: 0}.get(int(code), pd.NA) for code in codes], dtype="Int8")
+        groups = key_groups(self.manifest.get("model"), *found.count.shape[1:])
+        if groups is not None:
+            columns["kv_group"] = groups.ravel()
         return pd.DataFrame(columns)
 
     def _repr_html_(self) -> str:

@@ -7,7 +7,10 @@ either in numpy (``headroles.sieves.apply``) or in torch (``headroles.extraction
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
+
+from headroles.even_units import EvenUnits
+from headroles.masks import Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +72,146 @@ class Plan:
     weight: Float[np.ndarray, "masks pairs"]
     divisor: Float[np.ndarray, "masks pairs"] | None
     profiles: tuple[Profile, ...]
+    cells: Float[np.ndarray, " columns"]
+    low: Float[np.ndarray, " columns"]
+    high: Float[np.ndarray, " columns"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One mask sieve laid over one example, without its cells.
+
+    With V_i the keys that query i can see, R_i the scope within V_i (all of V_i without a scope) and
+    S_i the counted keys within R_i, special tokens left out unless ``specials``: the weight of cell
+    (i, j) is ``q_i / (1 − e) · ([j ∈ S_i] − c_i [j ∈ R_i])``. For the bias the score is divided:
+    ``Σ q_i [j ∈ S_i] A_ij / Σ q_i c_i [j ∈ R_i] A_ij``.
+
+    Attributes:
+        column: Its output column.
+        counted: The counted cells as the sieve gives them, before V, R and special tokens are seen to.
+        scope: The cells compared within as the sieve gives them; None for every visible key.
+        specials: Whether special tokens may be counted as keys.
+        query: Query weights q_i, summing to 1; 0 where a query does not count.
+        chance: c_i = |S_i| / |R_i|; 0 where R_i is empty.
+        expected: e = Σ q_i c_i, from 0 to below 1.
+    """
+
+    column: int
+    counted: Mask
+    scope: Mask | None
+    specials: bool
+    query: Float[np.ndarray, " tokens"]
+    chance: Float[np.ndarray, " tokens"]
+    expected: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """Single weighted cells, sorted by their queries.
+
+    Attributes:
+        query: Which token (unit) attends.
+        key: Which is attended to.
+        output: The sum that each cell adds to.
+        weight: What its attention is multiplied by.
+    """
+
+    query: Int[np.ndarray, " cells"]
+    key: Int[np.ndarray, " cells"]
+    output: Int[np.ndarray, " cells"]
+    weight: Float[np.ndarray, " cells"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rowwise:
+    """Cells that are neither few nor sets of keys: asked for by rows, block by block.
+
+    Attributes:
+        mask: The cells.
+        output: The sum they add to.
+        weight: Weight of each query.
+    """
+
+    mask: Mask
+    output: int
+    weight: Float[np.ndarray, " queries"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LongProfile:
+    """``Profile`` without anything of size units × units: from sums by offset and by query.
+
+    While blocks of rows pass by, three sums are taken: A over R at each offset, A over R in each row
+    (m_i), and ``Σ weight · A`` of each contrast. Afterwards f is known and the expected part is
+    ``Σ_i m_i / Z_i · X_i`` with ``Z_i = Σ_k f(k−i) U_ik`` over R and X_i the same over the counted
+    cells, times the weight of the query. Offset d has index ``d + u − 1``.
+
+    Attributes:
+        columns: Output column of each contrast.
+        sums: Which linear sum of the plan is ``Σ weight · A`` of each contrast.
+        unit: Unit of each token; −1 for none.
+        taken: Units whose pairs are compared.
+        scope: The pairs compared; None when they are all pairs of ``taken`` units (but for ``apart``).
+        apart: Whether a unit is not compared with itself.
+        spread: What even attention puts on pairs of units, U, by rows.
+        rate: U_ij is ``rate_i · pieces_j`` on all compared pairs with an offset that is seen; None
+            when it has no such form.
+        even: Σ U over R at each offset.
+        keys: Sets of keys, 1 inside, that contrasts count.
+        label: The set that each query counts in each contrast; −1 for none.
+        weight: Weight of the queries that count a set.
+        listed: Single cells that contrasts count, by units, weighted with U; output is the contrast.
+        rowwise: Other cells that contrasts count, by units; output is the contrast.
+    """
+
+    columns: tuple[int, ...]
+    sums: tuple[int, ...]
+    unit: Int[np.ndarray, " tokens"]
+    taken: Bool[np.ndarray, " units"]
+    scope: Mask | None
+    apart: bool
+    spread: EvenUnits
+    rate: Float[np.ndarray, " units"] | None
+    even: Float[np.ndarray, " offsets"]
+    keys: Float[np.ndarray, "units sets"]
+    label: Int[np.ndarray, "contrasts units"]
+    weight: Float[np.ndarray, "contrasts units"]
+    listed: Listed
+    rowwise: tuple[Rowwise, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LongPlan:
+    """All mask sieves and contrasts of one long example, for attention that comes in blocks of rows.
+
+    Nothing in it has a cell per pair of tokens, unless a sieve or a mask brought such an array. Linear
+    sums are made of three kinds of terms: attention on sets of keys (one thin product for all sieves,
+    then weighted by query), single cells, and cells asked for by rows.
+
+    Attributes:
+        columns: Number of output columns, contrasts included.
+        linear: Output column of each mask sieve that has something to say.
+        bias: Whether each mask sieve's sum is divided by a second one, ``len(linear)`` sums later.
+        parts: The mask sieves, as they were laid, in the order of ``linear``.
+        keys: Sets of keys, 1 inside.
+        weight: What each query's attention on each set adds to each linear sum.
+        listed: Single cells; output is the linear sum.
+        rowwise: Cells asked for by rows; output is the linear sum.
+        profiles: Contrasts, at most one profile per space and scope.
+        cells: Eligible queries (arcs for syntactic sieves) per column; NaN where not applicable.
+        low: Smallest value each column can take on this example; NaN where not applicable.
+        high: Largest value each column can take.
+    """
+
+    columns: int
+    linear: Int[np.ndarray, " masks"]
+    bias: bool
+    parts: tuple[Part, ...]
+    keys: Float[np.ndarray, "tokens sets"]
+    weight: Float[np.ndarray, "tokens sets sums"]
+    listed: Listed
+    rowwise: tuple[Rowwise, ...]
+    profiles: tuple[LongProfile, ...]
     cells: Float[np.ndarray, " columns"]
     low: Float[np.ndarray, " columns"]
     high: Float[np.ndarray, " columns"]

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -78,21 +78,21 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
 
     Source: Clark et al. (2019), section 3: segments of at most 128 tokens, two paragraphs of text each.
     """
-    asked = typed_options(_Asked, {"file": file} | options)
+    asked = typed_options(_Unlabeled, {"file": file} | options)
     source, target = Path(asked.file), Path(asked.out)
     from headroles.extraction.checkpoint import find
     from headroles.extraction.model import load_tokenizer
-    from headroles.extraction.spans import PairCutter
+    from headroles.extraction.spans import Pair, PairCutter
     from headroles.extraction.unlabeled import read_running_text
 
     cutter = PairCutter(load_tokenizer(find(asked.model, asked.revision)), asked.max_length)
-    kept = _Kept(asked.limit, np.random.default_rng([asked.seed, 1]))
+    kept = Kept[tuple[Pair, str]](asked.limit, np.random.default_rng([asked.seed, 1]))
     split = np.random.default_rng([asked.seed, 0])
     documents = short = 0
     for document in read_running_text(source):
         before = kept.found
         for pair in cutter.pairs(document.text, split):
-            kept.offer(pair, document.name)
+            kept.offer((pair, document.name))
         documents += 1
         short += kept.found == before
     if not kept.found:
@@ -108,19 +108,21 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What is asked for, checked before anything is read."""
+class Asked:
+    """What every way of preparing a file is asked for, checked before anything is read.
+
+    Raises:
+        BadInput: For numbers out of range, or a file that would be written over by mistake.
+    """
 
     file: str
     out: str = ""
-    model: str | None = None
-    revision: str | None = None
-    max_length: int = 128
     limit: int | None = None
     seed: int = 0
     overwrite: bool = False
 
     def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
         source, target = Path(self.file), Path(self.out)
         if target.suffix != ".jsonl":
             raise BadInput(f"what is written are JSON lines, so --out ends in .jsonl, but '{target}' came")
@@ -135,30 +137,43 @@ class _Asked:
                 raise BadInput(f"{name} must be a whole number of at least {least}, but {value} came")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unlabeled(Asked):
+    """What is asked for, and whose tokenizer counts."""
+
+    model: str | None = None
+    revision: str | None = None
+    max_length: int = 128
+
+
 def _line(pair: "Pair", name: str) -> str:
     row = {TEXT_A: pair.first, TEXT_B: pair.second, GROUP: name}
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-class _Kept:
-    """Pairs kept as they come: all, or a random sample of a size (reservoir sampling)."""
+Row = TypeVar("Row")
+
+
+class Kept(Generic[Row]):
+    """Rows kept as they come: all, or a random sample of a size (reservoir sampling)."""
 
     def __init__(self, limit: int | None, rng: np.random.Generator) -> None:
+        """Take the size of the sample, None for all, and what draws it."""
         self._limit, self._rng = limit, rng
-        self._rows: list[tuple[int, Pair, str]] = []
+        self._rows: list[tuple[int, Row]] = []
         self.found = 0
 
-    def offer(self, pair: "Pair", name: str) -> None:
-        """Keep a pair for now, or drop it."""
-        row = (self.found, pair, name)
+    def offer(self, row: Row) -> None:
+        """Keep a row for now, or drop it."""
+        entry = (self.found, row)
         self.found += 1
         if self._limit is None or len(self._rows) < self._limit:
-            self._rows.append(row)
+            self._rows.append(entry)
             return
         place = int(self._rng.integers(self.found))
         if place < self._limit:
-            self._rows[place] = row
+            self._rows[place] = entry
 
-    def rows(self) -> "list[tuple[Pair, str]]":
+    def rows(self) -> list[Row]:
         """Those kept, in the order they came."""
-        return [(pair, name) for _, pair, name in sorted(self._rows, key=lambda row: row[0])]
+        return [row for _, row in sorted(self._rows, key=lambda entry: entry[0])]

@@ -4,6 +4,7 @@ from typing import Any
 
 from headroles.annotation import PAIRED
 from headroles.gold_inputs import Inputs
+from headroles.key_groups import sharing_told
 from headroles.manifest import common, counts_of
 from headroles.outcomes import Labelling
 from headroles.probe_options import ProbeOptions
@@ -44,7 +45,7 @@ def manifest_of(
         "parser": None,
         "statistic": "accuracy",
         "probe": _facts(options, inputs, found, str(source["layout"])),
-        "notes": [WARNING] if options.preset == "published" else [],
+        "notes": [*([WARNING] if options.preset == "published" else []), *sharing_told(described)],
     }
 
 

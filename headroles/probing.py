@@ -55,11 +55,12 @@ def probe(
     folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
     from headroles.answering import answers_of
     from headroles.extraction.model import load
-    from headroles.gold_inputs import check_relations, due_items, gather, inputs_of, probes_for
+    from headroles.gold_inputs import check_relations, due_items, gather, inputs_of, probes_for, trees_told
     from headroles.probe_manifest import left_out, manifest_of
 
     documents, source = gather(chosen)
     asked, said = probes_for(chosen, documents)
+    said += trees_told(source)
     due = due_items(asked, documents)
     check_relations(chosen, documents, due, [f"{each.name}:{row}" for each in asked for row in each.rows])
     learned = _learned(chosen)

@@ -55,6 +55,8 @@ class Example:
         group: The document or paragraph the example comes from; None when unknown.
         mentions: Mentions of entities, by the words of the example; None when not annotated.
         lexical: What is known of its words and tokens from outside it; None for nothing.
+        stack: Which stack of layers reads each token: all 0, except in cross attention, where the
+            decoder's tokens (0) attend to the encoder's (1). Offsets exist within one stack only.
 
     Raises:
         BadInput: When an array has not one entry per token.
@@ -75,6 +77,7 @@ class Example:
     group: str | None = None
     mentions: tuple[Mention, ...] | None = None
     lexical: Lexical | None = None
+    stack: Int[np.ndarray, " tokens"] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         """Fill the defaults, check lengths, and make the arrays read-only."""
@@ -83,11 +86,13 @@ class Example:
         special = self.special if self.special is not None else np.asarray(segment) < 0
         first = self.first if self.first is not None else _leading(np.asarray(special))
         word = self.word if self.word is not None else np.full(n, -1, dtype=np.int32)
+        stack = self.stack if self.stack is not None else np.zeros(n, dtype=np.int32)
         for name, array, kind in (
             ("segment", segment, np.int32),
             ("special", special, np.bool_),
             ("first", first, np.bool_),
             ("word", word, np.int32),
+            ("stack", stack, np.int32),
         ):
             values = np.array(array, dtype=kind)
             if values.shape != (n,):

@@ -7,18 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from headroles import store
+from headroles.addresses import is_address
 from headroles.arrays import selection_of
 from headroles.cluster_judging import with_clusters
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import EMBEDDED, find
-from headroles.folder import REPORT, RUN, asked_for, check_free, staged, write_text
+from headroles.folder import MOMENTS, REPORT, RUN, asked_for, check_free, staged, write_text
+from headroles.input_options import called
 from headroles.inputs import gather
 from headroles.judging import judged
 from headroles.label_options import label_options_of
 from headroles.manifest import left_out, manifest_of
+from headroles.moment_tables import moments_bytes
 from headroles.options import Options
 from headroles.outcomes import Labelling
+from headroles.places import place_of
 from headroles.reports.pages import page_of
+from headroles.sharded import labelled_in_shards
 from headroles.sieves.base import Sieve
 from headroles.stats.resolution import check_decision
 
@@ -54,9 +59,15 @@ def label(
         Scores, findings and everything needed to reproduce them.
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written: before the
+            first shard is done nothing at all, later the shards that are done, and the same call goes on.
     """
-    return labelled(label_options_of(task=task, sieve=sieves_of(sieve), **options), progress)
+    chosen = label_options_of(task=task, sieve=sieves_of(sieve), **options)
+    if chosen.attention is not None:
+        from headroles.map_labelling import labelled_maps
+
+        return labelled_maps(chosen, progress)
+    return labelled_in_shards(chosen, progress)
 
 
 def sieves_of(sieve: str | Sieve | Sequence[str | Sieve]) -> tuple[str | Sieve, ...]:
@@ -121,26 +132,52 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
     with staged(place) as staging:
         store.write_part(staging, 0, labelling.scores)
         store.write_examples(staging, labelling.scores)
+        if labelling.moments is not None:
+            (staging / MOMENTS).write_bytes(moments_bytes(labelling.moments))
         store.write_results(staging, labelling, page_of(labelling))
 
 
-def report(folder: str | Path, out: str | Path | None = None) -> Path:
+def report(folder: str | Path, out: str | Path | None = None) -> str | Path:
     """Write the report of a run folder, and say where.
 
     Args:
-        folder: Of a run.
-        out: File to write; None for ``report.html`` in the folder.
+        folder: Of a run, or its address.
+        out: File to write; None for ``report.html`` in the folder, or at the address.
 
     Raises:
         BadInput: When the folder is no run, or the file cannot be written.
     """
+    if is_address(folder) or is_address(out or ""):
+        return _remote_report(folder, out)
     target = Path(folder) / REPORT if out is None else Path(out)
     if target.name in RUN.holds - {REPORT} and target.resolve().parent == Path(folder).resolve():
         raise BadInput(
             f"a report does not take the place of a part of its run, but --out is '{target}'; "
             f"name another file"
         )
-    write_text(target, page_of(store.load(folder)))
+    page = page_of(store.load(folder))
+    if target.resolve() == (Path(folder) / REPORT).resolve():
+        store.write_report(Path(folder), page)
+    else:
+        write_text(target, page)
+    return target
+
+
+def _remote_report(folder: str | Path, out: str | Path | None) -> str | Path:
+    """Write the report of a run at an address, or to an address, and say where."""
+    run = str(folder).rstrip("/")
+    target = f"{run}/{REPORT}" if out is None else str(out)
+    where, _, name = target.rpartition("/")
+    if where == run and name in RUN.holds - {REPORT}:
+        raise BadInput(
+            f"a report does not take the place of a part of its run, but --out is '{target}'; "
+            f"name another file"
+        )
+    page = page_of(store.load(folder))
+    if not is_address(target):
+        write_text(Path(target), page)
+        return Path(target)
+    place_of(where).write(name, page.encode())
     return target
 
 
@@ -153,6 +190,6 @@ def default_folder(task: str | None, data: str | None, model: str | None, kind: 
         >>> default_folder("QNLI", None, None, "surface")
         'runs/surface-QNLI-all-MiniLM-L6-v2'
     """
-    inputs = task or Path(data or "data").name.split(".")[0]
+    inputs = task or called(data)
     parts = (kind, inputs, Path(model or EMBEDDED).resolve().name)
     return str(Path("runs") / "-".join(part for part in parts if part))

@@ -6,13 +6,10 @@ from pathlib import Path
 
 from headroles.annotating import Annotated, annotated
 from headroles.collecting import check_length, collect, units_of
-from headroles.errors import HeadrolesError
 from headroles.exhibited import Exhibited
-from headroles.exhibiting import Candidate, Place, candidates, exhibited_of, told, wanted
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.diverging import Diverging, Sums, fitting_batch
 from headroles.extraction.jobs import Both
-from headroles.extraction.keeping import Keeping
 from headroles.extraction.model import Model, load
 from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Shard
@@ -21,9 +18,11 @@ from headroles.manifest import Scored
 from headroles.options import Options
 from headroles.outcomes import Labelling
 from headroles.progress import Progress, counted
+from headroles.showing import shown
 from headroles.sieves.selection import Selection
 from headroles.stats.choosing_clusters import numbers_of
 from headroles.stats.resolution import check_resolution
+from headroles.working import kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +103,7 @@ def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Sco
         known.parser,
         found.truncated,
         vectors=known.vectors,
-        omitted=known.omitted,
+        omitted=(*known.omitted, *known.notes),
         divergence=None if sums is None else sums.divergence(),
     )
 
@@ -116,46 +115,15 @@ def _first(results: Iterator[tuple[Shard, int]]) -> Iterator[Shard]:
 
 
 def exhibited(ready: Loaded, judged: Labelling) -> tuple[Exhibited | None, list[str]]:
-    """Run the examples that head cards show once more, and keep their maps.
+    """Run the examples that head cards show once more, and keep their maps; as ``showing.shown`` says.
 
     Args:
         ready: Model and inputs; the options say how many maps are kept at most.
         judged: The scores and which heads hold which roles.
-
-    Returns:
-        The maps, None where there are none; and what was left out, one sentence each. A pass that
-        fails takes nothing from the run: it has no maps then, and a sentence says why.
     """
-    most, scores = ready.options.maps, judged.scores
-    found = candidates(judged.findings, scores) if most else []
-    if not found:
-        return None, []
-    try:
-        shown = _exhibited(ready, found, wanted(found, scores.tokens, most))
-    except (HeadrolesError, RuntimeError, MemoryError) as error:
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        return None, [f"head cards have no attention maps, because keeping them failed: {reason}."]
-    return (shown if shown.exhibits else None), told(shown)
-
-
-def _exhibited(ready: Loaded, found: Sequence[Candidate], places: Sequence[Place]) -> Exhibited:
-    """The second pass, over the examples of some maps in the order of the inputs."""
-    options, chosen = ready.options, sorted({example for example, _, _ in places})
-    asked: list[dict[int, list[int]]] = [{} for _ in chosen]
-    for example, layer, head in places:
-        asked[chosen.index(example)].setdefault(layer, []).append(head)
-    shards = stream(
-        ready.model,
-        [ready.passages[example] for example in chosen],
-        Keeping(asked),
-        batch_size=options.batch_size,
-        max_length=options.max_length,
-        advance=lambda count: None,  # the inputs of the run are all done
-    )
-    kept = dict(zip(chosen, (each for shard in shards for each in shard), strict=True))
-    return exhibited_of(
-        found,
-        {place: kept[place[0]].weights(*place[1:]) for place in places},
-        {example: each.example() for example, each in kept.items()},
-        options.maps,
+    return shown(
+        judged,
+        ready.options.maps,
+        ready.passages,
+        lambda passages, asked: kept(ready.model, ready.options, passages, asked),
     )

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.folder import (
     EXAMPLES,
-    FIGURES,
     FINDINGS,
     LABELS,
     MANIFEST,
+    PLAN,
     REPORT,
     RUN,
     SCORES,
@@ -24,20 +24,32 @@ from headroles.folder import (
     renamed,
     writing,
 )
+from headroles.hashes import LASTING, digests, held
+from headroles.moment_tables import moments_in
 from headroles.outcomes import COLUMNS, DECISIONS, Findings, Labelling
 from headroles.part_tables import parts_in, parts_of, promise_of
 from headroles.records import Decision, Rule, Scores
+from headroles.remote import copied
 from headroles.tables import assessment_in, heads_in, texts_of
 
 
-def write_part(folder: Path, number: int, scores: Scores) -> None:
-    """Write the scores of some examples as ``scores/part-NNNNN.parquet``.
+def part_name(number: int) -> str:
+    """The file of the scores of a shard, within its run folder.
+
+    Example:
+        >>> part_name(7)
+        'scores/part-00007.parquet'
+    """
+    return f"{SCORES}/part-{number:05d}.parquet"
+
+
+def part_bytes(scores: Scores) -> bytes:
+    """The scores of some examples as Parquet; equal scores give equal bytes.
 
     One row per example: key, unit, length, and per sieve a fixed-size list of layers × heads
     float32, layer-major; NaN, never null.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     size = scores.layers * scores.heads
     columns: dict[str, Any] = {
@@ -48,27 +60,57 @@ def write_part(folder: Path, number: int, scores: Scores) -> None:
     for name, values in zip(scores.sieves, scores.values, strict=True):
         flat = pa.array(np.ascontiguousarray(values).ravel(), pa.float32(), from_pandas=False)
         columns[name] = pa.FixedSizeListArray.from_arrays(flat, size)
-    path = folder / SCORES / f"part-{number:05d}.parquet"
-    with writing("the scores of the run"):
-        path.parent.mkdir(exist_ok=True)
-        pq.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
+    return _parquet(columns, use_dictionary=False)
 
 
-def write_examples(folder: Path, scores: Scores) -> None:
-    """Write cells and chance values per example, which the scores alone do not say."""
+def examples_bytes(scores: Scores) -> bytes:
+    """Cells and chance values per example as Parquet, which the scores alone do not say."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     columns: dict[str, Any] = {"example": pa.array(scores.examples, pa.string())}
     for kind, table in (("cells", scores.cells), ("null", scores.null)):
         for name, values in zip(scores.sieves, table, strict=True):
             columns[f"{kind}:{name}"] = pa.array(values, pa.float64(), from_pandas=False)
+    return _parquet(columns)
+
+
+def _parquet(columns: dict[str, Any], **how: Any) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink, compression="zstd", **how)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def write_part(folder: Path, number: int, scores: Scores) -> None:
+    """Write the scores of some examples as ``scores/part-NNNNN.parquet``, as ``part_bytes`` says."""
+    path = folder / part_name(number)
     with writing("the scores of the run"):
-        pq.write_table(pa.table(columns), folder / EXAMPLES, compression="zstd")
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(part_bytes(scores))
 
 
-def write_results(folder: Path, labelling: Labelling, report: str) -> None:
+def write_examples(folder: Path, scores: Scores) -> None:
+    """Write cells and chance values per example, which the scores alone do not say."""
+    with writing("the scores of the run"):
+        renamed({folder / EXAMPLES: examples_bytes(scores)})
+
+
+def write_results(
+    folder: Path, labelling: Labelling, report: str, files: Mapping[str, str] | None = None
+) -> None:
     """Write tables, report and manifest: all are written before any takes its place by rename.
+
+    The manifest comes last and has the SHA-256 of every other file, except figures.
+
+    Args:
+        folder: Of the run.
+        labelling: What is written.
+        report: The page.
+        files: SHA-256, by name, of what is in the folder already and stays; None: as the manifest that
+            is there says, so that what was altered since is not taken for right, else of what is there.
 
     Raises:
         BadInput: When they cannot be written; the folder is then as it was.
@@ -81,19 +123,47 @@ def write_results(folder: Path, labelling: Labelling, report: str) -> None:
         "skipped": list(labelling.skipped),
         "remarks": list(labelling.assessment.remarks) if labelling.assessment else [],
     }
+    kept = held(folder) if files is None else dict(files)
     contents: dict[str, str | bytes] = {
-        FINDINGS: labelling.frame().to_csv(index=False, lineterminator="\n"),
-        LABELS: labelling.labels().to_csv(index=False, lineterminator="\n"),
+        **found_texts(labelling),
         **(texts_of(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}),
         **parts,
         REPORT: report,
-        MANIFEST: json.dumps(_plain(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
+    manifest["files"] = dict(sorted((kept | digests(contents)).items()))
+    contents[MANIFEST] = _manifest_text(manifest)
     with writing("the results of the run"):
         renamed({folder / name: content for name, content in contents.items()})
-        for name in RUN.holds - contents.keys() - {SCORES, EXAMPLES, FIGURES}:  # of an earlier outcome
+        for name in RUN.holds - contents.keys() - LASTING:  # of an earlier outcome
             (folder / name).unlink(missing_ok=True)
         clear_figures(folder)
+
+
+def write_report(folder: Path, report: str) -> None:
+    """Write the report of a run into its folder, and its SHA-256 into the manifest.
+
+    Raises:
+        BadInput: When it cannot be written.
+    """
+    manifest = manifest_in(folder)
+    contents: dict[str, str | bytes] = {REPORT: report}
+    if isinstance(manifest.get("files"), dict):
+        manifest["files"] |= digests(contents)
+        contents[MANIFEST] = _manifest_text(manifest)
+    with writing(f"'{folder / REPORT}'"):
+        renamed({folder / name: content for name, content in contents.items()})
+
+
+def _manifest_text(manifest: dict[str, Any]) -> str:
+    return json.dumps(_plain(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def found_texts(labelling: Labelling) -> dict[str, str]:
+    """The tables of findings and labels by their files."""
+    return {
+        FINDINGS: labelling.frame().to_csv(index=False, lineterminator="\n"),
+        LABELS: labelling.labels().to_csv(index=False, lineterminator="\n"),
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -107,30 +177,38 @@ def _plain(value: Any) -> Any:
     return value
 
 
+@copied()
 def load(folder: str | Path) -> Labelling:
-    """A labelling from its folder.
+    """A labelling from its folder, or from the address of one.
 
     Raises:
         BadInput: When the folder is no whole run.
     """
     place = Path(folder)
     if not (place / MANIFEST).is_file():
+        if (place / PLAN).is_file():
+            raise BadInput(
+                f"a run is read when it is finished, but that in '{place}' is not; start the same command "
+                f"again"
+            )
         raise BadInput(f"a run folder holds a {MANIFEST}, but '{place}' does not; give the folder of a run")
     try:
         manifest = manifest_in(place)
         rules = tuple(_rule(fields) for fields in manifest.pop("rules"))
         decision = Decision(**manifest.pop("decision"))
         skipped = tuple(manifest.pop("skipped"))
+        manifest.pop("files", None)
         scores = _scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
         findings = _findings(place, rules, (scores.layers, scores.heads))
         assessment = assessment_in(place, findings.count.shape, manifest.pop("remarks", ()))
+        moments = moments_in(place, manifest, scores)
         parts = parts_in(place, scores, manifest.pop("parts", None))
     except (OSError, KeyError, TypeError, ValueError, EOFError, csv.Error, BadInput) as error:
         raise BadInput(
             f"the run in '{place}' is damaged or from another version ({type(error).__name__}: {error}); "
             f"run it again"
         ) from error
-    return Labelling(scores, findings, decision, manifest, skipped, assessment, **parts)
+    return Labelling(scores, findings, decision, manifest, skipped, assessment, **parts, moments=moments)
 
 
 def _rule(fields: dict[str, Any]) -> Rule:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from headroles.key_groups import sharing_told
 from headroles.manifest import common, counts_of, cut_told, silence
 from headroles.sieves.surface import MASSES
 from headroles.surface_options import SurfaceOptions
@@ -28,7 +29,7 @@ def manifest_of(options: SurfaceOptions, source: dict[str, Any], measured: Measu
             "smoothing": options.smoothing,
             "loss": measured.loss,
         },
-        "notes": _notes(options, measured),
+        "notes": [*_notes(options, measured), *sharing_told(measured.model)],
     }
 
 
@@ -45,7 +46,7 @@ def _notes(options: SurfaceOptions, measured: Measured) -> list[str]:
 
 def left_out(options: SurfaceOptions, measured: Measured) -> list[str]:
     """What was cut, not applicable or too little to say, one sentence each."""
-    said = cut_told(measured.truncated, measured.scores, options.max_length)
+    said = cut_told(measured.truncated, len(measured.scores.examples), options.max_length)
     for position, rule in enumerate(measured.rules):
         said += silence(
             rule.sieve,

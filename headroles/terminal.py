@@ -58,8 +58,8 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     model, source, counts = facts["model"], facts["source"], facts["counts"]
     parser = facts.get("parser")
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    told = f"{plural(counts['examples'], 'example')}, {plural(counts['units'], 'unit')}"
-    console.print(Text(f"inputs  {inputs_told(facts)}: {told}"))
+    told = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
+    console.print(Text(f"inputs  {inputs_told(facts)}: {', '.join(told)}"))
     if parser:
         console.print(Text(f"parser  {parser['name']} {parser['version']}"))
     elif source.get("trees") == "gold":

@@ -3,10 +3,12 @@
 from rich.console import Console
 
 from headroles.outcomes import Labelling
+from headroles.reports.words import plural
 from headroles.terminal import show_labelling
 from headroles.terminal_cluster import show_clusters
 from headroles.terminal_probe import show_probe
 from headroles.terminal_surface import show_surface
+from headroles.verifying import Verified
 
 
 def show_run(console: Console, labelling: Labelling, folder: str) -> None:
@@ -26,3 +28,19 @@ def show_run(console: Console, labelling: Labelling, folder: str) -> None:
             show_clusters(console, labelling)
             console.print()
         show_labelling(console, labelling, folder)
+
+
+def show_verified(console: Console, verified: Verified, folder: str) -> None:
+    """Print what was checked of a run and found right.
+
+    Args:
+        console: Of any width.
+        verified: What was checked.
+        folder: Of the run.
+    """
+    lines = [f"files     {verified.files}: every SHA-256 is that of the manifest"]
+    if verified.shards:
+        lines.append(f"shards    {verified.shards}: all there, {plural(verified.examples, 'example')}")
+    lines.append(f"findings  {verified.findings}: as the stored scores give them, to the last character")
+    for line in (*lines, f"{folder} is whole"):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

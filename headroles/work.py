@@ -1,13 +1,18 @@
 """What a run of shards hands to its workers, and what comes back: the records between run and engines."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from headroles.extraction.passages import Passage
+from headroles.label_options import LabelOptions
+from headroles.records import Example
 
 
+@runtime_checkable
 class Corpus(Protocol):
     """The inputs of a run, gone through as often as needed and never held together."""
 
@@ -27,6 +32,23 @@ class Corpus(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What every worker of a run is told before its first shard, wherever it is.
+
+    Attributes:
+        options: Of the run; sieves that are no names cannot leave the process.
+        place: Path or address that shards are written to; None: memory of the one worker's process.
+        whole: Whether the scores of all examples are kept; else moments and a random subsample.
+        threads: Threads of the worker; None: as many as its process has.
+    """
+
+    options: LabelOptions
+    place: str | None
+    whole: bool = True
+    threads: int | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
     """A shard to be scored: a fixed run of examples.
@@ -35,7 +57,7 @@ class Task:
         number: Of the shard, from 0.
         passages: Its inputs.
         units: The unit of each.
-        digest: SHA-256 over keys, texts, groups and units: what was read.
+        digest: SHA-256 over keys, texts, groups, units and gold annotation: what was read.
     """
 
     number: int
@@ -83,6 +105,9 @@ class Facts:
         parser: What the parser is; None when none is used.
         vectors: What the word vectors are; None when none are used.
         omitted: Sieves left out for want of annotation, one sentence each.
+        columns: Names of the columns of scores, those of scorers last.
+        scorers: How many of the columns are of scorers, which have a chance value per example.
+        components: What ``identity`` is made of, by name, so that a difference can be named.
     """
 
     layers: int
@@ -92,8 +117,25 @@ class Facts:
     parser: dict[str, str] | None
     vectors: dict[str, Any] | None
     omitted: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    scorers: int = 0
+    components: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Maps:
+    """Attention of one input in the heads that were asked for.
+
+    Attributes:
+        example: The input with its words, without trees.
+        weights: By layer and head: (queries, keys) uint8, attention in steps of 1/255.
+    """
+
+    example: Example
+    weights: dict[tuple[int, int], np.ndarray]
+
+
+@runtime_checkable
 class Engine(Protocol):
     """Where shards are scored: in this process, in processes beside it, or on a cluster.
 
@@ -113,7 +155,7 @@ class Engine(Protocol):
             HeadrolesError: What a worker raised.
         """
 
-    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Any]:
+    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
         """Run some inputs once more and keep maps of the heads asked for, by layer, for each."""
 
     def __enter__(self) -> "Engine":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from headroles.key_groups import key_groups
 from headroles.outcomes import COLUMNS, DECISIONS
 from headroles.reports.content import Summary
 
@@ -24,13 +25,19 @@ def script_json(text: str) -> str:
     return text
 
 
-def findings_json(summary: Summary) -> str:
+def findings_json(summary: Summary, model: object = None) -> str:
     """All findings by column: 64-bit floats, little-endian, base64.
 
-    A column that is the same for all heads of a sieve is stored once per sieve.
+    A column that is the same for all heads of a sieve is stored once per sieve. Where heads share keys
+    and values, ``shared`` has the group of each; it is empty elsewhere.
+
+    Args:
+        summary: Of the run.
+        model: What the manifest says of the model.
     """
     table = summary.table
     size = table.layers * table.heads
+    groups = key_groups(model, table.layers, table.heads)
     content = {
         "layers": table.layers,
         "heads": table.heads,
@@ -51,6 +58,7 @@ def findings_json(summary: Summary) -> str:
             }
             for role in summary.roles
         ],
+        "shared": [] if groups is None else groups.ravel().tolist(),
     }
     return script_json(json.dumps(content, separators=(",", ":")))
 

@@ -74,7 +74,7 @@ def _embedded(labelling: Labelling, summary: Summary) -> dict[str, Any]:
     """What the page's scripts read and what can be downloaded."""
     files = files_of(labelling)
     return {
-        "findings": Markup(findings_json(summary)),
+        "findings": Markup(findings_json(summary, labelling.manifest.get("model"))),
         "cards": Markup(cards_json(cards_of(labelling, summary))),
         "files": tuple(files),
         "embedded": Markup(files_json(files)),

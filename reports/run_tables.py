@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headroles.key_groups import key_groups
 from headroles.outcomes import Labelling
 from headroles.reports.cluster_facts import head_name
 from headroles.reports.content import Interval, Role, Summary
@@ -17,6 +18,7 @@ from headroles.reports.surface_page import FAMILIES as SURFACE_FAMILIES
 from headroles.reports.words import chance_of, interval, number
 
 ENDS = "[95\u00a0%]"
+SHARED = "; heads of one layer with the same kv group share keys and values, and are dependent"
 
 
 def run_tables(labelling: Labelling) -> Tables:
@@ -102,6 +104,8 @@ def _heads(labelling: Labelling) -> Printed:
     """Roles of every head, and the largest of their effects."""
     summary = summarise(labelling)
     told = decided(labelling.decision, units_of(labelling), families_of(labelling))
+    shared = key_groups(labelling.manifest.get("model"), summary.table.layers, summary.table.heads)
+    groups = None if shared is None else shared.ravel().tolist()
     rows: list[tuple[str, ...]] = []
     values: list[tuple[Any, ...]] = []
     for place in range(summary.table.layers * summary.table.heads):
@@ -112,16 +116,17 @@ def _heads(labelling: Labelling) -> Printed:
         strongest = (own[best].sieve, effects[best]) if best >= 0 else ("", float("nan"))
         names = [role.sieve for role in own]
         shown = f"{number(strongest[1])} ({strongest[0]})" if best >= 0 else "–"
-        rows.append((head_name(place, summary.table.heads), ", ".join(names) or "–", shown))
-        values.append((layer, head, ";".join(names), *strongest))
+        group = () if groups is None else (groups[place],)
+        rows.append((head_name(place, summary.table.heads), ", ".join(names) or "–", shown, *map(str, group)))
+        values.append((layer, head, ";".join(names), *strongest, *group))
     return Printed(
         caption=(
             f"Roles of every attention head{inputs(labelling.manifest)}, named by layer and head from 0, and "
-            f"the largest of their effects, (mean − θ) / standard deviation. {told}"
+            f"the largest of their effects, (mean − θ) / standard deviation{SHARED if groups else ''}. {told}"
         ),
-        header=("head", "roles", "strongest effect"),
+        header=("head", "roles", "strongest effect", *["kv group"] * bool(groups)),
         rows=tuple(rows),
-        columns=("layer", "head", "roles", "strongest", "effect"),
+        columns=("layer", "head", "roles", "strongest", "effect", *["kv_group"] * bool(groups)),
         values=tuple(values),
     )
 

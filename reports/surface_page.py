@@ -84,7 +84,7 @@ def surface_page(labelling: Labelling) -> str:
         style=Markup("\n".join(template(name) for name in STYLES)),
         scripts=[Markup(script) for script in scripts],
         policy=policy(scripts),
-        findings=Markup(findings_json(summary)),
+        findings=Markup(findings_json(summary, labelling.manifest.get("model"))),
         layers=Markup(_layers_json(labelling)),
         manifest=Markup(manifest_json(labelling.manifest)),
     )  # fmt: skip

@@ -29,7 +29,8 @@ from jaxtyping import Bool, Float
 
 from headroles.records import Example
 from headroles.sieves.base import MARGIN, Contrast
-from headroles.sieves.block import both_texts, own_cells, text_of
+from headroles.sieves.block import both_texts, text_of
+from headroles.sieves.local import own_text
 from headroles.sieves.plan import query_weights
 from headroles.sieves.spread import entropies
 
@@ -59,7 +60,7 @@ class BagOfWords:
     high: float = 1.0
 
     contrast: ClassVar[Contrast] = Contrast(
-        margin=CONTRAST_MARGIN, cells=own_cells, scope=both_texts, groups=text_of
+        margin=CONTRAST_MARGIN, cells=own_text, scope=both_texts, groups=text_of
     )
 
     def score(
@@ -91,7 +92,7 @@ class BagOfWords:
             >>> bag_of_words.score_visible(np.stack([even, own, one_word]), pair, None).round(12) + 0.0
             array([ 0.,  1., -1.])
         """
-        scope, own = both_texts(example), own_cells(example)
+        scope, own = (each(example).rows(0, example.size) for each in (both_texts, own_text))
         if visible is not None:
             scope, own = scope & visible, own & visible
         size, room = own.sum(axis=1), scope.sum(axis=1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from headroles.errors import BadSieve
 from headroles.records import Example
@@ -29,7 +29,8 @@ class Contrast:
 
     Attributes:
         margin: How far beyond 0 the contrast must lie.
-        cells: The cells counted, bool over units: words where ``words``, else tokens.
+        cells: The cells counted, over units (words where ``words``, else tokens): a bool array or a
+            mask of ``headroles.sieves.masks``.
         scope: The cells compared within, over the same units.
         words: Whether the units are words (word attention) or tokens.
         groups: Label per unit; each label's queries weigh one, and labels are summed. None: one
@@ -37,8 +38,8 @@ class Contrast:
     """
 
     margin: float
-    cells: Callable[[Example], Bool[np.ndarray, "units units"]]
-    scope: Callable[[Example], Bool[np.ndarray, "units units"]]
+    cells: MaskFunction
+    scope: MaskFunction
     words: bool = False
     groups: Callable[[Example], Int[np.ndarray, " units"]] | None = None
 

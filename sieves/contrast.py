@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.plans import Profile
 from headroles.records import Example
 from headroles.sieves.base import Contrast
+from headroles.sieves.masks import as_mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,12 +69,13 @@ def _profile(
     if count < 2:
         return None, []
     pick = np.ix_(units.names, units.names)
-    inside = members[0][1].scope(example)[pick] & (units.even > 0)
+    total = int(example.word.max(initial=-1)) + 1 if members[0][1].words else example.size
+    inside = _cells(members[0][1].scope(example), total, example)[pick] & (units.even > 0)
     room = inside.sum(axis=1)
     columns: list[int] = []
     queries, weights, bounds = [], [], []
     for column, contrast in members:
-        counted = contrast.cells(example)[pick] & inside
+        counted = _cells(contrast.cells(example), total, example)[pick] & inside
         size = counted.sum(axis=1)
         eligible = np.flatnonzero((size > 0) & (size < room))
         if not eligible.size:
@@ -107,6 +109,11 @@ def _profile(
         ),
         bounds,
     )
+
+
+def _cells(returned: object, total: int, example: Example) -> Bool[np.ndarray, "units units"]:
+    """All cells of what a contrast's function returned."""
+    return as_mask(returned, total, "of a contrast", example.key).rows(0, total)
 
 
 def _tokens(example: Example, visible: np.ndarray | None) -> _Units:

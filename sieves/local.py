@@ -2,12 +2,10 @@
 
 import re
 
-import numpy as np
-
 from headroles.errors import BadSieve
 from headroles.records import Example
 from headroles.sieves.base import MaskSieve
-from headroles.sieves.masks import Band, Same
+from headroles.sieves.masks import Band, Every, Same
 
 WINDOW = 2
 
@@ -31,10 +29,8 @@ def within(window: str) -> MaskSieve:
 
 
 def _local(name: str, window: int) -> MaskSieve:
-    def mask(example: Example) -> np.ndarray:
-        band = Band(-window, window, example.size).rows(0, example.size)
-        inside: np.ndarray = band & own_text(example).rows(0, example.size)
-        return inside
+    def mask(example: Example) -> Every:
+        return Every((Band(-window, window, example.size), own_text(example)))
 
     return MaskSieve(
         name=name,

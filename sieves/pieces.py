@@ -16,6 +16,7 @@ from headroles.errors import BadInput
 from headroles.records import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.block import both_texts
+from headroles.sieves.masks import Band, Every, Match, Same, Without
 
 CONTRAST_MARGIN = 0.1
 """Twice that of other pairs, because of heads that look at near rare tokens."""
@@ -42,14 +43,7 @@ def subword_cells(example: Example) -> Square:
         >>> subword_cells(example).astype(int)[:4].tolist()
         [[0, 1, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1]]
     """
-    word = example.word
-    if (word < 0).all() and not example.special.all():
-        raise BadInput(
-            f"subword sieves need words, but example {example.key!r} has none; give the example the word of "
-            f"each token, or leave the subword sieves out"
-        )
-    same: Square = (word[:, None] == word[None, :]) & (word >= 0)[:, None]
-    return same & ~np.eye(example.size, dtype=np.bool_)
+    return subword_mask(example).rows(0, example.size)
 
 
 def completing_cells(example: Example) -> Square:
@@ -70,27 +64,49 @@ def completing_cells(example: Example) -> Square:
         >>> completing_cells(example).astype(int)[3:].tolist()
         [[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0]]
     """
-    same = subword_cells(example)
-    later: Square = same & ~np.tri(example.size, dtype=np.bool_)
-    ends = ~np.asarray(later.any(axis=1))
-    last: Square = later & ends
-    return last
+    return completing_mask(example).rows(0, example.size)
+
+
+def subword_mask(example: Example) -> Without:
+    """The cells of ``subword_cells``."""
+    return Without(_own_word(example), Band(0, 0, example.size))
+
+
+def completing_mask(example: Example) -> Every:
+    """The cells of ``completing_cells``."""
+    word = _own_word(example).labels
+    last = np.full(int(word.max(initial=-1)) + 1, -1)
+    inside = np.flatnonzero(word >= 0)
+    np.maximum.at(last, word[inside], inside)
+    ends = np.full(example.size, -1, dtype=np.int64)
+    ends[last[last >= 0]] = word[last[last >= 0]]
+    return Every((Match(word, ends), Band(1, example.size, example.size)))
+
+
+def _own_word(example: Example) -> Same:
+    """Pieces of one word, with themselves."""
+    if (example.word < 0).all() and not example.special.all():
+        raise BadInput(
+            f"subword sieves need words, but example {example.key!r} has none; give the example the word of "
+            f"each token, or leave the subword sieves out"
+        )
+    return Same(example.word)
 
 
 subword = MaskSieve(
     name="subword",
-    mask=subword_cells,
+    mask=subword_mask,
     question="Does the head look at the other pieces of a word, beyond what distance gives?",
     source=SOURCE,
     needs=frozenset({"words"}),
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=subword_cells, scope=both_texts),
+    contrast=Contrast(margin=CONTRAST_MARGIN, cells=subword_mask, scope=both_texts),
 )
 
 completing = MaskSieve(
     name="subword:completing",
-    mask=completing_cells,
+    mask=completing_mask,
     question="Does the head look at the piece that completes the word, beyond what distance gives?",
     source=SOURCE,
     needs=frozenset({"words"}),
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=completing_cells, scope=both_texts),
+    contrast=Contrast(margin=CONTRAST_MARGIN, cells=completing_mask, scope=both_texts),
 )

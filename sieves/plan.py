@@ -12,6 +12,7 @@ from headroles.records import Example
 from headroles.sieves.base import Contrast, MaskSieve, Sieve
 from headroles.sieves.contrast import profiles
 from headroles.sieves.masks import as_mask
+from headroles.sieves.stacks import within_stacks
 
 Array = np.ndarray
 
@@ -124,16 +125,16 @@ def _cells(
     if each.scope is not None:
         own = as_mask(each.scope(example), n, each.name, example.key).rows(0, n)
         scope = own if visible is None else own & visible
-    counted = as_mask(_asked(each, example), n, each.name, example.key).rows(0, n)
+    counted = as_mask(asked(each, example), n, each.name, example.key).rows(0, n)
     if scope is not None:
         counted = counted & scope
     return counted if each.specials else counted & ~example.special, scope
 
 
-def _asked(each: MaskSieve, example: Example) -> object:
+def asked(each: MaskSieve, example: Example) -> object:
     """What a sieve's mask function says; whatever goes wrong in it becomes one sentence about it."""
     try:
-        return each.mask(example)
+        return within_stacks(each.mask(example), example)
     except HeadrolesError:
         raise
     except Exception as error:  # a stranger's function may raise anything

@@ -89,7 +89,7 @@ In a causal model the first token sees nothing else, and asks nothing.
 
 
 def opening(example: Example) -> Bool[np.ndarray, " tokens"]:
-    """The token at position 0 of the input, special or not; of six tokens, the first a class token::
+    """The token at position 0, special or not; of six tokens, the first a class token::
 
         . . . . . .     the class token asks nothing, as no special token does
         1 . . . . .
@@ -98,12 +98,13 @@ def opening(example: Example) -> Bool[np.ndarray, " tokens"]:
         1 . . . . .
         1 . . . . .
 
+    In cross attention it is the first token that the encoder reads.
+
     Example:
         >>> opening(Example("six", tuple("abcdef"))).tolist()
         [True, False, False, False, False, False]
     """
-    keys = np.zeros(example.size, dtype=np.bool_)
-    keys[:1] = True
+    keys: Bool[np.ndarray, " tokens"] = np.diff(example.stack, prepend=-1) != 0
     return keys
 
 

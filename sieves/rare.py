@@ -20,6 +20,8 @@ def rarest(example: Example) -> Bool[np.ndarray, " tokens"]:
         . 1 . . 1 .
         . 1 . . 1 .
 
+    In cross attention the tokens that occur least among those that are attended to.
+
     Raises:
         BadInput: When it is not known how often the tokens occur.
 
@@ -40,9 +42,10 @@ def rarest(example: Example) -> Bool[np.ndarray, " tokens"]:
             f"frequencies have one count per token, shape ({example.size},) for example {example.key!r}, but "
             f"{often.shape} came"
         )
-    if not text.any():
-        return text
-    least: Bool[np.ndarray, " tokens"] = text & (often == often[text].min())
+    least: Bool[np.ndarray, " tokens"] = np.zeros_like(text)
+    for stack in np.unique(example.stack[text]):
+        own = text & (example.stack == stack)
+        least |= own & (often == often[own].min())
     return least
 
 

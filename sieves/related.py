@@ -4,14 +4,17 @@ The contrast is that of ``headroles.sieves.repeats``, and so are the measured va
 0.58, positional ones within 0.013, absolute positions 0.021, marks from anywhere below 0.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
 from headroles.lexical import Lexical
 from headroles.records import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.block import both_texts
+from headroles.sieves.masks import Same, Without
 from headroles.sieves.spelling import spelled
 from headroles.sieves.syntactic import word_count
 
@@ -49,6 +52,42 @@ def related_other_cells(example: Example) -> Square:
         >>> related_other_cells(example).astype(int)[:3].tolist()
         [[0, 0, 0, 0, 1, 0], [0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0]]
     """
+    return related_other_mask(example).rows(0, example.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Akin:
+    """Tokens of words that are akin.
+
+    Attributes:
+        word: Word of each token; −1 for none.
+        name: Number of each word's lemma.
+        content: Whether a word has a letter.
+        vectors: One vector of length 1 per word; None for none.
+    """
+
+    word: Int[np.ndarray, " tokens"]
+    name: Int[np.ndarray, " words"]
+    content: Bool[np.ndarray, " words"]
+    vectors: Float[np.ndarray, "words dimensions"] | None
+
+    def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
+        """The mask of queries ``start`` to ``stop``."""
+        own = self.word[start:stop]
+        rows, columns = np.flatnonzero(own >= 0), np.flatnonzero(self.word >= 0)
+        made = np.zeros((stop - start, len(self.word)), dtype=np.bool_)
+        if rows.size:
+            words = slice(int(own[rows].min()), int(own[rows].max()) + 1)
+            alike = self.name[words, None] == self.name[None, :]
+            if self.vectors is not None:
+                alike |= self.vectors[words] @ self.vectors.T >= LIKE
+            alike &= self.content[words, None] & self.content[None, :]
+            made[np.ix_(rows, columns)] = alike[np.ix_(own[rows] - words.start, self.word[columns])]
+        return made
+
+
+def related_other_mask(example: Example) -> Without:
+    """The cells of ``related_other_cells``."""
     known, words = _likeness(example), word_count(example)
     spellings = [""] * words
     for token, word in zip(example.tokens, example.word.tolist(), strict=True):
@@ -57,17 +96,9 @@ def related_other_cells(example: Example) -> Square:
     lemmas = known.lemmas or ("",) * words
     names = [lemma.lower() or own for lemma, own in zip(lemmas, spellings, strict=False)]
     numbers = np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1]
-    alike = numbers[:, None] == numbers[None, :]
-    if known.vectors is not None:
-        vectors = known.vectors[:words]
-        alike |= vectors @ vectors.T >= LIKE
     content = np.array([any(sign.isalpha() for sign in each) for each in spellings], dtype=np.bool_)
-    alike &= content[:, None] & content[None, :]
-    inside = np.flatnonzero(example.word >= 0)
-    own, segment = example.word[inside], example.segment[inside]
-    cells = np.zeros((example.size, example.size), dtype=np.bool_)
-    cells[np.ix_(inside, inside)] = alike[np.ix_(own, own)] & (segment[:, None] != segment[None, :])
-    return cells
+    vectors = None if known.vectors is None else known.vectors[:words]
+    return Without(Akin(example.word, numbers, content, vectors), Same(example.segment))
 
 
 def _likeness(example: Example) -> Lexical:
@@ -93,9 +124,9 @@ def _likeness(example: Example) -> Lexical:
 
 related_other = MaskSieve(
     name="related:other",
-    mask=related_other_cells,
+    mask=related_other_mask,
     question="Does the head look at related words in the other text, beyond what distance gives?",
     source="Vig 2019 (Deconstructing BERT), related words in the other sentence",
     needs=frozenset({"likeness"}),
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=related_other_cells, scope=both_texts),
+    contrast=Contrast(margin=CONTRAST_MARGIN, cells=related_other_mask, scope=both_texts),
 )

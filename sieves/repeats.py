@@ -15,6 +15,7 @@ from jaxtyping import Bool, Int
 from headroles.records import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.block import both_texts
+from headroles.sieves.masks import Band, Every, Match, Same, Without
 
 CONTRAST_MARGIN = 0.05
 
@@ -35,9 +36,7 @@ def identical_cells(example: Example) -> Square:
         >>> identical_cells(Example("six", tuple("abacba"))).astype(int)[1:3].tolist()
         [[0, 0, 0, 0, 1, 0], [1, 0, 0, 0, 0, 1]]
     """
-    own: Square = example.segment[:, None] == example.segment[None, :]
-    cells: Square = _same(example) & own & ~np.eye(example.size, dtype=np.bool_)
-    return cells
+    return identical_mask(example).rows(0, example.size)
 
 
 def identical_other_cells(example: Example) -> Square:
@@ -55,9 +54,7 @@ def identical_other_cells(example: Example) -> Square:
         >>> identical_other_cells(pair).astype(int)[:2].tolist()
         [[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 0]]
     """
-    other: Square = example.segment[:, None] != example.segment[None, :]
-    cells: Square = _same(example) & other
-    return cells
+    return identical_other_mask(example).rows(0, example.size)
 
 
 def duplicate_cells(example: Example) -> Square:
@@ -74,9 +71,7 @@ def duplicate_cells(example: Example) -> Square:
         >>> duplicate_cells(Example("six", tuple("abacba"))).astype(int)[4:].tolist()
         [[0, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0]]
     """
-    earlier: Square = np.tri(example.size, k=-1, dtype=np.bool_)
-    cells: Square = _same(example) & earlier
-    return cells
+    return duplicate_mask(example).rows(0, example.size)
 
 
 def induction_cells(example: Example) -> Square:
@@ -95,17 +90,41 @@ def induction_cells(example: Example) -> Square:
         >>> induction_cells(Example("six", tuple("abacba"))).astype(int)[4:].tolist()
         [[0, 0, 1, 0, 0, 0], [0, 1, 0, 1, 0, 0]]
     """
-    after = np.zeros((example.size, example.size), dtype=np.bool_)
-    after[:, 1:] = duplicate_cells(example)[:, :-1]
-    return after & ~np.eye(example.size, dtype=np.bool_)
+    return induction_mask(example).rows(0, example.size)
 
 
-def _same(example: Example) -> Square:
+def identical_mask(example: Example) -> Without:
+    """The cells of ``identical_cells``."""
+    return Without(Every((_same(example), Same(example.segment))), _diagonal(example))
+
+
+def identical_other_mask(example: Example) -> Without:
+    """The cells of ``identical_other_cells``."""
+    return Without(_same(example), Same(example.segment))
+
+
+def duplicate_mask(example: Example) -> Every:
+    """The cells of ``duplicate_cells``."""
+    return Every((_same(example), _earlier(example)))
+
+
+def induction_mask(example: Example) -> Every:
+    """The cells of ``induction_cells``."""
+    labels = _same(example).labels
+    return Every((Match(labels, np.concatenate([[-1], labels[:-1]])[: len(labels)]), _earlier(example)))
+
+
+def _same(example: Example) -> Same:
     """Pairs of equal tokens of the texts; special tokens are in none."""
-    names = _numbered(example.tokens)
-    text = example.segment >= 0
-    pairs: Square = (names[:, None] == names[None, :]) & text[:, None] & text[None, :]
-    return pairs
+    return Same(np.where(example.segment >= 0, _numbered(example.tokens), -1))
+
+
+def _diagonal(example: Example) -> Band:
+    return Band(0, 0, example.size)
+
+
+def _earlier(example: Example) -> Band:
+    return Band(-example.size, -1, example.size)
 
 
 def _numbered(tokens: tuple[str, ...]) -> Int[np.ndarray, " tokens"]:
@@ -116,32 +135,32 @@ def _numbered(tokens: tuple[str, ...]) -> Int[np.ndarray, " tokens"]:
 
 identical = MaskSieve(
     name="identical",
-    mask=identical_cells,
+    mask=identical_mask,
     question="Does the head look at the same token elsewhere in its text, beyond what distance gives?",
     source="Vig 2019 (Deconstructing BERT), identical words in the same sentence",
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=identical_cells, scope=both_texts),
+    contrast=Contrast(margin=CONTRAST_MARGIN, cells=identical_mask, scope=both_texts),
 )
 
 identical_other = MaskSieve(
     name="identical:other",
-    mask=identical_other_cells,
+    mask=identical_other_mask,
     question="Does the head look at the same token in the other text, beyond what distance gives?",
     source="Vig 2019 (Deconstructing BERT), identical words in the other sentence",
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=identical_other_cells, scope=both_texts),
+    contrast=Contrast(margin=CONTRAST_MARGIN, cells=identical_other_mask, scope=both_texts),
 )
 
 duplicate = MaskSieve(
     name="duplicate",
-    mask=duplicate_cells,
+    mask=duplicate_mask,
     question="Does the head look at earlier occurrences of the token, beyond what distance gives?",
     source="Wang et al. 2023, duplicate token heads",
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=duplicate_cells, scope=both_texts),
+    contrast=Contrast(margin=CONTRAST_MARGIN, cells=duplicate_mask, scope=both_texts),
 )
 
 induction = MaskSieve(
     name="induction",
-    mask=induction_cells,
+    mask=induction_mask,
     question="Does the head look at what followed the token before, beyond what distance gives?",
     source="Olsson et al. 2022, induction heads",
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=induction_cells, scope=both_texts),
+    contrast=Contrast(margin=CONTRAST_MARGIN, cells=induction_mask, scope=both_texts),
 )

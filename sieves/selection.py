@@ -7,10 +7,14 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadSieve
-from headroles.plans import Plan
+from headroles.masks import Mask
+from headroles.plans import LongPlan, Plan
 from headroles.records import Example, Rule
 from headroles.sieves.base import MARGIN, Contrast, MaskSieve, Scorer, Sieve
+from headroles.sieves.long_plan import long_plan
 from headroles.sieves.plan import columns_of, matched, plan
+from headroles.sieves.stating import asking, stated
+from headroles.stated import Asking, Stated
 
 STATISTICS = ("selectivity", "bias")
 BIAS_MARGIN = 2.0
@@ -88,6 +92,19 @@ class Selection:
     ) -> Plan:
         """The mask sieves laid over one example; ``headroles.sieves.plan`` says how."""
         return plan(example, self.masks, visible, statistic=self.statistic, dtype=dtype, beside=self.beside)
+
+    @property
+    def asking(self) -> Asking:
+        """What mask sieves and contrasts ask of every example."""
+        return asking(self.masks, self.statistic, self.beside)
+
+    def stated(self, example: Example) -> Stated:
+        """What they say of one example; ``headroles.sieves.stating`` says how."""
+        return stated(self.masks, self.beside, example)
+
+    def long_plan(self, example: Example, visible: Mask | None) -> LongPlan:
+        """The same for a long example, without arrays of tokens × tokens; ``long_plan`` says how."""
+        return long_plan(example, self.masks, visible, statistic=self.statistic, beside=self.beside)
 
     def rules(self, margin: float | None = None) -> tuple[Rule, ...]:
         """How each column is judged; bounds are left to be filled in from the examples.

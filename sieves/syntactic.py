@@ -4,11 +4,12 @@ import re
 
 import numpy as np
 
-from headroles.errors import BadInput, BadSieve
+from headroles.errors import BadSieve
 from headroles.records import Example
+from headroles.sieves.arcs import arcs_of
 from headroles.sieves.base import Contrast, MaskSieve
-from headroles.sieves.masks import Cells
-from headroles.sieves.relations import LEFT_OUT, canonical, matches
+from headroles.sieves.masks import Pairs, Without, apart
+from headroles.sieves.relations import LEFT_OUT, canonical
 
 CONTRAST_MARGIN = 0.05
 SOURCE = "Pande et al. 2021, syntactic sieve; Clark et al. 2019, section 4"
@@ -31,8 +32,8 @@ def relation(name: str) -> MaskSieve:
     return _syntactic(f"syntactic:{name}", name)
 
 
-def arc_cells(example: Example, wanted: str | None) -> np.ndarray:
-    """Arcs as bool over (dependent word, head word), punct and root left out.
+def arc_pairs(example: Example, wanted: str | None) -> Pairs:
+    """Arcs as pairs of words, the dependent and its head, punct and root left out.
 
     Args:
         example: An annotated example.
@@ -41,23 +42,9 @@ def arc_cells(example: Example, wanted: str | None) -> np.ndarray:
     Raises:
         BadInput: When the example carries no arcs.
     """
-    if example.arcs is None:
-        raise BadInput(
-            f"syntactic sieves need dependency arcs, but example {example.key!r} has none; "
-            f"give the example arcs, or leave the syntactic sieves out"
-        )
-    words = word_count(example)
-    kept = [
-        (arc.dependent, arc.head)
-        for arc in example.arcs
-        if (canonical(arc.relation) not in LEFT_OUT if wanted is None else matches(arc.relation, wanted))
-        and arc.dependent < words
-        and arc.head < words
-    ]
-    cells = np.zeros((words, words), dtype=np.bool_)
-    if kept:
-        cells[tuple(np.array(kept).T)] = True
-    return cells
+    arcs = arcs_of(example)
+    kept = arcs.of(wanted)
+    return Pairs(arcs.dependent[kept], arcs.head[kept], word_count(example))
 
 
 def word_count(example: Example) -> int:
@@ -66,15 +53,13 @@ def word_count(example: Example) -> int:
 
 
 def _syntactic(name: str, wanted: str | None) -> MaskSieve:
-    def words(example: Example) -> np.ndarray:
-        return arc_cells(example, wanted)
+    def words(example: Example) -> Pairs:
+        return arc_pairs(example, wanted)
 
-    def mask(example: Example) -> Cells:
-        cells = np.zeros((example.size, example.size), dtype=np.bool_)
-        inside = np.flatnonzero(example.word >= 0)
-        own = example.word[inside]
-        cells[np.ix_(inside, inside)] = words(example)[np.ix_(own, own)]
-        return Cells(cells)
+    def mask(example: Example) -> Pairs:
+        arcs = arcs_of(example)
+        kept = arcs.of(wanted)[arcs.arc]
+        return Pairs(arcs.query[kept], arcs.key[kept], example.size)
 
     what = (
         "the head word of each dependent" if wanted is None else f"the head word of each {wanted} dependent"
@@ -95,8 +80,8 @@ def _word(example: Example) -> np.ndarray:
     return example.word
 
 
-def _others(example: Example) -> np.ndarray:
-    return ~np.eye(word_count(example), dtype=np.bool_)
+def _others(example: Example) -> Without:
+    return apart(word_count(example))
 
 
 syntactic = _syntactic("syntactic", None)

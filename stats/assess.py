@@ -4,17 +4,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from headroles.assessment import Assessment, Precision
+from headroles.moments import Moments
 from headroles.outcomes import Findings
 from headroles.records import Decision, Rule, Scores
 from headroles.stats.bayes import bayes_factors
-from headroles.stats.columns import Columns, over_units, unit_numbers
+from headroles.stats.columns import Column, Columns
 from headroles.stats.depth import over_layers
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.effects import design_effect, effect_interval, hedges
+from headroles.stats.effects import effect_interval, hedges
+from headroles.stats.engine import evidence
 from headroles.stats.families import members
+from headroles.stats.grouped import GroupColumns
+from headroles.stats.hypotheses import flat
+from headroles.stats.moment_remarks import moment_remarks
 from headroles.stats.moments import describe
 from headroles.stats.power import assumed_cut, detectable
 from headroles.stats.relabel import Grid, in_blocks, role_p, roles_of, stand_in
@@ -38,6 +43,7 @@ def assess(
     *,
     splits: int = 200,
     bayes: bool = False,
+    moments: Moments | None = None,
 ) -> Assessment:
     """Precision and stability of every finding, sensitivity, roles together and over layers.
 
@@ -48,9 +54,11 @@ def assess(
         findings: The outcome.
         splits: Half-samples behind the stability; 0 leaves it out.
         bayes: Whether to compute Bayes factors.
+        moments: As ``judge`` takes them; their random groups are then the units that are resampled and
+            halved.
     """
     grid = Grid(scores.layers, scores.heads)
-    columns = Columns(scores, rules)
+    columns = evidence(scores, rules, decision, moments)
     names = [rule.sieve for rule in rules if rule.role]
     held = findings.decision[[rule.role for rule in rules]].reshape(len(names), -1) == 0
     with_contrasts, without = _redrawn(columns, grid, decision)
@@ -60,11 +68,15 @@ def assess(
         bare = pairs(names, without[:, 0], without[:, 1:], grid, "without")
         together += [pair for pair in bare if {pair.first, pair.second} & changed]
     return Assessment(
-        precision=_precision(scores, columns, grid, decision, findings, splits, bayes),
+        precision=_precision(columns, grid, decision, findings, splits, bayes),
         moved=(*over_margins(columns, grid, decision), *over_alphas(findings, decision)),
         together=tuple(together),
         depth=tuple(over_layers(names, held, with_contrasts, grid, decision.seed)),
-        remarks=(*remarks(decision, findings), *tail_remarks(columns, findings, decision)),
+        remarks=(
+            *([] if moments is None else moment_remarks(moments, scores, columns, decision)),
+            *remarks(decision, findings),
+            *tail_remarks(columns, findings, decision),
+        ),
         sets=role_sets(names, held, grid),
     )
 
@@ -88,7 +100,6 @@ def _redrawn(
 
 
 def _precision(
-    scores: Scores,
     columns: Columns,
     grid: Grid,
     decision: Decision,
@@ -102,33 +113,30 @@ def _precision(
         -1, *shape[1:]
     )
     share[np.isnan(findings.p)] = np.nan
-    units = unit_numbers(scores.units)
-    effects = [hedges(describe(column.values), column.rule.margin) for column in columns]
-    g = np.where(np.isnan(findings.effect), np.nan, np.stack(effects).reshape(shape))
-    low, high = effect_interval(g, findings.count)
-    student = findings.effect * np.sqrt(findings.count)
+    inflated = np.stack([columns.design_effects(k) for k in range(len(columns))]).reshape(shape)
+    g, student, units = (np.stack(each).reshape(shape) for each in zip(*map(_sizes, columns), strict=True))
+    g[np.isnan(findings.effect)] = np.nan
+    count = findings.count
+    if isinstance(columns, GroupColumns):  # of examples: as many as independent ones would say as much
+        count = np.rint(count / np.fmax(inflated, 1.0)).astype(np.int64)
+    low, high = effect_interval(g, count)
     return Precision(
         hedges_g=g,
         g_low=low,
         g_high=high,
-        detectable=detectable(findings.count, _cuts(findings, grid, decision), POWER),
-        design_effect=np.stack(
-            [_inflated(scores, k, rule.pooled, units) for k, rule in enumerate(columns.rules)]
-        ),
+        detectable=detectable(count, _cuts(findings, grid, decision), POWER),
+        design_effect=inflated,
         stability=share,
-        bayes_factor=bayes_factors(student, findings.count) if bayes else np.full(shape, np.nan),
+        bayes_factor=bayes_factors(student, units) if bayes else np.full(shape, np.nan),
     )
 
 
-def _inflated(
-    scores: Scores, position: int, pooled: bool, units: Int[np.ndarray, " examples"]
-) -> Float[np.ndarray, "layers heads"]:
-    """Design effect of one column; of a pooled one, of what each example adds to the ratio."""
-    values = scores.values[position].astype(np.float64) - scores.null[position][:, None, None]
-    flat = values.reshape(len(values), -1)
-    if pooled:
-        flat = over_units(flat, np.arange(len(values)), scores.cells[position])
-    return design_effect(flat, units).reshape(values.shape[1:])
+def _sizes(column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of one column per head: Hedges' g, Student's statistic, and the units that this rests on."""
+    sample, margin = describe(column.values), column.rule.margin
+    spread = np.where(flat(column.told(sample)), np.nan, sample.sd)
+    student = (sample.mean - margin) / spread * np.sqrt(sample.count)
+    return hedges(column.told(sample), margin), student, sample.count
 
 
 def _cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np.ndarray, "sieves layers heads"]:

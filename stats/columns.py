@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records import Rule, Scores
+from headroles.stats.effects import design_effect
 from headroles.stats.hypotheses import Outcome, constant, flat
 from headroles.stats.moments import Sample, describe, unit_means
 from headroles.stats.pooled import pooled_units
@@ -23,6 +24,10 @@ class Column:
         null: Mean chance value over the units, per head; NaN where a head has no score.
         low: Smallest value possible; NaN when unknown.
         high: Largest value possible.
+        examples: Count and spread of the examples, where ``values`` are of random groups of them; None
+            where they are of units, which then say it themselves.
+        equal: How many random groups of equal weight would say as much as these, per head; None where
+            ``values`` are of units.
     """
 
     rule: Rule
@@ -30,6 +35,16 @@ class Column:
     null: Float[np.ndarray, " heads"]
     low: float
     high: float
+    examples: Sample | None = None
+    equal: Float[np.ndarray, " heads"] | None = None
+
+    def told(self, sample: Sample) -> Sample:
+        """What counts and spreads are told of: the units, or the examples of random groups.
+
+        Args:
+            sample: Moments of ``values``.
+        """
+        return sample if self.examples is None else self.examples
 
 
 def unit_numbers(units: Sequence[str]) -> Int[np.ndarray, " examples"]:
@@ -72,6 +87,26 @@ class Columns(Sequence[Column]):
             return [self._made(each) for each in range(*position.indices(len(self)))]
         return self._made(range(len(self))[position])
 
+    def cells(self) -> list[float]:
+        """Mean eligible cells of each column over the examples that say something; NaN when none does."""
+        known = ~np.isnan(self._scores.cells)
+        total = np.where(known, self._scores.cells, 0.0).sum(axis=1)
+        return [
+            float(each / many) if many else float("nan")
+            for each, many in zip(total, known.sum(axis=1), strict=True)
+        ]
+
+    def design_effects(self, position: int) -> Float[np.ndarray, " heads"]:
+        """How many times dependence inflates the variance of the mean, per head; of a pooled column, that
+        of what each example adds to the ratio.
+        """
+        scores, rule = self._scores, self.rules[position]
+        values = scores.values[position].astype(np.float64) - scores.null[position][:, None, None]
+        each = values.reshape(len(values), scores.layers * scores.heads)
+        if rule.pooled:
+            each = over_units(each, np.arange(len(values)), scores.cells[position])
+        return design_effect(each, self._units)
+
     def _made(self, position: int) -> Column:
         scores, rule = self._scores, self.rules[position]
         null, heads = scores.null[position], scores.layers * scores.heads
@@ -97,7 +132,7 @@ def settled(outcome: Outcome, column: Column, sample: Sample) -> Outcome:
     Pooled columns without spread have no exact statement: what is bounded is the mean over units, and a
     rare large unit may hold most cells.
     """
-    still = flat(sample)
+    still = flat(column.told(sample))
     low, high = (np.nan, np.nan) if column.rule.pooled else (column.low, column.high)
     bounds = constant(sample, column.rule.margin, low, high) if still.any() else outcome
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from headroles.moments import Moments
 from headroles.outcomes import Findings
 from headroles.records import Decision, Rule, Scores
 from headroles.stats.columns import Column, Columns, settled
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, both_beyond, either_below, members, with_contrast
+from headroles.stats.grouped import GroupColumns
 from headroles.stats.hypotheses import Outcome, flat
 from headroles.stats.intervals import interval_of
 from headroles.stats.maxt import max_t
@@ -19,17 +21,24 @@ from headroles.stats.moments import Sample, describe
 from headroles.stats.resolution import check_decision, check_resolution, check_rules
 
 ENOUGH_FOR_NOT = 50
-"""Units below which "not" is never said: a rare-event score at the margin looks absent too often."""
+"""Units below which "not" is never said: a rare-event score at the margin looks absent too often.
+
+Of scores kept as moments: groups of equal weight that say as much, which are fewer than there are units.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tested:
     sample: Sample
+    told: Sample
+    resting: Float[np.ndarray, " heads"]
     null: Float[np.ndarray, " heads"]
     outcome: Outcome
 
 
-def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings:
+def judge(
+    scores: Scores, rules: Sequence[Rule], decision: Decision, moments: Moments | None = None
+) -> Findings:
     """Test every sieve and head against its θ, correct over families, and decide.
 
     Unit: ``scores.units``; the scores of one unit are averaged first. Each head × sieve is tested
@@ -43,6 +52,8 @@ def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings
         scores: One number per sieve, example and head.
         rules: One per sieve of ``scores``, in that order; a contrast is one of them.
         decision: Test, correction, family, alpha, resamples, seed and interval.
+        moments: Sums over random groups of all examples, where ``scores`` are a subsample of them: what
+            tests of means then rest on (``evidence``).
 
     Returns:
         Findings in the order of ``rules``. Heads with fewer than 2 units, or without spread and
@@ -56,12 +67,13 @@ def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings
     check_decision(decision)
     check_rules(rules, scores.sieves)
     check_resolution(decision, rules, scores.layers, scores.heads)
-    columns = Columns(scores, rules)
+    columns = evidence(scores, rules, decision, moments)
     tested = [_test(column, decision) for column in columns]
     p = both_beyond(np.stack([each.outcome.p for each in tested]), rules)
     p_not = either_below(np.stack([each.outcome.p_not for each in tested]), rules)
-    count = np.stack([each.sample.count for each in tested])
-    q, q_not = _adjusted(columns, [each.sample for each in tested], (p, p_not), scores, decision)
+    resting = np.stack([each.resting for each in tested])
+    still = np.stack([flat(each.told) for each in tested])
+    q, q_not = _adjusted(columns, still, (p, p_not), (scores.layers, scores.heads), decision)
     shape = (len(rules), scores.layers, scores.heads)
 
     def grid(rows: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -73,12 +85,12 @@ def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings
     null = grid([each.null for each in tested])
     return Findings(
         rules=tuple(rules),
-        count=grid(count),
-        cells=level(_cells(scores)),
+        count=grid([each.told.count for each in tested]),
+        cells=level(columns.cells()),
         mean=grid([each.sample.mean for each in tested]) + null,
         null=null,
         margin=level([rule.margin for rule in rules]),
-        effect=grid([_effect(each.sample, rule) for each, rule in zip(tested, rules, strict=True)]),
+        effect=grid([_effect(each.told, rule) for each, rule in zip(tested, rules, strict=True)]),
         low=grid([each.outcome.low for each in tested]) + null,
         high=grid([each.outcome.high for each in tested]) + null,
         statistic=grid([each.outcome.statistic for each in tested]),
@@ -86,8 +98,22 @@ def judge(scores: Scores, rules: Sequence[Rule], decision: Decision) -> Findings
         q=grid(q),
         p_not=grid(p_not),
         q_not=grid(q_not),
-        decision=grid(_decide(rules, count, (p, q), (p_not, q_not), decision.alpha)),
+        decision=grid(_decide(rules, resting, (p, q), (p_not, q_not), decision.alpha)),
     )
+
+
+def evidence(
+    scores: Scores, rules: Sequence[Rule], decision: Decision, moments: Moments | None = None
+) -> Columns:
+    """What is tested: scores over units; or, from moments, sums over random groups of examples.
+
+    Tests of means, by formula or by resampling, take the groups where there are any: they hold all
+    examples, and their number is enough for any resampling. Tests of a median take the scores, which are
+    then of a subsample: the median of group means is not that of scores.
+    """
+    if moments is None or METHODS[decision.test].ranked is not None:
+        return Columns(scores, rules)
+    return GroupColumns(moments, rules)
 
 
 def _test(column: Column, decision: Decision) -> _Tested:
@@ -95,25 +121,25 @@ def _test(column: Column, decision: Decision) -> _Tested:
     method = METHODS[decision.test]
     outcome = method(column.values, sample, column.rule.margin, decision.resamples, decision.seed)
     outcome = interval_of(decision, column.values, sample, outcome)
-    return _Tested(sample, column.null, settled(outcome, column, sample))
+    resting = sample.count.astype(np.float64) if column.equal is None else column.equal
+    return _Tested(sample, column.told(sample), resting, column.null, settled(outcome, column, sample))
 
 
 def _adjusted(
     columns: Columns,
-    samples: Sequence[Sample],
+    still: Bool[np.ndarray, "sieves heads"],
     p: tuple[np.ndarray, np.ndarray],
-    scores: Scores,
+    grid: tuple[int, int],
     decision: Decision,
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
     """Correct both directions, each over its own families."""
     rules = columns.rules
-    families = members(rules, scores.layers, scores.heads, decision.family)
+    families = members(rules, *grid, decision.family)
     if decision.correction != "maxT":
         role, not_role = (
             adjust_families(each[:, None], families, decision.correction, decision.alpha)[:, 0] for each in p
         )
         return role, not_role
-    still = np.stack([flat(sample) for sample in samples])
     pairs = with_contrast(rules)
     for k, other in pairs:
         still[k] |= still[other]
@@ -126,17 +152,9 @@ def _effect(sample: Sample, rule: Rule) -> Float[np.ndarray, " heads"]:
     return effect
 
 
-def _cells(scores: Scores) -> list[float]:
-    """Mean eligible cells over the examples that say something; NaN when none does."""
-    known = ~np.isnan(scores.cells)
-    total = np.where(known, scores.cells, 0.0).sum(axis=1)
-    count = known.sum(axis=1)
-    return [float(each / many) if many else float("nan") for each, many in zip(total, count, strict=True)]
-
-
 def _decide(
     rules: Sequence[Rule],
-    count: np.ndarray,
+    resting: Float[np.ndarray, "sieves heads"],
     role: tuple[np.ndarray, np.ndarray],
     not_role: tuple[np.ndarray, np.ndarray],
     alpha: float,
@@ -144,7 +162,7 @@ def _decide(
     """Decisions from p and adjusted p of both directions."""
     (p, q), (p_not, q_not) = role, not_role
     decided = np.full(q.shape, 2, dtype=np.int8)
-    decided[significant(q_not, alpha, p_not) & enough_for_not(rules, count)] = 1
+    decided[significant(q_not, alpha, p_not) & enough_for_not(rules, resting)] = 1
     decided[significant(q, alpha, p)] = 0
     decided[np.isnan(q)] = 3
     decided[[not rule.role for rule in rules]] = -1
@@ -152,7 +170,7 @@ def _decide(
 
 
 def enough_for_not(
-    rules: Sequence[Rule], count: Int[np.ndarray, "sieves heads"]
+    rules: Sequence[Rule], count: Float[np.ndarray, "sieves heads"] | Int[np.ndarray, "sieves heads"]
 ) -> Bool[np.ndarray, "sieves heads"]:
     """Whether a "not" may be said: enough units of the sieve, and of its contrast."""
     enough: np.ndarray = count >= ENOUGH_FOR_NOT

@@ -45,6 +45,21 @@ def pooled_units(
     held = ~np.isnan(values) & (np.nan_to_num(weight) > 0)[:, None]
     cells = np.where(held, np.nan_to_num(weight)[:, None], 0.0)
     sums, sizes = (_per_unit(each, units) for each in (cells * np.where(held, values, 0.0), cells))
+    return ratio_units(sums, sizes)
+
+
+def ratio_units(
+    sums: Float[np.ndarray, "units heads"], sizes: Float[np.ndarray, "units heads"]
+) -> Float[np.ndarray, "units heads"]:
+    """As ``pooled_units``, from the sums of each unit.
+
+    Args:
+        sums: Of weighted scores.
+        sizes: Of weights, at least 0.
+
+    Returns:
+        One number per unit; NaN where its size is 0.
+    """
     holding = sizes > 0
     total = sizes.sum(axis=0)
     known = total > 0

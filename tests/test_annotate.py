@@ -3,6 +3,7 @@
 import gc
 import tracemalloc
 from collections.abc import Iterable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from thinc.api import fix_random_seed
 
 from headroles.errors import BadInput
 from headroles.extraction import annotate
-from headroles.extraction.annotate import Annotator, load_parser
+from headroles.extraction.annotate import Annotator
+from headroles.extraction.parse_pipeline import load_parser, words_of
 from headroles.extraction.passages import Passage, Words
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -136,7 +138,7 @@ def test_blanks_are_no_words_and_what_hangs_on_them_is_a_root() -> None:
         heads=[1, 2, 4, 4, 4, 4, 5],
         deps=["dep", "det", "nsubj", "dep", "ROOT", "dep", "advmod"],
     )
-    words = annotate._words(doc)
+    words = words_of(doc)
     assert _spelled(doc.text, words) == ["The", "dog", "slept", "now"]
     assert words.heads.tolist() == [1, 2, -1, -1]
     assert words.relations == ("det", "nsubj", "ROOT", "advmod")
@@ -162,7 +164,9 @@ def test_a_pipeline_is_loaded_from_its_path_and_says_what_it_is(tiny: Language, 
     tiny.meta["name"], tiny.meta["license"] = "tiny", "CC0"
     tiny.to_disk(tmp_path / "tiny")
     parser, described = load_parser(str(tmp_path / "tiny"))
-    assert described == {"name": "tiny", "version": "0.0.0", "license": "CC0", "shipped": "no"}
+    told = {"name": "tiny", "version": "0.0.0", "license": "CC0", "shipped": "no", "spacy": version("spacy")}
+    assert len(described.pop("sha256")) == 64
+    assert described == told
     ((words,),) = Annotator(parser).words([Passage("a", ("A cat slept.",))])
     assert words.relations == tuple(TREES[1][2])
 

@@ -19,7 +19,8 @@ OURS = {name: f"headroles.{name}" for name in ("sieves", "stats", "reports", "ex
 
 NEVER: dict[str, set[str]] = {
     "headroles.errors": {"headroles", "numpy"} | MODELS,
-    "headroles.plans": {"headroles"} | MODELS,
+    "headroles.masks": {"headroles"} | MODELS,
+    "headroles.plans": {"headroles.records"} | MODELS | set(OURS.values()),
     "headroles.sieves": {"pandas", "scipy", "statsmodels", "plotly", "pingouin"}
     | MODELS
     | {OURS[each] for each in ("stats", "reports", "extraction", "run", "store")},
@@ -34,11 +35,17 @@ NEVER: dict[str, set[str]] = {
     "headroles.probes": {"pandas", "plotly", "scipy", "statsmodels", "pingouin", "transformers", "spacy"}
     | {OURS[each] for each in ("sieves", "stats", "reports", "run", "store")},
     "headroles.records": MODELS | set(OURS.values()),
+    "headroles.moments": MODELS | set(OURS.values()),
+    "headroles.moment_tables": MODELS | set(OURS.values()),
+    "headroles.subsample": MODELS | set(OURS.values()),
     "headroles.displayed": MODELS | {"headroles.outcomes", "headroles.comparison"} | set(OURS.values()),
     "headroles.exhibiting": MODELS | set(OURS.values()),
     "headroles.catalogue": MODELS | {OURS["extraction"], OURS["reports"], OURS["run"]},
     "headroles.tasks": MODELS | set(OURS.values()),
     "headroles.asking": MODELS | set(OURS.values()),
+    "headroles.addresses": {"numpy", "pandas"} | MODELS | set(OURS.values()),
+    "headroles.places": {"numpy", "pandas"} | MODELS | set(OURS.values()),
+    "headroles.remote": {"numpy", "pandas"} | MODELS | set(OURS.values()),
     "headroles.folder": MODELS | set(OURS.values()),
     "headroles.store": MODELS | {OURS[each] for each in ("sieves", "stats", "reports", "extraction", "run")},
 }
@@ -65,8 +72,11 @@ ONLY: dict[str, set[str]] = {
         "headroles.terminal_replicate",
         "headroles.terminal_surface",
     },
-    "click": {"headroles.cli", "headroles.cli_exporting", "headroles.cli_options", "headroles.cli_planning"},
+    "click": {"headroles.cli", "headroles.cli_exporting", "headroles.cli_extracting", "headroles.cli_options", "headroles.cli_planning", "headroles.cli_preprocessing"},
     "kaleido": {"headroles.reports"},
+    "ray": {"headroles.engines"},
+    "psutil": {"headroles.engines"},
+    "fsspec": {"headroles.addresses"},
     "headroles.cli": {"headroles.__main__"},
 }
 """The only places that may import each of these."""

@@ -196,7 +196,7 @@ def test_a_broken_plug_in_spoils_only_itself(
 def test_a_plug_in_whose_name_cannot_stand_in_tables_is_refused(offer: Offer, name: str) -> None:
     offer("acme-one", name, GOOD.format(name=name, question=""))
     with pytest.raises(
-        BadSieve, match=r"is no column of a run \(example, group, tokens, layer, head, roles\)"
+        BadSieve, match=r"is no column of a run \(example, group, tokens, layer, head, roles, kv_group\)"
     ):
         sieve_of(name)
 

@@ -332,13 +332,13 @@ def test_a_mistake_is_code_1_and_one_line_on_stderr(
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_says_so_and_leaves_nothing(
+def test_a_run_interrupted_before_its_first_shard_says_so_and_leaves_nothing(
     command: Command, basic: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
         signal.raise_signal(how)
 
-    monkeypatch.setattr("headroles.judging.judge", interrupt)
+    monkeypatch.setattr("headroles.working.streamed", interrupt)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
     try:
         code, out, err = command("label", *basic, "--out", tmp_path / "runs" / "run")

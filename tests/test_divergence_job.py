@@ -20,7 +20,7 @@ from headroles.extraction.diverging import Diverging, Sums, fitting_batch
 from headroles.extraction.jobs import Both
 from headroles.extraction.model import Model, load
 from headroles.extraction.passages import Passage
-from headroles.extraction.reader import Sieving
+from headroles.extraction.sieving import Sieving
 from headroles.extraction.stream import Ready
 from headroles.extraction.tokens import tokenise
 

@@ -173,18 +173,19 @@ def test_frequencies_are_those_of_all_inputs_as_the_model_gets_them(tokenizer_of
 def test_a_rare_token_is_rare_in_the_run_not_in_its_input(
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headroles.extraction import reader
+    from headroles.records import Example
+    from headroles.sieves.selection import Selection
 
     seen: dict[str, list[str]] = {}
-    honest = reader.planned
+    honest = Selection.stated
 
-    def watched(prepared: Any, sieves: Any, visible: Any) -> Any:
+    def watched(sieves: Selection, example: Example) -> Any:
         (rare,) = [each for each in sieves.masks if each.name == "rare"]
-        keys = rare.mask(prepared.example)
-        seen[prepared.example.key] = [prepared.example.tokens[place] for place in np.flatnonzero(keys)]
-        return honest(prepared, sieves, visible)
+        keys = rare.mask(example)
+        seen[example.key] = [example.tokens[place] for place in np.flatnonzero(keys)]
+        return honest(sieves, example)
 
-    monkeypatch.setattr(reader, "planned", watched)
+    monkeypatch.setattr(Selection, "stated", watched)
     file = tmp_path / "few.tsv"
     file.write_text("text\nthe the cat\nthe cat cat\ncat house\n")
     label(task=None, data=file, text_a="text", sieve="rare")

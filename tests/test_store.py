@@ -19,7 +19,7 @@ import pytest
 import headroles
 from headroles import Example, Labelling
 from headroles.errors import BadInput
-from headroles.options import Options
+from headroles.label_options import LabelOptions
 from headroles.outcomes import COLUMNS
 from headroles.records import Rule
 from headroles.run import save
@@ -27,8 +27,8 @@ from headroles.run import save
 PLAIN = ("local", "delimiter", "block")
 FILES = [
     "depth.csv", "examples.parquet", "findings.csv", "labels.csv", "manifest.json", "maps.parquet",
-    "precision.csv", "report.html", "scores", "sensitivity.csv", "sets.csv", "shown.parquet", "together.csv",
-    "typical.csv",
+    "plan.json", "precision.csv", "report.html", "scores", "sensitivity.csv", "sets.csv", "shards",
+    "shown.parquet", "together.csv", "typical.csv",
 ]  # fmt: skip
 
 
@@ -176,10 +176,9 @@ def test_the_manifest_is_plain_json_with_everything_needed_to_do_it_again(finish
     assert facts["command"].startswith("headroles label --task QNLI --data ")
     assert " --model " in facts["command"]
     assert facts["counts"] == facts["counts"] | {"examples": 60, "units": 60}
-    assert set(facts["settings"]) == {each.name for each in fields(Options)} - {
-        "out",
-        "overwrite",
-    }
+    every = {each.name for each in fields(LabelOptions)}
+    assert set(facts["settings"]) == every - {*LabelOptions.PLACES}
+    assert {"out", "overwrite", "workers", "threads", "engine", "address", "gpus", "cache"} <= {*LabelOptions.PLACES}
     for name in ("headroles", "model", "source", "tokenizer", "versions", "machine", "skipped", "decision"):
         assert name in facts
     assert len(facts["model"]["weights_sha256"]) == len(facts["source"]["sha256"]) == 64
@@ -202,9 +201,11 @@ def test_what_is_loaded_is_what_was_labelled(label: Label, options: dict[str, An
     _same(loaded, found)
     headroles.save(found, tmp_path / "first")
     headroles.save(loaded, tmp_path / "second")
-    contents = _contents(tmp_path / "run")
-    assert _contents(tmp_path / "first") == contents
-    assert _contents(tmp_path / "second") == contents
+    first, run = _contents(tmp_path / "first"), _contents(tmp_path / "run")
+    assert _contents(tmp_path / "second") == first
+    of_the_making = {"plan.json", "shards/00000.json", "shards/00000.parquet"}
+    assert set(run) - set(first) == of_the_making
+    assert {name for name in first if first[name] != run[name]} == {"manifest.json"}  # hashes of these
 
 
 def test_a_run_is_the_same_to_the_last_byte_when_done_again(
@@ -261,8 +262,8 @@ def test_judging_needs_no_model_and_no_data(run: Path, monkeypatch: pytest.Monke
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the model was asked for")
 
-    monkeypatch.setattr("headroles.run.find", refuse)
-    monkeypatch.setattr("headroles.run.gather", refuse)
+    monkeypatch.setattr("headroles.sharded.find", refuse)
+    monkeypatch.setattr("headroles.sharded.corpus_of", refuse)
     assert headroles.judge_again(run, alpha=0.01).decision.alpha == 0.01
 
 
@@ -339,10 +340,8 @@ def test_an_empty_folder_and_a_link_are_filled(label: Label, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("trouble", [RuntimeError("a bug"), KeyboardInterrupt(), OSError("not ours")])
-@pytest.mark.parametrize(
-    "place", ["headroles.judging.judge", "headroles.run.page_of", "headroles.scoring.load"]
-)
-def test_a_crash_leaves_nothing_behind(
+@pytest.mark.parametrize("place", ["headroles.working.load", "headroles.working.streamed"])
+def test_a_crash_before_the_first_shard_leaves_nothing_behind(
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, trouble: BaseException
 ) -> None:
     def crash(*_: object, **__: object) -> None:
@@ -355,27 +354,27 @@ def test_a_crash_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_crash_leaves_the_run_that_was_there(
-    label: Label, run: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("place", ["headroles.working.load", "headroles.working.streamed"])
+def test_a_crash_before_the_first_shard_leaves_the_run_that_was_there(
+    label: Label, run: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     before = _contents(run)
 
     def crash(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headroles.judging.judge", crash)
+    monkeypatch.setattr(place, crash)
     with pytest.raises(KeyboardInterrupt):
         label(limit=5, out=run, overwrite=True)
+    monkeypatch.setattr("headroles.judging.judge", crash)
     with pytest.raises(KeyboardInterrupt):
         headroles.judge_again(run, alpha=0.1)
     assert _contents(run) == before
     assert list(run.parent.iterdir()) == [run]
 
 
-def test_a_run_that_cannot_take_its_place_gives_it_back(
-    label: Label, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, rename = _contents(run), Path.rename
+def test_a_run_that_cannot_take_its_place_gives_it_back(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, rename, labelling = _contents(run), Path.rename, headroles.load(run)
 
     def stubborn(self: Path, target: Path) -> Path:
         if self.name == "new":
@@ -384,7 +383,7 @@ def test_a_run_that_cannot_take_its_place_gives_it_back(
 
     monkeypatch.setattr(Path, "rename", stubborn)
     with pytest.raises(BadInput, match=r"cannot be written \(Invalid cross-device link\)"):
-        label(limit=5, out=run, overwrite=True)
+        save(labelling, run, overwrite=True)
     assert _contents(run) == before
     assert list(run.parent.iterdir()) == [run]
 
@@ -405,14 +404,27 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return fill
 
 
-@pytest.mark.parametrize("target", ["pyarrow.parquet.write_table", "pathlib.Path.write_text"])
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(
-    label: Label, tmp_path: Path, full_disk: Callable[[str], None], target: str
+    label: Label, tmp_path: Path, full_disk: Callable[[str], None]
 ) -> None:
-    full_disk(target)
-    with pytest.raises(BadInput, match=r"cannot be written \(No space left on device\); name another --out"):
+    full_disk("os.fsync")
+    with pytest.raises(BadInput, match=r"cannot be written \(No space left on device\); "):
         label(limit=5, out=tmp_path / "runs" / "run")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_after_the_shards_keeps_them(
+    label: Label, tmp_path: Path, full_disk: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as full:
+        full.setattr("pathlib.Path.write_text", Path.write_text)
+        full_disk("pathlib.Path.write_text")
+        with pytest.raises(
+            BadInput, match=r"cannot be written \(No space left on device\); name another --out"
+        ):
+            label(limit=5, out=tmp_path / "run")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["run"]
+    assert [each.name for each in (tmp_path / "run" / "shards").glob("*.json")] == ["00000.json"]
 
 
 def test_a_full_disk_leaves_a_judged_run_as_it_was(run: Path, full_disk: Callable[[str], None]) -> None:

@@ -17,13 +17,15 @@ from transformers import AutoModel
 from headroles import Example
 from headroles.arrays import selection_of
 from headroles.errors import BadInput, BadSieve
-from headroles.extraction import capture, forming, stream
+from headroles.extraction import batched_reading, capture, forming, stream
 from headroles.extraction.annotate import Annotator
 from headroles.extraction.capture import FUSED, Way
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
 from headroles.extraction.passages import Passage, Words
-from headroles.extraction.reader import Prepared, Reader, Shard, Sieving, Table
+from headroles.extraction.prepared import Prepared
+from headroles.extraction.reader import Reader, Shard, Table
+from headroles.extraction.sieving import Sieving
 from headroles.extraction.tokens import example_of, tokenise
 from headroles.sieves.apply import apply
 from headroles.sieves.selection import Selection
@@ -353,34 +355,40 @@ def test_bounds_and_cells_are_those_of_the_plans(model_of: ModelOf) -> None:
         window = (offset >= 0) & (offset < 6)
         plans.append(sieves.plan(example_of(each, each.passage.words, True), window, np.float32))
     np.testing.assert_array_equal(shard.cells, np.stack([plan.cells for plan in plans], axis=1))
-    np.testing.assert_array_equal(shard.low, np.nanmin([plan.low for plan in plans], axis=0))
-    np.testing.assert_array_equal(shard.high, np.nanmax([plan.high for plan in plans], axis=0))
+    np.testing.assert_allclose(shard.low, np.nanmin([plan.low for plan in plans], axis=0), rtol=1e-14)
+    np.testing.assert_allclose(shard.high, np.nanmax([plan.high for plan in plans], axis=0), rtol=1e-14)
     finite = np.nan_to_num(shard.values)
     assert (finite >= shard.low[:, None, None, None] - 1e-6).all()
     assert (finite <= shard.high[:, None, None, None] + 1e-6).all()
 
 
+@pytest.mark.parametrize("size", [1, 5])
 @pytest.mark.parametrize(("name", "kinds"), [("bert", 1), ("llama", 1), ("gptj", 1), ("modernbert", 2)])
 def test_sieves_are_laid_over_an_example_once_per_kind_of_mask(
-    name: str, kinds: int, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+    name: str, kinds: int, size: int, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, passages = _load(model_of(name)), _passages(2, 6)
-    honest = Selection.plan
     laid: list[str] = []
+    honest, together = Selection.plan, batched_reading.batch_plan
 
     def plan(sieves: Selection, example: Example, *rest: Any) -> Any:
         laid.append(example.key)
         return honest(sieves, example, *rest)
 
+    def batch_plan(asking: Any, stated: Any, examples: Sequence[Example], *rest: Any) -> Any:
+        laid.extend(example.key for example in examples)
+        return together(asking, stated, examples, *rest)
+
     monkeypatch.setattr(Selection, "plan", plan)
-    _scores(model, passages)
+    monkeypatch.setattr(batched_reading, "batch_plan", batch_plan)
+    _scores(model, passages, size=size)
     assert sorted(laid) == sorted([each.key for each in passages] * kinds)
 
 
 @given(st.lists(st.integers(1, 4096), min_size=1, max_size=60), st.integers(1, 64))
 def test_batches_take_every_input_once_and_fewer_where_they_are_long(sizes: list[int], most: int) -> None:
     order = np.argsort([-size for size in sizes], kind="stable")
-    batches = list(stream._batches(order, sizes, most))
+    batches = list(stream.batches_of(order, sizes, most, torch.device("cpu")))
     assert np.concatenate(batches).tolist() == order.tolist()
     for batch in batches:
         assert 1 <= len(batch) <= most

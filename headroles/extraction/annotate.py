@@ -1,13 +1,15 @@
-"""Words and dependency trees of texts: gold ones as they are, others by a spaCy parser."""
+"""Words and dependency trees of texts: gold ones as they are, others by a spaCy parser or a cache of it."""
 
-from collections.abc import Sequence
-from importlib import resources
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from headroles.errors import BadInput
+from headroles.extraction.parse_cache import ParseCache
+from headroles.extraction.parse_pipeline import parsed
+from headroles.extraction.parse_pool import ParserPool, Parses
 from headroles.extraction.passages import Passage, Words
 
 if TYPE_CHECKING:
@@ -15,15 +17,51 @@ if TYPE_CHECKING:
 
 REMEMBERED = 4096
 """Texts whose parse is kept, so that repeated ones are parsed once and memory stays bounded."""
+ALONE = 1000
+"""Texts parsed before processes are started to help: as long as it takes these to start."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """Where the words of texts came from; texts that were still remembered are not counted.
+
+    Attributes:
+        parsed: Texts that were parsed, here or by processes.
+        ahead: Those of them that processes parsed.
+        cached: Texts whose words were taken from the cache on disk.
+    """
+
+    parsed: int = 0
+    ahead: int = 0
+    cached: int = 0
 
 
 class Annotator:
-    """Words and trees of passages by one parser; each text is parsed once while it is remembered."""
+    """Words and trees of passages by one parser; each text is parsed once while it is remembered.
 
-    def __init__(self, parser: "Language | None") -> None:
-        """Take a loaded spaCy pipeline that parses dependencies; None where all words are gold."""
-        self._parser = parser
+    Every text is parsed by itself, so that its tree depends on the text and the parser and on nothing
+    else: not on its neighbours in a batch, nor on which of them were known.
+    """
+
+    def __init__(
+        self,
+        parser: "Language | None",
+        cache: ParseCache | None = None,
+        pool: Callable[[], ParserPool] | None = None,
+    ) -> None:
+        """Take what parses.
+
+        Args:
+            parser: A loaded spaCy pipeline that parses dependencies; None where all words are gold.
+            cache: Parses of it on disk.
+            pool: Starts processes with the same parser; called once, after many texts were parsed here.
+        """
+        self._parser, self._cache, self._start = parser, cache, pool
+        self._pool: ParserPool | None = None
         self._known: dict[str, Words] = {}
+        self._coming: dict[str, tuple[list[str], Future[Parses]]] = {}
+        self._lock = Lock()
+        self.counts = Counts()
 
     @property
     def lemmas(self) -> bool:
@@ -33,7 +71,7 @@ class Annotator:
             "token.lemma" in parser.get_pipe_meta(name).assigns for name in parser.pipe_names
         )
 
-    def forms(self, passages: Sequence[Passage]) -> set[str]:
+    def forms(self, passages: Iterable[Passage]) -> set[str]:
         """All words of some passages in lower case, without parsing them."""
         found: set[str] = set()
         for passage in passages:
@@ -45,86 +83,104 @@ class Annotator:
                     found.update(token.lower_ for token in self._parser.make_doc(text))
         return found
 
+    def expect(self, passages: Iterable[Passage]) -> None:
+        """Say which passages come next, so that processes can parse them ahead; may be left out.
+
+        Nothing happens before many texts had to be parsed: small runs need no processes.
+        """
+        if self._start is None or self._parser is None or self.counts.parsed < ALONE:
+            return
+        if self._pool is None:
+            self._pool = self._start()
+        with self._lock:
+            texts = _open_texts(passages) - self._known.keys() - self._coming.keys()
+        texts = {text for text in texts if len(text) <= self._parser.max_length}
+        if not texts or not self._pool.alive:
+            return
+        cached = self._cache.get(sorted(texts)) if self._cache else {}
+        unseen = sorted(texts - cached.keys(), key=len, reverse=True)  # long inputs come first in a shard
+        with self._lock:
+            self.counts.cached += len(cached)
+            self._known |= cached
+            for chunk, words in self._pool.submit(unseen):
+                self._coming |= dict.fromkeys(chunk, (chunk, words))
+
     def words(self, passages: Sequence[Passage]) -> list[tuple[Words, ...]]:
-        """Words of each passage's texts: gold where given, else parsed.
+        """Words of each passage's texts: gold where given, else remembered, cached or parsed.
 
         Raises:
             BadInput: When a text is longer than the parser takes.
         """
-        open_texts = {text for passage in passages if passage.words is None for text in passage.texts}
-        self._parse(sorted(open_texts - self._known.keys(), key=len))
+        wanted = _open_texts(passages)
+        with self._lock:
+            known = {text: self._known[text] for text in wanted & self._known.keys()}
+        known |= self._arrived(wanted - known.keys())
+        known |= self._looked_up(wanted - known.keys())
+        known |= self._parsed(wanted - known.keys())
         found = [
-            passage.words if passage.words is not None else tuple(self._known[text] for text in passage.texts)
+            passage.words if passage.words is not None else tuple(known[text] for text in passage.texts)
             for passage in passages
         ]
-        while len(self._known) > REMEMBERED:
-            del self._known[next(iter(self._known))]
+        with self._lock:
+            self._known |= known
+            for text in list(self._known)[: max(0, len(self._known) - REMEMBERED)]:
+                del self._known[text]
         return found
 
-    def _parse(self, texts: list[str]) -> None:
-        """Parse texts, which come from short to long, so that each batch holds similar lengths."""
+    def close(self) -> None:
+        """Let the processes and the cache go; both come back when they are needed again."""
+        with self._lock:
+            pool, self._pool, self._coming = self._pool, None, {}
+        if pool is not None:
+            pool.close()
+        if self._cache is not None:
+            self._cache.close()
+
+    def _arrived(self, texts: set[str]) -> Parses:
+        """Words of texts that processes have begun to parse; what they have not begun is parsed here."""
+        found: Parses = {}
+        for text in texts:
+            with self._lock:
+                chunk, words = self._coming.get(text, ([], None))
+            if words is None:
+                continue
+            if not words.cancel() and words.exception() is None:
+                found |= words.result()
+            with self._lock:
+                for each in chunk:
+                    self._coming.pop(each, None)
+        self.counts.parsed += len(found)
+        self.counts.ahead += len(found)
+        self._keep(found)
+        with self._lock:
+            self._known |= found  # others of the chunk are wanted later
+        return {text: found[text] for text in texts & found.keys()}
+
+    def _looked_up(self, texts: set[str]) -> Parses:
+        found = self._cache.get(sorted(texts)) if self._cache and texts else {}
+        self.counts.cached += len(found)
+        return found
+
+    def _parsed(self, texts: set[str]) -> Parses:
         if self._parser is None or not texts:
-            return
-        if len(texts[-1]) > self._parser.max_length:
+            return {}
+        longest = max(map(len, texts))
+        if longest > self._parser.max_length:
             raise BadInput(
                 f"a text that is parsed has at most {self._parser.max_length} characters, but one of "
-                f"{len(texts[-1])} came; split it"
+                f"{longest} came; split it"
             )
-        with self._parser.memory_zone():
-            for text, doc in zip(texts, self._parser.pipe(texts, batch_size=16), strict=True):
-                self._known[text] = _words(doc)
+        listed = sorted(texts)
+        found = dict(zip(listed, parsed(self._parser, listed), strict=True))
+        self.counts.parsed += len(found)
+        self._keep(found)
+        return found
+
+    def _keep(self, found: Parses) -> None:
+        if self._cache is not None:
+            self._cache.put(found)
 
 
-def _words(doc: Any) -> Words:
-    tokens = [token for token in doc if not token.is_space]
-    place = {token.i: index for index, token in enumerate(tokens)}
-    heads = [
-        -1 if token.head.i == token.i else place.get(token.head.i, -1)
-        for token in tokens
-    ]  # fmt: skip
-    lemmas = tuple(token.lemma_ for token in tokens)
-    spans = [(token.idx, token.idx + len(token.text)) for token in tokens]
-    return Words(
-        spans=np.array(spans, dtype=np.int32).reshape(-1, 2),
-        heads=np.array(heads, dtype=np.int32),
-        relations=tuple(token.dep_ for token in tokens),
-        lemmas=lemmas if any(lemmas) else None,
-    )
-
-
-def load_parser(name: str | None) -> tuple["Language", dict[str, str]]:
-    """A spaCy pipeline that parses dependencies, and what it is.
-
-    Args:
-        name: An installed pipeline's name or a path; None for the parser that headroles ships.
-
-    Returns:
-        The pipeline, and its name, version and licence for the record.
-
-    Raises:
-        BadInput: When it cannot be loaded or has no parser.
-    """
-    import spacy
-
-    shipped = resources.files("headroles") / "parser"
-    target = Path(str(shipped)) if name is None else name
-    try:
-        parser = spacy.load(target)
-    except (OSError, ValueError, ImportError) as error:
-        reason = str(error).split("\n")[0]
-        raise BadInput(
-            f"the parser must be an installed spaCy 3 pipeline or the path of one, but {name!r} cannot be "
-            f"loaded ({reason}); leave --parser out for the one headroles ships"
-        ) from error
-    if "parser" not in parser.pipe_names:
-        raise BadInput(
-            f"syntactic sieves need a pipeline that parses dependencies, but {name!r} has only "
-            f"{', '.join(parser.pipe_names) or 'a tokenizer'}"
-        )
-    meta = parser.meta
-    return parser, {
-        "name": str(meta.get("name", name)),
-        "version": str(meta.get("version", "")),
-        "license": str(meta.get("license", "")),
-        "shipped": "yes" if name is None else "no",
-    }
+def _open_texts(passages: Iterable[Passage]) -> set[str]:
+    """Texts whose words are not given."""
+    return {text for passage in passages if passage.words is None for text in passage.texts}

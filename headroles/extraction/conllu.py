@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from headroles.errors import BadInput
+from headroles.extraction.files import Where
 from headroles.extraction.gold.lines import numbered
 from headroles.extraction.gold.trees import check_tree
 from headroles.extraction.passages import Passage, Words
@@ -48,23 +48,31 @@ class Sentence:
     covered: int = 0
 
 
-def read_conllu(path: Path, name: str) -> list[Passage]:
-    """One passage per sentence; ``# newdoc`` names its group.
+def read_conllu(path: Where, name: str) -> list[Passage]:
+    """As ``stream_conllu``, all at once."""
+    return list(stream_conllu(path, name))
+
+
+def stream_conllu(path: Where, name: str, first: int = 0) -> Iterator[Passage]:
+    """One passage per sentence, as they are read; ``# newdoc`` names its group.
 
     The text is rebuilt from the surface tokens and ``SpaceAfter=No``; the words of a multi-word
     token share its span; empty nodes are passed over.
 
+    Args:
+        path: The file.
+        name: First part of the keys.
+        first: Number of the first sentence, which the second part counts from.
+
     Raises:
         BadInput: Naming file, line and rule.
     """
-    passages: list[Passage] = []
-    for sentence in read_sentences(path):
+    for number, sentence in enumerate(read_sentences(path), start=first):
         text, words = rebuilt(sentence)
-        passages.append(Passage(f"{name}/{len(passages)}", (text,), sentence.document, (words,)))
-    return passages
+        yield Passage(f"{name}/{number}", (text,), sentence.document, (words,))
 
 
-def read_sentences(path: Path) -> Iterator[Sentence]:
+def read_sentences(path: Where) -> Iterator[Sentence]:
     """The sentences of a CoNLL-U file, each with a tree that is one.
 
     Raises:
@@ -90,7 +98,7 @@ def read_sentences(path: Path) -> Iterator[Sentence]:
 class _Documents:
     """Which document the lines belong to, and whether it, and any, has words yet."""
 
-    path: Path
+    path: Where
     name: str | None = None
     entity_fields: str = ""
     count: int = 0
@@ -122,7 +130,7 @@ class _Documents:
             )
 
 
-def _take(sentence: Sentence, cells: list[str], path: Path, line: int) -> None:
+def _take(sentence: Sentence, cells: list[str], path: Where, line: int) -> None:
     if len(cells) != COLUMNS:
         raise BadInput(
             f"{path}, line {line}: a CoNLL-U line has {COLUMNS} cells between tabs, but {len(cells)} came"
@@ -172,7 +180,7 @@ def _take_range(sentence: Sentence, cells: list[str], place: str, spaced: bool) 
     sentence.covered = int(last)
 
 
-def _finished(sentence: Sentence, path: Path, end: str) -> Sentence:
+def _finished(sentence: Sentence, path: Where, end: str) -> Sentence:
     words = len(sentence.forms)
     if not any(form.strip() for form, _, _ in sentence.surface):
         raise BadInput(f"{path}, {end}: a sentence has a text, but all of its {words} words are blank")

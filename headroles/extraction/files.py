@@ -1,45 +1,166 @@
-"""Opening a user's file of text: one place for missing, empty, binary and wrongly encoded ones."""
+"""Opening a user's file: one place for missing, empty, binary and wrongly encoded ones, and for addresses."""
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from headroles.addresses import is_address, system_of, told
 from headroles.errors import BadInput
+
+Where = str | Path
+"""A path of this machine, or an address such as ``s3://bucket/texts.jsonl.gz`` (as text)."""
+PATTERN = frozenset("*?[")
+"""Letters that make a path a pattern, unless a file has that very name."""
+
+
+def kind_of(where: Where) -> str:
+    """The ending that says what a file holds, ``.gz`` aside.
+
+    Example:
+        >>> kind_of("s3://bucket/part-0.JSONL.gz")
+        '.jsonl'
+    """
+    suffixes = [suffix.lower() for suffix in Path(where).suffixes]
+    return next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[TextIO]:
+def opened(where: Where) -> Iterator[TextIO]:
     """A UTF-8 text file, plain or gzipped, a byte-order mark passed over.
 
     Raises:
         BadInput: When it is missing, a folder, empty, binary or not UTF-8.
     """
     try:
+        with binary(where) as raw:
+            zipped = raw.read(2) == b"\x1f\x8b"
+            start = _plain(raw, zipped).read(65536)
+            if not start.strip(b"\xef\xbb\xbf \t\r\n"):
+                raise BadInput(f"a file to read must hold text, but '{where}' is empty")
+            if b"\x00" in start:
+                raise BadInput(
+                    f"the data must be text in UTF-8, but '{where}' is binary (it holds zero bytes)"
+                )
+            with io.TextIOWrapper(_plain(raw, zipped), encoding="utf-8-sig", newline="") as text:
+                yield text
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"the data must be text in UTF-8, but '{where}' holds the byte "
+            f"0x{error.object[error.start]:02x}, which is not; save it as UTF-8"
+        ) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise BadInput(f"the data file '{where}' cannot be read: {error}") from error
+
+
+def _plain(raw: io.BufferedReader, zipped: bool) -> io.BufferedReader:
+    """A file from its start, unpacked while it is read."""
+    raw.seek(0)
+    return io.BufferedReader(gzip.GzipFile(fileobj=raw)) if zipped else raw
+
+
+@contextmanager
+def binary(where: Where) -> Iterator[io.BufferedReader]:
+    """The bytes of a file of this machine or at an address, which can be read from anywhere in it.
+
+    Raises:
+        BadInput: When it is missing, a folder, or cannot be read.
+    """
+    if isinstance(where, str) and is_address(where):
+        with _remote(where) as raw:
+            yield raw
+        return
+    path = Path(where)
+    try:
         if not path.exists():
             raise BadInput(f"a file to read must exist, but there is none at '{path}'")
         if path.is_dir():
             raise BadInput(f"a file to read must be no folder, but '{path}' is a folder; name a file in it")
         with path.open("rb") as raw:
-            zipped = raw.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if zipped else path.open("rb") as raw:
-            start = raw.read(65536)
-        if not start.strip(b"\xef\xbb\xbf \t\r\n"):
-            raise BadInput(f"a file to read must hold text, but '{path}' is empty")
-        if b"\x00" in start:
-            raise BadInput(f"the data must be text in UTF-8, but '{path}' is binary (it holds zero bytes)")
-        with (
-            gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-            if zipped
-            else path.open("rt", encoding="utf-8-sig", newline="") as text
-        ):
-            yield text
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"the data must be text in UTF-8, but '{path}' holds the byte 0x{error.object[error.start]:02x}, "
-            f"which is not; save it as UTF-8"
-        ) from error
+            yield raw
     except (OSError, EOFError, zlib.error) as error:
         raise BadInput(f"the data file '{path}' cannot be read: {error}") from error
+
+
+@contextmanager
+def _remote(url: str) -> Iterator[io.BufferedReader]:
+    """The bytes of what lies at an address."""
+    try:
+        with told(f"'{url}'", "read"):
+            system, path = system_of(url)
+            with system.open(path, "rb") as raw:
+                yield io.BufferedReader(raw)
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise BadInput(f"a file to read must exist, but there is none at '{url}'") from error
+
+
+def files_of(where: Where, kinds: tuple[str, ...]) -> list[Where]:
+    """The files that a path, a folder or a pattern such as ``texts/*.parquet`` names, in the order of names.
+
+    Of a folder these are the files in it, at any depth, of one of the kinds; names that begin with a point
+    or an underscore, and folders of such names, are passed over.
+
+    Args:
+        where: What the user named; a path without such files in it names itself.
+        kinds: Endings that readers know.
+
+    Raises:
+        BadInput: When a folder or pattern holds no such file, or files of several kinds.
+    """
+    found = (
+        _remote_files(where) if isinstance(where, str) and is_address(where) else _local_files(Path(where))
+    )
+    if found is None:
+        return [where]
+    known = [each for each, inside in found if kind_of(each) in kinds and not _hidden(inside)]
+    if not known:
+        raise BadInput(
+            f"a folder or pattern of data names files that end in {', '.join(kinds)}, with or without .gz, "
+            f"but '{where}' names none"
+        )
+    several = sorted({kind_of(each) for each in known})
+    if len(several) > 1:
+        raise BadInput(
+            f"the files of one folder or pattern are of one kind, but '{where}' names "
+            f"{' and '.join(several)}; name those of one kind, as in '*{several[0]}'"
+        )
+    return sorted(known, key=str)
+
+
+def _hidden(inside: str) -> bool:
+    return any(part.startswith((".", "_")) for part in inside.split("/"))
+
+
+def _local_files(path: Path) -> list[tuple[Where, str]] | None:
+    """Files that a folder or pattern names, each with its name inside; None for what is neither."""
+    try:
+        if path.is_dir():
+            return [(each, each.relative_to(path).as_posix()) for each in path.rglob("*") if each.is_file()]
+        if path.exists() or not PATTERN & {*str(path)}:
+            return None
+        root = Path(path.anchor)
+        parts = str(path.relative_to(root)) if path.anchor else str(path)
+        return [(each, each.name) for each in root.glob(parts) if each.is_file()]
+    except (OSError, ValueError) as error:
+        raise BadInput(f"the data '{path}' cannot be read: {error}") from error
+
+
+def _remote_files(url: str) -> list[tuple[Where, str]] | None:
+    """As ``_local_files``, at an address."""
+    try:
+        with told(f"'{url}'", "read"):
+            system, path = system_of(url)
+            if PATTERN & {*path}:
+                return [
+                    (system.unstrip_protocol(each), each.rpartition("/")[2]) for each in system.glob(path)
+                ]
+            if not system.isdir(path):
+                return None
+            return [
+                (system.unstrip_protocol(each), each[len(path) :].strip("/")) for each in system.find(path)
+            ]
+    except FileNotFoundError as error:
+        raise BadInput(f"a file to read must exist, but there is none at '{url}'") from error

@@ -7,13 +7,16 @@ from typing import Any
 import torch
 
 from headroles.extraction.forward import Pass
-from headroles.extraction.readers import GraphReader
+from headroles.extraction.readers import GraphReader, LongReader, Shown
 from headroles.extraction.seen import hides_later
+from headroles.masks import Band
 
 WHOLE = 256
 """Up to this many tokens an example's weights are formed at once; beyond, in blocks of query rows."""
 CACHE = 8 * 2**20
 """Bytes that one block of weights may take, so that it stays in the processor's cache."""
+ROOM = 2**27
+"""The same on other devices, where many small blocks would take longer."""
 
 
 def own_eager(module: torch.nn.Module) -> Callable[..., Any]:
@@ -30,29 +33,70 @@ def read_beside(
 ) -> None:
     """Form the weights by the model's own eager function and hand them over, block by block.
 
-    In float32; on trial in the model's precision, in as many blocks as are to be tried.
+    Keys that no query of a block can see are left out, and count as 0 where a reader wants whole rows. In
+    float32; on trial in the model's precision, in as many blocks as are to be tried.
     """
     if isinstance(running.reader, GraphReader):
         raise TypeError("weights formed beside the model have no gradients; run it with 'headroles-eager'")
     causal = hides_later(module, query, mask, rest)
-    visible = running.seen.under(mask, causal)
-    kind = query.dtype if running.trial else torch.float32
-    extra = {name: each for name, each in rest.items() if name not in ("is_causal", "position_bias")}
     for example, length in enumerate(running.lengths):
-        own = slice(example, example + 1)
-        keys = key[own, :, :length].to(kind)
-        step = length if length <= WHOLE else max(1, CACHE // (4 * query.shape[1] * length))
+        kind = query.dtype if running.trial else torch.float32
+        keys = key[example : example + 1, :, :length].to(kind)
+        cut = length > WHOLE or running.trial > 1
+        shown = running.seen.shown(mask, causal, example) if cut else None
+        step = rows_at_once(length, query.shape[1], query.device)
         step = -(-length // running.trial) if running.trial else step
         for start in range(0, length, step):
             stop = min(start + step, length)
+            first, last = reach(shown, start, stop, length)
             block = block_mask(mask, causal, example, slice(start, stop), length, kind, keys.device)
+            extra = {name: each for name, each in rest.items() if name not in ("is_causal", "position_bias")}
             bias = rest.get("position_bias")
             if bias is not None:
-                bias = bias[min(example, bias.shape[0] - 1)][None, :, start:stop, :length].to(kind)
+                bias = bias[min(example, bias.shape[0] - 1)][None, :, start:stop, first:last].to(kind)
                 extra["position_bias"] = bias
-            queries = query[own, :, start:stop].to(kind)
-            _, weights = own_eager(module)(module, queries, keys, keys[..., :0], block, **extra)
-            running.reader.read(running.layer, example, start, weights[0].float(), visible[example])
+            asked = query[example : example + 1, :, start:stop].to(kind)
+            seen = None if block is None else block[..., first:last]
+            there = keys[:, :, first:last]
+            _, weights = own_eager(module)(module, asked, there, there[..., :0], seen, **extra)
+            _hand_over(running, mask, causal, (example, start, first), weights[0].float())
+
+
+def rows_at_once(length: int, heads: int, device: torch.device) -> int:
+    """How many query rows are formed at a time."""
+    if length <= WHOLE:
+        return length
+    room = CACHE if device.type == "cpu" else ROOM
+    return max(1, room // (4 * heads * length))
+
+
+def reach(shown: Shown, start: int, stop: int, length: int) -> tuple[int, int]:
+    """First and one past the last key that some queries can see; all where that is not a band.
+
+    Example:
+        >>> reach(Band(-2, 0, 9), 4, 6, 9)
+        (2, 6)
+    """
+    if not isinstance(shown, Band):
+        return 0, length
+    first, last = max(0, start + shown.low), min(length, stop + shown.high)
+    return (first, last) if first < last else (0, length)
+
+
+def _hand_over(
+    running: Pass, mask: Any, causal: bool, place: tuple[int, int, int], rows: torch.Tensor
+) -> None:
+    """Give rows of an example from a query on, to keys from a first one on, to the reader."""
+    (example, start, first), reader = place, running.reader
+    length = running.lengths[example]
+    assert not isinstance(reader, GraphReader)
+    if length > WHOLE and isinstance(reader, LongReader):
+        shown = running.seen.shown(mask, causal, example)
+        reader.read_rows(running.layer, example, start, rows, first, shown)
+        return
+    if rows.shape[2] < length:
+        rows = torch.nn.functional.pad(rows, (first, length - first - rows.shape[2]))
+    reader.read(running.layer, example, start, rows, running.seen.of(mask, causal, example))
 
 
 def block_mask(

@@ -54,8 +54,15 @@ def reachable(name: str, kind: str, revision: str | None = None) -> None:
         ) from error
 
 
-def load_split(repository: str, config: str, split: str) -> Iterator[dict[str, Any]]:
+def load_split(repository: str, config: str, split: str, *, stream: bool = False) -> Iterator[dict[str, Any]]:
     """Rows of one split of a dataset, from the hub or from a local folder in the hub's layout.
+
+    Args:
+        repository: Name on the hub, or a folder, whose rows are always read as they are now.
+        config: Configuration of the dataset.
+        split: The split.
+        stream: Whether rows are fetched as they are read; else the dataset is fetched whole, and kept in
+            the cache of the hub.
 
     Raises:
         BadInput: When it cannot be reached, or has no such configuration or split.
@@ -71,7 +78,9 @@ def load_split(repository: str, config: str, split: str) -> Iterator[dict[str, A
     try:
         with TemporaryDirectory() as fresh:  # the cache would give a folder's rows as they once were
             cache = fresh if local else None
-            yield from load_dataset(repository, config, split=split, streaming=local, cache_dir=cache)
+            yield from load_dataset(
+                repository, config, split=split, streaming=local or stream, cache_dir=cache
+            )
     except (ValueError, OSError, DatasetsError) as error:
         reason = " ".join(str(error).split())[:300]
         raise BadInput(

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.readers import GraphReader, Reader, Visible
+from headroles.extraction.readers import BatchReader, GraphReader, Reader, Visible
 from headroles.extraction.stream import Job, Ready
 from headroles.extraction.tokens import Tokenised
 
@@ -64,7 +64,7 @@ class Both(Generic[One, OneTable, OneResult, Other, OtherTable, OtherResult]):
             raise BadInput(
                 "gradients are read in a pass of their own, not beside another job; run them apart"
             )
-        return _Readers(first, second)
+        return _Readers(first, second, [each.tokenised.size for each in batch])
 
     def result(self, table: tuple[OneTable, OtherTable]) -> tuple[OneResult, OtherResult]:
         """What a finished shard gives."""
@@ -74,10 +74,19 @@ class Both(Generic[One, OneTable, OneResult, Other, OtherTable, OtherResult]):
 class _Readers:
     """Two readers in turn."""
 
-    def __init__(self, first: Reader, second: Reader) -> None:
-        self._first, self._second = first, second
+    def __init__(self, first: Reader, second: Reader, sizes: Sequence[int]) -> None:
+        self._first, self._second, self._sizes = first, second, sizes
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
         """Hand rows to both."""
         self._first.read(layer, example, start, rows, visible)
         self._second.read(layer, example, start, rows, visible)
+
+    def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
+        """Hand a whole batch to both, or its examples one by one to what does not take batches."""
+        for reader in (self._first, self._second):
+            if isinstance(reader, BatchReader):
+                reader.read_batch(layer, weights, visible)
+                continue
+            for example, size in enumerate(self._sizes):
+                reader.read(layer, example, 0, weights[example, :, :size, :size], visible[example])

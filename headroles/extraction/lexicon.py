@@ -1,8 +1,9 @@
 """What is known of words and tokens from outside an input: lemmas, vectors, and how often tokens occur."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -67,14 +68,15 @@ def unit_rows(table: Float32[np.ndarray, "words dimensions"]) -> Float32[np.ndar
     return np.concatenate([unit, np.zeros((1, table.shape[1]))]).astype(np.float32)
 
 
-def token_frequencies(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> Counter[str]:
+def token_frequencies(tokenizer: Any, passages: Iterable[Passage], max_length: int) -> Counter[str]:
     """How often each token occurs in inputs as the model gets them, special tokens among them.
 
     Raises:
         BadInput: As for ``tokenise``.
     """
     counted: Counter[str] = Counter()
-    for start in range(0, len(passages), PART):
-        for each in tokenise(tokenizer, passages[start : start + PART], max_length):
+    coming = iter(passages)
+    while part := list(islice(coming, PART)):
+        for each in tokenise(tokenizer, part, max_length):
             counted.update(each.tokens)
     return counted

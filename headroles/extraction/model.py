@@ -15,6 +15,8 @@ from headroles.errors import BadInput
 from headroles.extraction.capture import Way
 from headroles.extraction.checkpoint import Checkpoint, weights_hash
 from headroles.extraction.trial import chosen
+from headroles.extraction.trial_both import chosen_of
+from headroles.extraction.two_texts import TwoTexts, network_of
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -44,7 +46,15 @@ class Model:
     described: dict[str, Any]
 
 
-def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int, head: Any = None) -> Model:
+def load(
+    checkpoint: Checkpoint,
+    *,
+    device: str,
+    dtype: str,
+    max_length: int,
+    head: Any = None,
+    kind: str | None = None,
+) -> Model:
     """Load a checkpoint, choose how its attention is read, and check that reading on one input.
 
     Args:
@@ -53,6 +63,8 @@ def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int, he
         dtype: "float32", "bfloat16" or "float16".
         max_length: Longest input that will come; long ones are read in blocks.
         head: The library's automatic class with a head, for runs with gradients; None for the plain network.
+        kind: Which attention is read, of ``headroles.viewed.KINDS``; None for an encoder-decoder's
+            encoder, and for all of any other model.
 
     Raises:
         BadInput: When it cannot be loaded, or what is read is not what the plain model computes.
@@ -61,18 +73,22 @@ def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int, he
     with quiet():
         network, missing = open_network(checkpoint, DTYPES[dtype], head)
         tokenizer = load_tokenizer(checkpoint)
-    network = network.get_encoder() if network.config.is_encoder_decoder else network
+    both = bool(network.config.is_encoder_decoder)
+    network, texts, own = network_of(network, tokenizer, checkpoint, kind)
     place_on(network, place, checkpoint.name)
     limit = limit_of(network, tokenizer)
     with quiet():
         longest = min(max_length, limit or max_length)
-        way, layers, heads = chosen(network, tokenizer, place, longest, fused=head is None)
+        if isinstance(texts, TwoTexts):
+            read = chosen_of(network, texts, place, longest)
+        else:
+            read = chosen(network, texts, place, longest, fused=head is None)
     return Model(
         network=network,
-        tokenizer=tokenizer,
-        way=way,
-        layers=layers,
-        heads=heads,
+        tokenizer=texts,
+        way=read.way,
+        layers=read.layers,
+        heads=read.heads,
         device=place,
         limit=limit,
         described={
@@ -80,11 +96,13 @@ def load(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int, he
             "origin": checkpoint.origin,
             "revision": checkpoint.revision or getattr(network.config, "_commit_hash", None),
             "architecture": type(network).__name__,
-            "layers": layers,
-            "heads": heads,
+            **({"kind": own} if both else {}),
+            "layers": read.layers,
+            "heads": read.heads,
+            "kv_heads": one_or_each(read.key_heads),
             "weights_sha256": _weights_sha256(checkpoint, network),
             "missing_weights": missing,
-            "capture": way.name,
+            "capture": read.way.name,
             "dtype": dtype,
             "device": str(place),
             "tokenizer": type(tokenizer).__name__,
@@ -206,6 +224,16 @@ def limit_of(network: Any, tokenizer: Any) -> int | None:
     ]
     known = [int(each) for each in (named, positions, *counted) if each is not None and 0 < each < 10**6]
     return min(known) if known else None
+
+
+def one_or_each(key_heads: tuple[int, ...]) -> int | list[int]:
+    """The number of key-value heads as it is recorded: one, or one of each layer where they differ.
+
+    Example:
+        >>> one_or_each((2, 2, 2)), one_or_each((2, 1))
+        (2, [2, 1])
+    """
+    return key_heads[0] if len(set(key_heads)) == 1 else list(key_heads)
 
 
 def _weights_sha256(checkpoint: Checkpoint, network: Any) -> str:

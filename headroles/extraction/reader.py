@@ -1,55 +1,24 @@
 """Sieves laid over attention as it passes by, and the table their scores come together in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.asking import per_head
-from headroles.extraction.annotate import Annotator
+from headroles.extraction.batched import BatchPlan
+from headroles.extraction.batched_reading import BatchScores
+from headroles.extraction.columns import Columns
 from headroles.extraction.kernels import DevicePlan, contrast, linear, to_device
-from headroles.extraction.lexicon import Lexicon
+from headroles.extraction.long_sums import LongSums
 from headroles.extraction.model import Model
-from headroles.extraction.readers import Visible, key_of
-from headroles.extraction.tokens import Tokenised, example_of
-from headroles.plans import Plan
+from headroles.extraction.prepared import Prepared, long_planned, planned, together_of
+from headroles.extraction.readers import Shown, Visible, dense, key_of, shown_of
+from headroles.extraction.tokens import Tokenised
+from headroles.plans import LongPlan, Plan
 from headroles.records import Example
-
-
-@runtime_checkable
-class Columns(Protocol):
-    """What the stream asks of the sieves."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of all columns, those of scorers last."""
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Annotation the sieves read."""
-
-    @property
-    def scorers(self) -> Sequence["LayerScorer"]:
-        """Sieves that see attention, one column each."""
-
-    def plan(self, example: Example, visible: Bool[np.ndarray, "tokens tokens"] | None) -> Plan:
-        """The mask sieves laid over one example."""
-
-
-@runtime_checkable
-class LayerScorer(Protocol):
-    """A sieve that sees attention, one layer at a time."""
-
-    def score(
-        self, attention: Float[np.ndarray, "heads tokens tokens"], example: Example
-    ) -> Float[np.ndarray, " heads"]:
-        """One number per head."""
-
-    def null(self, example: Example) -> float:
-        """The score's chance value on this example."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,23 +61,6 @@ class Shard:
         )
 
 
-@dataclass(slots=True)
-class Prepared:
-    """One example ready for the model, with its plans by visible set."""
-
-    place: int
-    tokenised: Tokenised
-    example: Example
-    plans: dict[bytes, Plan] = field(default_factory=dict)
-
-
-def planned(prepared: Prepared, sieves: Columns, visible: np.ndarray | None) -> Plan:
-    key = key_of(visible)
-    if key not in prepared.plans:
-        prepared.plans[key] = sieves.plan(prepared.example, visible)
-    return prepared.plans[key]
-
-
 class Table:
     """The scores of one shard while they come in."""
 
@@ -122,11 +74,19 @@ class Table:
         self.low = np.full(columns, np.inf)
         self.high = np.full(columns, -np.inf)
 
-    def note(self, place: int, plan: Plan) -> None:
+    def note(self, place: int, plan: Plan | LongPlan) -> None:
         """Take over what a plan says of its example besides scores."""
         self.cells[: plan.columns, place] = plan.cells
         self.low[: plan.columns] = np.fmin(self.low[: plan.columns], plan.low)
         self.high[: plan.columns] = np.fmax(self.high[: plan.columns], plan.high)
+
+    def note_batch(self, places: Sequence[int], plan: BatchPlan) -> None:
+        """The same for some examples that were planned together."""
+        said = {name: getattr(plan, name).double().cpu().numpy() for name in ("cells", "low", "high")}
+        count = said["cells"].shape[1]
+        self.cells[:count, places] = said["cells"].T
+        self.low[:count] = np.fmin(self.low[:count], np.fmin.reduce(said["low"], axis=0))
+        self.high[:count] = np.fmax(self.high[:count], np.fmax.reduce(said["high"], axis=0))
 
     def shard(self) -> Shard:
         """The finished scores."""
@@ -150,13 +110,41 @@ class Reader:
         self.plans: dict[tuple[int, bytes], DevicePlan] = {}
         self.sums: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
         self.blocks: dict[int, list[torch.Tensor]] = {}
+        self.long: dict[tuple[int, bytes], LongSums] = {}
+        together = together_of(model, table.sieves, batch)
+        self.scores = None if together is None else BatchScores(together, model.layers, model.device)
         for prepared in batch:
             for row, scorer in enumerate(table.sieves.scorers):
                 table.null[row, prepared.place] = scorer.null(prepared.example)
 
+    @property
+    def together(self) -> bool:
+        """Whether all examples are read as one."""
+        return self.scores is not None
+
+    def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
+        """Read all examples of a layer as one, where they are short and of one stack; else one by one."""
+        if self.scores is None:
+            for example, prepared in enumerate(self.batch):
+                size = prepared.tokenised.size
+                self.read(layer, example, 0, weights[example, :, :size, :size], visible[example])
+            return
+        sieves, places = self.table.sieves, [prepared.place for prepared in self.batch]
+        for part, plan in self.scores.add(weights, visible):
+            self.table.note_batch(places[part], plan)
+        row = sieves.asking.columns
+        if self.scores.done:
+            self.table.values[:row, places] = self.scores.values()
+        for prepared, own, seen in zip(self.batch, weights, visible, strict=True) if sieves.scorers else ():
+            size, values = prepared.tokenised.size, self.table.values[:, prepared.place, layer]
+            self._ask(values, row, own[:, :size, :size], prepared.example, seen)
+
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
         """Add a block of query rows; at the last one, write the layer's scores."""
         prepared = self.batch[example]
+        if prepared.long:
+            self.read_rows(layer, example, start, rows, 0, shown_of(visible))
+            return
         plan = self._plan(example, visible)
         if len(plan.linear):
             inside, base = linear(plan, rows, start)
@@ -172,6 +160,30 @@ class Reader:
             blocks = self.blocks.pop(example, [rows])
             attention = rows if whole else torch.cat(blocks, dim=1)
             self._write(layer, example, plan, attention, visible)
+
+    def read_rows(
+        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: Shown
+    ) -> None:
+        """Add a block of a long example; it is kept, to be joined, only where a scorer sees attention."""
+        prepared, key = self.batch[example], (example, key_of(shown))
+        if key not in self.long:
+            plan = long_planned(prepared, self.table.sieves, shown)
+            self.table.note(prepared.place, plan)
+            self.long[key] = LongSums(plan, self.device)
+            prepared.long_plans.clear()
+        sums, size = self.long[key], prepared.tokenised.size
+        sums.add(start, rows, first)
+        scorers = self.table.sieves.scorers
+        if scorers:
+            whole = torch.nn.functional.pad(rows, (first, size - first - rows.shape[2]))
+            self.blocks.setdefault(example, []).append(whole)
+        if start + rows.shape[1] < size:
+            return
+        values = self.table.values[:, prepared.place, layer]
+        values[: sums.plan.columns] = sums.finish()
+        if scorers:
+            attention = torch.cat(self.blocks.pop(example), dim=1)
+            self._ask(values, sums.plan.columns, attention, prepared.example, dense(shown, size))
 
     def _plan(self, example: int, visible: np.ndarray | None) -> DevicePlan:
         key = (example, key_of(visible))
@@ -194,47 +206,15 @@ class Reader:
             values[plan.linear.cpu().numpy()] = inside.cpu().numpy()
         for profile in plan.profiles:
             values[profile.columns] = contrast(profile, attention).cpu().numpy()
+        self._ask(values, plan.columns, attention, prepared.example, visible)
+
+    def _ask(
+        self, values: np.ndarray, row: int, attention: torch.Tensor, example: Example, visible: Visible
+    ) -> None:
+        """Ask the scorers for their rows of a layer's values, from one on."""
         scorers = self.table.sieves.scorers
         if scorers:
             array = attention.cpu().numpy()
             array.flags.writeable = False
-            for row, scorer in enumerate(scorers, start=plan.columns):
-                values[row] = per_head(scorer, array, prepared.example, visible)
-
-
-class Sieving:
-    """The job of scoring every head on every example by sieves."""
-
-    def __init__(
-        self, model: Model, sieves: Columns, annotator: Annotator | None, lexicon: Lexicon | None = None
-    ) -> None:
-        """Take a model, the sieves, what gives words and trees, and what knows of words (or None)."""
-        self._model, self._sieves = model, sieves
-        self._annotator, self._lexicon = annotator, lexicon
-
-    def table(self, tokenised: Sequence[Tokenised]) -> Table:
-        """Empty scores of a shard."""
-        return Table(self._sieves, tokenised, self._model)
-
-    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
-        """Annotate a batch and lay the sieves over it."""
-        chosen = [tokenised[place] for place in places]
-        passages = [each.passage for each in chosen]
-        words = self._annotator.words(passages) if self._annotator else [None] * len(chosen)
-        arcs, causal = "arcs" in self._sieves.needs, self._model.way.causal
-        batch = []
-        for place, each, own in zip(places, chosen, words, strict=True):
-            known = self._lexicon.lexical(each, own) if self._lexicon else None
-            prepared = Prepared(int(place), each, example_of(each, own, arcs, known))
-            seen = np.tri(each.size, dtype=np.bool_) if causal and each.size > 1 else None
-            planned(prepared, self._sieves, seen)
-            batch.append(prepared)
-        return batch
-
-    def reader(self, batch: list[Prepared], table: Table) -> Reader:
-        """What scores the batch as its attention passes by."""
-        return Reader(self._model, batch, table)
-
-    def result(self, table: Table) -> Shard:
-        """The finished scores."""
-        return table.shard()
+            for place, scorer in enumerate(scorers, start=row):
+                values[place] = per_head(scorer, array, example, visible)

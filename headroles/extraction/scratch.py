@@ -35,3 +35,18 @@ class Scratch:
             found.zero_()
             self._zeroed[name] = shape
         return found
+
+
+class Scratches:
+    """Memory of its own for every shape of what is worked on, so that zeros stay where they are."""
+
+    def __init__(self, device: torch.device) -> None:
+        """Take the device that the blocks lie on."""
+        self._device = device
+        self._made: dict[tuple[int, ...], Scratch] = {}
+
+    def of(self, shape: tuple[int, ...]) -> Scratch:
+        """The blocks of a shape."""
+        if shape not in self._made:
+            self._made[shape] = Scratch(self._device)
+        return self._made[shape]

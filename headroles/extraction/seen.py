@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from headroles.extraction.readers import Visible
+from headroles.extraction.readers import Shown, Visible
+from headroles.masks import Band, Cells
+
+BLOCK = 2**22
+"""Cells of a mask that are looked at at a time."""
 
 
 class Seen:
@@ -15,16 +19,32 @@ class Seen:
     def __init__(self, lengths: Sequence[int]) -> None:
         """Take the tokens of each example."""
         self._lengths = lengths
-        self._known: list[tuple[object, bool, list[Visible]]] = []
+        self._known: list[tuple[object, bool, dict[int, Visible], dict[int, Shown]]] = []
 
     def under(self, mask: torch.Tensor | None, causal: bool) -> list[Visible]:
         """Visible sets of all examples under a mask."""
-        for known, rule, sets in self._known:
+        return [self.of(mask, causal, example) for example in range(len(self._lengths))]
+
+    def of(self, mask: torch.Tensor | None, causal: bool, example: int) -> Visible:
+        """The visible set of one example under a mask."""
+        sets, _ = self._sets(mask, causal)
+        if example not in sets:
+            sets[example] = visible_under(mask, causal, example, self._lengths[example])
+        return sets[example]
+
+    def shown(self, mask: torch.Tensor | None, causal: bool, example: int) -> Shown:
+        """The same as a mask, which for a long example takes no room unless it is irregular."""
+        _, masks = self._sets(mask, causal)
+        if example not in masks:
+            masks[example] = shown_under(mask, causal, example, self._lengths[example])
+        return masks[example]
+
+    def _sets(self, mask: torch.Tensor | None, causal: bool) -> tuple[dict[int, Visible], dict[int, Shown]]:
+        for known, rule, sets, masks in self._known:
             if known is mask and rule == causal:
-                return sets
-        sets = [visible_under(mask, causal, k, n) for k, n in enumerate(self._lengths)]
-        self._known.append((mask, causal, sets))
-        return sets
+                return sets, masks
+        self._known.append((mask, causal, {}, {}))
+        return self._known[-1][2:]
 
 
 def visible_under(mask: torch.Tensor | None, causal: bool, example: int, length: int) -> Visible:
@@ -32,8 +52,38 @@ def visible_under(mask: torch.Tensor | None, causal: bool, example: int, length:
     if mask is None:
         return np.tril(np.ones((length, length), dtype=np.bool_)) if causal and length > 1 else None
     own = mask[min(example, mask.shape[0] - 1), 0, :length, :length]
-    seen = own if own.dtype == torch.bool else own > torch.finfo(own.dtype).min / 2
+    seen = _seen(own)
     return None if bool(seen.all()) else seen.cpu().numpy()
+
+
+def shown_under(mask: torch.Tensor | None, causal: bool, example: int, length: int) -> Shown:
+    """The visible set of one example as a band of offsets, or cells where it is none; None for all keys."""
+    if mask is None:
+        return Band(1 - length, 0, length) if causal and length > 1 else None
+    own = mask[min(example, mask.shape[0] - 1), 0, :, :length]
+    own = own if own.shape[0] == 1 else own[:length]
+    band = Band(_edge(own[-1], 0) + 1 - length, _edge(~_seen(own[0]), length) - 1, length)
+    step = max(1, BLOCK // length)
+    for start in range(0, length, step):
+        stop = min(start + step, length)
+        rows = _seen(own[start:stop] if own.shape[0] > 1 else own)
+        offset = torch.arange(length, device=own.device)[None, :]
+        place = torch.arange(start, stop, device=own.device)[:, None]
+        inside = (offset - place >= band.low) & (offset - place <= band.high)
+        if not torch.equal(rows.expand(stop - start, -1), inside):
+            return Cells(np.ascontiguousarray(_seen(own).expand(length, -1).cpu().numpy()))
+    return None if band.low <= 1 - length and band.high >= length - 1 else band
+
+
+def _seen(mask: torch.Tensor) -> torch.Tensor:
+    """Which keys a mask, boolean or additive, lets be seen."""
+    return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+
+
+def _edge(row: torch.Tensor, otherwise: int) -> int:
+    """The first key that a row lets be seen."""
+    places = torch.nonzero(_seen(row))
+    return int(places[0]) if len(places) else otherwise
 
 
 def hides_later(module: Any, query: torch.Tensor, mask: Any, rest: dict[str, Any]) -> bool:

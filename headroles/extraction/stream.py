@@ -2,7 +2,7 @@
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -14,18 +14,23 @@ from headroles.extraction.capture import RETURNED, run
 from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
 from headroles.extraction.readers import GraphReader, Reader
+from headroles.extraction.stacks import DECODED, ENCODED
 from headroles.extraction.tokens import Tokenised, tokenise
 
 SHARD = 256
 """Passages in a shard: what is sorted by length, held and written together."""
 PAIRS = 2**18
 """Most (query, key) pairs in a batch, such as 16 inputs of 128 tokens: what is laid over them grows so."""
+DEVICE_PAIRS = 2**21
+"""The same on devices other than processors, such as 8 inputs of 512 tokens."""
 RETURNED_BATCH = 8
 """Largest batch when all layers' weights are alive at once."""
 
 
-MMAP_THRESHOLD, LARGE = -3, 2**20
+MMAP_THRESHOLD, LARGE = -3, 8 * 2**20
 """glibc's name for the smallest block that is mapped on its own, and what we set it to, in bytes."""
+TRIM_THRESHOLD, SPARE = -1, 128 * 2**20
+"""glibc's name for how much free memory it keeps at the end of its heap, and what we set it to, in bytes."""
 
 
 @runtime_checkable
@@ -83,15 +88,27 @@ def stream(
         max_length: Longest input, in tokens.
         advance: Called with the number of examples done since the last call.
     """
+    shards = (passages[start : start + SHARD] for start in range(0, len(passages), SHARD))
+    tokenised = (tokenise(model.tokenizer, shard, max_length) for shard in shards)
+    yield from streamed(model, tokenised, job, batch_size=batch_size, advance=advance)
+
+
+def streamed(
+    model: Model,
+    shards: Iterable[Sequence[Tokenised]],
+    job: Job[Prepared, Table, Result],
+    *,
+    batch_size: int,
+    advance: Callable[[int], None],
+) -> Iterator[Result]:
+    """Run inputs that are tokenised already through a model, shard by shard; the rest is as in ``stream``."""
     size = min(batch_size, RETURNED_BATCH) if model.way.name == RETURNED else batch_size
-    _return_large_blocks()
+    keep_blocks()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="annotation") as beside:
-        for start in range(0, len(passages), SHARD):
-            part = passages[start : start + SHARD]
-            tokenised = tokenise(model.tokenizer, part, max_length)
+        for tokenised in shards:
             table = job.table(tokenised)
             order = np.argsort([-each.size for each in tokenised], kind="stable")
-            batches = list(_batches(order, [each.size for each in tokenised], size))
+            batches = list(batches_of(order, [each.size for each in tokenised], size, model.device))
             coming = [beside.submit(job.prepare, tokenised, batch) for batch in batches[:1]]
             for number in range(len(batches)):
                 batch = coming.pop().result()
@@ -102,23 +119,35 @@ def stream(
             yield job.result(table)
 
 
-def _return_large_blocks() -> None:
-    """Have the C library give large blocks back to the system as soon as they are freed.
+def keep_blocks() -> None:
+    """Have the C library keep blocks of up to 8 MB, and give larger ones back as soon as they are freed.
 
-    Otherwise it soon keeps blocks of up to 32 MB in its heap, where batches of many shapes leave
-    holes, and memory grows with the number of batches.
+    A block that is given back and asked for again has each of its pages cleared by the system, which
+    took a fifth of the time of a run of short inputs when blocks of 1 MB were. Left to itself, the
+    library soon keeps blocks of up to 32 MB, where batches of many shapes leave holes, and memory
+    grows with the number of batches.
     """
     if sys.platform == "linux":
         set_option = getattr(ctypes.CDLL(None), "mallopt", None)
         if set_option is not None:
             set_option(MMAP_THRESHOLD, LARGE)
+            set_option(TRIM_THRESHOLD, SPARE)
 
 
-def _batches(order: np.ndarray, sizes: Sequence[int], largest: int) -> Iterator[np.ndarray]:
-    """Places in batches, longest inputs first, each within ``largest`` inputs and ``PAIRS`` pairs."""
-    start = 0
+def batches_of(
+    order: np.ndarray, sizes: Sequence[int], largest: int, device: torch.device
+) -> Iterator[np.ndarray]:
+    """Places in batches, longest inputs first, each within so many inputs and (query, key) pairs.
+
+    Args:
+        order: Places, longest inputs first.
+        sizes: Tokens by place.
+        largest: Most inputs in a batch.
+        device: Where they will be read, which says how many pairs there may be.
+    """
+    start, most = 0, PAIRS if device.type == "cpu" else DEVICE_PAIRS
     while start < len(order):
-        fitting = max(1, PAIRS // sizes[order[start]] ** 2)
+        fitting = max(1, most // sizes[order[start]] ** 2)
         stop = start + min(largest, fitting)
         yield order[start:stop]
         start = stop
@@ -159,13 +188,14 @@ def _out_of_memory(error: BaseException) -> bool:
 
 def _padded(model: Model, batch: Sequence[Ready]) -> dict[str, torch.Tensor]:
     """The batch as tensors, padded on the right and masked by ourselves: not every tokenizer can."""
-    width = max(prepared.tokenised.size for prepared in batch)
     pad = getattr(model.tokenizer, "pad_token_id", None) or 0
     tensors = {}
-    for name in (*batch[0].tokenised.inputs, "attention_mask"):
-        array = np.full((len(batch), width), pad if name == "input_ids" else 0, dtype=np.int64)
-        for row, prepared in enumerate(batch):
-            values = prepared.tokenised.inputs.get(name, [1] * prepared.tokenised.size)
+    for name in dict.fromkeys((*batch[0].tokenised.inputs, "attention_mask")):
+        ones = [[1] * each.tokenised.size for each in batch]
+        rows = [each.tokenised.inputs.get(name, own) for each, own in zip(batch, ones, strict=True)]
+        fill = pad if name in (ENCODED, DECODED) else 0
+        array = np.full((len(batch), max(map(len, rows))), fill, dtype=np.int64)
+        for row, values in enumerate(rows):
             array[row, : len(values)] = values
         tensors[name] = torch.from_numpy(array).to(model.device)
     return tensors

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput
 from headroles.extraction.passages import Passage, Words
@@ -25,6 +25,8 @@ class Tokenised:
         spans: Character span of each piece in its text.
         class_id: Whether each piece is the class token by its id.
         truncated: Whether pieces were cut off.
+        stack: Of the pieces of a joint input for cross attention, 0 where the decoder reads them and 1
+            where the encoder does; None of any other input.
     """
 
     passage: Passage
@@ -34,11 +36,20 @@ class Tokenised:
     spans: Int[np.ndarray, "tokens 2"]
     class_id: np.ndarray
     truncated: bool
+    stack: Int[np.ndarray, " tokens"] | None = None
 
     @property
     def size(self) -> int:
         """Number of pieces."""
         return len(self.tokens)
+
+
+@runtime_checkable
+class OwnWay(Protocol):
+    """A tokenizer that makes passages ready in a way of its own."""
+
+    def tokenised(self, passages: Sequence[Passage], max_length: int) -> list[Tokenised]:
+        """The passages as the model gets them."""
 
 
 def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> list[Tokenised]:
@@ -51,6 +62,8 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
         BadInput: When the tokenizer keeps no character offsets or makes nothing of a text, or single
             texts and pairs are mixed.
     """
+    if isinstance(tokenizer, OwnWay):
+        return tokenizer.tokenised(passages, max_length)
     if not getattr(tokenizer, "is_fast", False):
         raise BadInput(
             f"headroles needs a fast tokenizer, which keeps character offsets, "
@@ -122,23 +135,25 @@ def example_of(
         tokens=tokenised.tokens,
         segment=tokenised.texts,
         special=special,
-        first=_first(tokenised, special),
+        first=opening(tokenised),
         word=word,
         arcs=tuple(found) if arcs and words is not None else None,
         group=tokenised.passage.group,
         mentions=tokenised.passage.mentions,
         lexical=lexical,
+        stack=np.zeros_like(word) if tokenised.stack is None else tokenised.stack,
     )
 
 
-def _first(tokenised: Tokenised, special: np.ndarray) -> np.ndarray:
+def opening(tokenised: Tokenised) -> Bool[np.ndarray, " tokens"]:
     """The class token by its id; without one, the special token that opens the input."""
+    special = tokenised.texts < 0
     by_id: np.ndarray = special & tokenised.class_id
     if by_id.any():
         return by_id
-    opening = np.zeros_like(special)
-    opening[:1] = special[:1] & (not special.all())
-    return opening
+    first = np.zeros_like(special)
+    first[:1] = special[:1] & (not special.all())
+    return first
 
 
 def _aligned(text: str, spans: np.ndarray, words: Words) -> Int[np.ndarray, " pieces"]:

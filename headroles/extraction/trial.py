@@ -1,6 +1,7 @@
 """The check at load: what is read while a model runs must be what the plain model computes."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,16 +28,39 @@ SENTENCE = "The heads of a model look at words, and at each other."
 Tensors = dict[str, torch.Tensor]
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """How a model is read, and what was counted on the trial, from tensors and not from its config.
+
+    Attributes:
+        way: The way of reading.
+        layers: Layers that compute attention.
+        heads: Query heads of each.
+        key_heads: Heads of keys and values of each layer; fewer than ``heads`` where query heads share
+            them (grouped-query attention), 1 where all do (multi-query attention).
+    """
+
+    way: Way
+    layers: int
+    heads: int
+    key_heads: tuple[int, ...]
+
+
 class _Kept:
     """A reader that keeps every layer of one example.
 
-    It also notes the largest weight on a key said to be hidden, and whether all later keys are.
+    It also notes how many heads its keys have, the largest weight on a key said to be hidden, and
+    whether all later keys are.
     """
 
     def __init__(self) -> None:
         self.blocks: dict[int, list[torch.Tensor]] = {}
+        self.key_heads: dict[int, int] = {}
         self.hidden = 0.0
         self.causal = True
+
+    def read_keys(self, layer: int, heads: int) -> None:
+        self.key_heads[layer] = heads
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
         self.blocks.setdefault(layer, []).append(rows.clone())
@@ -52,7 +76,7 @@ class _Kept:
 
 def chosen(
     network: Any, tokenizer: Any, device: torch.device, max_length: int, *, fused: bool = True
-) -> tuple[Way, int, int]:
+) -> Chosen:
     """Choose the way of reading, and compare what it reads with the plain eager model's weights.
 
     Args:
@@ -63,25 +87,27 @@ def chosen(
         fused: Whether weights may be formed beside the model, where they have no gradients.
 
     Returns:
-        The way, the number of layers and the number of heads.
+        The way, and the numbers of layers, heads, and heads of keys and values.
 
     Raises:
         BadInput: When the model cannot run on a text, computes no attention, or is misread.
     """
     inputs = _inputs(tokenizer, SENTENCE, device)
     try:
-        output, returned = _plain(network, inputs)
+        output, returned, cached = _plain(network, inputs)
         heads = returned[0].shape[0]
         small = device.type == "cpu" and max_length <= WHOLE and network.dtype == torch.float32
         way = Way(FUSED if fused and not small and network._supports_sdpa else EAGER)
         network.set_attn_implementation(way.name)
         kept = _Kept()
         if _agrees(network, way, inputs, output, returned, kept):
-            return replace(way, causal=kept.causal), len(returned), heads
+            way = replace(way, causal=kept.causal)
+            shared = _counted(list(kept.key_heads.values()), len(returned), heads)
+            return Chosen(way, len(returned), heads, shared)
         network.set_attn_implementation("eager")
         text = " ".join([SENTENCE] * (LONG // 8))
         causal = _causal(network, _inputs(tokenizer, text, device, min(max_length, LONG)))
-        return Way(RETURNED, causal), len(returned), heads
+        return Chosen(Way(RETURNED, causal), len(returned), heads, _counted(cached, len(returned), heads))
     except (RuntimeError, TypeError, ValueError, AttributeError, LookupError, NotImplementedError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BadInput(
@@ -95,8 +121,11 @@ def _inputs(tokenizer: Any, text: str, device: torch.device, max_length: int | N
     return {name: each.to(device) for name, each in encoded.items()}
 
 
-def _plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Output and weights (heads, tokens, tokens) by layer of the plain eager model."""
+def _plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.Tensor], list[int]]:
+    """Output and weights (heads, tokens, tokens) by layer of the plain eager model, and cached key heads.
+
+    The last are counted from the keys that a decoder caches, by layer; none where nothing is cached.
+    """
     network.set_attn_implementation("eager")
     if network.config._attn_implementation != "eager":
         raise BadInput(
@@ -114,7 +143,24 @@ def _plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.Tens
             f"every layer must compute one (heads, tokens, tokens) attention, but {type(network).__name__} "
             f"gave {sorted(map(str, shapes)) or 'none'} for {n} tokens; its heads cannot be read"
         )
-    return plain[0], [weights[0].float() for weights in found]
+    layers = getattr(getattr(plain, "past_key_values", None), "layers", ())
+    cached = [_own_keys(each) for each in layers if getattr(each, "keys", None) is not None]
+    return plain[0], [weights[0].float() for weights in found], cached
+
+
+def _own_keys(cached: Any) -> int:
+    """Heads of keys and values of a layer's cache, those that are the head before once more left out.
+
+    Falcon's newer decoder caches them repeated for its query heads.
+    """
+    both = torch.cat([cached.keys[0], cached.values[0]], dim=-1)
+    own = 1 + int((both[1:] != both[:-1]).flatten(1).any(1).sum())
+    return own if bool(both.any()) and len(both) % own == 0 else len(both)
+
+
+def _counted(found: Sequence[int], layers: int, heads: int) -> tuple[int, ...]:
+    """Heads of keys by layer, as found; those of queries where none were seen, as in encoders."""
+    return tuple(found) if len(found) == layers else (heads,) * layers
 
 
 def _agrees(
@@ -166,7 +212,7 @@ def _causal(network: Any, inputs: Tensors) -> bool:
     A hidden offset is 0 in all heads and places. Single cells say nothing, since small weights
     become 0 in half precision, and neither do the far corners, which have few cells.
     """
-    _, returned = _plain(network, inputs)
+    _, returned, _ = _plain(network, inputs)
     seen = [weights.amax(0) > 0 for weights in returned]
     n = seen[0].shape[0]
     reach = max(1, n - CORNER)

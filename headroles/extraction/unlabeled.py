@@ -17,10 +17,13 @@ class RunningText:
     Attributes:
         name: Its title, or "document N" with N from 1 on.
         text: Its lines as they stand in the file, headings and blank lines left out.
+        paragraphs: Parts of it that share no sentence: the lines of an article, which hold a paragraph
+            each, or the whole document, whose lines may be broken anywhere.
     """
 
     name: str
     text: str
+    paragraphs: tuple[str, ...]
 
 
 def read_running_text(path: Path) -> Iterator[RunningText]:
@@ -71,12 +74,12 @@ def _articles(lines: Iterator[str]) -> Iterator[RunningText]:
         level = level_of(line)
         if level == 1:
             if kept:
-                yield RunningText(name, "".join(kept))
+                yield RunningText(name, "".join(kept), tuple(kept))
             name, kept = title_of(line), []
         elif level == 0 and line.strip():
             kept.append(line)
     if kept:
-        yield RunningText(name, "".join(kept))
+        yield RunningText(name, "".join(kept), tuple(kept))
 
 
 def _divided(lines: Iterator[str]) -> Iterator[RunningText]:
@@ -85,7 +88,11 @@ def _divided(lines: Iterator[str]) -> Iterator[RunningText]:
         if line.strip():
             kept.append(line)
         elif kept:
-            yield RunningText(f"document {number}", "".join(kept))
+            yield _document(number, "".join(kept))
             number, kept = number + 1, []
     if kept:
-        yield RunningText(f"document {number}", "".join(kept))
+        yield _document(number, "".join(kept))
+
+
+def _document(number: int, text: str) -> RunningText:
+    return RunningText(f"document {number}", text, (text,))

@@ -14,18 +14,11 @@ from transformers.masking_utils import eager_mask
 
 from headroles.errors import BadInput
 from headroles.extraction.forming import own_eager
+from headroles.extraction.stacks import RETURNED, Inputs, sizes, uncached
 from headroles.extraction.view_neurons import Call
-from headroles.extraction.view_parts import DECODED, Inputs
-from headroles.viewed import CROSS, DECODER, ENCODER, SELF
+from headroles.viewed import SELF
 
 VIEWED = "headroles-view"
-RETURNED = {
-    SELF: "attentions",
-    ENCODER: "encoder_attentions",
-    DECODER: "decoder_attentions",
-    CROSS: "cross_attentions",
-}
-"""Where the library returns attention of each kind; that of an encoder run alone is in "attentions"."""
 
 Taker = Callable[[Call], None]
 _TAKING: ContextVar[Taker | None] = ContextVar("headroles_view", default=None)
@@ -49,7 +42,7 @@ def run_viewed(network: Any, inputs: Inputs, taker: Taker) -> None:
     token = _TAKING.set(taker)
     try:
         with torch.inference_mode():
-            network(**inputs, **_uncached(inputs))
+            network(**inputs, **uncached(inputs))
     finally:
         _TAKING.reset(token)
 
@@ -63,21 +56,21 @@ def run_plain(network: Any, inputs: Inputs, kinds: tuple[str, ...]) -> dict[str,
     network.set_attn_implementation("eager")
     if network.config._attn_implementation != "eager":
         raise BadInput(
-            f"a view is checked against plain eager attention, which {type(network).__name__} does not take "
-            f"up; this architecture cannot be viewed"
+            f"weights are checked against plain eager attention, which {type(network).__name__} does not "
+            f"take up; this architecture cannot be read"
         )
     with torch.inference_mode():
-        output = network(**inputs, **_uncached(inputs), output_attentions=True)
+        output = network(**inputs, **uncached(inputs), output_attentions=True)
     found = {}
     for kind in kinds:
         returned = getattr(output, RETURNED[kind if len(kinds) > 1 else SELF], None) or ()
         shapes = {None if weights is None else tuple(weights.shape[1:]) for weights in returned}
-        expected = _sizes(inputs, kind)
+        expected = sizes(inputs, kind)
         if len(shapes) != 1 or any(shape is None or shape[1:] != expected for shape in shapes):
             raise BadInput(
                 f"every layer must compute one attention of {expected[0]} by {expected[1]} tokens for this "
                 f"input, by as many heads, but {type(network).__name__} gave "
-                f"{sorted(map(str, shapes)) or 'none'}; its heads cannot be viewed"
+                f"{sorted(map(str, shapes)) or 'none'}; its heads cannot be read"
             )
         found[kind] = [weights[0].float() for weights in returned]
     return found
@@ -91,18 +84,6 @@ def kind_of(call: Call, inputs: Inputs, kinds: tuple[str, ...]) -> str:
     """
     shape = tuple(call.weights.shape[2:])
     for kind in kinds:
-        if shape == _sizes(inputs, kind):
+        if shape == sizes(inputs, kind):
             return kind
     raise ValueError(f"attention of {shape[0]} by {shape[1]} tokens is of no part of the model")
-
-
-def _sizes(inputs: Inputs, kind: str) -> tuple[int, int]:
-    """Queries and keys of a kind of attention."""
-    read = inputs["input_ids"].shape[1]
-    said = inputs[DECODED].shape[1] if DECODED in inputs else read
-    return (said if kind in (DECODER, CROSS) else read), (said if kind == DECODER else read)
-
-
-def _uncached(inputs: Inputs) -> dict[str, bool]:
-    """A decoder that reads all of its text at once needs no cache."""
-    return {"use_cache": False} if DECODED in inputs else {}

@@ -8,10 +8,11 @@ from typing import Any
 import torch
 
 from headroles.errors import BadInput
+from headroles.extraction.stacks import cut
 from headroles.extraction.trial import TOLERANCE
 from headroles.extraction.view_capture import kind_of, run_plain, run_viewed
 from headroles.extraction.view_neurons import Call
-from headroles.extraction.view_parts import Entry, cut
+from headroles.extraction.view_parts import Entry
 
 SHORT = 160
 """Most tokens of the input that the check is made on."""

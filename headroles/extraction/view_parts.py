@@ -12,12 +12,10 @@ from headroles.extraction.passages import Passage
 from headroles.extraction.pieces import UNCUT
 from headroles.extraction.shifting import Target, behind, shifted_right
 from headroles.extraction.spelled import words_of
+from headroles.extraction.stacks import DECODED, Inputs
 from headroles.extraction.tokens import Tokenised, example_of, tokenise
 from headroles.records import Example
 from headroles.viewed import CROSS, DECODER, ENCODER, SELF
-
-Inputs = dict[str, torch.Tensor]
-DECODED = "decoder_input_ids"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,30 +92,6 @@ def entry_of_both(network: Any, tokenizer: Any, texts: tuple[str, ...], max_leng
     return Entry(
         {ENCODER: (read, read), DECODER: (written, written), CROSS: (written, read)}, tensors, (note,)
     )
-
-
-def cut(inputs: Inputs, most: int) -> Inputs:
-    """An input cut, or repeated, so that it is short and what encoder and decoder read differs in length.
-
-    Args:
-        inputs: What the model is called with.
-        most: Most tokens of either.
-
-    Example:
-        >>> ids = torch.arange(5)[None]
-        >>> short = cut({"input_ids": ids, "decoder_input_ids": ids}, 4)
-        >>> short["input_ids"].tolist(), short["decoder_input_ids"].tolist()
-        ([[0, 1, 2, 3]], [[0, 1, 2]])
-    """
-    read = min(inputs["input_ids"].shape[1], most)
-    said = min(inputs[DECODED].shape[1], most) if DECODED in inputs else 0
-    if read == said:
-        read, said = (read, said - 1) if said > 1 else (read + 1, said)
-    lengths = {name: said if name == DECODED else read for name in inputs}
-    return {
-        name: each[:, torch.arange(lengths[name], device=each.device) % each.shape[1]]
-        for name, each in inputs.items()
-    }
 
 
 def _pieces(tokenizer: Any, texts: tuple[str, ...]) -> tuple[Tokenised, Example]:

@@ -52,6 +52,17 @@ const cards = (() => {
   const clusterOf = (found, head) => (found.cluster[head] < 0 ? "no cluster" : `cluster ${found.cluster[head]}`);
   const namesOf = (roles) => roles.map((role) => inSentence(findings.sieves[role.sieve])).join(", ");
 
+  /* Heads of the layer that share keys and values with this one, where any do. */
+  function sharing() {
+    if (!findings.shared.length) return "";
+    const start = cell - (cell % findings.heads);
+    const heads = Array.from({ length: findings.heads }, (_, head) => start + head);
+    const others = heads.filter((head) => head !== cell && findings.shared[head] === findings.shared[cell]);
+    const names = others.map((head) => `${Math.floor(head / findings.heads)}-${head % findings.heads}`);
+    const told = names.length > MOST ? `${names.length} other heads of its layer` : names.join(", ");
+    return others.length ? `Shares keys and values with ${told}.` : "";
+  }
+
   function tell(own) {
     const found = clusters();
     const names = own.length > MOST ? `${own.length} roles` : namesOf(own);
@@ -63,7 +74,7 @@ const cards = (() => {
       const name = clusterOf(found, cell);
       told.push(`${name[0].toUpperCase()}${name.slice(1)}${beside}${numbers.length ? `; ${numbers.join(", ")}` : ""}.`);
     }
-    document.getElementById("card-told").textContent = told.join(" ");
+    document.getElementById("card-told").textContent = [...told, sharing()].filter(Boolean).join(" ");
   }
 
   function tabled(roles) {

@@ -113,12 +113,13 @@ function findingsFile() {
 
 function labelsFile() {
   const names = findings.roles.map((role) => findings.sieves[role.sieve]);
-  const lines = [["layer", "head", "roles", ...names.map(quoted)].join(",")];
+  const shared = findings.shared;
+  const lines = [["layer", "head", "roles", ...names.map(quoted), ...(shared.length ? ["kv_group"] : [])].join(",")];
   for (let cell = 0; cell < perSieve; cell += 1) {
     const codes = findings.roles.map((role) => decisions[rowOf(role, cell)]);
     const roles = quoted(names.filter((_, role) => codes[role] === 0).join(";"));
     const marks = codes.map((code) => ["1", "0", "", ""][code]);
-    lines.push([Math.floor(cell / findings.heads), cell % findings.heads, roles, ...marks].join(","));
+    lines.push([Math.floor(cell / findings.heads), cell % findings.heads, roles, ...marks, ...shared.slice(cell, cell + 1)].join(","));
   }
   return lines.join("\n") + "\n";
 }

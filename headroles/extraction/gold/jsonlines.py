@@ -27,6 +27,7 @@ def read_jsonlines(path: Path, name: str) -> list[Document]:
     - ``relations``, ``tags``, ``features``: a string per word.
     - ``spaces``: whether a blank follows each word; one follows each where absent.
     - ``mentions``: pairs of first word and one past the last, from 0 over the document.
+    - ``trees``, ``parser``: see ``parser_of``.
     - ``clusters``: lists of mentions that corefer, each mention given by its place in ``mentions``, from
       0, or as a pair of its own. A mention in no cluster is of an entity of its own.
 
@@ -47,6 +48,24 @@ def read_jsonlines(path: Path, name: str) -> list[Document]:
             )
         documents.append(_document(row, path, number, f"{name}/{row.get('document', len(documents))}"))
     return documents
+
+
+def parser_of(path: Path) -> str | None:
+    """The parser that made the trees of a file of JSON lines; None unless its first line says so.
+
+    Lines that ``headroles preprocess depparse`` made of texts have the fields ``"trees": "automatic"`` and
+    ``"parser"``; what annotators made has neither.
+
+    Raises:
+        BadInput: When the file cannot be read.
+    """
+    first = next((line for _, line in numbered(path) if line.strip()), "")
+    try:
+        row = json.loads(first)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+    said = isinstance(row, dict) and row.get("trees") == "automatic"
+    return str(row.get("parser", "a parser")) if said else None
 
 
 def _document(row: dict[str, Any], path: Path, number: int, key: str) -> Document:

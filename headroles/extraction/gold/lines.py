@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
 
-from headroles.extraction.files import opened
+from headroles.extraction.files import Where, opened
 
 
-def numbered(path: Path) -> Iterator[tuple[int, str]]:
+def numbered(path: Where) -> Iterator[tuple[int, str]]:
     """Lines of a text file, numbered from 1, without their ends (whether LF or CRLF) and byte-order mark.
 
     Raises:

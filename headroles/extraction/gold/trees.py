@@ -1,12 +1,12 @@
 """A gold tree is a tree: heads are words of the sentence, one of them the root, and all lead to it."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from headroles.errors import BadInput
+from headroles.extraction.files import Where
 
 
-def check_tree(heads: Sequence[int], path: Path, lines: Sequence[int]) -> None:
+def check_tree(heads: Sequence[int], path: Where, lines: Sequence[int]) -> None:
     """Refuse heads of one sentence that are no tree.
 
     Args:

@@ -1,0 +1,130 @@
+"""What the words and trees of texts cost: parsed here, parsed by processes, and taken from the cache.
+
+Prints one line of JSON for each, milliseconds a text (and those of this process on a processor, which other
+programs do not disturb), beside the plain forward pass of the embedded encoder on the same sentences in
+batches of 32 by length. Everything in one thread, one after the other; the parsing that a run does in a
+thread beside the model is timed by itself.
+"""
+
+import json
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import click
+import numpy as np
+import torch
+from curves import TEXT, sentences
+
+from headroles.extraction import annotate
+from headroles.extraction.annotate import Annotator
+from headroles.extraction.checkpoint import find
+from headroles.extraction.model import Model, load
+from headroles.extraction.parse_cache import ParseCache
+from headroles.extraction.parse_pipeline import identity_of, load_parser
+from headroles.extraction.parse_pool import ParserPool, processes_here
+from headroles.extraction.passages import Passage
+from headroles.extraction.tokens import Tokenised, example_of, tokenise
+
+BATCH, SHARD = 32, 256
+
+
+Spent = tuple[float, float]
+
+
+@contextmanager
+def timed(seconds: dict[str, Spent], name: str) -> Iterator[None]:
+    """Note what passes, by the clock and on a processor."""
+    start, busy = time.perf_counter(), time.process_time()
+    yield
+    seconds[name] = time.perf_counter() - start, time.process_time() - busy
+
+
+def forward(model: Model, tokenised: Sequence[Tokenised]) -> None:
+    """The plain forward pass."""
+    network = model.network
+    network.set_attn_implementation("sdpa")
+    order = sorted(tokenised, key=lambda each: -each.size)
+    with torch.inference_mode():
+        for first in range(0, len(order), BATCH):
+            part = order[first : first + BATCH]
+            width = part[0].size
+            rows = [np.pad(each.inputs["input_ids"], (0, width - each.size)) for each in part]
+            seen = [np.arange(width) < each.size for each in part]
+            network(
+                input_ids=torch.from_numpy(np.stack(rows)),
+                attention_mask=torch.from_numpy(np.stack(seen)).long(),
+            )
+
+
+def shards(passages: Sequence[Passage]) -> Iterator[Sequence[Passage]]:
+    """Passages as a run has them."""
+    for start in range(0, len(passages), SHARD):
+        yield passages[start : start + SHARD]
+
+
+def annotated(annotator: Annotator, passages: Sequence[Passage]) -> None:
+    """Have all words, asked for batch by batch, the next shard told before each."""
+    coming = [*shards(passages), ()]
+    for part, later in pairwise(coming):
+        annotator.expect(later)
+        for first in range(0, len(part), BATCH):
+            annotator.words(part[first : first + BATCH])
+
+
+@contextmanager
+def ready(start: Callable[[], ParserPool]) -> Iterator[ParserPool]:
+    """Processes that have loaded their parser."""
+    pool = start()
+    for _, words in pool.submit(["It rains."]):
+        words.result()
+    yield pool
+    pool.close()
+
+
+@click.command()
+@click.option("--examples", default=2000, show_default=True)
+@click.option("--text", type=Path, default=TEXT, help="Running text to take sentences from.")
+def main(examples: int, text: Path) -> None:
+    """Measure what annotation costs beside a forward pass."""
+    torch.set_num_threads(1)
+    coming = sentences(text)
+    passages = [Passage(str(number), (next(coming),)) for number in range(examples)]
+    parser, described = load_parser(None)
+    seconds: dict[str, Spent] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        first = Annotator(parser, ParseCache(Path(folder), identity_of(described)))
+        with timed(seconds, "parsed here, kept on disk"):
+            annotated(first, passages)
+        again = Annotator(parser, ParseCache(Path(folder), identity_of(described)))
+        with timed(seconds, "taken from the cache"):
+            annotated(again, passages)
+        words = first.words(passages)
+    annotate.ALONE = 0
+    start = partial(ParserPool, None, described, max(1, processes_here()))
+    with ready(start) as pool, timed(seconds, "parsed here and by processes"):
+        annotated(Annotator(parser, None, lambda: pool), passages)
+    model = load(find(None, None), device="cpu", dtype="float32", max_length=128)
+    with timed(seconds, "tokenised"):
+        tokenised = tokenise(model.tokenizer, passages, 128)
+    with timed(seconds, "aligned with tokens"):
+        for each, own in zip(tokenised, words, strict=True):
+            example_of(each, own, True)
+    with timed(seconds, "plain forward"):
+        forward(model, tokenised)
+    tokens = round(float(np.mean([each.size for each in tokenised])), 1)
+    for name, (took, busy) in seconds.items():
+        line = {"benchmark": f"annotation: {name}", "examples": examples, "tokens": tokens}
+        line |= {"ms": round(took / examples * 1000, 3), "processor_ms": round(busy / examples * 1000, 3)}
+        line |= {"processors": os.cpu_count(), "machine": platform.machine()}
+        click.echo(json.dumps(line))
+
+
+if __name__ == "__main__":
+    main()

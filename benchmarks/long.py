@@ -1,0 +1,214 @@
+"""What scoring adds to the plain sdpa forward of long inputs: peak memory and time.
+
+Prints one line of JSON for each kind of model and length. Memory is the peak of a process that runs
+both less that of a process that runs the plain forward alone, each new; time is the ratio of minima of
+alternating runs in one process. Plans are made inside the timing, tokenising and parsing are not. The
+models are random: their shape is that of a layer, their depth is an option.
+"""
+
+import json
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import torch
+from transformers import AutoModel, BertConfig, LlamaConfig
+
+from headroles.arrays import selection_of
+from headroles.extraction.capture import FUSED, Way, run
+from headroles.extraction.model import Model
+from headroles.extraction.passages import Passage
+from headroles.extraction.prepared import Prepared
+from headroles.extraction.sieving import Sieving
+from headroles.extraction.tokens import Tokenised
+from headroles.records import Example
+from headroles.sieves import BUILT_IN
+from headroles.testing import made_example
+
+HEADS, WIDTH, VOCABULARY = 12, 768, 1000
+CLEARED, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+KINDS = ("encoder", "decoder")
+"""BERT, which sees all keys; Llama with a key-value head for three query heads, which sees earlier ones."""
+
+
+def configured(kind: str, tokens: int, layers: int) -> Any:
+    """The configuration of a random model with heads of 64 dimensions."""
+    shared = {
+        "vocab_size": VOCABULARY,
+        "hidden_size": WIDTH,
+        "num_hidden_layers": layers,
+        "num_attention_heads": HEADS,
+        "intermediate_size": 4 * WIDTH,
+        "max_position_embeddings": tokens,
+    }
+    if kind == "encoder":
+        return BertConfig(**shared)
+    return LlamaConfig(**shared, num_key_value_heads=HEADS // 3, use_cache=False)
+
+
+def long_example(tokens: int) -> Example:
+    """A pair of texts of about 0.86 words a token, with arcs."""
+    rng = np.random.default_rng(0)
+    made = made_example(rng, words=int(tokens * 0.45))
+    while made.size < tokens:
+        made = made_example(rng, words=int(tokens * 0.5))
+    keep = slice(0, tokens)
+    return Example(
+        made.key,
+        made.tokens[keep],
+        segment=made.segment[keep],
+        special=made.special[keep],
+        word=made.word[keep],
+        arcs=made.arcs,
+    )
+
+
+class Sides:
+    """A random model, run plainly and run while its heads are scored."""
+
+    def __init__(self, kind: str, tokens: int, layers: int, sieves: tuple[str, ...]) -> None:
+        torch.manual_seed(0)
+        config = configured(kind, tokens, layers)
+        self.network: Any = AutoModel.from_config(config, attn_implementation="sdpa").eval()
+        self.model = Model(
+            network=self.network,
+            tokenizer=None,
+            way=Way(FUSED, causal=kind == "decoder"),
+            layers=layers,
+            heads=HEADS,
+            device=torch.device("cpu"),
+            limit=None,
+            described={},
+        )
+        self.example = long_example(tokens)
+        self.ids = np.random.default_rng(0).integers(0, VOCABULARY, tokens)
+        self.sieves = selection_of([*BUILT_IN, *sieves])
+
+    def plain(self) -> None:
+        """The plain forward."""
+        self.network.set_attn_implementation("sdpa")
+        with torch.inference_mode():
+            self.network(input_ids=torch.from_numpy(self.ids)[None])
+
+    def scored(self) -> None:
+        """The same with all heads scored."""
+        self.network.set_attn_implementation(FUSED)
+        example = self.example
+        tokenised = Tokenised(
+            passage=Passage(example.key, ("", "")),
+            inputs={"input_ids": self.ids.tolist()},
+            tokens=example.tokens,
+            texts=example.segment,
+            spans=np.zeros((example.size, 2), dtype=np.int64),
+            class_id=example.first,
+            truncated=False,
+        )
+        job = Sieving(self.model, self.sieves, None)
+        table = job.table([tokenised])
+        batch = [Prepared(0, tokenised, example)]
+        inputs = {"input_ids": torch.from_numpy(self.ids)[None]}
+        run(self.network, self.model.way, inputs, [example.size], job.reader(batch, table))
+        assert np.isfinite(job.result(table).values).any(axis=(1, 2, 3)).all()
+
+
+def minima(sides: dict[str, Callable[[], None]], pairs: int) -> dict[str, float]:
+    """Smallest seconds of each side over alternating runs, after one uncounted round."""
+    taken: dict[str, list[float]] = {name: [] for name in sides}
+    for turn in range(pairs + 1):
+        for name, side in sides.items():
+            start = time.perf_counter()
+            side()
+            if turn:
+                taken[name].append(time.perf_counter() - start)
+    return {name: min(seconds) for name, seconds in taken.items()}
+
+
+def forget_peak() -> None:
+    """Begin to measure the peak anew, so that making the model does not count; on Linux only."""
+    if CLEARED.exists():
+        CLEARED.write_text("5")
+
+
+def peak_so_far() -> float:
+    """Peak megabytes of this process."""
+    if CLEARED.exists():
+        (line,) = (each for each in STATUS.read_text().splitlines() if each.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def peak(words: list[str], side: str) -> float:
+    """Peak megabytes of a new process that runs one side once."""
+    done = subprocess.run(
+        [sys.executable, __file__, *words, "--side", side], capture_output=True, text=True, check=True
+    )
+    return float(done.stdout.strip().splitlines()[-1])
+
+
+def measured(kind: str, tokens: int, layers: int, pairs: int, sieve: tuple[str, ...]) -> dict[str, Any]:
+    """One line of figures."""
+    words = ["--kind", kind, "--tokens", str(tokens), "--layers", str(layers)]
+    for each in sieve:
+        words += ["--sieve", each]
+    peaks = {side: peak(words, side) for side in ("plain", "scored")}
+    sides = Sides(kind, tokens, layers, sieve)
+    seconds = minima({"plain": sides.plain, "scored": sides.scored}, pairs) if pairs else {}
+    line: dict[str, Any] = {
+        "benchmark": "long inputs",
+        "model": kind,
+        "tokens": tokens,
+        "columns": len(sides.sieves.columns),
+        "added_mb": round(peaks["scored"] - peaks["plain"]),
+        "baseline": "plain sdpa forward",
+        "baseline_mb": round(peaks["plain"]),
+    }
+    if seconds:
+        line |= {
+            "ratio": round(seconds["scored"] / seconds["plain"], 3),
+            "seconds": round(seconds["scored"], 3),
+            "baseline_s": round(seconds["plain"], 3),
+        }
+    machine = f"{platform.machine()}, torch {torch.__version__}"
+    threads = torch.get_num_threads()
+    return line | {"layers": layers, "heads": HEADS, "threads": threads, "pairs": pairs, "machine": machine}
+
+
+@click.command()
+@click.option("--tokens", multiple=True, type=int, default=(512, 1024, 2048, 4096, 8192), show_default=True)
+@click.option("--kind", multiple=True, type=click.Choice(KINDS), default=KINDS, show_default=True)
+@click.option("--layers", default=4, show_default=True)
+@click.option("--pairs", default=5, show_default=True, help="Alternating runs of each side; 0 for none.")
+@click.option("--threads", default=1, show_default=True)
+@click.option("--sieve", multiple=True, help="Sieves beside the usual ones, such as patterns.")
+@click.option("--side", hidden=True)
+def main(
+    tokens: tuple[int, ...],
+    kind: tuple[str, ...],
+    layers: int,
+    pairs: int,
+    threads: int,
+    sieve: tuple[str, ...],
+    side: str | None,
+) -> None:
+    """Compare scoring with the plain sdpa forward on long inputs."""
+    torch.set_num_threads(threads)
+    if side is not None:
+        sides = Sides(kind[0], tokens[0], layers, sieve)
+        forget_peak()
+        getattr(sides, side)()
+        click.echo(peak_so_far())
+        return
+    for each in kind:
+        for length in tokens:
+            click.echo(json.dumps(measured(each, length, layers, pairs, sieve)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Contrasts of long inputs: sums by offset and by query while rows pass by, and what is made of them."""
+
+import numpy as np
+import torch
+
+from headroles.even_units import blocks
+from headroles.extraction.long_units import Units
+from headroles.plans import LongProfile
+
+
+class Curve:
+    """What one profile needs of a layer: attention by offset, and by attending unit."""
+
+    def __init__(self, profile: LongProfile, device: torch.device) -> None:
+        """Take a profile, and where attention will lie."""
+        self.profile = profile
+        spread = profile.spread
+        self._units = None if spread.plain else Units(profile.unit, spread.pieces)
+        self._taken = torch.from_numpy(profile.taken.astype(np.float32)).to(device)
+        self._share = torch.from_numpy((profile.taken / spread.pieces).astype(np.float32)).to(device)
+        blind = spread.room == 0
+        self._seeing = torch.from_numpy((~blind).astype(np.float32)).to(device) if blind.any() else None
+        self._room: torch.Tensor | None = None
+        self._offsets: torch.Tensor | None = None
+        self._masses: torch.Tensor | None = None
+
+    def add(self, start: int, rows: torch.Tensor, first: int) -> None:
+        """Take attention (heads, rows, keys) of queries ``start`` on to keys ``first`` on."""
+        if self._seeing is not None:
+            rows = rows * self._seeing[start : start + rows.shape[1], None]
+        if self._units is None:
+            self._shift(start, rows, first)
+        elif (found := self._units.gather(start, rows, first)) is not None:
+            self._shift(*found)
+
+    def _shift(self, start: int, rows: torch.Tensor, first: int) -> None:
+        """Add rows of consecutive units by offset: each row lies one place further left than the last."""
+        heads, count, width = rows.shape
+        units = len(self.profile.taken)
+        if self._offsets is None or self._masses is None:
+            self._offsets, self._masses = (
+                rows.new_zeros((heads, 2 * units - 1)),
+                rows.new_zeros((heads, units)),
+            )
+        own = slice(start, start + count)
+        view, shifted = self._laid(rows)
+        torch.mul(rows, self._compared(own, slice(first, first + width)), out=view)
+        if self.profile.apart:
+            low, high = max(start, first), min(start + count, first + width)
+            if high > low:
+                place = torch.arange(low, high, device=rows.device)
+                view[:, place - start, place - first] = 0.0
+        lowest = first - start - (count - 1) + units - 1
+        self._offsets[:, lowest : lowest + width + count - 1] += shifted.sum(1)
+        self._masses[:, own] += view.sum(2)
+
+    def _compared(self, own: slice, keys: slice) -> torch.Tensor:
+        """One over the pieces of the query on the compared pairs of a block (rows, keys), else 0."""
+        scope = self.profile.scope
+        if scope is None:
+            return self._share[own, None] * self._taken[None, keys]
+        inside = np.ascontiguousarray(scope.rows(own.start, own.stop)[:, keys])
+        return self._share[own, None] * torch.from_numpy(inside).to(self._share)
+
+    def _laid(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Where to write rows of keys, and the same room by offset (heads, rows, offsets), 0 elsewhere.
+
+        Each row of the room is one place further left than the last. It is made once, as wide as all
+        units, so that of what was written before only the cells right of narrower rows are to be cleared.
+        """
+        (heads, count, width), most = rows.shape, len(self.profile.taken)
+        if self._room is None or self._room.shape[1] < count:
+            self._room = rows.new_zeros((heads, count, most + count - 1))
+        _, held, whole = self._room.shape
+        view = self._room.as_strided((heads, count, most), (held * whole, whole - 1, 1), held - 1)
+        view[:, :, width : width + count - 1] = 0.0
+        return view[:, :, :width], self._room[:, :count, held - count : held - 1 + width]
+
+    def expected(self) -> np.ndarray:
+        """Attention (contrasts, heads) that the heads' distance profiles put on what contrasts count."""
+        profile = self.profile
+        assert self._offsets is not None, "a layer has rows"
+        assert self._masses is not None
+        offsets = self._offsets.cpu().numpy().astype(np.float64)
+        masses = self._masses.cpu().numpy().astype(np.float64)
+        self._offsets = self._masses = None
+        curve = np.divide(offsets, profile.even, out=np.zeros_like(offsets), where=profile.even > 0)
+        if profile.rate is not None and not profile.rowwise:
+            normaliser, sets = _by_transform(profile, curve)
+        else:
+            normaliser, sets = _by_rows(profile, curve)
+        rate = np.divide(masses, normaliser, out=np.zeros_like(masses), where=normaliser > 0)
+        made = np.stack([(rate * each).sum(axis=1) for each in sets])
+        listed = profile.listed
+        units = len(profile.taken)
+        for head, (own, level) in enumerate(zip(curve, rate, strict=True)):
+            there = own[listed.key.astype(np.int64) - listed.query + units - 1]
+            there *= listed.weight * level[listed.query]
+            made[:, head] += np.bincount(listed.output, there, minlength=len(made))
+        return made
+
+
+def _by_transform(profile: LongProfile, curve: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Z (heads, units) and X of the sets of each contrast, as correlations with f by Fourier transforms."""
+    rate = profile.rate
+    assert rate is not None, "asked only where there is one"
+    units = len(profile.taken)
+    level = profile.spread.pieces * profile.taken
+    length = 1 << (3 * units).bit_length()
+    transformed = np.fft.rfft(curve[:, ::-1], length)
+
+    def reached(keys: np.ndarray) -> np.ndarray:
+        product = transformed * np.fft.rfft(level * keys, length)
+        found: np.ndarray = np.fft.irfft(product, length)[:, units - 1 : 2 * units - 1] * rate
+        return found
+
+    known = [reached(keys) for keys in profile.keys.T]
+    sets = []
+    for label, weight in zip(profile.label, profile.weight, strict=True):
+        own = np.zeros((len(curve), units))
+        for each in np.unique(label[label >= 0]):
+            own += known[each] * np.where(label == each, weight, 0.0)
+        sets.append(own)
+    return reached(np.ones(units)), sets
+
+
+def _by_rows(profile: LongProfile, curve: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The same where even attention has no simple form, row by row."""
+    units, heads = len(profile.taken), len(curve)
+    normaliser = np.zeros((heads, units))
+    sets = [np.zeros((heads, units)) for _ in profile.columns]
+    for start, stop in blocks(units):
+        level = profile.spread.rows(start, stop) * _scope_rows(profile, start, stop)
+        asked = (
+            [profile.keys.T[label[start:stop]] * (label[start:stop] >= 0)[:, None] for label in profile.label]
+            if profile.keys.size
+            else []
+        )
+        for head in range(heads):
+            there = _toeplitz(curve[head], start, stop) * level
+            normaliser[head, start:stop] = there.sum(axis=1)
+            for number, keys in enumerate(asked):
+                sets[number][head, start:stop] = (there * keys).sum(axis=1) * profile.weight[
+                    number, start:stop
+                ]
+            for each in profile.rowwise:
+                found = (there * each.mask.rows(start, stop)).sum(axis=1) * each.weight[start:stop]
+                sets[each.output][head, start:stop] += found
+    return normaliser, sets
+
+
+def _scope_rows(profile: LongProfile, start: int, stop: int) -> np.ndarray:
+    """1 on the compared pairs of some units that attend."""
+    if profile.scope is not None:
+        return profile.scope.rows(start, stop)
+    inside = profile.taken[start:stop, None] & profile.taken[None, :]
+    if profile.apart:
+        place = np.arange(start, stop)
+        inside[place - start, place] = False
+    made: np.ndarray = inside
+    return made
+
+
+def _toeplitz(curve: np.ndarray, start: int, stop: int) -> np.ndarray:
+    """f(k − i) of queries i from ``start`` to ``stop`` (rows, units), as a view of f by offset."""
+    units = (len(curve) + 1) // 2
+    step = curve.itemsize
+    view: np.ndarray = np.lib.stride_tricks.as_strided(
+        curve[units - 1 - start :], (stop - start, units), (-step, step), writeable=False
+    )
+    return view

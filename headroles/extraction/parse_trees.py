@@ -1,0 +1,189 @@
+"""Documents with dependency trees from any file: gold ones as they are, others from texts that are parsed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from headroles.annotation import Document
+from headroles.errors import BadInput, UnknownName
+from headroles.extraction.files import kind_of
+from headroles.extraction.gold.lines import numbered
+from headroles.extraction.gold.read import PAIR, read_documents
+from headroles.extraction.passages import Words
+from headroles.extraction.rows import TABLES
+from headroles.extraction.texts import passages_in
+from headroles.extraction.unlabeled import read_running_text
+
+GOLD = ("conllu", "words")
+LAYOUTS = (*GOLD, "table", "text")
+"""What a file may hold: gold trees in two layouts, a table with columns of text, or running text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Untreed:
+    """A document without trees.
+
+    Attributes:
+        name: Its own, or that of the group it belongs to.
+        paragraphs: Its texts, none of which shares a sentence with another.
+    """
+
+    name: str
+    paragraphs: tuple[str, ...]
+
+
+def layout_of(path: Path) -> str:
+    """What a file holds, told by its ending, or by its first line where that says nothing.
+
+    Raises:
+        BadInput: When it cannot be read.
+    """
+    kind = kind_of(path)
+    if kind == ".conllu":
+        return "conllu"
+    if kind in TABLES:
+        return "table"
+    first = next((line for _, line in numbered(path) if line.strip()), "")
+    return "words" if PAIR.fullmatch(first.strip()) else "text"
+
+
+def read_any(
+    path: Path, layout: str | None, columns: Sequence[str], group: str | None
+) -> Iterator[Document | Untreed]:
+    """The documents of a file, with trees where it has them.
+
+    Args:
+        path: The file, ``.gz`` too.
+        layout: One of ``LAYOUTS``; told from the file where None.
+        columns: Columns of the texts; needed for tables, and for them only.
+        group: Column of a table that names the document a row belongs to.
+
+    Raises:
+        UnknownName: For another layout.
+        BadInput: When columns are named of a file that is no table, or none of one that is, and when the
+            file cannot be used, naming file, line and rule.
+    """
+    layout = layout or layout_of(path)
+    if layout not in LAYOUTS:
+        raise UnknownName("layout of a file to parse", layout, LAYOUTS)
+    if layout != "table" and (columns or group):
+        raise BadInput(
+            f"--text-a, --text-b and --group name columns of a table, but '{path}' is read as {layout}; "
+            f"leave them out, or give --layout table"
+        )
+    if layout in GOLD:
+        yield from read_documents(path, "", layout)
+    elif layout == "table":
+        for passage in passages_in([path], columns, group, ""):
+            yield Untreed(passage.group or passage.key.removeprefix("/"), passage.texts)
+    else:
+        for document in read_running_text(path):
+            yield Untreed(document.name, document.paragraphs)
+
+
+def gold_row(document: Document) -> dict[str, Any]:
+    """A document with gold trees as a line of JSON: everything but letters that no word holds.
+
+    Words keep their heads, relations, tags, features and mentions. The text is that of the words: a
+    multi-word token that is spelled otherwise than its words is written as these.
+    """
+    spelled = [
+        document.text[start:stop] == word
+        for word, (start, stop) in zip(document.words, document.spans.tolist(), strict=True)
+    ]
+    whole = np.array([*spelled, True])
+    apart = np.append(document.spans[1:, 0] > document.spans[:-1, 1], False)
+    lengths = np.diff([*document.sentences.tolist(), len(document.words)])
+    row: dict[str, Any] = {
+        "document": (document.group or document.key).removeprefix("/"),
+        "words": list(document.words),
+        "sentences": lengths.tolist(),
+        "spaces": (apart | ~(whole[:-1] & whole[1:])).tolist(),
+    }
+    if document.heads is not None and document.relations is not None:
+        row["heads"] = _within(document.heads, document.sentences)
+        row["relations"] = list(document.relations)
+    for name in ("tags", "features"):
+        values = getattr(document, name)
+        row |= {} if values is None else {name: list(values)}
+    if document.mentions is not None:
+        entities: dict[str, list[list[int]]] = {}
+        for mention in document.mentions:
+            entities.setdefault(mention.entity, []).append([mention.start, mention.stop])
+        row["clusters"] = list(entities.values())
+    return row | {"trees": "gold"}
+
+
+def parsed_row(document: Untreed, words: Sequence[Words], parser: str) -> dict[str, Any] | None:
+    """A parsed document as a line of JSON, which says so; None where it has no word.
+
+    Args:
+        document: The document.
+        words: Of each paragraph.
+        parser: What made the trees.
+    """
+    listed: list[str] = []
+    spaces: list[bool] = []
+    heads: list[int] = []
+    relations: list[str] = []
+    lengths: list[int] = []
+    for text, own in zip(document.paragraphs, words, strict=True):
+        if not len(own.heads):
+            continue
+        tree, firsts = whole_trees(own.heads)
+        listed += [text[start:stop] for start, stop in own.spans.tolist()]
+        spaces += [*(own.spans[1:, 0] > own.spans[:-1, 1]).tolist(), True]
+        heads += _within(tree, firsts)
+        relations += [
+            "root" if head < 0 else "dep" if before < 0 else relation
+            for head, before, relation in zip(tree.tolist(), own.heads.tolist(), own.relations, strict=True)
+        ]
+        lengths += np.diff([*firsts.tolist(), len(tree)]).tolist()
+    if not listed:
+        return None
+    row = {"document": document.name, "words": listed, "sentences": lengths, "spaces": spaces}
+    return row | {"heads": heads, "relations": relations, "trees": "automatic", "parser": parser}
+
+
+def whole_trees(
+    heads: Int[np.ndarray, " words"],
+) -> tuple[Int[np.ndarray, " words"], Int[np.ndarray, " sentences"]]:
+    """Sentences of a parsed text, each with one tree.
+
+    A sentence ends where no arc leads across. Where trees interleave, which words on blanks can bring
+    about, the first root is the root, and later ones hang on it.
+
+    Args:
+        heads: Head of each word in the text; −1 for roots.
+
+    Returns:
+        The heads, with one root per sentence, and the first word of each sentence.
+
+    Example:
+        >>> heads, firsts = whole_trees(np.array([1, -1, 1, 4, -1, -1, 3]))
+        >>> heads.tolist(), firsts.tolist()
+        ([1, -1, 1, 4, -1, 4, 3], [0, 3])
+    """
+    words = np.arange(len(heads))
+    other = np.where(heads < 0, words, heads)
+    reach = np.maximum.accumulate(np.maximum(words, other))
+    back = np.minimum.accumulate(np.minimum(words, other)[::-1])[::-1]
+    starts = np.flatnonzero(np.append(True, (reach[:-1] < words[1:]) & (back[1:] > words[:-1])))
+    sentence = np.searchsorted(starts, words, side="right") - 1
+    roots = words[heads < 0]
+    first = roots[np.unique(sentence[roots], return_index=True)[1]]
+    whole: np.ndarray = np.where(heads < 0, first[sentence], heads)
+    whole[first] = -1
+    return whole.astype(np.int32), starts.astype(np.int32)
+
+
+def _within(heads: Int[np.ndarray, " words"], firsts: Int[np.ndarray, " sentences"]) -> list[int]:
+    """Heads numbered from 1 within their sentences, 0 for roots."""
+    words = np.arange(len(heads))
+    start = firsts[np.searchsorted(firsts, words, side="right") - 1]
+    own: list[int] = np.where(heads < 0, 0, heads - start + 1).tolist()
+    return own

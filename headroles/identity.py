@@ -1,0 +1,117 @@
+"""What decides the scores of a shard, beside its inputs: so that equal shards are known, and others too."""
+
+import json
+import sys
+from collections.abc import Iterable
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import headroles
+from headroles.sieves.base import Sieve
+
+DECIDING = ("torch", "transformers", "tokenizers", "numpy", "spacy")
+"""Libraries whose versions decide scores."""
+LATER = frozenset(
+    {
+        "margin", "alpha", "test", "correction", "family", "resamples", "resample_seed", "interval",
+        "splits", "bayes", "maps",
+    }
+)  # fmt: skip
+"""Settings that come in after scores are made."""
+ASIDE = ("reports", "stats", "samples", "parser", "engines")
+"""Folders of the package whose files decide no score (a parser has a digest of its own)."""
+ASIDE_FILES = ("cli", "terminal", "display", "view", "compar", "probe", "probing", "surfac", "cluster",
+               "replicat", "plann", "export", "phrases")  # fmt: skip
+"""How modules of the package begin that score no shard."""
+
+WORDS = {
+    "settings": "settings", "code": "version or code of headroles", "weights": "model weights",
+    "configuration": "model configuration", "tokenizer": "tokenizer", "parser": "parser",
+    "vectors": "word vectors", "sieves": "code of sieves", "versions": "versions of libraries",
+    "device": "device or precision",
+}  # fmt: skip
+"""What the components of an identity are called."""
+
+
+def identity_of(components: dict[str, Any]) -> str:
+    """SHA-256 over everything that decides the scores of a shard, beside its inputs."""
+    return sha256(json.dumps(components, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def differing(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """What differs between the components of two identities, in words.
+
+    Example:
+        >>> differing({"weights": "a", "parser": None}, {"weights": "b", "parser": None})
+        ['model weights']
+    """
+    plain = json.loads(json.dumps(now, default=str))
+    return [said for name, said in WORDS.items() if before.get(name) != plain.get(name)]
+
+
+def deciding(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that decide scores."""
+    return {name: value for name, value in settings.items() if name not in LATER}
+
+
+def versions() -> dict[str, str]:
+    """Versions of the libraries that decide scores."""
+    return {name: version(name) for name in DECIDING}
+
+
+def code() -> str:
+    """The version of headroles and a digest of its modules that decide scores."""
+    digest, seen = sha256(), set()
+    for folder in (Path(each) for each in headroles.__path__):
+        for file in sorted(folder.rglob("*.py")):
+            inside = file.relative_to(folder)
+            if inside.parts[0] in ASIDE or inside.name.startswith(ASIDE_FILES) or inside in seen:
+                continue
+            seen.add(inside)
+            digest.update(inside.as_posix().encode() + b"\0" + file.read_bytes())
+    return f"{version('headroles')} {digest.hexdigest()}"
+
+
+def sieves_digest(sieves: Iterable[Sieve]) -> dict[str, str]:
+    """Digests of the code of sieves that are not of headroles, by their names."""
+    found = {}
+    for each in sieves:
+        asked = [type(each), *(value for value in _held(each) if callable(value))]
+        names = {getattr(one, "__module__", "") or "" for one in asked}
+        strange = sorted(name for name in names if name.split(".")[0] not in ("headroles", "builtins", ""))
+        if strange:
+            own = sha256()
+            for name in strange:
+                own.update(_module_bytes(name))
+            for one in asked:
+                own.update(_code_bytes(getattr(one, "__code__", None)))
+            found[each.name] = own.hexdigest()
+    return found
+
+
+def _held(sieve: Sieve) -> list[Any]:
+    """The values of a sieve's fields."""
+    names = getattr(sieve, "__dataclass_fields__", None) or getattr(sieve, "__dict__", {})
+    return [getattr(sieve, name, None) for name in names]
+
+
+def _module_bytes(name: str) -> bytes:
+    """The source of a module, and of the package around it; nothing where there is no file."""
+    module = sys.modules.get(name)
+    file = Path(getattr(module, "__file__", None) or "")
+    top = sys.modules.get(name.split(".")[0])
+    files = {file, *(each for place in getattr(top, "__path__", ()) for each in Path(place).rglob("*.py"))}
+    return b"\0".join(each.read_bytes() for each in sorted(files) if each.is_file())
+
+
+def _code_bytes(made: CodeType | None) -> bytes:
+    """What a function does, for functions that come from no file; places in memory are left out."""
+    if made is None:
+        return b""
+    inner = [each for each in made.co_consts if isinstance(each, CodeType)]
+    plain = [each for each in made.co_consts if not isinstance(each, CodeType)]
+    own = made.co_code + repr((plain, made.co_names)).encode()
+    return own + b"".join(_code_bytes(each) for each in inner)

@@ -1,0 +1,175 @@
+"""A run that keeps moments: from finished shards to sums and subsample, and from these to its folder."""
+
+import io
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+
+import numpy as np
+
+from headroles.assembling import assembled, bounded
+from headroles.folder import EXAMPLES, MANIFEST, MOMENTS, PLAN
+from headroles.label_options import LabelOptions
+from headroles.moment_shards import BESIDE, ROWS, Adding, sample_size
+from headroles.moment_tables import moments_bytes
+from headroles.moments import Moments
+from headroles.places import Place
+from headroles.records import Rule, Scores
+from headroles.shards import shard_name
+from headroles.store import examples_bytes, part_bytes, part_name
+from headroles.subsample import candidates, rows_of
+from headroles.work import Facts, Receipt
+
+
+def put_together(
+    place: Place,
+    receipts: Sequence[Receipt],
+    rules: Sequence[Rule],
+    facts: Facts,
+    options: LabelOptions,
+    adding: Adding | None,
+) -> tuple[Scores, tuple[Rule, ...], Moments | None]:
+    """Scores, the rules with what only the examples say, and the sums of all examples where they were kept.
+
+    Args:
+        place: Where the shards are.
+        receipts: Of all shards, in their order.
+        rules: One per column.
+        facts: Of the workers.
+        options: Of the run.
+        adding: Which was told of every shard; the scores are then of the subsample. None where all are kept.
+
+    Raises:
+        BadInput: When a shard is missing, or is not what its receipt says.
+    """
+    if adding is None:
+        return (*assembled(place, receipts, rules, facts), None)
+    moments = adding.finish(len(receipts))
+    names, grid = [rule.sieve for rule in rules], (facts.layers, facts.heads)
+    if adding.finished:
+        scores = scores_of_bytes(place.read(part_name(0)), place.read(EXAMPLES), names, grid)
+    else:
+        scores = sample_of(place, len(receipts), names, grid, options)
+    known = np.where(moments.nulled > 0, moments.nulled, 1)
+    null = np.where(moments.nulled > 0, moments.nulls / known, np.nan)
+    return scores, bounded(rules, receipts, null[:, None], facts.scorers), moments
+
+
+def settle(place: Place, moments: Moments, scores: Scores, receipts: Sequence[Receipt]) -> dict[str, str]:
+    """Write sums and subsample of a finished run where they stay, while its shards are still there.
+
+    Returns:
+        SHA-256, by name, of all files that stay besides results.
+    """
+    contents = {
+        MOMENTS: moments_bytes(moments),
+        part_name(0): part_bytes(scores),
+        EXAMPLES: examples_bytes(scores),
+    }
+    for name, data in contents.items():
+        place.write(name, data)
+    beside = {
+        name: place.read(name) for name in (PLAN, *(shard_name(each.number, "json") for each in receipts))
+    }
+    return {name: sha256(data).hexdigest() for name, data in (contents | beside).items()}
+
+
+def drop_shards(place: Place, files: dict[str, str]) -> None:
+    """Take away what only an unfinished run needs, once the manifest says that it is finished.
+
+    Args:
+        place: Of the run.
+        files: All that stays, by name.
+    """
+    for folder in ("shards/", "scores/"):
+        for name in place.names(folder):
+            if name not in files:
+                place.delete(name)
+
+
+def files_said(place: Place) -> dict[str, str] | None:
+    """SHA-256 of the files of a finished run, as its manifest says; None where none is finished."""
+    try:
+        files = json.loads(place.read(MANIFEST)).get("files")
+    except (FileNotFoundError, ValueError, AttributeError):
+        return None
+    return files if isinstance(files, dict) else None
+
+
+def sample_of(
+    place: Place, shards: int, sieves: Sequence[str], grid: tuple[int, int], options: LabelOptions
+) -> Scores:
+    """The scores of the subsample, from what the shards kept; at most some two samples are held at once.
+
+    Args:
+        place: Of the run.
+        shards: How many there are.
+        sieves: Columns of the run.
+        grid: Layers and heads.
+        options: Of the run.
+
+    Raises:
+        FileNotFoundError: When a file of a shard is missing.
+        ValueError: When one is damaged.
+    """
+    size = sample_size(options)
+    held: list[Scores] = []
+    for number in range(shards):
+        rows, beside = place.read(shard_name(number, ROWS)), place.read(shard_name(number, BESIDE))
+        held.append(scores_of_bytes(rows, beside, sieves, grid))
+        if number == shards - 1 or sum(len(each.examples) for each in held) > 2 * size:
+            together = joined(held)
+            before = number * options.shard_size
+            held = [
+                rows_of(together, candidates(together.examples, seed=options.seed, before=before, size=size))
+            ]
+    return held[0]
+
+
+def joined(parts: Sequence[Scores]) -> Scores:
+    """Scores of examples that follow each other, as one."""
+    return Scores(
+        sieves=parts[0].sieves,
+        examples=tuple(key for part in parts for key in part.examples),
+        units=tuple(unit for part in parts for unit in part.units),
+        tokens=np.concatenate([part.tokens for part in parts]),
+        cells=np.concatenate([part.cells for part in parts], axis=1),
+        values=np.concatenate([part.values for part in parts], axis=1),
+        null=np.concatenate([part.null for part in parts], axis=1),
+    )
+
+
+def scores_of_bytes(part: bytes, beside: bytes, sieves: Sequence[str], grid: tuple[int, int]) -> Scores:
+    """The scores of some examples from two files.
+
+    Args:
+        part: As ``store.part_bytes`` gives it.
+        beside: As ``store.examples_bytes``.
+        sieves: Columns to be read.
+        grid: Layers and heads.
+
+    Raises:
+        ValueError: When a file is damaged, or the two are of other examples.
+        KeyError: When a column is missing.
+    """
+    import pyarrow.parquet as pq
+
+    table, extra = pq.read_table(io.BytesIO(part)), pq.read_table(io.BytesIO(beside))
+    if table["example"].to_pylist() != extra["example"].to_pylist():
+        raise ValueError("the two files of scores are of other examples")
+    rows = table.num_rows
+    cells, null = (
+        np.stack([extra[f"{kind}:{name}"].to_numpy().astype(np.float64) for name in sieves])
+        for kind in ("cells", "null")
+    )
+    return Scores(
+        sieves=tuple(sieves),
+        examples=tuple(table["example"].to_pylist()),
+        units=tuple(table["group"].to_pylist()),
+        tokens=table["tokens"].to_numpy().astype(np.int64),
+        cells=cells,
+        values=np.stack(
+            [table[name].combine_chunks().flatten().to_numpy().reshape(rows, *grid) for name in sieves]
+        ),
+        null=null,
+    )

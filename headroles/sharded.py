@@ -1,0 +1,194 @@
+"""A run of sieves in shards: inputs surveyed, cut, scored by workers, put together and judged."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from headroles import store
+from headroles.arrays import selection_of
+from headroles.engines import engine_of, leaves_the_process, threads_each
+from headroles.extraction.checkpoint import find
+from headroles.folder import EXAMPLES, PLAN, asked_for
+from headroles.inputs import corpus_of
+from headroles.judging import judged
+from headroles.label_options import LabelOptions
+from headroles.manifest import Scored, left_out, manifest_of
+from headroles.moment_runs import drop_shards, files_said, put_together, settle
+from headroles.moment_shards import Adding
+from headroles.outcomes import Labelling
+from headroles.progress import Progress, counted
+from headroles.records import Rule
+from headroles.remote_work import remote_place, remote_work
+from headroles.reports.pages import page_of
+from headroles.resuming import Work, recovered, work_in
+from headroles.shards import Survey, done_already, shard_name, surveyed, tasks_of
+from headroles.showing import shown
+from headroles.sieves.selection import Selection
+from headroles.stats.resolution import check_decision, check_resolution
+from headroles.work import Corpus, Engine, Facts, Order, Receipt, Task
+
+
+def labelled_in_shards(chosen: LabelOptions, progress: Progress | None) -> Labelling:
+    """The run that options ask for; one that was stopped in the same folder goes on where it was.
+
+    Args:
+        chosen: The options.
+        progress: Called with the inputs done and their total (0 where it is unknown).
+
+    Raises:
+        HeadrolesError: One of its kinds, in one sentence. Before the first shard is done nothing is left
+            behind; later the shards that are done stay.
+        KeyboardInterrupt: Saying how many shards are kept, when it was stopped.
+    """
+    selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
+    check_decision(chosen.decision)
+    apart = leaves_the_process(chosen)
+    checkpoint = find(chosen.model, chosen.revision)
+    remote = remote_place(chosen, apart)
+    if chosen.out is not None and remote is None:
+        recovered(Path(chosen.out))
+    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite) if remote is None else None
+    corpus = corpus_of(chosen, selection.needs, checkpoint)
+    survey = surveyed(corpus, chosen.keep, chosen.stream)
+    local = work_in(folder, apart, chosen.overwrite)
+    with local if remote is None else remote_work(remote, chosen.overwrite) as work:
+        try:
+            return _labelled(chosen, selection, corpus, survey, work, progress or (lambda done, total: None))
+        except KeyboardInterrupt as stop:
+            if count := work.kept():
+                raise KeyboardInterrupt(_kept(count, work.place.url)) from stop
+            raise
+
+
+def _kept(count: int, where: str) -> str:
+    what = "1 finished shard is" if count == 1 else f"{count} finished shards are"
+    return f"stopped; {what} kept in '{where}': start the same command again, and the run goes on"
+
+
+def _labelled(
+    chosen: LabelOptions, selection: Selection, corpus: Corpus, survey: Survey, work: Work, progress: Progress
+) -> Labelling:
+    advance = counted(progress, survey.count or 0)
+    order = Order(chosen, work.place.url or None, survey.whole, threads_each(chosen))
+    with engine_of(order, work.place, corpus, advance) as engine:
+        facts = engine.facts
+        rules = rules_of(selection, facts, chosen.margin)
+        check_resolution(chosen.decision, rules, facts.layers, facts.heads)
+        work.begin(plan_of(chosen, survey, facts))
+        tasks = tasks_of(corpus, survey, chosen.shard_size)
+        adding = None if survey.whole else Adding(work.place, files_said(work.place))
+        receipts = scored_shards(engine, tasks, work, advance, adding)
+        scores, rules, moments = put_together(work.place, receipts, rules, facts, chosen, adding)
+        found = judged(scores, rules, chosen, chosen.decision, moments)
+        exhibited, without = shown(found, chosen.maps, corpus, engine.keep)
+    scored = Scored(
+        scores,
+        rules,
+        facts.described,
+        facts.parser,
+        sum(receipt.truncated for receipt in receipts),
+        vectors=facts.vectors,
+        omitted=facts.omitted,
+        moments=moments,
+    )
+    source = dict(corpus.source) | {"sha256": survey.sha256}
+    shards = {"shards": {"size": chosen.shard_size, "count": len(receipts)}}
+    labelling = replace(
+        found,
+        manifest=manifest_of(chosen, source, scored) | shards,
+        skipped=(*left_out(chosen, scored), *without),
+        exhibited=exhibited,
+    )
+    if work.folder is not None:
+        _finish(work, work.folder, labelling, receipts)
+    return labelling
+
+
+def rules_of(selection: Selection, facts: Facts, margin: float | None) -> tuple[Rule, ...]:
+    """How the columns are judged that the workers score; sieves may have been left out there."""
+    known = {rule.sieve: rule for rule in selection.rules(margin)}
+    return tuple(known[name] for name in facts.columns)
+
+
+def plan_of(chosen: LabelOptions, survey: Survey, facts: Facts) -> dict[str, Any]:
+    """What a run is written down as before its first shard, in JSON types."""
+    return {
+        "headroles": version("headroles"),
+        "settings": chosen.settings(),
+        "inputs": survey.digest,
+        "examples": survey.count,
+        "identity": facts.identity,
+        "components": facts.components,
+    }
+
+
+def scored_shards(
+    engine: Engine,
+    tasks: Iterator[Task],
+    work: Work,
+    advance: Callable[[int], None],
+    adding: Adding | None = None,
+) -> list[Receipt]:
+    """The receipts of all shards in their order; those that are done already are not done again.
+
+    Args:
+        engine: Which scores those that are left.
+        tasks: All shards in their order.
+        work: The run in the making.
+        advance: Told of the examples of shards that are done already.
+        adding: Told of every shard that is done, where sums are kept of all; None where all scores are.
+    """
+    receipts: dict[int, Receipt] = {}
+
+    def taken(receipt: Receipt) -> None:
+        receipts[receipt.number] = receipt
+        work.counted()
+        if adding is not None:
+            adding.done(receipt.number)
+
+    count = 0
+
+    def left() -> Iterator[Task]:
+        nonlocal count
+        for task in tasks:
+            count += 1
+            if adding is None:
+                receipt = done_already(work.place, task, engine.facts.identity)
+            else:
+                adding.seen(task)
+                receipt = done_already(work.place, task, engine.facts.identity, adding.gone)
+            if receipt is None:
+                work.reopen()
+                yield task
+            else:
+                taken(receipt)
+                advance(receipt.examples)
+
+    for receipt in engine.score(left()):
+        taken(receipt)
+    if sorted(receipts) != list(range(count)):
+        raise RuntimeError(f"{count} shards were to be scored, but receipts came of {sorted(receipts)}")
+    return [receipts[number] for number in range(count)]
+
+
+def _finish(work: Work, folder: Path, labelling: Labelling, receipts: Sequence[Receipt]) -> None:
+    """Write examples, tables, report, and last the manifest, which says that the run is finished."""
+    if labelling.moments is not None:
+        stays = settle(work.place, labelling.moments, labelling.scores, receipts)
+        store.write_results(folder, labelling, page_of(labelling), stays)
+        work.publish()
+        drop_shards(work.place, stays)
+        return
+    shards = {name: digest for receipt in receipts for name, digest in receipt.files.items()}
+    told = [shard_name(receipt.number, "json") for receipt in receipts]
+    work.tidy({*shards, *told})
+    store.write_examples(folder, labelling.scores)
+    beside = {name: work.place.read(name) for name in (*told, PLAN)}
+    beside[EXAMPLES] = (folder / EXAMPLES).read_bytes()
+    page = page_of(labelling)
+    files = shards | {name: sha256(data).hexdigest() for name, data in beside.items()}
+    store.write_results(folder, labelling, page, files)
+    work.publish()

@@ -1,0 +1,161 @@
+"""Tiny encoder-decoders with random weights, pairs with trees, and what the plain models attend to."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AutoModel
+
+from headroles import Example
+from headroles.extraction.checkpoint import find
+from headroles.extraction.model import Model, load
+from headroles.extraction.passages import Passage, Words
+from headroles.extraction.tokens import example_of, tokenise
+from headroles.records import Arc
+
+WIDTH = {"d_model": 32, "vocab_size": 400}
+T5 = WIDTH | {"d_kv": 8, "d_ff": 48, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 4}
+SIDES = {
+    f"{side}_{what}": number
+    for side, layers in (("encoder", 2), ("decoder", 3))
+    for what, number in (("layers", layers), ("attention_heads", 4), ("ffn_dim", 48))
+}
+BART = WIDTH | SIDES | {"max_position_embeddings": 600}
+ENDS = {"bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
+STARTS = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+FSMT = {"langs": ["en", "de"], "src_vocab_size": 400, "tgt_vocab_size": 400, "decoder_start_token_id": 2}
+MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "t5": ("t5", "T5", T5),
+    "mt5": ("t5", "MT5", T5),
+    "umt5": ("t5", "UMT5", T5),
+    "bart": ("roberta", "Bart", BART | ENDS),
+    "mbart": ("roberta", "MBart", BART | ENDS),
+    "marian": ("t5", "Marian", BART | STARTS),
+    "pegasus": ("t5", "Pegasus", BART | STARTS),
+    "fsmt": ("roberta", "FSMT", SIDES | ENDS | FSMT | {"d_model": 32, "max_position_embeddings": 600}),
+}
+"""Kind of tokenizer, name of the configuration, and its settings; encoders of 2 layers, decoders of 3."""
+KINDS = ("encoder", "decoder", "cross")
+RETURNED = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
+VOCABULARY = (
+    "the", "committee", "didn't", "decide", "about", "unbelievable", "treaty", "it", "was", "signed", "in",
+    "Paris", "long", "debate", ",", "!",
+)  # fmt: skip
+RELATIONS = ("nsubj", "obj", "amod", "advmod", "det")
+
+
+def saved(name: str, folder: Path, tokenizer_of: Callable[[str], Any]) -> Path:
+    """A model with random weights; with "even " before its name one whose queries, keys and biases are 0."""
+    import transformers as library
+
+    kind, config, settings = MODELS[name.removeprefix("even ")]
+    torch.manual_seed(1)
+    model = AutoModel.from_config(getattr(library, f"{config}Config")(**settings)).eval()  # type: ignore[no-untyped-call]
+    with torch.no_grad():
+        for path, weights in model.named_parameters():
+            if weights.dim() > 1:
+                weights.normal_(0, 0.1 if kind == "t5" and "T5" in config else 0.2)  # T5 scales no logits
+            asks = any(part in path for part in (".q.", ".k.", "q_proj", "k_proj", "relative_attention_bias"))
+            if name.startswith("even ") and asks:
+                weights.zero_()
+    place = folder / name
+    model.save_pretrained(place)
+    tokenizer_of(kind).save_pretrained(place)
+    return place
+
+
+def loaded(folder: Path, kind: str, max_length: int = 96) -> Model:
+    """The model, ready to be read."""
+    return load(find(str(folder), None), device="cpu", dtype="float32", max_length=max_length, kind=kind)
+
+
+def pairs(count: int = 8, seed: int = 3) -> list[Passage]:
+    """Random pairs with trees, of 2 to 20 words each, of several pieces where they are long."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        texts, trees = [], []
+        for _ in range(2):
+            words = rng.choice(VOCABULARY, size=rng.integers(2, 21)).tolist()
+            ends = np.cumsum([len(word) + 1 for word in words]) - 1
+            spans = np.stack([ends - [len(word) for word in words], ends], axis=1)
+            heads = rng.integers(0, len(words), size=len(words))
+            heads[heads == np.arange(len(words))] = -1
+            texts.append(" ".join(words))
+            trees.append(Words(spans, heads, tuple(rng.choice(RELATIONS, size=len(words)).tolist())))
+        made.append(Passage(f"made/{number}", (texts[0], texts[1]), None, (trees[0], trees[1])))
+    return made
+
+
+def plain(
+    folder: Path, passages: Sequence[Passage], kind: str, tokenizer: Any, left: int = 0
+) -> list[np.ndarray]:
+    """Weights (layers, heads, queries, keys) of the plain eager model, passage by passage.
+
+    Args:
+        folder: Of the model.
+        passages: Pairs.
+        kind: Which attention.
+        tokenizer: The plain one.
+        left: Padding put before either text, whose rows and columns are cut off again.
+    """
+    network = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    start, pad = getattr(network.config, "decoder_start_token_id", None), network.config.pad_token_id
+    found = []
+    for each in passages:
+        read = tokenizer(each.texts[0], split_special_tokens=True)["input_ids"]
+        said = tokenizer(text_target=each.texts[1], split_special_tokens=True)["input_ids"]
+        first = said[-1] if "MBart" in type(network).__name__ else pad if start is None else start
+        inputs = {}
+        for side, ids in (("", read), ("decoder_", [first, *said[:-1]])):
+            inputs[f"{side}input_ids"] = torch.tensor([[pad] * left + ids])
+            inputs[f"{side}attention_mask"] = torch.tensor([[0] * left + [1] * len(ids)])
+        with torch.inference_mode():
+            output = network(**inputs, output_attentions=True, use_cache=False)
+        layers = [layer[0, :, left:, left:].double().numpy() for layer in output[RETURNED[kind]]]
+        found.append(np.stack(layers))
+    return found
+
+
+def hand_made(passage: Passage, kind: str, tokenizer: Any, start: str) -> Example:
+    """The example of a pair, put together here piece by piece rather than by what is tested."""
+    both = []
+    for text, arguments in enumerate(([passage.texts[0]], [])):
+        said = {"text_target": [passage.texts[1]]} if text else {}
+        (encoding,) = tokenizer(
+            *([arguments] if arguments else []), **said, split_special_tokens=True
+        ).encodings
+        (alone,) = tokenise(tokenizer, [Passage("x", (passage.texts[text],))], 10**6)
+        word = example_of(alone, [passage.words[text]] if passage.words else None, False).word
+        both.append((encoding.tokens, np.array(encoding.special_tokens_mask, bool), word))
+    (read, read_special, read_word), (said_tokens, said_special, said_word) = both
+    words = passage.words or ()
+    base = len(words[0].heads) if words else 0
+    decoder = (start, *said_tokens[:-1])
+    segment = np.concatenate([[-1], np.where(said_special, -1, 1)[:-1]])
+    word = np.concatenate([[-1], np.where(said_word >= 0, said_word + base, -1)[:-1]])
+    first = np.arange(len(decoder)) == 0
+    if kind == "cross":
+        segment = np.concatenate([segment, np.where(read_special, -1, 0)])
+        word = np.concatenate([word, read_word])
+        opens = np.array([token == tokenizer.cls_token for token in read]) & read_special
+        first = np.concatenate([first, opens])
+    arcs = tuple(
+        Arc(shift + place, shift + int(head), relation)
+        for shift, each in zip((0, base), words, strict=False)
+        for place, (head, relation) in enumerate(zip(each.heads, each.relations, strict=True))
+        if head >= 0
+    )
+    tokens = (*decoder, *read) if kind == "cross" else decoder
+    stack = (np.arange(len(tokens)) >= len(decoder)).astype(np.int32)
+    return Example(passage.key, tokens, segment=segment, first=first, word=word, arcs=arcs, stack=stack)
+
+
+def square(weights: np.ndarray) -> np.ndarray:
+    """Cross attention (layers, heads, queries, keys) in the square of the joint example."""
+    layers, heads, queries, keys = weights.shape
+    laid = np.zeros((layers, heads, queries + keys, queries + keys))
+    laid[:, :, :queries, queries:] = weights
+    return laid

@@ -1,0 +1,301 @@
+"""Corpora are read anew each time, the same each time, and never held."""
+
+import gc
+import gzip
+import json
+import tracemalloc
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headroles.corpora import Streamed
+from headroles.errors import BadInput
+from headroles.extraction.checkpoint import Checkpoint
+from headroles.extraction.passages import Passage
+from headroles.extraction.texts import fingerprint, read_table, sampled
+from headroles.inputs import corpus_of, gather
+from headroles.label_options import LabelOptions, label_options_of
+
+ROWS = [{"text": f"sentence number {n} is here", "from": f"document {n // 4}"} for n in range(50)]
+NOWHERE = Checkpoint("none", "none", None, "nowhere")
+
+
+def _written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Rows as a file of the kind that its name says."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=7)
+        return path
+    tables = {".tsv": "\t", ".csv": ","}
+    kind = path.suffixes[0]
+    text = (
+        pd.DataFrame(rows).to_csv(index=False, sep=tables[kind])
+        if kind in tables
+        else "".join(json.dumps(row) + "\n" for row in rows)
+    )
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+def _options(data: Path | str, **more: Any) -> LabelOptions:
+    return label_options_of(**{"data": str(data), "text_a": "text", "group": "from"} | more)
+
+
+def _read(data: Path | str, **more: Any) -> list[tuple[str, tuple[str, ...], str | None]]:
+    corpus = corpus_of(_options(data, **more), frozenset(), NOWHERE)
+    first, second = ([(each.key, each.texts, each.group) for each in corpus] for _ in range(2))
+    assert first == second
+    return first
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv", "jsonl", "jsonl.gz", "tsv.gz", "csv.gz", "parquet"])
+def test_every_kind_of_table_gives_the_same_passages(ending: str, tmp_path: Path) -> None:
+    file = _written(tmp_path / f"own.{ending}", ROWS)
+    wanted = [(f"own/{n}", (row["text"],), row["from"]) for n, row in enumerate(ROWS)]
+    assert _read(file) == wanted
+
+
+@pytest.mark.parametrize("ending", ["jsonl.gz", "parquet"])
+@pytest.mark.parametrize("pattern", ["", "/*.{ending}", "/part-?.*"])
+def test_a_folder_or_pattern_is_read_in_the_order_of_names(ending: str, pattern: str, tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for number, start in ((2, 40), (0, 0), (1, 20)):
+        _written(folder / f"part-{number}.{ending}", ROWS[start : start + 20])
+    (folder / "README.md").write_text("not data")
+    (folder / "_SUCCESS").write_text("")
+    (folder / f".part-9.{ending}").write_text("half-written")
+    found = _read(f"{folder}{pattern.format(ending=ending)}")
+    assert found == [(f"corpus/{n}", (row["text"],), row["from"]) for n, row in enumerate(ROWS)]
+    corpus = corpus_of(_options(folder), frozenset(), NOWHERE)
+    assert corpus.source["files"] == 3
+    assert len(list(corpus)) == corpus.source["rows"] == 50
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_a_file(tmp_path: Path) -> None:
+    assert len(_read(_written(tmp_path / "own[1].jsonl", ROWS))) == 50
+
+
+@pytest.mark.parametrize(
+    ("make", "data", "sentence"),
+    [
+        (("a.jsonl", "b.parquet"), "", r"are of one kind, but .* names .jsonl and .parquet; name those"),
+        (("a.txt",), "", r"files that end in .tsv, .csv, .jsonl, .parquet, .* names none"),
+        (("a.jsonl",), "/*.parquet", r"/\*\.parquet' names none"),
+        (("a.jsonl",), "/b.jsonl", r"must exist, but there is none at"),
+    ],
+)
+def test_what_a_folder_or_pattern_does_not_name_is_one_sentence(
+    make: tuple[str, ...], data: str, sentence: str, tmp_path: Path
+) -> None:
+    for name in make:
+        if name.endswith("txt"):
+            (tmp_path / name).write_text("text")
+        else:
+            _written(tmp_path / name, ROWS)
+    with pytest.raises(BadInput, match=sentence):
+        _read(f"{tmp_path}{data}")
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        (
+            {"text": ["a"], "from": [1.5]},
+            "column 'from' must hold names or whole numbers, but it holds double",
+        ),
+        ({"text": [3], "from": ["x"]}, "the column 'text' must hold texts, but it holds int64"),
+        ({"words": ["a"], "from": ["x"]}, "the column 'text' is needed but not there; columns: words, from"),
+        ({"text": ["a", " "], "from": ["x", "y"]}, "own.parquet, row 1: every row has its texts, but 'text'"),
+        (
+            {"text": ["a", None], "from": ["x", "y"]},
+            "own.parquet, row 1: every row has its texts, but 'text'",
+        ),
+        ({"text": pa.array([], pa.string()), "from": pa.array([], pa.string())}, "at least one row"),
+    ],
+)
+def test_a_bad_parquet_file_is_one_sentence(columns: dict[str, Any], sentence: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "own.parquet")
+    with pytest.raises(BadInput, match=sentence):
+        _read(tmp_path / "own.parquet")
+
+
+def test_a_torn_parquet_file_is_one_sentence(tmp_path: Path) -> None:
+    whole = _written(tmp_path / "own.parquet", ROWS).read_bytes()
+    for torn in (whole[:-30], b"PAR1", whole[:200] + b"\xff" * 400 + whole[600:]):
+        (tmp_path / "own.parquet").write_bytes(torn)
+        with pytest.raises(BadInput, match="cannot be read as a Parquet file: "):
+            _read(tmp_path / "own.parquet")
+
+
+def test_texts_and_groups_of_parquet_may_be_kept_once_each(tmp_path: Path) -> None:
+    columns = {
+        "text": pa.array(["a b", "c d", "a b"]).dictionary_encode(),
+        "from": pa.array([7, None, 9], pa.int32()),
+        "embedding": pa.array([[1.0], [2.0], [3.0]]),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "own.parquet")
+    found = _read(tmp_path / "own.parquet")
+    assert found == [("own/0", ("a b",), "7"), ("own/1", ("c d",), None), ("own/2", ("a b",), "9")]
+
+
+def test_a_task_in_parquet_has_the_names_of_the_hub(tmp_path: Path) -> None:
+    rows = [{"sentence1": "It rains.", "sentence2": "It pours."}]
+    _written(tmp_path / "dev.parquet", rows)
+    corpus = corpus_of(
+        label_options_of(task="MRPC", data=str(tmp_path / "dev.parquet")), frozenset(), NOWHERE
+    )
+    assert [each.texts for each in corpus] == [("It rains.", "It pours.")]
+
+
+@pytest.mark.parametrize("limit", [1, 17, 49, 50, 80, None])
+def test_a_limit_takes_the_subset_that_it_took_of_a_list(limit: int | None, tmp_path: Path) -> None:
+    file = _written(tmp_path / "own.tsv", ROWS)
+    listed = sampled(read_table(file, ["text"], group="from", name="own"), limit, 5)
+    corpus = corpus_of(_options(file, limit=limit, seed=5), frozenset(), NOWHERE)
+    assert [each.key for each in corpus] == [each.key for each in listed]
+    assert corpus.source == {"kind": "file", "name": str(file), "rows": 50}
+    chosen, source = gather(_options(file, limit=limit, seed=5), frozenset(), NOWHERE)
+    assert fingerprint(chosen) == source["sha256"] == fingerprint(listed) == fingerprint(iter(listed))
+
+
+def test_a_stream_takes_the_first_rows_and_says_so(tmp_path: Path) -> None:
+    file = _written(tmp_path / "own.jsonl.gz", ROWS)
+    corpus = corpus_of(_options(file, limit=7, stream=True), frozenset(), NOWHERE)
+    assert [each.key for each in corpus] == [f"own/{n}" for n in range(7)]
+    assert corpus.source == {"kind": "file", "name": str(file), "taken": "the first 7"}
+
+
+def test_a_stream_reads_no_further_than_it_is_asked() -> None:
+    read: list[int] = []
+
+    def endless() -> Iterator[Passage]:
+        while True:
+            read.append(len(read))
+            yield Passage(f"x/{read[-1]}", ("it rains",))
+
+    assert len(list(Streamed(endless, {}, gold=False, limit=9, first=True))) == 9
+    assert len(read) == 9
+
+
+def test_files_are_closed_when_no_more_is_asked_of_them(tmp_path: Path) -> None:
+    file = _written(tmp_path / "own.jsonl.gz", ROWS)
+    passages = iter(corpus_of(_options(file), frozenset(), NOWHERE))
+    next(passages)
+    del passages  # a file left open would be a warning here, which is an error
+
+
+def test_a_treebank_is_read_sentence_by_sentence(tmp_path: Path) -> None:
+    line = "\t".join(("1", "Yes", "yes", "_", "_", "_", "0", "root", "_", "_"))
+    bad = line.replace("\t0\t", "\t9\t")
+    (tmp_path / "own.conllu").write_text("# newdoc = d\n" + f"{line}\n\n" * 3 + f"{bad}\n\n")
+    corpus = corpus_of(label_options_of(data=str(tmp_path / "own.conllu")), frozenset(), NOWHERE)
+    assert corpus.gold
+    assert corpus.source["trees"] == "gold"
+    passages = iter(corpus)
+    assert [(each.key, each.group) for each in islice(passages, 3)] == [(f"own/{n}", "d") for n in range(3)]
+    with pytest.raises(BadInput, match="line 8"):
+        next(passages)
+
+
+def _many(ending: str, folder: Path, rows: int) -> LabelOptions:
+    """Options that read many rows of some 300 letters."""
+    if ending == "conllu":
+        rest = "\t".join(("_", "_", "_", "_", "0", "root", "_", "_"))
+        sentences = (f"1\tword{n}{'x' * 300}\t{rest}\n\n" for n in range(rows))
+        (folder / "own.conllu").write_text("".join(sentences))
+        return label_options_of(data=str(folder / "own.conllu"))
+    texts = [{"text": f"{n} {'word ' * 60}", "from": f"document {n}"} for n in range(rows)]
+    return _options(_written(folder / f"own.{ending}", texts))
+
+
+@pytest.mark.parametrize("ending", ["tsv", "jsonl.gz", "parquet", "conllu"])
+def test_no_passage_outlives_the_next(ending: str, tmp_path: Path) -> None:
+    corpus = corpus_of(_many(ending, tmp_path, 1500), frozenset(), NOWHERE)
+    alive = []
+    for number, _ in enumerate(corpus):
+        if number % 500 == 499:
+            alive.append(sum(type(each) is Passage for each in gc.get_objects()))
+    assert len(alive) == 3
+    assert max(alive) <= min(alive) + 1
+    assert max(alive) < 100  # a few that other tests still hold
+
+
+def test_a_corpus_of_20_000_rows_is_never_held(tmp_path: Path) -> None:
+    corpus = corpus_of(_many("parquet", tmp_path, 20_000), frozenset(), NOWHERE)
+    next(iter(corpus))  # libraries are loaded
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in corpus)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count == corpus.source["rows"] == 20_000
+    assert peak < 3_000_000  # the texts alone are 6 MB
+
+
+@pytest.fixture
+def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the layout of the hub with 300 rows of QNLI, and a cache of its own."""
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "glue"
+    (folder / "qnli").mkdir(parents=True)
+    rows = {"question": [f"Who is {n}?" for n in range(300)], "sentence": [f"He is {n}." for n in range(300)]}
+    pd.DataFrame(rows).to_parquet(folder / "qnli" / "validation-00000-of-00001.parquet")
+    files = "- config_name: qnli\n  data_files:\n  - split: validation\n    path: qnli/validation-*\n"
+    (folder / "README.md").write_text(f"---\nconfigs:\n{files}---\n")
+    return folder
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_dataset_of_the_hub_is_read_as_it_comes(stream: bool, dataset: Path, tmp_path: Path) -> None:
+    options = label_options_of(task="QNLI", source="hub", data=str(dataset), stream=stream, limit=20)
+    corpus = corpus_of(options, frozenset(), NOWHERE)
+    numbers = [int(each.key.rpartition("/")[2]) for each in corpus]
+    random = np.sort(np.random.default_rng(0).choice(300, size=20, replace=False)).tolist()
+    assert numbers == (list(range(20)) if stream else random)
+    assert [each.texts[0] for each in corpus] == [f"Who is {n}?" for n in numbers]
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_dataset_on_the_hub_is_fetched_as_it_is_read_when_it_is_streamed(
+    stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def load(*given: Any, split: str, streaming: bool, cache_dir: str | None) -> Iterator[dict[str, str]]:
+        asked.append((*given, split, streaming, cache_dir))
+        return ({"question": f"Who is {n}?", "sentence": f"He is {n}."} for n in range(40))
+
+    monkeypatch.setattr("headroles.extraction.hub.reachable", lambda *given: None)
+    monkeypatch.setattr("datasets.load_dataset", load)
+    options = label_options_of(task="QNLI", source="hub", data="owner/glue", stream=stream, limit=3)
+    assert len(list(corpus_of(options, frozenset(), NOWHERE))) == 3
+    assert set(asked) == {("owner/glue", "qnli", "validation", stream, None)}
+
+
+def test_corpora_at_addresses_are_read_by_the_same_door() -> None:
+    import fsspec
+
+    system = fsspec.filesystem("memory")
+    lines = [json.dumps(row) for row in ROWS]
+    try:
+        for number in range(2):
+            text = "\n".join(lines[number * 25 : number * 25 + 25])
+            system.pipe_file(f"/corpus/part-{number}.jsonl.gz", gzip.compress(text.encode()))
+        wanted = [(f"corpus/{n}", (row["text"],), row["from"]) for n, row in enumerate(ROWS)]
+        assert _read("memory://corpus") == _read("memory://corpus/*.jsonl.gz") == wanted
+        assert len(_read("memory://corpus/part-1.jsonl.gz")) == 25
+        with pytest.raises(BadInput, match=r"there is none at 'memory://corpus/part-7\.jsonl'"):
+            _read("memory://corpus/part-7.jsonl")
+    finally:
+        system.rm("/corpus", recursive=True)

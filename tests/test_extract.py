@@ -1,0 +1,243 @@
+"""Attention maps on disk are the plain model's, sizes are said before, and nothing is half-written."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+from transformers import AutoModel, AutoTokenizer
+
+import headroles
+from headroles import map_files
+from headroles.errors import BadInput, UnknownName
+from headroles.extracting import Extracted
+from headroles.extraction import forming
+from headroles.extraction.map_writing import between_units, reach_of
+from headroles.map_files import MapFile
+
+ModelOf = Callable[..., Path]
+Command = Callable[..., tuple[int, str, str]]
+
+TEXT = "the cat is on a red house ."
+ROWS: list[dict[str, Any]] = [
+    {"text": TEXT, "id": 7, "note": {"kept": [1, 2]}},
+    {"text": ["who did it ?", "a small dog is in the rain"]},
+    {"words": ["it", "is", "rain", "."], "group": "g"},
+    {"tokens": ["[CLS]", "the", "dog", "[SEP]", "house", "[SEP]"]},
+]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    file = tmp_path / "texts.json"
+    file.write_text(json.dumps(ROWS))
+    return file
+
+
+def _plain(folder: Path, *texts: str, ids: Sequence[int] | None = None) -> np.ndarray:
+    network = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    inputs = tokenizer(*texts, return_tensors="pt") if ids is None else {"input_ids": torch.tensor([ids])}
+    with torch.inference_mode():
+        weights = network(**inputs, output_attentions=True).attentions
+    return torch.cat(weights).numpy()
+
+
+def _listed(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file.with_suffix(".json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("ending", [".safetensors", ".npz"])
+def test_maps_are_the_plain_models_and_other_fields_are_kept(
+    ending: str, rows: Path, planted: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / f"maps{ending}"
+    told: list[Extracted] = []
+    done = headroles.extract(rows, out=out, model=planted, precision="float32", announce=told.append)
+    assert told == [done]
+    assert done.count == 4
+    with MapFile.open(out) as maps:
+        arrays = {name: maps[name] for name in maps.names}
+    np.testing.assert_allclose(arrays["0"], _plain(planted, TEXT), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(arrays["1"], _plain(planted, *ROWS[1]["text"]), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(arrays["2"], _plain(planted, "it is rain ."), rtol=0, atol=1e-6)
+    assert done.size == sum(each.nbytes for each in arrays.values())
+    examples = _listed(out)["examples"]
+    assert examples[0]["id"] == 7
+    assert examples[0]["note"] == {"kept": [1, 2]}
+    assert examples[0]["text"] == TEXT
+    assert examples[1]["segment"] == [-1, 0, 0, 0, 0, -1, *[1] * 7, -1]
+    assert examples[3]["tokens"] == ROWS[3]["tokens"]
+    assert examples[3]["segment"] == [-1, 0, 0, -1, 1, -1]
+    assert [each["first"] for each in examples] == [[0]] * 4
+
+
+def test_tokens_go_to_the_model_as_they_came_with_their_segments(
+    rows: Path, planted: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "maps.safetensors"
+    headroles.extract(rows, out=out, model=planted, precision="float32")
+    tokenizer = AutoTokenizer.from_pretrained(planted)
+    network = AutoModel.from_pretrained(planted, attn_implementation="eager").eval()
+    ids = tokenizer.convert_tokens_to_ids(ROWS[3]["tokens"])
+    with torch.inference_mode():
+        plain = network(
+            input_ids=torch.tensor([ids]),
+            token_type_ids=torch.tensor([[0, 0, 0, 0, 1, 1]]),
+            output_attentions=True,
+        ).attentions
+    np.testing.assert_allclose(load_file(out)["3"], torch.cat(plain).numpy(), rtol=0, atol=1e-6)
+
+
+def test_files_of_the_same_inputs_are_the_same_bytes(rows: Path, planted: Path, tmp_path: Path) -> None:
+    for ending in (".safetensors", ".npz"):
+        files = [tmp_path / f"{name}-{ending[1:]}{ending}" for name in ("one", "two")]
+        for file in files:
+            headroles.extract(rows, out=file, model=planted)
+        assert files[0].read_bytes() == files[1].read_bytes()
+        assert not list(tmp_path.glob(".*"))
+
+
+def test_half_precision_is_half_as_large_and_close(rows: Path, planted: Path, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.safetensors", tmp_path / "two.safetensors"
+    half = headroles.extract(rows, out=one, model=planted)
+    whole = headroles.extract(rows, out=two, model=planted, precision="float32")
+    assert 2 * half.size == whole.size
+    exact = load_file(two)
+    for name, array in load_file(one).items():
+        assert array.dtype == np.float16
+        np.testing.assert_allclose(array, exact[name], rtol=1e-3, atol=1e-7)
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_words_are_summed_as_keys_and_averaged_as_queries(
+    small: bool, model_of: ModelOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = model_of("llama")
+    if small:
+        monkeypatch.setattr(forming, "WHOLE", 4)
+        monkeypatch.setattr(forming, "CACHE", 700)
+    file = tmp_path / "texts.json"
+    file.write_text(json.dumps([{"words": ["unbelievable", "rains", "fell", "."]}]))
+    options: dict[str, Any] = {"model": folder, "precision": "float32", "max_length": 300}
+    headroles.extract(file, out=tmp_path / "pieces.npz", **options)
+    headroles.extract(file, out=tmp_path / "words.npz", word_level=True, **options)
+    pieces = np.load(tmp_path / "pieces.npz")["0"]
+    words = np.load(tmp_path / "words.npz")["0"]
+    row = _listed(tmp_path / "pieces.npz")["examples"][0]
+    member: list[list[int]] = []
+    for place, word in enumerate(row["word"]):
+        if word >= 0 and place and row["word"][place - 1] == word:
+            member[-1].append(place)
+        else:
+            member.append([place])
+    assert words.shape[-1] == len(member) < pieces.shape[-1]
+    expected = np.stack([pieces[..., own].sum(-1) for own in member], axis=-1)
+    expected = np.stack([expected[..., own, :].mean(-2) for own in member], axis=-2)
+    np.testing.assert_allclose(words, expected, rtol=0, atol=1e-6)
+    assert _listed(tmp_path / "words.npz")["examples"][0]["tokens"][-1] == "."
+
+
+def test_the_released_conversion_by_mean_is_reproduced(shared: Path) -> None:
+    golden = shared / "golden"
+    numbers = json.loads((golden / "published.json").read_text())["word_level"]
+    pieces = torch.from_numpy(np.load(golden / "published.npz")["pieces_attention"])
+    units = torch.empty(9, dtype=torch.int64)
+    for unit, own in enumerate(numbers["words_to_pieces"]):
+        units[own] = unit
+    whole = pieces.reshape(-1, 9, 9)
+    blocks = [between_units(whole[:, start : start + 4], units, start) for start in (0, 4, 8)]
+    got = (blocks[0] + blocks[1] + blocks[2]).reshape(*pieces.shape[:-2], *blocks[0].shape[1:])
+    np.testing.assert_allclose(got.numpy(), numbers["mean"], rtol=0, atol=1e-9)
+
+
+def test_long_inputs_are_left_out_and_counted(planted: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.jsonl"
+    file.write_text("\n".join(json.dumps({"text": text}) for text in (TEXT, " ".join([TEXT] * 5), "a dog")))
+    done = headroles.extract(file, out=tmp_path / "maps.npz", model=planted, max_length=20)
+    assert (done.count, done.long) == (2, 1)
+    assert "1 longer ones left out" in str(done)
+    assert [each["text"] for each in _listed(tmp_path / "maps.npz")["examples"]] == [TEXT, "a dog"]
+    with pytest.raises(BadInput, match="inputs longer than 4 tokens are left out, but all 2"):
+        headroles.extract(file, out=tmp_path / "none.npz", model=planted, max_length=4, limit=2)
+    assert not (tmp_path / "none.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({}, "exactly one of text, words, tokens, but none came"),
+        ({"text": "a", "words": ["a"]}, "but text and words came"),
+        ({"text": ""}, "'text' is a string, or a list of two, none blank"),
+        ({"text": ["a", "b", "c"]}, "'text' is a string, or a list of two"),
+        ({"words": "a dog"}, "'words' is a list of strings"),
+        ({"words": ["a", 3]}, "'words' is a list of strings"),
+        ({"tokens": ["[CLS]", "zebra"]}, "'zebra' is not; give 'words' or 'text'"),
+        ("text", "each is a JSON object, but a str came"),
+    ],
+)
+def test_objects_that_break_a_rule_are_named(row: Any, sentence: str, planted: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.json"
+    file.write_text(json.dumps([{"text": "a dog"}, row]))
+    with pytest.raises(BadInput, match="object 1: ") as said:
+        headroles.extract(file, out=tmp_path / "maps.npz", model=planted)
+    assert sentence in str(said.value)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["texts.json"]
+
+
+def test_words_of_bare_tokens_are_refused(rows: Path, planted: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="--word-level needs to know the words, but 1 inputs"):
+        headroles.extract(rows, out=tmp_path / "maps.npz", model=planted, word_level=True)
+
+
+def test_files_are_not_written_over_one_another(rows: Path, planted: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"end in \.safetensors or \.npz"):
+        headroles.extract(rows, out=tmp_path / "maps.pkl", model=planted)
+    with pytest.raises(BadInput, match="written over the inputs"):
+        headroles.extract(rows, out=rows.with_suffix(".npz"), model=planted)
+    with pytest.raises(UnknownName, match="float8"):
+        headroles.extract(rows, out=tmp_path / "maps.npz", model=planted, precision="float8")
+    (tmp_path / "maps.npz").write_text("mine")
+    with pytest.raises(BadInput, match="is there already; give --overwrite"):
+        headroles.extract(rows, out=tmp_path / "maps.npz", model=planted)
+    assert (tmp_path / "maps.npz").read_text() == "mine"
+    headroles.extract(rows, out=tmp_path / "maps.npz", model=planted, overwrite=True)
+    assert (tmp_path / "maps.npz").stat().st_size > 4
+
+
+def test_a_disk_without_room_is_one_sentence_and_leaves_nothing(
+    rows: Path, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(map_files.shutil, "disk_usage", lambda place: usage._replace(free=100))
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(BadInput, match=r"maps need 0\.0 GB of disk .* has 0\.0 GB free"):
+        headroles.extract(rows, out=tmp_path / "maps.npz", model=planted)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_queries_see_is_told_as_offsets(model_of: ModelOf, tmp_path: Path) -> None:
+    file = tmp_path / "texts.json"
+    file.write_text(json.dumps([{"text": " ".join([TEXT] * 3)}]))
+    headroles.extract(file, out=tmp_path / "maps.npz", model=model_of("gpt2"))
+    assert set(map(tuple, _listed(tmp_path / "maps.npz")["examples"][0]["visible"])) == {(None, 0)}
+    assert reach_of(np.tri(6, dtype=np.bool_) & ~np.tri(6, k=-3, dtype=np.bool_)) == (-2, 0)
+    with pytest.raises(BadInput, match="by another rule"):
+        reach_of(np.eye(4, dtype=np.bool_) | (np.arange(4) == 0))
+
+
+def test_the_command_says_the_size_before_it_writes(
+    rows: Path, planted: Path, tmp_path: Path, command: Command
+) -> None:
+    code, out, err = command("extract", rows, "--out", tmp_path / "maps.npz", "--model", planted)
+    assert code == 0, err
+    lines = out.splitlines()
+    assert lines[0].startswith("writes  4 inputs of 36 tokens, 2 layers × 3 heads: 0.0 MB in")
+    assert lines[1].endswith("maps.npz")
+    assert lines[2].endswith("maps.json")

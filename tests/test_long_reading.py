@@ -1,0 +1,253 @@
+"""Long inputs are read in blocks, without the keys that cannot be seen, and cost no more than a block."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import AutoModel
+
+from headroles.arrays import selection_of
+from headroles.extraction import forming, seen
+from headroles.extraction.annotate import Annotator
+from headroles.extraction.capture import FUSED, run
+from headroles.extraction.checkpoint import find
+from headroles.extraction.model import Model, load
+from headroles.extraction.passages import Passage, Words
+from headroles.extraction.readers import Shown, Visible, dense, key_of, shown_of
+from headroles.extraction.sieving import Sieving
+from headroles.extraction.stream import stream
+from headroles.extraction.tokens import example_of, tokenise
+from headroles.masks import Band, Cells, Match
+from headroles.sieves.apply import apply
+from headroles.sieves.bag_of_words import BagOfWords
+from headroles.sieves.base import MaskSieve
+from headroles.sieves.selection import Selection
+
+ModelOf = Callable[[str], Path]
+VOCABULARY = "the committee unbelievable treaty re-opening in , debate"
+
+
+def _load(folder: Path) -> Model:
+    return load(find(str(folder), None), device="cpu", dtype="float32", max_length=512)
+
+
+def _passages(texts: int, count: int) -> list[Passage]:
+    """Random texts with trees, of 8 to 40 words."""
+    rng = np.random.default_rng(5)
+    made = []
+    for number in range(count):
+        both, trees = [], []
+        for _ in range(texts):
+            words = rng.choice(VOCABULARY.split(), rng.integers(8, 40))
+            ends = np.cumsum([len(word) + 1 for word in words]) - 1
+            spans = np.stack([ends - [len(word) for word in words], ends], axis=1)
+            heads = np.clip(np.arange(len(words)) + rng.integers(-4, 5, len(words)), 0, len(words) - 1)
+            heads[heads == np.arange(len(words))] = -1
+            both.append(" ".join(words))
+            trees.append(
+                Words(spans, heads, tuple(rng.choice(["nsubj", "obj", "amod", "advmod"], len(words))))
+            )
+        made.append(Passage(f"made/{number}", tuple(both), None, tuple(trees)))
+    return made
+
+
+def _scores(model: Model, passages: list[Passage], sieves: Selection) -> Any:
+    job = Sieving(model, sieves, Annotator(None))
+    (shard,) = stream(model, passages, job, batch_size=3, max_length=96, advance=lambda count: None)
+    return shard
+
+
+def _reference(model: Model, folder: Path, passages: list[Passage], sieves: Selection) -> np.ndarray:
+    """Scores of the plain eager model's attention, in float64: columns, examples, layers, heads."""
+    network = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    network = network.get_encoder() if network.config.is_encoder_decoder else network
+    found = []
+    for each in tokenise(model.tokenizer, passages, 96):
+        example = example_of(each, each.passage.words, True)
+        inputs = {name: torch.tensor([values]) for name, values in each.inputs.items()}
+        with torch.inference_mode():
+            layers = network(**inputs, output_attentions=True).attentions
+        scores = []
+        for layer in layers:
+            weights = layer[0].numpy().astype(np.float64)
+            visible = (weights > 0).any(0)
+            plan = sieves.plan(example, visible, np.float64)
+            asked = [BagOfWords().score_visible(weights, example, visible) for _ in sieves.scorers]
+            scores.append(np.concatenate([apply(plan, weights), *(own[None] for own in asked)]))
+        found.append(np.stack(scores, axis=1))
+    return np.stack(found, axis=1)
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert", "llama", "mistral", "t5"])
+def test_padded_batches_of_long_inputs_score_as_whole_attention_does(
+    name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, passages = _load(model_of(name)), _passages(2, 6)
+    monkeypatch.setattr(forming, "WHOLE", 4)
+    monkeypatch.setattr(forming, "CACHE", 5000)
+    odd = MaskSieve("odd", lambda each: np.random.default_rng(each.size).random((each.size, each.size)) < 0.4)
+    masked = selection_of(
+        ["local", "delimiter", "block", "syntactic", "identical", "previous", "subword"]
+    ).sieves
+    sieves = Selection((*masked, odd, BagOfWords()))
+    shard = _scores(model, passages, sieves)
+    wanted = _reference(model, model_of(name), passages, sieves)
+    np.testing.assert_array_equal(np.isnan(shard.values), np.isnan(wanted))
+    np.testing.assert_allclose(shard.values, wanted, rtol=0, atol=3e-6)
+
+
+class _Blocks:
+    """A reader of long inputs that notes what it gets."""
+
+    def __init__(self) -> None:
+        self.blocks: list[tuple[int, int, torch.Tensor]] = []
+        self.shown: list[Shown] = []
+        self.whole: list[torch.Tensor] = []
+
+    def read_rows(
+        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: Shown
+    ) -> None:
+        self.blocks.append((start, first, rows))
+        self.shown.append(shown)
+
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+        raise AssertionError("the input is long")
+
+
+class _Padded:
+    """A reader of whole rows."""
+
+    def __init__(self) -> None:
+        self.rows: list[torch.Tensor] = []
+        self.visible: list[Visible] = []
+
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+        self.rows.append(rows)
+        self.visible.append(visible)
+
+
+def _inputs(size: int) -> dict[str, torch.Tensor]:
+    return {"input_ids": torch.from_numpy(np.random.default_rng(1).integers(5, 60, (1, size)))}
+
+
+@pytest.mark.parametrize(("name", "back"), [("llama", 300), ("mistral", 5)])
+def test_keys_that_no_query_of_a_block_sees_are_not_formed(name: str, back: int, model_of: ModelOf) -> None:
+    model = _load(model_of(name))
+    blocks, whole = _Blocks(), _Padded()
+    run(model.network, model.way, _inputs(300), [300], blocks)
+    run(model.network, model.way, _inputs(300), [300], whole)
+    assert all(
+        isinstance(each, Band) and (each.low, each.high) == (max(-back, -299), 0) for each in blocks.shown
+    )
+    assert whole.visible[0] is whole.visible[-1]
+    for (start, first, rows), padded in zip(blocks.blocks, whole.rows, strict=True):
+        stop = start + rows.shape[1]
+        assert (first, first + rows.shape[2]) == (max(0, start - back), stop)
+        assert padded.shape[2] == 300
+        torch.testing.assert_close(padded[..., first:stop], rows, rtol=0, atol=0)
+        assert not padded[..., stop:].any()
+        assert not padded[..., :first].any()
+        torch.testing.assert_close(rows.sum(2), torch.ones(rows.shape[:2]), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bert", "llama", "mistral", "t5"])
+def test_the_output_of_a_long_input_is_the_fused_kernels_bit_for_bit(name: str, model_of: ModelOf) -> None:
+    model = _load(model_of(name))
+    assert model.way.name == FUSED
+    output, _ = run(model.network, model.way, _inputs(300), [300], _Blocks())
+    model.network.set_attn_implementation("sdpa")
+    with torch.inference_mode():
+        plain = model.network(**_inputs(300))[0]
+    assert torch.equal(output, plain)
+
+
+class _Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes the largest tensor that any operation gives, in bytes of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.bytes = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = function(*args, **(kwargs or {}))
+        for each in made if isinstance(made, tuple | list) else (made,):
+            if isinstance(each, torch.Tensor):
+                self.bytes = max(self.bytes, each.untyped_storage().nbytes())
+        return made
+
+
+@pytest.mark.parametrize("name", ["bert", "llama"])
+def test_nothing_as_large_as_a_matrix_of_booleans_is_made_while_a_long_input_is_scored(
+    name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = _load(model_of(name))
+    monkeypatch.setattr(forming, "CACHE", 2**17)
+    words = ["treaty"] * 900
+    text = " ".join(words)
+    ends = np.arange(900) * 7 + 6
+    spans = np.stack([ends - 6, ends], axis=1)
+    tree = Words(spans, np.arange(900) - 1, ("nsubj",) * 900)
+    job = Sieving(model, selection_of(None), Annotator(None))
+    (tokenised,) = tokenise(model.tokenizer, [Passage("long", (text,), None, (tree,))], 512)
+    table = job.table([tokenised])
+    batch = job.prepare([tokenised], np.array([0]))
+    inputs = {"input_ids": torch.tensor([tokenised.inputs["input_ids"]])}
+    with _Largest() as largest:
+        run(model.network, model.way, inputs, [tokenised.size], job.reader(batch, table))
+    assert tokenised.size > 500
+    assert 2**16 < largest.bytes < tokenised.size**2
+    assert np.isfinite(job.result(table).values[0]).all()
+
+
+def _mask(kind: str, size: int) -> np.ndarray:
+    offset = np.arange(size)[None, :] - np.arange(size)[:, None]
+    rows = (np.arange(size) < 9)[:, None] & (np.arange(size) > 4)[None, :]
+    found: dict[str, np.ndarray] = {
+        "causal": offset <= 0,
+        "window": (offset <= 0) & (offset > -6),
+        "near": np.abs(offset) < 5,
+        "ahead": offset >= 0,
+        "own": offset == 0,
+        "chunks": (offset <= 0) & (np.arange(size)[None, :] // 7 == np.arange(size)[:, None] // 7),
+        "left padding": (offset <= 0) & (np.arange(size)[None, :] > 2),
+        "rows": rows,
+    }
+    return found[kind]
+
+
+@pytest.mark.parametrize("additive", [False, True])
+@pytest.mark.parametrize(
+    "kind", ["causal", "window", "near", "ahead", "own", "chunks", "left padding", "rows"]
+)
+def test_a_mask_is_recognised_as_a_band_or_kept_as_it_is(
+    kind: str, additive: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seen, "BLOCK", 100)
+    wanted = _mask(kind, 30)
+    given = torch.zeros(2, 1, 40, 40, dtype=torch.bool)
+    given[1, 0, :30, :30] = torch.from_numpy(wanted)
+    if additive:
+        given = torch.where(given, 0.0, torch.finfo(torch.float32).min)
+    shown = seen.shown_under(given, False, 1, 30)
+    irregular = kind in ("chunks", "left padding", "rows")
+    assert isinstance(shown, Cells if irregular else Band)
+    np.testing.assert_array_equal(dense(shown, 30), wanted)
+    again = shown_of(wanted)
+    assert isinstance(again, Match if kind == "rows" else Cells if irregular else Band)
+    np.testing.assert_array_equal(dense(again, 30), wanted)
+    if not irregular:
+        assert key_of(again) == key_of(shown) != key_of(Band(-1, 0, 30))
+
+
+def test_a_mask_of_all_keys_is_none_and_one_row_stands_for_all_queries() -> None:
+    assert seen.shown_under(torch.ones(1, 1, 9, 9, dtype=torch.bool), False, 0, 9) is None
+    assert seen.shown_under(torch.ones(1, 1, 1, 12, dtype=torch.bool), False, 0, 9) is None
+    some = torch.ones(1, 1, 1, 9, dtype=torch.bool)
+    some[..., 3] = False
+    shown = seen.shown_under(some, False, 0, 9)
+    np.testing.assert_array_equal(dense(shown, 9), np.broadcast_to(some[0, 0].numpy(), (9, 9)))
+    assert seen.shown_under(None, True, 0, 1) is None

@@ -1,0 +1,243 @@
+"""Runs at addresses: the same files as in a folder, whatever happens on the way."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headroles
+from headroles.errors import BadInput, HeadrolesError
+from headroles.judging import judge_again
+from headroles.places import FsspecPlace, Place, place_of
+from headroles.remote import local_copy
+from headroles.run import report
+from headroles.verifying import verify
+
+Label = Callable[..., headroles.Labelling]
+
+
+QUICK: dict[str, Any] = {"maps": 0, "splits": 0, "sieve": ["local", "delimiter"]}
+"""Options that leave out what these tests do not look at."""
+
+
+def _files(place: Place) -> dict[str, bytes]:
+    return {name: place.read(name) for name in place.names()}
+
+
+@pytest.fixture
+def address(bucket: str, request: pytest.FixtureRequest) -> str:
+    """An address in the object store, at which nothing is yet."""
+    return f"{bucket}/{request.node.name}"
+
+
+@pytest.fixture
+def there(address: str, run: Path) -> str:
+    """The address of a finished run."""
+    place = place_of(address)
+    for name, data in _files(place_of(run)).items():
+        place.write(name, data)
+    return address
+
+
+def test_a_run_at_an_address_has_the_files_of_one_in_a_folder(
+    label: Label, address: str, tmp_path: Path
+) -> None:
+    settings = QUICK | {"shard_size": 16, "maps": 3}
+    here = label(out=tmp_path / "run", **settings)
+    far = label(out=address, **settings)
+    assert _files(place_of(address)) == _files(place_of(tmp_path / "run"))
+    assert far.frame().equals(here.frame())
+    assert headroles.load(address).frame().equals(headroles.load(tmp_path / "run").frame())
+    assert verify(address) == verify(tmp_path / "run")
+
+
+def test_a_run_that_keeps_sums_has_the_same_files_at_an_address(
+    label: Label, address: str, tmp_path: Path
+) -> None:
+    for where in (address, str(tmp_path / "run")):
+        label(out=where, shard_size=16, keep=30, **QUICK)
+        label(out=where, shard_size=16, keep=30, alpha=0.01, overwrite=True, **QUICK)
+    assert "moments.npz" in place_of(address).names()
+    assert _files(place_of(address)) == _files(place_of(tmp_path / "run"))
+    verify(address)
+
+
+def test_inputs_are_read_from_an_address(label: Label, table: Path, bucket: str, tmp_path: Path) -> None:
+    place_of(f"{bucket}/inputs").write("pairs.tsv", table.read_bytes())
+    here = label(data=str(table), group="document", **QUICK)
+    far = label(data=f"{bucket}/inputs/pairs.tsv", group="document", **QUICK)
+    assert far.frame().equals(here.frame())
+    assert far.manifest["source"]["name"] == f"{bucket}/inputs/pairs.tsv"
+    with pytest.raises(BadInput, match=r"'s3://\S+/none.tsv'"):
+        label(data=f"{bucket}/inputs/none.tsv")
+
+
+def test_a_run_that_stopped_at_an_address_goes_on(
+    label: Label, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, written = place_of(address), []
+    real = FsspecPlace.write
+
+    def failing(self: FsspecPlace, name: str, data: bytes) -> None:
+        if name == "shards/00002.json":
+            raise BadInput("the store is gone")
+        real(self, name, data)
+
+    def watched(self: FsspecPlace, name: str, data: bytes) -> None:
+        written.append(name)
+        real(self, name, data)
+
+    monkeypatch.setattr(FsspecPlace, "write", failing)
+    with pytest.raises(BadInput, match="the store is gone"):
+        label(out=address, shard_size=16, **QUICK)
+    assert {"plan.json", "shards/00000.json", "shards/00001.json"} < set(place.names())
+    with pytest.raises(BadInput, match=f"that in '{address}' is not; start the same command"):
+        headroles.load(address)
+    monkeypatch.setattr(FsspecPlace, "write", watched)
+    with pytest.raises(BadInput, match=f"'{address}' holds a run with other settings .max_length"):
+        label(out=address, shard_size=16, max_length=40, **QUICK)
+    label(out=address, shard_size=16, **QUICK)
+    assert [name for name in written if name.startswith("shards/") and name.endswith("json")] == [
+        "shards/00002.json", "shards/00003.json"
+    ]  # fmt: skip
+    assert written[-1] == "manifest.json"
+    verify(address)
+
+
+def test_a_damaged_shard_at_an_address_is_found_and_made_anew(label: Label, address: str) -> None:
+    label(out=address, shard_size=16, **QUICK)
+    place = place_of(address)
+    before = _files(place)
+    place.write("scores/part-00001.parquet", b"altered")
+    with pytest.raises(BadInput, match=r"part-00001\.parquet"):
+        verify(address)
+    label(out=address, shard_size=16, **QUICK)
+    assert _files(place) == before
+
+
+def test_a_run_that_fails_before_its_first_shard_leaves_an_address_as_it_was(
+    label: Label, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headroles.working import Worker
+
+    label(out=address, **QUICK)
+    place = place_of(address)
+    before = _files(place)
+    with pytest.raises(HeadrolesError, match="the model 'no/such-model-anywhere' is not"):
+        label(out=address, model="no/such-model-anywhere", overwrite=True, **QUICK)
+    assert _files(place) == before
+
+    def failing(*given: Any, **more: Any) -> None:
+        raise BadInput("no input can be scored")
+
+    monkeypatch.setattr(Worker, "score", failing)
+    with pytest.raises(BadInput, match="no input can be scored"):
+        label(out=f"{address}-new", **QUICK)
+    assert place_of(f"{address}-new").names() == []
+
+
+def test_overwrite_replaces_a_run_at_an_address_wholly(label: Label, address: str, tmp_path: Path) -> None:
+    label(out=address, shard_size=16, **QUICK | {"maps": 5})
+    label(out=address, shard_size=32, overwrite=True, **QUICK)
+    label(out=tmp_path / "run", shard_size=32, **QUICK)
+    assert _files(place_of(address)) == _files(place_of(tmp_path / "run"))
+
+
+def test_an_address_that_holds_something_else_is_left_alone(label: Label, address: str) -> None:
+    place = place_of(address)
+    place.write("thesis.tex", b"years of work")
+    for overwrite in (False, True):
+        with pytest.raises(BadInput, match=f"'{address}' holds files that are no run of headroles"):
+            label(out=address, overwrite=overwrite)
+    assert _files(place) == {"thesis.tex": b"years of work"}
+
+
+def test_judging_at_an_address_puts_back_what_it_changed(
+    there: str, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    real = FsspecPlace.write
+
+    def watched(self: FsspecPlace, name: str, data: bytes) -> None:
+        written.append(name)
+        real(self, name, data)
+
+    monkeypatch.setattr(FsspecPlace, "write", watched)
+    judge_again(there, alpha=0.001)
+    judge_again(run, alpha=0.001)
+    assert _files(place_of(there)) == _files(place_of(run))
+    assert not [name for name in written if name.startswith(("scores/", "shards/", "examples"))]
+    assert written[-1] == "manifest.json"
+    verify(there)
+
+
+def test_errors_of_a_run_at_an_address_name_the_address(there: str, address: str) -> None:
+    place_of(there).delete("findings.csv")
+    for what in (headroles.load, judge_again, verify, headroles.table):
+        with pytest.raises(BadInput) as caught:
+            what(there)
+        assert address in str(caught.value)
+        assert "/tmp" not in str(caught.value)
+
+
+def test_reports_tables_and_comparisons_are_made_of_addresses(there: str, run: Path, tmp_path: Path) -> None:
+    assert headroles.table(there, "findings", "csv") == headroles.table(run, "findings", "csv")
+    place = place_of(there)
+    page = place.read("report.html")
+    place.delete("report.html")
+    assert report(there) == f"{there}/report.html"
+    assert place.read("report.html") == page
+    assert report(there, tmp_path / "page.html") == tmp_path / "page.html"
+    assert (tmp_path / "page.html").read_bytes() == page
+    assert report(run, f"{there}/page.html") == f"{there}/page.html"
+    assert place.read("page.html") == page
+    place.delete("page.html")
+    with pytest.raises(BadInput, match="does not take the place of a part of its run"):
+        report(there, f"{there}/manifest.json")
+    headroles.compare(there, run, swaps=0, out=f"{there}-compared")
+    compared = json.loads(place_of(f"{there}-compared").read("manifest.json"))
+    assert compared["settings"]["a"] == there
+
+
+def test_a_path_is_passed_on_as_it_is(run: Path) -> None:
+    with local_copy(run, back=True) as place:
+        assert place == run
+    with local_copy(str(run)) as place:
+        assert place == run
+
+
+def test_what_fails_in_a_copy_is_not_put_back(there: str) -> None:
+    before = _files(place_of(there))
+
+    def half() -> None:
+        with local_copy(there, back=True) as place:
+            (place / "findings.csv").write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        half()
+    assert _files(place_of(there)) == before
+
+
+def test_what_cannot_be_written_to_an_address_is_refused(label: Label, planted: Path, table: Path) -> None:
+    with pytest.raises(BadInput, match="memory belongs to one process"):
+        label(out="memory://run", workers=2)
+    with pytest.raises(
+        BadInput, match=r"only runs of label .* are written to addresses, but --out is 's3://b/c'"
+    ):
+        headroles.cluster("QNLI", data=str(table), model=str(planted), out="s3://b/c")
+
+
+def test_commands_take_addresses(there: str, command: Callable[..., tuple[int, str, str]]) -> None:
+    for words in (
+        ("judge", there, "--alpha", "0.01"),
+        ("verify", there),
+        ("report", there),
+        ("table", there),
+    ):
+        code, out, err = command(*words)
+        assert (code, err) == (0, ""), words
+        assert out
+    assert there in command("report", there)[1].replace("\n", "")
