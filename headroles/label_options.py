@@ -1,12 +1,11 @@
 """The options of ``headroles label``: a run of sieves that is cut into shards."""
 
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import ClassVar
 
 from headroles.common_options import typed_options
 from headroles.errors import BadInput, UnknownName
-from headroles.input_options import InputOptions
+from headroles.input_options import InputOptions, called
 from headroles.options import Options
 
 ENGINES = ("local", "ray")
@@ -91,7 +90,7 @@ class LabelOptions(Options):
     @property
     def name(self) -> str:
         """What the inputs are called: the task, or the file."""
-        return InputOptions.name.fget(self) if self.attention is None else Path(self.attention).stem
+        return self.task or called(self.attention or self.data)
 
     def _check_alone(self) -> None:
         """Refuse what says which model reads which inputs, where maps are there already."""

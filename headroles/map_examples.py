@@ -147,8 +147,9 @@ def _tree(row: dict[str, Any], word: np.ndarray | None, place: str) -> Words | N
     if relations is None or heads is None or word is None:
         return None
     count = len(relations)
-    whole = isinstance(heads, list) and all(type(head) is int and 0 <= head <= count for head in heads)
-    if not whole or len(heads) != count or (word.size and word.max() >= count):
+    if not isinstance(heads, list) or not all(type(head) is int and 0 <= head <= count for head in heads):
+        heads = []
+    if len(heads) != count or (word.size and word.max() >= count):
         raise BadInput(
             f"{place}: 'heads' and 'relations' have one value for each word, heads from 0 to {count}, but "
             f"{heads!r:.60} came for words up to {int(word.max(initial=-1))}"
@@ -161,15 +162,18 @@ def _reach(row: dict[str, Any], place: str) -> tuple[tuple[int | None, int | Non
     found = row.get("visible")
     if found is None:
         return None
-    made = []
+    made: list[tuple[int | None, int | None]] = []
     for pair in found if isinstance(found, list) else [None]:
-        ends = isinstance(pair, list) and len(pair) == 2
-        if not ends or any(each is not None and type(each) is not int for each in pair):
+        if (
+            not isinstance(pair, list)
+            or len(pair) != 2
+            or any(each is not None and type(each) is not int for each in pair)
+        ):
             raise BadInput(
                 f"{place}: 'visible' is a list with the smallest and largest offset of each layer (null for "
                 f"no end), but {found!r:.60} came"
             )
-        made.append((pair[0], pair[1]))
+        made.append((ends[0], ends[1]))
     return tuple(made)
 
 

@@ -25,13 +25,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from headroles.records import Example
 from headroles.sieves.base import MARGIN, Contrast
 from headroles.sieves.block import both_texts, text_of
 from headroles.sieves.local import own_text
+from headroles.sieves.masks import Mask
 from headroles.sieves.plan import query_weights
+from headroles.sieves.resolving import resolved, sizes
 from headroles.sieves.spread import entropies
 
 CONTRAST_MARGIN = 0.08
@@ -100,12 +102,31 @@ class BagOfWords:
         if groups == 0:
             return np.full(len(attention), np.nan)
         chance = size / np.maximum(room, 1)
-        inside = (attention * own).astype(np.float64)
-        mass = inside.sum(axis=2)
-        spread = _relative_entropy(inside, mass, size)
-        expected = chance * (attention * scope).sum(axis=2, dtype=np.float64)
-        beyond: np.ndarray = (mass * spread - expected) @ query / (1 - query @ chance)
+        beyond: np.ndarray = _beyond(attention, own, scope, size, chance) @ query / (1 - query @ chance)
         return beyond
+
+    def score_rows(
+        self,
+        rows: Float[np.ndarray, "heads rows tokens"],
+        start: int,
+        example: Example,
+        visible: Mask | None,
+    ) -> Float[np.ndarray, " heads"]:
+        """What the rows of queries ``start`` on add to the score; NaN without a second text."""
+        n, own, scope = example.size, own_text(example), both_texts(example)
+        size, room = (sizes(resolved([each], visible, n), visible, n) for each in (own, scope))
+        query, groups = query_weights(text_of(example), (size > 0) & (size < room))
+        if groups == 0:
+            return np.full(len(rows), np.nan)
+        chance = size / np.maximum(room, 1)
+        here = slice(start, start + rows.shape[1])
+        counted, compared = (each.rows(here.start, here.stop) for each in (own, scope))
+        if visible is not None:
+            seen = visible.rows(here.start, here.stop)
+            counted, compared = counted & seen, compared & seen
+        beyond = _beyond(rows, counted, compared, size[here], chance[here])
+        added: np.ndarray = beyond @ query[here] / (1 - query @ chance)
+        return added
 
     def null(self, example: Example) -> float:
         """0, the score of even attention."""
@@ -118,6 +139,21 @@ def _causal(
     """The keys up to the query where no head of the layer looks behind it; None: every key."""
     causal = np.tri(attention.shape[-1], dtype=np.bool_)
     return None if attention[:, ~causal].any() else causal
+
+
+def _beyond(
+    attention: Float[np.ndarray, "heads queries tokens"],
+    own: Bool[np.ndarray, "queries tokens"],
+    scope: Bool[np.ndarray, "queries tokens"],
+    size: Int[np.ndarray, " queries"],
+    chance: Float[np.ndarray, " queries"],
+) -> Float[np.ndarray, "heads queries"]:
+    """Each query's ``s_i h_i − c_i m_i``."""
+    inside = (attention * own).astype(np.float64)
+    mass = inside.sum(axis=2)
+    spread = _relative_entropy(inside, mass, size)
+    beyond: np.ndarray = mass * spread - chance * (attention * scope).sum(axis=2, dtype=np.float64)
+    return beyond
 
 
 def _relative_entropy(

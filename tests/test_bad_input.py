@@ -194,7 +194,7 @@ def test_a_file_that_is_not_there_is_refused(refused: Refused) -> None:
     assert refused("--data", "no.tsv") == wanted
     Path("folder.tsv").mkdir()
     assert refused("--data", "folder.tsv").startswith(
-        "a file to read must be no folder, but 'folder.tsv' is a folder"
+        "a folder or pattern of data names files that end in .tsv, .csv, .jsonl, .parquet"
     )
 
 

@@ -10,7 +10,7 @@ import torch
 from headroles import Example, sieve
 from headroles.arrays import selection_of
 from headroles.errors import BadSieve
-from headroles.extraction import batched_reading, forming
+from headroles.extraction import batched_profiles, batched_reading, forming
 from headroles.extraction.annotate import Annotator
 from headroles.extraction.batched import BatchPlan, batch_plan
 from headroles.extraction.batched_masks import laid_out
@@ -20,6 +20,7 @@ from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
 from headroles.extraction.passages import Passage, Words
 from headroles.extraction.scratch import Scratches
+from headroles.extraction.seen import Seen
 from headroles.extraction.sieving import Sieving
 from headroles.extraction.stream import stream
 from headroles.lexical import Lexical
@@ -112,6 +113,21 @@ def test_a_batch_scores_as_the_reference_does_on_each_example_by_itself(kind: st
         for name in ("cells", "low", "high"):
             np.testing.assert_allclose(getattr(plan, name)[row], getattr(single, name), rtol=1e-13)
     assert np.isfinite(found).any(axis=(0, 2)).sum() >= (15 if kind == "window" else 20)
+
+
+@pytest.mark.parametrize("kind", VISIBLE)
+def test_attention_between_words_gives_the_contrasts_that_sums_by_index_give(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sieves, examples = selection_of(EVERYTHING), _examples()
+    visible = [_visible(kind, number, each.size) for number, each in enumerate(examples)]
+    width = max(each.size for each in examples)
+    attention = _attention(examples, visible, width)
+    found = _planned(sieves, examples, visible, width).scores(attention, Scratches(CPU)).numpy()
+    monkeypatch.setattr(batched_profiles, "by_index", lambda device: False)
+    plan = _planned(sieves, examples, visible, width)
+    assert any(each.space is not None for each in plan.contrasts)
+    np.testing.assert_allclose(plan.scores(attention, Scratches(CPU)).numpy(), found, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", VISIBLE)
@@ -215,6 +231,21 @@ def test_short_inputs_are_read_together_on_a_processor_and_long_ones_where_they_
     other = torch.device("cuda")
     assert reads_together([512] * 8, 12, other)
     assert not reads_together([8192] * 2, 12, other)
+
+
+def test_a_mask_that_hides_nothing_is_found_for_all_examples_at_once() -> None:
+    rng = np.random.default_rng(5)
+    for turn in range(200):
+        lengths = rng.integers(1, 9, 4).tolist()
+        shape = (4 if turn % 3 else 1, 1, max(lengths) if turn % 2 else 1, max(lengths))
+        mask = torch.from_numpy(rng.random(shape) < (0.97 if turn % 5 else 2))
+        given = mask if turn % 7 else torch.where(mask, 0.0, torch.finfo(torch.float32).min)
+        found = Seen(lengths).under(given, causal=False)
+        for example, length in enumerate(lengths):
+            own = mask[min(example, len(mask) - 1), 0, :length, :length].numpy()
+            assert (found[example] is None) == bool(own.all())
+            if found[example] is not None:
+                np.testing.assert_array_equal(found[example], own)
 
 
 RELATIONS = ("nsubj", "obj", "amod", "advmod", "det", "punct")

@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel
 
 from headroles.arrays import selection_of
+from headroles.asking import per_head
 from headroles.extraction import forming, seen
 from headroles.extraction.annotate import Annotator
 from headroles.extraction.capture import FUSED, run
@@ -22,6 +23,7 @@ from headroles.extraction.sieving import Sieving
 from headroles.extraction.stream import stream
 from headroles.extraction.tokens import example_of, tokenise
 from headroles.masks import Band, Cells, Match
+from headroles.records import Example
 from headroles.sieves.apply import apply
 from headroles.sieves.bag_of_words import BagOfWords
 from headroles.sieves.base import MaskSieve
@@ -33,6 +35,20 @@ VOCABULARY = "the committee unbelievable treaty re-opening in , debate"
 
 def _load(folder: Path) -> Model:
     return load(find(str(folder), None), device="cpu", dtype="float32", max_length=512)
+
+
+class _Corners:
+    """A scorer that needs the rows of a layer together."""
+
+    name, needs = "corners", frozenset[str]()
+
+    def score(self, attention: np.ndarray, example: Example) -> np.ndarray:
+        assert attention.shape[1:] == (example.size, example.size)
+        corners: np.ndarray = attention[:, 0, 0] + attention[:, -1, 0] * attention[:, -1, -1]
+        return corners
+
+    def null(self, example: Example) -> float:
+        return 0.0
 
 
 def _passages(texts: int, count: int) -> list[Passage]:
@@ -76,7 +92,7 @@ def _reference(model: Model, folder: Path, passages: list[Passage], sieves: Sele
             weights = layer[0].numpy().astype(np.float64)
             visible = (weights > 0).any(0)
             plan = sieves.plan(example, visible, np.float64)
-            asked = [BagOfWords().score_visible(weights, example, visible) for _ in sieves.scorers]
+            asked = [per_head(each, weights, example, visible) for each in sieves.scorers]
             scores.append(np.concatenate([apply(plan, weights), *(own[None] for own in asked)]))
         found.append(np.stack(scores, axis=1))
     return np.stack(found, axis=1)
@@ -93,7 +109,7 @@ def test_padded_batches_of_long_inputs_score_as_whole_attention_does(
     masked = selection_of(
         ["local", "delimiter", "block", "syntactic", "identical", "previous", "subword"]
     ).sieves
-    sieves = Selection((*masked, odd, BagOfWords()))
+    sieves = Selection((*masked, odd, _Corners(), BagOfWords()))
     shard = _scores(model, passages, sieves)
     wanted = _reference(model, model_of(name), passages, sieves)
     np.testing.assert_array_equal(np.isnan(shard.values), np.isnan(wanted))
@@ -191,7 +207,7 @@ def test_nothing_as_large_as_a_matrix_of_booleans_is_made_while_a_long_input_is_
     ends = np.arange(900) * 7 + 6
     spans = np.stack([ends - 6, ends], axis=1)
     tree = Words(spans, np.arange(900) - 1, ("nsubj",) * 900)
-    job = Sieving(model, selection_of(None), Annotator(None))
+    job = Sieving(model, Selection((*selection_of(None).sieves, BagOfWords())), Annotator(None))
     (tokenised,) = tokenise(model.tokenizer, [Passage("long", (text,), None, (tree,))], 512)
     table = job.table([tokenised])
     batch = job.prepare([tokenised], np.array([0]))

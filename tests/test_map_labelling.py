@@ -29,6 +29,10 @@ def pairs(table: Path, tmp_path: Path) -> Path:
     return place
 
 
+def _saved(file: Path, arrays: dict[str, Any]) -> None:
+    np.savez(file, **arrays)
+
+
 def _same(one: headroles.Labelling, other: headroles.Labelling, close: float) -> None:
     assert one.scores.sieves == other.scores.sieves
     assert one.scores.units == other.scores.units
@@ -97,7 +101,7 @@ def test_maps_from_anywhere_need_only_their_tokens(tmp_path: Path) -> None:
         even[0, 1] = 0.9 * np.eye(n)[:, [*range(1, n), n - 1]].T + 0.1 / n
         arrays[f"of {number}"] = even.astype(np.float32)
         rows.append({"tokens": [f"w{number}.{place}" for place in range(n)], "attns": f"of {number}"})
-    np.savez(tmp_path / "any.npz", **arrays)
+    _saved(tmp_path / "any.npz", arrays)
     (tmp_path / "any.json").write_text(json.dumps(rows))
     found = headroles.label(attention=tmp_path / "any.npz", splits=0)
     assert any("local" in roles.split(";") for roles in found.labels()["roles"])
@@ -156,7 +160,7 @@ def test_a_list_that_breaks_a_rule_is_one_sentence(
     change: dict[str, Any], sentence: str, tmp_path: Path
 ) -> None:
     even = np.full((1, 2, 4, 4), 0.25, dtype=np.float32)
-    np.savez(tmp_path / "bad.npz", **{"0": even, "1": even})
+    _saved(tmp_path / "bad.npz", {"0": even, "1": even})
     good = {"tokens": ["a", "b", "c", "d"]}
     (tmp_path / "bad.json").write_text(json.dumps([good, good | {"tokens": list("efgh")} | change]))
     with pytest.raises(BadInput) as said:
@@ -167,7 +171,7 @@ def test_a_list_that_breaks_a_rule_is_one_sentence(
 
 def test_rows_under_1_are_refused_unless_the_list_says_sinks(tmp_path: Path) -> None:
     half = {str(number): np.full((1, 1, 6, 6), 0.1, dtype=np.float32) for number in range(3)}
-    np.savez(tmp_path / "sink.npz", **half)
+    _saved(tmp_path / "sink.npz", half)
     rows = [{"tokens": [f"{number}{each}" for each in "abcdef"]} for number in range(3)]
     (tmp_path / "sink.json").write_text(json.dumps(rows))
     with pytest.raises(BadInput, match="sums to 1 over the keys"):
@@ -193,7 +197,7 @@ def test_options_of_a_model_or_of_inputs_are_refused_beside_maps(tmp_path: Path)
 
 
 def test_pickled_arrays_are_never_read(tmp_path: Path) -> None:
-    np.savez(tmp_path / "evil.npz", **{"0": np.array([{"a": 1}], dtype=object)})
+    _saved(tmp_path / "evil.npz", {"0": np.array([{"a": 1}], dtype=object)})
     (tmp_path / "evil.json").write_text(json.dumps([{"tokens": ["a"]}, {"tokens": ["b"], "attns": "0"}]))
     with pytest.raises(BadInput, match="is damaged: its array '0' cannot be read"):
         headroles.label(attention=tmp_path / "evil.npz", sieve=["local"])

@@ -19,7 +19,7 @@ from headroles.moment_tables import moments_bytes, moments_of_bytes
 from headroles.moments import ARRAYS, GROUPS, Moments, group_of, merged, moments_of, unit_in_passing
 from headroles.records import Rule, Scores
 from headroles.shards import Memory
-from headroles.subsample import candidates, ranks_of, rows_of
+from headroles.subsample import candidates, rows_of
 from headroles.work import Task
 
 RULES = (Rule("a", contrast="c"), Rule("b", pooled=True), Rule("c", role=False))
@@ -153,17 +153,6 @@ def test_damaged_moments_are_told_and_nothing_in_them_is_run(content: bytes) -> 
         moments_of_bytes(content)
 
 
-def test_the_subsample_is_random_and_takes_every_example_equally_often() -> None:
-    keys = [f"x/{n}" for n in range(40)]
-    drawn = np.stack([candidates(keys, seed=seed, before=0, size=10) for seed in range(2000)])
-    counts = drawn.sum(axis=0)
-    assert counts.sum() == 20_000
-    # drawing 10 of 40 without replacement leaves 3/4 of the variance of independent draws
-    spread = ((counts - 500) ** 2).sum() / (500 * 0.75)
-    assert 1e-3 < reference.chi2.sf(spread, 39) < 1 - 1e-3
-    assert abs(drawn[:, :2].all(axis=1).mean() - 10 * 9 / (40 * 39)) < 4 * np.sqrt(0.058 / 2000)
-
-
 def _options(**more: Any) -> LabelOptions:
     return label_options_of(**{"task": "QNLI", "keep": 30, "shard_size": 20, "seed": 3} | more)
 
@@ -198,20 +187,6 @@ def test_sums_and_subsample_are_the_same_bits_in_whatever_order_shards_are_done(
         assert moments_bytes(sums) == moments_bytes(first)
         assert other.examples == sample.examples
     assert moments_bytes(first) == moments_bytes(_sums(scores, 20))
-
-
-def test_late_shards_keep_few_rows_and_none_of_the_sample_is_lost() -> None:
-    keys = [f"x/{n}" for n in range(60_000)]
-    kept = []
-    for number in range(60):
-        own = np.array(keys[number * 1000 : number * 1000 + 1000])
-        kept.append(own[candidates(own.tolist(), seed=1, before=number * 1000, size=100)])
-    assert len(kept[0]) == 100
-    assert len(kept[-1]) < 20
-    left = np.concatenate(kept)
-    sample = left[candidates(left.tolist(), seed=1, before=59_000, size=100)]
-    smallest = np.array(keys)[np.argsort(ranks_of(keys, 1), kind="stable")[:100]]
-    assert set(sample) == set(smallest)
 
 
 def test_a_run_that_is_taken_up_again_adds_no_shard_twice() -> None:

@@ -92,7 +92,12 @@ def test_a_file_that_is_half_written_is_not_seen(
 
     if isinstance(place, FsspecPlace):
         real = place.system.mv
-        monkeypatch.setattr(place.system, "mv", lambda *given: (looking(), real(*given)))
+
+        def moving(*given: Any, **more: Any) -> None:
+            looking()
+            real(*given, **more)
+
+        monkeypatch.setattr(place.system, "mv", moving)
     else:
         monkeypatch.setattr(os, "fsync", looking)
     place.write("shards/00000.json", b"whole")
@@ -127,6 +132,20 @@ def test_a_missing_driver_is_named_with_the_extra_that_brings_it(monkeypatch: py
         MissingExtra, match=r"served by s3fs, which is not installed; pip install 'headroles\[cloud\]'"
     ):
         place_of("s3://bucket/run")
+
+
+def test_what_others_wrote_is_listed_by_drivers_that_remember_listings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = place_of(f"memory://remembered-{os.getpid()}")
+    assert isinstance(place, FsspecPlace)
+    known: dict[str, list[str]] = {}
+    find = place.system.find
+    monkeypatch.setattr(place.system, "find", lambda path: known.setdefault(path, find(path)))
+    monkeypatch.setattr(place.system, "invalidate_cache", known.clear)
+    for number in range(2):
+        place.write(f"shards/0000{number}.json", b"")
+        assert len(place.names("shards/")) == number + 1
 
 
 def test_a_store_that_refuses_says_so_in_one_sentence(bucket: str) -> None:

@@ -136,6 +136,9 @@ def test_a_run_that_fails_before_its_first_shard_leaves_an_address_as_it_was(
     with pytest.raises(BadInput, match="no input can be scored"):
         label(out=f"{address}-new", **QUICK)
     assert place_of(f"{address}-new").names() == []
+    with pytest.raises(BadInput, match="no input can be scored"):
+        label(out=address, overwrite=True, **QUICK | {"sieve": ["block"]})
+    assert place.names() == []  # too late for the run before, but nothing of it is taken for the new one
 
 
 def test_overwrite_replaces_a_run_at_an_address_wholly(label: Label, address: str, tmp_path: Path) -> None:

@@ -178,7 +178,9 @@ def test_the_manifest_is_plain_json_with_everything_needed_to_do_it_again(finish
     assert facts["counts"] == facts["counts"] | {"examples": 60, "units": 60}
     every = {each.name for each in fields(LabelOptions)}
     assert set(facts["settings"]) == every - {*LabelOptions.PLACES}
-    assert {"out", "overwrite", "workers", "threads", "engine", "address", "gpus", "cache"} <= {*LabelOptions.PLACES}
+    assert {"out", "overwrite", "workers", "threads", "engine", "address", "gpus", "cache"} <= {
+        *LabelOptions.PLACES
+    }
     for name in ("headroles", "model", "source", "tokenizer", "versions", "machine", "skipped", "decision"):
         assert name in facts
     assert len(facts["model"]["weights_sha256"]) == len(facts["source"]["sha256"]) == 64

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Bool, Float, Int
 
+from headroles.extraction import batched_profiles
 from headroles.extraction.batched_plan import Padding
 from headroles.extraction.batched_profiles import Spread, space_of, spread_of, spread_profile
 from headroles.extraction.batched_units import (
@@ -128,12 +129,12 @@ def _made(columns: list[int], batch: Padding, units: Units, pairs: _Pairs) -> Co
     ]
     weight -= chance[..., None] * pairs.inside[:, None]
     order, kept = _kept(pairs.eligible.flatten(1))
-    query = order % width
+    query, indexed = order % width, batched_profiles.by_index(batch.device)
     contrast = torch.arange(count, device=batch.device)[None, :, None] == (order // width)[:, None]
     return Contrasts(
         columns=columns,
-        space=space_of(units, batch) if units.words and batch.device.type != "cpu" else None,
-        spread=spread_of(pairs.inside, units) if units.words and batch.device.type == "cpu" else None,
+        space=space_of(units, batch) if units.words and not indexed else None,
+        spread=spread_of(pairs.inside, units) if units.words and indexed else None,
         pairs=compared(level),
         excess=_by_offset(_rows(weight.flatten(1, 2), order) * -_rows(level, query), query),
         query=query,

@@ -31,6 +31,11 @@ class Spread:
     member: Float[torch.Tensor, "examples tokens units"]
 
 
+def by_index(device: torch.device) -> bool:
+    """Whether profiles of words are summed by index from attention between tokens."""
+    return device.type == "cpu"
+
+
 def space_of(units: Units, batch: Padding) -> WordSpace:
     """From tokens to the words that have one."""
     unit = units.unit.cpu().numpy()

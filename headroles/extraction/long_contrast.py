@@ -85,10 +85,13 @@ class Curve:
         masses = self._masses.cpu().numpy().astype(np.float64)
         self._offsets = self._masses = None
         curve = np.divide(offsets, profile.even, out=np.zeros_like(offsets), where=profile.even > 0)
-        if profile.rate is not None and not profile.rowwise:
-            normaliser, sets = _by_transform(profile, curve)
+        if profile.rate is None:
+            normaliser, sets = _by_rows(profile, curve, all_of_it=True)
         else:
-            normaliser, sets = _by_rows(profile, curve)
+            normaliser, sets = _by_transform(profile, curve)
+            if profile.rowwise:
+                _, more = _by_rows(profile, curve, all_of_it=False)
+                sets = [one + other for one, other in zip(sets, more, strict=True)]
         rate = np.divide(masses, normaliser, out=np.zeros_like(masses), where=normaliser > 0)
         made = np.stack([(rate * each).sum(axis=1) for each in sets])
         listed = profile.listed
@@ -124,28 +127,30 @@ def _by_transform(profile: LongProfile, curve: np.ndarray) -> tuple[np.ndarray, 
     return reached(np.ones(units)), sets
 
 
-def _by_rows(profile: LongProfile, curve: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The same where even attention has no simple form, row by row."""
+def _by_rows(
+    profile: LongProfile, curve: np.ndarray, *, all_of_it: bool
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The same row by row: all of it, where even attention has no simple form, or cells asked for by rows."""
     units, heads = len(profile.taken), len(curve)
-    normaliser = np.zeros((heads, units))
-    sets = [np.zeros((heads, units)) for _ in profile.columns]
+    normaliser, *sets = (np.zeros((heads, units)) for _ in range(1 + len(profile.columns)))
     for start, stop in blocks(units):
         level = profile.spread.rows(start, stop) * _scope_rows(profile, start, stop)
-        asked = (
-            [profile.keys.T[label[start:stop]] * (label[start:stop] >= 0)[:, None] for label in profile.label]
-            if profile.keys.size
-            else []
-        )
+        weighted = [
+            (sets[each.output], level * each.mask.rows(start, stop) * each.weight[start:stop, None])
+            for each in profile.rowwise
+        ]
+        if all_of_it:
+            weighted.append((normaliser, level))
+            for number, label in enumerate(profile.label):
+                there = np.where(label[start:stop] >= 0, profile.weight[number, start:stop], 0.0)
+                if there.any():
+                    weighted.append(
+                        (sets[number], level * profile.keys.T[label[start:stop]] * there[:, None])
+                    )
         for head in range(heads):
-            there = _toeplitz(curve[head], start, stop) * level
-            normaliser[head, start:stop] = there.sum(axis=1)
-            for number, keys in enumerate(asked):
-                sets[number][head, start:stop] = (there * keys).sum(axis=1) * profile.weight[
-                    number, start:stop
-                ]
-            for each in profile.rowwise:
-                found = (there * each.mask.rows(start, stop)).sum(axis=1) * each.weight[start:stop]
-                sets[each.output][head, start:stop] += found
+            shifted = _toeplitz(curve[head], start, stop)
+            for target, weight in weighted:
+                target[head, start:stop] += np.einsum("ij,ij->i", shifted, weight)
     return normaliser, sets
 
 

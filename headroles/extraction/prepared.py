@@ -50,11 +50,11 @@ def together_of(model: Model, sieves: Columns, batch: Sequence[Prepared]) -> Tog
     """What is laid over a batch as one; None where its examples are read one by one.
 
     That of the batch as it was made ready, unless it has been halved since. Examples of cross attention
-    and, on a processor, long ones are read by themselves.
+    and, on a processor, long ones are read by themselves, and so are all where no sieve is a mask.
     """
     sizes = [prepared.tokenised.size for prepared in batch]
     crossing = any(prepared.tokenised.stack is not None for prepared in batch)
-    if crossing or not reads_together(sizes, model.heads, model.device):
+    if crossing or not sieves.asking.linear or not reads_together(sizes, model.heads, model.device):
         return None
     made = batch[0].together
     if made is not None and len(made.examples) == len(batch):

@@ -12,10 +12,11 @@ from headroles.extraction.batched import BatchPlan
 from headroles.extraction.batched_reading import BatchScores
 from headroles.extraction.columns import Columns
 from headroles.extraction.kernels import DevicePlan, contrast, linear, to_device
+from headroles.extraction.long_scorers import LongScorers
 from headroles.extraction.long_sums import LongSums
 from headroles.extraction.model import Model
 from headroles.extraction.prepared import Prepared, long_planned, planned, together_of
-from headroles.extraction.readers import Shown, Visible, dense, key_of, shown_of
+from headroles.extraction.readers import Shown, Visible, key_of, shown_of
 from headroles.extraction.tokens import Tokenised
 from headroles.plans import LongPlan, Plan
 from headroles.records import Example
@@ -111,6 +112,7 @@ class Reader:
         self.sums: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
         self.blocks: dict[int, list[torch.Tensor]] = {}
         self.long: dict[tuple[int, bytes], LongSums] = {}
+        self.asked: dict[int, LongScorers] = {}
         together = together_of(model, table.sieves, batch)
         self.scores = None if together is None else BatchScores(together, model.layers, model.device)
         for prepared in batch:
@@ -164,26 +166,23 @@ class Reader:
     def read_rows(
         self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: Shown
     ) -> None:
-        """Add a block of a long example; it is kept, to be joined, only where a scorer sees attention."""
+        """Add a block of a long example; at its last one, write the layer's scores."""
         prepared, key = self.batch[example], (example, key_of(shown))
         if key not in self.long:
             plan = long_planned(prepared, self.table.sieves, shown)
             self.table.note(prepared.place, plan)
             self.long[key] = LongSums(plan, self.device)
+            self.asked[example] = LongScorers(self.table.sieves.scorers, prepared.example)
             prepared.long_plans.clear()
-        sums, size = self.long[key], prepared.tokenised.size
+        sums, asked = self.long[key], self.asked[example]
         sums.add(start, rows, first)
-        scorers = self.table.sieves.scorers
-        if scorers:
-            whole = torch.nn.functional.pad(rows, (first, size - first - rows.shape[2]))
-            self.blocks.setdefault(example, []).append(whole)
-        if start + rows.shape[1] < size:
+        asked.add(start, rows, first, shown)
+        if start + rows.shape[1] < prepared.tokenised.size:
             return
         values = self.table.values[:, prepared.place, layer]
         values[: sums.plan.columns] = sums.finish()
-        if scorers:
-            attention = torch.cat(self.blocks.pop(example), dim=1)
-            self._ask(values, sums.plan.columns, attention, prepared.example, dense(shown, size))
+        if self.table.sieves.scorers:
+            values[sums.plan.columns :] = asked.finish(shown)
 
     def _plan(self, example: int, visible: np.ndarray | None) -> DevicePlan:
         key = (example, key_of(visible))

@@ -23,6 +23,10 @@ class Seen:
 
     def under(self, mask: torch.Tensor | None, causal: bool) -> list[Visible]:
         """Visible sets of all examples under a mask."""
+        sets, _ = self._sets(mask, causal)
+        if mask is not None and not sets:
+            whole = wholly_seen(mask, self._lengths)
+            sets.update({example: None for example, seen in enumerate(whole) if seen})
         return [self.of(mask, causal, example) for example in range(len(self._lengths))]
 
     def of(self, mask: torch.Tensor | None, causal: bool, example: int) -> Visible:
@@ -45,6 +49,16 @@ class Seen:
                 return sets, masks
         self._known.append((mask, causal, {}, {}))
         return self._known[-1][2:]
+
+
+def wholly_seen(mask: torch.Tensor, lengths: Sequence[int]) -> list[bool]:
+    """Whether each example's queries see all of its keys: asked once, as answers wait for the device."""
+    own = _seen(mask[:, 0])
+    tokens = torch.tensor(lengths, device=mask.device)
+    real = torch.arange(own.shape[2], device=mask.device)[None] < tokens[:, None]
+    outside = ~(real[:, None] & real[:, : own.shape[1], None])
+    found: list[bool] = (own | outside).flatten(1).all(1).tolist()
+    return found
 
 
 def visible_under(mask: torch.Tensor | None, causal: bool, example: int, length: int) -> Visible:

@@ -1,0 +1,163 @@
+"""Where the time of labelling short texts goes: seconds of each stage on its own thread, as a text.
+
+Sentences of WikiText-2 are scored by the embedded encoder with all built-in sieves, on one thread, their
+parses remembered from an earlier pass; the plain sdpa forward of the same texts stands beside it. Written
+to standard output; ``benchmarks/profile.txt`` holds a run.
+"""
+
+import functools
+import platform
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import torch
+from corpus import DATA, sentences
+from transformers import AutoModel
+
+from headroles.arrays import selection_of
+from headroles.extraction import batched, batched_reading, capture, reader, sieving, stream
+from headroles.extraction.annotate import Annotator
+from headroles.extraction.checkpoint import find
+from headroles.extraction.model import load
+from headroles.extraction.parse_pipeline import load_parser
+from headroles.extraction.passages import Passage, Words
+from headroles.extraction.tokens import tokenise
+from headroles.sieves.selection import Selection
+
+STAGES = (
+    ("tokenise", "", stream, "tokenise"),
+    ("prepare", "", sieving.Sieving, "prepare"),
+    ("align words and tokens", "prepare", sieving, "example_of"),
+    ("ask the sieves", "prepare", Selection, "stated"),
+    ("lay sieves over the batch", "prepare", batched_reading, "batch_plan"),
+    ("model and reading", "", stream, "run"),
+    ("hand over attention", "model and reading", capture, "_hand_over"),
+    ("scores", "hand over attention", batched.BatchPlan, "scores"),
+    ("write into the table", "hand over attention", reader.Table, "note_batch"),
+)
+"""Stages by name: which they are part of, and the function that is timed."""
+
+
+class Known(Annotator):
+    """Words that were parsed before."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        """Parse them all."""
+        super().__init__(load_parser(None)[0])
+        parsed = super().words(passages)
+        self._words = {passage.key: words for passage, words in zip(passages, parsed, strict=True)}
+
+    def words(self, passages: Sequence[Passage]) -> list[tuple[Words, ...]]:
+        """Words of each passage."""
+        return [self._words[passage.key] for passage in passages]
+
+    def expect(self, passages: Any) -> None:
+        """Nothing is parsed ahead."""
+
+
+def timed(spent: dict[str, float], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose time on its own thread is added up."""
+
+    @functools.wraps(function)
+    def measured(*given: Any, **named: Any) -> Any:
+        start = time.thread_time()
+        try:
+            return function(*given, **named)
+        finally:
+            spent[name] += time.thread_time() - start
+
+    return measured
+
+
+def table(spent: dict[str, float], whole: float, forward: float, examples: int) -> str:
+    """The stages as lines of text, and the three largest costs beside the forward."""
+    lines = [f"{'stage':<34}{'µs an input':>12}{'of the run':>12}"]
+
+    def line(name: str, seconds: float, depth: int) -> None:
+        text = "  " * depth + name
+        lines.append(f"{text:<34}{1e6 * seconds / examples:>12.0f}{seconds / whole:>11.1%}")
+
+    depths = {"": -1}
+    for name, part, _, _ in STAGES:
+        depths[name] = depths[part] + 1
+        line(name, spent[name], depths[name])
+    line("the whole run", whole, 0)
+    line("plain sdpa forward, tokenised", forward, 0)
+    lines += ["", f"run / forward: {whole / forward:.3f}", ""]
+    inner = {part for _, part, _, _ in STAGES}
+    leaves = {name: spent[name] for name, _, _, _ in STAGES if name not in inner}
+    leaves["the rest of preparing"] = spent["prepare"] - sum(
+        spent[name] for name, part, _, _ in STAGES if part == "prepare"
+    )
+    leaves["the rest of handing over"] = spent["hand over attention"] - spent["scores"]
+    leaves["the model beyond the plain forward"] = (
+        spent["model and reading"] - spent["hand over attention"] - (forward - spent["tokenise"])
+    )
+    largest = sorted(leaves, key=lambda name: -leaves[name])[:3]
+    lines.append("largest costs beside the model itself: " + "; ".join(largest))
+    return "\n".join(lines)
+
+
+@click.command()
+@click.option("--examples", default=1_024, show_default=True)
+@click.option("--turns", default=3, show_default=True, help="Passes of each side; the fastest counts.")
+@click.option("--data", default=DATA / "wiki.valid.raw.gz", type=click.Path(path_type=Path))
+def main(examples: int, turns: int, data: Path) -> None:
+    """Time the stages of labelling."""
+    torch.set_num_threads(1)
+    texts = sentences(data)[:examples]
+    passages = [Passage(str(number), (text,)) for number, text in enumerate(texts)]
+    model = load(find(None, None), device="cpu", dtype="float32", max_length=128)
+    plain = AutoModel.from_pretrained(find(None, None).target, attn_implementation="sdpa").eval()
+    job = sieving.Sieving(model, selection_of(None), Known(passages))
+    spent: dict[str, float] = defaultdict(float)
+
+    def forward() -> None:
+        tokenised = tokenise(model.tokenizer, passages, 128)
+        order = np.argsort([-each.size for each in tokenised], kind="stable")
+        with torch.inference_mode():
+            for start in range(0, len(order), 32):
+                some = [tokenised[place] for place in order[start : start + 32]]
+                width = max(each.size for each in some)
+                ids = [each.inputs["input_ids"] + [0] * (width - each.size) for each in some]
+                mask = [[1] * each.size + [0] * (width - each.size) for each in some]
+                plain(input_ids=torch.tensor(ids), attention_mask=torch.tensor(mask))
+
+    def run() -> None:
+        for _ in stream.stream(
+            model, passages, job, batch_size=32, max_length=128, advance=lambda count: None
+        ):
+            pass
+
+    found: list[tuple[float, dict[str, float]]] = []
+    forwards: list[float] = []
+    forward()
+    for _ in range(turns):
+        start = time.process_time()
+        forward()
+        forwards.append(time.process_time() - start)
+        kept = [(owner, name, getattr(owner, name)) for _, _, owner, name in STAGES]
+        spent.clear()
+        for (label, _, owner, name), (_, _, function) in zip(STAGES, kept, strict=True):
+            setattr(owner, name, timed(spent, label, function))
+        start = time.process_time()
+        run()
+        found.append((time.process_time() - start, dict(spent)))
+        for owner, name, function in kept:
+            setattr(owner, name, function)
+    whole, parts = min(found, key=lambda each: each[0])
+    click.echo(
+        f"{examples} sentences, {np.mean([len(each.split()) for each in texts]):.0f} words on average; "
+        f"embedded encoder, 1 thread, batches of 32; {platform.machine()}, torch {torch.__version__}\n"
+        f"processor time, fastest of {turns}\n"
+    )
+    click.echo(table(parts, whole, min(forwards), examples))
+
+
+if __name__ == "__main__":
+    main()
