@@ -173,7 +173,7 @@ def _reach(row: dict[str, Any], place: str) -> tuple[tuple[int | None, int | Non
                 f"{place}: 'visible' is a list with the smallest and largest offset of each layer (null for "
                 f"no end), but {found!r:.60} came"
             )
-        made.append((ends[0], ends[1]))
+        made.append((pair[0], pair[1]))
     return tuple(made)
 
 

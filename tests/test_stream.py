@@ -17,7 +17,7 @@ from transformers import AutoModel
 from headroles import Example
 from headroles.arrays import selection_of
 from headroles.errors import BadInput, BadSieve
-from headroles.extraction import batched_reading, capture, forming, stream
+from headroles.extraction import batched, batched_reading, capture, forming, stream
 from headroles.extraction.annotate import Annotator
 from headroles.extraction.capture import FUSED, Way
 from headroles.extraction.checkpoint import find
@@ -369,7 +369,7 @@ def test_sieves_are_laid_over_an_example_once_per_kind_of_mask(
 ) -> None:
     model, passages = _load(model_of(name)), _passages(2, 6)
     laid: list[str] = []
-    honest, together = Selection.plan, batched_reading.batch_plan
+    honest, together = Selection.plan, batched.batch_plan
 
     def plan(sieves: Selection, example: Example, *rest: Any) -> Any:
         laid.append(example.key)
