@@ -88,7 +88,7 @@ def per_head(
         BadSieve: When it fails, or gives something else.
     """
 
-    def ask() -> np.ndarray:
+    def ask() -> object:
         if isinstance(scorer, AskedOfVisible):
             return scorer.score_visible(attention, example, visible)
         return scorer.score(attention, example)

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
@@ -149,7 +149,7 @@ def test_model_data_and_seed_change_the_findings(
     assert len(found) == 4
 
 
-@pytest.mark.parametrize(("option", "value"), [("batch-size", 7), ("device", "cpu"), ("parser", "en_other")])
+@pytest.mark.parametrize(("option", "value"), [("device", "cpu"), ("parser", "en_other")])
 def test_an_option_that_must_not_change_the_findings_is_recorded(
     option: str, value: object, command: Command, basic: list[str], usual: Path, tmp_path: Path
 ) -> None:
@@ -164,15 +164,16 @@ def test_the_source_hub_is_asked_for_the_task_and_its_dataset(
 ) -> None:
     asked = []
 
-    def read(task: object, repository: str, name: str) -> list[Passage]:
+    def read(task: object, repository: str, name: str, *, stream: bool) -> Iterator[Passage]:
+        assert not stream
         asked.append((getattr(task, "config", ""), repository))
-        return [Passage(f"{name}/{k}", (f"who is cat {k} ?", f"it sat in house {k} .")) for k in range(9)]
+        return (Passage(f"{name}/{k}", (f"who is cat {k} ?", f"it sat in house {k} .")) for k in range(9))
 
-    monkeypatch.setattr("headroles.inputs.read_hub", read)
+    monkeypatch.setattr("headroles.inputs.stream_hub", read)
     words = ["--task", "QNLI", "--model", planted, "--source", "hub", "--max-length", 32, *SIEVES]
     assert command("label", *words, "--out", tmp_path / "one")[0] == 0
     assert command("label", *words, "--data", "me/glue", "--out", tmp_path / "two")[0] == 0
-    assert asked == [("qnli", "nyu-mll/glue"), ("qnli", "me/glue")]
+    assert list(dict.fromkeys(asked)) == [("qnli", "nyu-mll/glue"), ("qnli", "me/glue")]
     assert _manifest(tmp_path / "two")["source"] == _manifest(tmp_path / "two")["source"] | {
         "kind": "hub",
         "name": "me/glue",
@@ -232,7 +233,10 @@ def test_the_command_in_the_manifest_of_a_judged_run_gives_the_same_run(
     _, *words = shlex.split(_manifest(run)["command"])
     assert command(*words, "--out", tmp_path / "two")[0] == 0
     assert _text(run) == _text(tmp_path / "two")
-    assert _text(run, "manifest.json") == _text(tmp_path / "two", "manifest.json")
+    one, two = _manifest(run), _manifest(tmp_path / "two")
+    for each in (one, two):  # which says how a run was begun
+        del each["files"]["plan.json"]
+    assert one == two
 
 
 def test_names_with_blanks_and_quotes_survive_in_the_command(

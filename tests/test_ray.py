@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -212,13 +213,15 @@ def test_a_run_on_ray_that_loses_a_worker_has_the_bytes_of_a_run_here_and_leaves
     try:
         assert _kill_one_worker(psutil.Process(running.pid), there, seen), "the run was over before"
         out, err = running.communicate(timeout=120)
+        left = [each.name for each in temporary.iterdir()]
     finally:
         running.kill()
+        shutil.rmtree(temporary)
     assert (running.returncode, out, err) == (0, "", "")
     assert len(seen) > 3
     assert _bytes(there) == _bytes(here)
     assert not [each for each in seen.values() if _lives(each)]
-    temporary.rmdir()  # which is empty
+    assert left == []
 
 
 def _kill_one_worker(run: psutil.Process, folder: Path, seen: dict[int, psutil.Process]) -> bool:
