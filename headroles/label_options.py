@@ -11,8 +11,9 @@ from headroles.options import Options
 ENGINES = ("local", "ray")
 KINDS = ("self", "encoder", "decoder", "cross")
 OF_RUNS = (
-    "task", "source", "data", "text_a", "text_b", "group", "limit", "model", "revision", "kind", "stream",
-    "workers", "threads", "engine",
+    "task", "source", "data", "text_a", "text_b", "group", "limit", "seed", "model", "revision", "kind",
+    "stream", "keep", "shard_size", "maps", "max_length", "batch_size", "device", "dtype", "workers",
+    "threads", "engine",
 )  # fmt: skip
 """Options that only a run of a model takes, not one of stored maps."""
 KEPT = 100_000

@@ -59,12 +59,12 @@ def test_stored_maps_give_the_labelling_of_the_model_that_made_them(
     name: str, ending: str, pairs: Path, table: Path, model_of: ModelOf, tmp_path: Path
 ) -> None:
     sieves = ["local", "delimiter", "block", "syntactic", "previous"]
-    options: dict[str, Any] = {"sieve": sieves, "maps": 0, "splits": 20}
+    options: dict[str, Any] = {"sieve": sieves, "splits": 20}
     maps = tmp_path / f"maps{ending}"
     headroles.extract(pairs, out=maps, model=model_of(name), precision="float32", max_length=300)
     stored = headroles.label(attention=maps, **options)
     ran = headroles.label(
-        "QNLI", data=table, group="document", model=model_of(name), max_length=300, **options
+        "QNLI", data=table, group="document", model=model_of(name), max_length=300, maps=0, **options
     )
     _same(stored, ran, 2e-6)
 
@@ -184,8 +184,9 @@ def test_rows_under_1_are_refused_unless_the_list_says_sinks(tmp_path: Path) -> 
 def test_options_of_a_model_or_of_inputs_are_refused_beside_maps(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="--attention brings inputs and a model of its own, so --task has"):
         headroles.label("QNLI", attention=tmp_path / "maps.npz")
-    with pytest.raises(BadInput, match="so --workers has nothing to say"):
-        headroles.label(attention=tmp_path / "maps.npz", workers=2)
+    for name, value in {"workers": 2, "max_length": 64, "maps": 0, "dtype": "bfloat16", "seed": 3}.items():
+        with pytest.raises(BadInput, match=rf"so --{name.replace('_', '-')} has nothing to say"):
+            headroles.label(attention=tmp_path / "maps.npz", **{name: value})
     with pytest.raises(BadInput, match=r"read from a whole \.npz file, but .* cannot be read"):
         headroles.label(attention=tmp_path / "maps.npz")
     (tmp_path / "maps.npz").write_bytes(b"PK\x03\x04 cut")
