@@ -2,12 +2,13 @@
 
 import io
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
+from headroles.bounding import bounded
 from headroles.errors import BadInput
 from headroles.places import Place
 from headroles.records import Rule, Scores
@@ -59,7 +60,7 @@ def assembled(
         values=values,
         null=null,
     )
-    return scores, bounded(rules, receipts, null, facts.scorers)
+    return scores, bounded(rules, *reaches(receipts), null, facts.scorers)
 
 
 def _table(place: Place, receipt: Receipt, name: str) -> Any:
@@ -73,26 +74,11 @@ def _table(place: Place, receipt: Receipt, name: str) -> Any:
     return pq.read_table(io.BytesIO(data))
 
 
-def bounded(
-    rules: Sequence[Rule], receipts: Sequence[Receipt], null: np.ndarray, scorers: int
-) -> tuple[Rule, ...]:
-    """Rules with bounds of masks and mean chance values of scorers.
-
-    Args:
-        rules: One per column, those of scorers last.
-        receipts: Of all shards, which say bounds.
-        null: Chance values by column and example; NaN where a column says nothing.
-        scorers: Columns of scorers.
-    """
-    made = []
-    for column, rule in enumerate(rules):
-        lows = [each.low[column] for each in receipts if each.low[column] is not None]
-        highs = [each.high[column] for each in receipts if each.high[column] is not None]
-        if column >= len(rules) - scorers:
-            chance = float(np.nanmean(null[column])) if (~np.isnan(null[column])).any() else 0.0
-            made.append(replace(rule, null=chance))
-        elif lows and highs:
-            made.append(replace(rule, low=float(min(lows)), high=float(max(highs))))  # type: ignore[type-var, arg-type]
-        else:
-            made.append(rule)
-    return tuple(made)
+def reaches(
+    receipts: Sequence[Receipt],
+) -> tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]:
+    """Smallest and largest value that each column could take in any shard; NaN where none says."""
+    low, high = (
+        np.array([getattr(each, end) for each in receipts], dtype=np.float64) for end in ("low", "high")
+    )
+    return np.fmin.reduce(low), np.fmax.reduce(high)

@@ -1,12 +1,13 @@
 """Shards to the scores of a run: one allocation, each shard a slice of it, written as it is done."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from headroles import store
+from headroles.bounding import bounded
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.model import Model
@@ -135,14 +136,4 @@ class _Table:
 
     def bounded(self) -> tuple[Rule, ...]:
         """Rules with what only the examples say: bounds of masks, mean chance values of scorers."""
-        made = []
-        for column, rule in enumerate(self._rules):
-            low, high, null = self._low[column], self._high[column], self._null[column]
-            if column >= len(self._rules) - self._scorers:
-                chance = float(np.nanmean(null)) if (~np.isnan(null)).any() else 0.0
-                made.append(replace(rule, null=chance))
-            elif np.isfinite([low, high]).all():
-                made.append(replace(rule, low=float(low), high=float(high)))
-            else:
-                made.append(rule)
-        return tuple(made)
+        return bounded(self._rules, self._low, self._high, self._null, self._scorers)

@@ -12,6 +12,7 @@ from headroles import store
 from headroles.annotating import Annotated, annotated
 from headroles.arrays import checked_attention, selection_of, visible_keys
 from headroles.asking import per_head
+from headroles.bounding import bounded
 from headroles.collecting import units_of
 from headroles.errors import BadInput
 from headroles.extraction.texts import fingerprint
@@ -24,7 +25,7 @@ from headroles.map_examples import MapExample, MapList, read_map_list
 from headroles.map_files import MapFile
 from headroles.outcomes import Labelling
 from headroles.progress import Progress, counted
-from headroles.records import Arc, Example, Rule, Scores
+from headroles.records import Arc, Example, Scores
 from headroles.reports.pages import page_of
 from headroles.sieves import BUILT_IN
 from headroles.sieves.apply import apply
@@ -176,11 +177,12 @@ def _scored(maps: _Maps, chosen: LabelOptions, progress: Progress | None) -> Sco
         values=np.stack([one.values for one in made], axis=1).astype(np.float32),
         null=np.stack([one.null for one in made], axis=1),
     )
-    bounded = _bounded(rules, made, scores, len(selection.scorers))
+    low, high = np.fmin.reduce([one.low for one in made]), np.fmax.reduce([one.high for one in made])
+    rules = bounded(rules, low, high, scores.null, len(selection.scorers))
     described = _described(maps.listed.model, str(chosen.attention), scores)
     return Scored(
         scores,
-        bounded,
+        rules,
         described,
         maps.known.parser,
         0,
@@ -227,22 +229,6 @@ def _one(weights: np.ndarray, each: MapExample, example: Example, selection: Sel
             values[row, layer] = per_head(scorer, weights[layer], example, seen)
             null[row] = scorer.null(example)
     return _One(values, cells, null, low, high)
-
-
-def _bounded(rules: Sequence[Rule], made: Sequence[_One], scores: Scores, scorers: int) -> tuple[Rule, ...]:
-    """Rules with what only the examples say: bounds of masks, mean chance values of scorers."""
-    low = np.fmin.reduce([one.low for one in made])
-    high = np.fmax.reduce([one.high for one in made])
-    bounded = []
-    for column, rule in enumerate(rules):
-        null = scores.null[column]
-        if column >= len(rules) - scorers:
-            bounded.append(replace(rule, null=float(np.nanmean(null)) if (~np.isnan(null)).any() else 0.0))
-        elif np.isfinite([low[column], high[column]]).all():
-            bounded.append(replace(rule, low=float(low[column]), high=float(high[column])))
-        else:
-            bounded.append(rule)
-    return tuple(bounded)
 
 
 def _described(model: dict[str, Any], file: str, scores: Scores) -> dict[str, Any]:

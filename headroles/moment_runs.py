@@ -7,7 +7,8 @@ from hashlib import sha256
 
 import numpy as np
 
-from headroles.assembling import assembled, bounded
+from headroles.assembling import assembled, reaches
+from headroles.bounding import bounded
 from headroles.folder import EXAMPLES, MANIFEST, MOMENTS, PLAN
 from headroles.label_options import LabelOptions
 from headroles.moment_shards import BESIDE, ROWS, Adding, sample_size
@@ -52,7 +53,7 @@ def put_together(
         scores = sample_of(place, len(receipts), names, grid, options)
     known = np.where(moments.nulled > 0, moments.nulled, 1)
     null = np.where(moments.nulled > 0, moments.nulls / known, np.nan)
-    return scores, bounded(rules, receipts, null[:, None], facts.scorers), moments
+    return scores, bounded(rules, *reaches(receipts), null[:, None], facts.scorers), moments
 
 
 def settle(place: Place, moments: Moments, scores: Scores, receipts: Sequence[Receipt]) -> dict[str, str]:

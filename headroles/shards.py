@@ -1,7 +1,7 @@
 """A run in shards: what its inputs are, how they are cut, and which shards are done already."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from itertools import islice
@@ -237,12 +237,3 @@ class Memory:
     def delete(self, name: str) -> None:
         """Let a file go."""
         self._files.pop(name, None)
-
-
-def settled(receipts: Iterable[Receipt]) -> dict[str, Any]:
-    """Sums over shards, for counts of the manifest: examples, tokens and cut inputs."""
-    totals = {"examples": 0, "tokens": 0, "truncated": 0}
-    for receipt in receipts:
-        for name in totals:
-            totals[name] += getattr(receipt, name)
-    return totals

@@ -1,63 +1,27 @@
 """Corpora are read anew each time, the same each time, and never held."""
 
 import gc
-import gzip
-import json
 import tracemalloc
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from headroles.corpora import Streamed
 from headroles.errors import BadInput
-from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.passages import Passage
 from headroles.extraction.texts import fingerprint, read_table, sampled
 from headroles.inputs import corpus_of, gather
 from headroles.label_options import LabelOptions, label_options_of
-
-ROWS = [{"text": f"sentence number {n} is here", "from": f"document {n // 4}"} for n in range(50)]
-NOWHERE = Checkpoint("none", "none", None, "nowhere")
-
-
-def _written(path: Path, rows: list[dict[str, Any]]) -> Path:
-    """Rows as a file of the kind that its name says."""
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=7)
-        return path
-    tables = {".tsv": "\t", ".csv": ","}
-    kind = path.suffixes[0]
-    text = (
-        pd.DataFrame(rows).to_csv(index=False, sep=tables[kind])
-        if kind in tables
-        else "".join(json.dumps(row) + "\n" for row in rows)
-    )
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return path
-
-
-def _options(data: Path | str, **more: Any) -> LabelOptions:
-    return label_options_of(**{"data": str(data), "text_a": "text", "group": "from"} | more)
-
-
-def _read(data: Path | str, **more: Any) -> list[tuple[str, tuple[str, ...], str | None]]:
-    corpus = corpus_of(_options(data, **more), frozenset(), NOWHERE)
-    first, second = ([(each.key, each.texts, each.group) for each in corpus] for _ in range(2))
-    assert first == second
-    return first
+from tests.corpus_files import NOWHERE, ROWS, options_for, read, written
 
 
 @pytest.mark.parametrize("ending", ["tsv", "csv", "jsonl", "jsonl.gz", "tsv.gz", "csv.gz", "parquet"])
 def test_every_kind_of_table_gives_the_same_passages(ending: str, tmp_path: Path) -> None:
-    file = _written(tmp_path / f"own.{ending}", ROWS)
+    file = written(tmp_path / f"own.{ending}", ROWS)
     wanted = [(f"own/{n}", (row["text"],), row["from"]) for n, row in enumerate(ROWS)]
-    assert _read(file) == wanted
+    assert read(file) == wanted
 
 
 @pytest.mark.parametrize("ending", ["jsonl.gz", "parquet"])
@@ -66,19 +30,19 @@ def test_a_folder_or_pattern_is_read_in_the_order_of_names(ending: str, pattern:
     folder = tmp_path / "corpus"
     folder.mkdir()
     for number, start in ((2, 40), (0, 0), (1, 20)):
-        _written(folder / f"part-{number}.{ending}", ROWS[start : start + 20])
+        written(folder / f"part-{number}.{ending}", ROWS[start : start + 20])
     (folder / "README.md").write_text("not data")
     (folder / "_SUCCESS").write_text("")
     (folder / f".part-9.{ending}").write_text("half-written")
-    found = _read(f"{folder}{pattern.format(ending=ending)}")
+    found = read(f"{folder}{pattern.format(ending=ending)}")
     assert found == [(f"corpus/{n}", (row["text"],), row["from"]) for n, row in enumerate(ROWS)]
-    corpus = corpus_of(_options(folder), frozenset(), NOWHERE)
+    corpus = corpus_of(options_for(folder), frozenset(), NOWHERE)
     assert corpus.source["files"] == 3
     assert len(list(corpus)) == corpus.source["rows"] == 50
 
 
 def test_a_file_whose_name_looks_like_a_pattern_is_a_file(tmp_path: Path) -> None:
-    assert len(_read(_written(tmp_path / "own[1].jsonl", ROWS))) == 50
+    assert len(read(written(tmp_path / "own[1].jsonl", ROWS))) == 50
 
 
 @pytest.mark.parametrize(
@@ -97,25 +61,25 @@ def test_what_a_folder_or_pattern_does_not_name_is_one_sentence(
         if name.endswith("txt"):
             (tmp_path / name).write_text("text")
         else:
-            _written(tmp_path / name, ROWS)
+            written(tmp_path / name, ROWS)
     with pytest.raises(BadInput, match=sentence):
-        _read(f"{tmp_path}{data}")
+        read(f"{tmp_path}{data}")
 
 
 @pytest.mark.parametrize("limit", [1, 17, 49, 50, 80, None])
 def test_a_limit_takes_the_subset_that_it_took_of_a_list(limit: int | None, tmp_path: Path) -> None:
-    file = _written(tmp_path / "own.tsv", ROWS)
+    file = written(tmp_path / "own.tsv", ROWS)
     listed = sampled(read_table(file, ["text"], group="from", name="own"), limit, 5)
-    corpus = corpus_of(_options(file, limit=limit, seed=5), frozenset(), NOWHERE)
+    corpus = corpus_of(options_for(file, limit=limit, seed=5), frozenset(), NOWHERE)
     assert [each.key for each in corpus] == [each.key for each in listed]
     assert corpus.source == {"kind": "file", "name": str(file), "rows": 50}
-    chosen, source = gather(_options(file, limit=limit, seed=5), frozenset(), NOWHERE)
+    chosen, source = gather(options_for(file, limit=limit, seed=5), frozenset(), NOWHERE)
     assert fingerprint(chosen) == source["sha256"] == fingerprint(listed) == fingerprint(iter(listed))
 
 
 def test_a_stream_takes_the_first_rows_and_says_so(tmp_path: Path) -> None:
-    file = _written(tmp_path / "own.jsonl.gz", ROWS)
-    corpus = corpus_of(_options(file, limit=7, stream=True), frozenset(), NOWHERE)
+    file = written(tmp_path / "own.jsonl.gz", ROWS)
+    corpus = corpus_of(options_for(file, limit=7, stream=True), frozenset(), NOWHERE)
     assert [each.key for each in corpus] == [f"own/{n}" for n in range(7)]
     assert corpus.source == {"kind": "file", "name": str(file), "taken": "the first 7"}
 
@@ -133,8 +97,8 @@ def test_a_stream_reads_no_further_than_it_is_asked() -> None:
 
 
 def test_files_are_closed_when_no_more_is_asked_of_them(tmp_path: Path) -> None:
-    file = _written(tmp_path / "own.jsonl.gz", ROWS)
-    passages = iter(corpus_of(_options(file), frozenset(), NOWHERE))
+    file = written(tmp_path / "own.jsonl.gz", ROWS)
+    passages = iter(corpus_of(options_for(file), frozenset(), NOWHERE))
     next(passages)
     del passages  # a file left open would be a warning here, which is an error
 
@@ -160,7 +124,7 @@ def _many(ending: str, folder: Path, rows: int) -> LabelOptions:
         (folder / "own.conllu").write_text("".join(sentences))
         return label_options_of(data=str(folder / "own.conllu"))
     texts = [{"text": f"{n} {'word ' * 60}", "from": f"document {n}"} for n in range(rows)]
-    return _options(_written(folder / f"own.{ending}", texts))
+    return options_for(written(folder / f"own.{ending}", texts))
 
 
 @pytest.mark.parametrize("ending", ["tsv", "jsonl.gz", "parquet", "conllu"])

@@ -13,39 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from headroles.errors import BadInput
-from headroles.extraction.checkpoint import Checkpoint
 from headroles.inputs import corpus_of
-from headroles.label_options import LabelOptions, label_options_of
-
-ROWS = [{"text": f"sentence number {n} is here", "from": f"document {n // 4}"} for n in range(50)]
-NOWHERE = Checkpoint("none", "none", None, "nowhere")
-
-
-def _written(path: Path, rows: list[dict[str, Any]]) -> Path:
-    """Rows as a file of the kind that its name says."""
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=7)
-        return path
-    tables = {".tsv": "\t", ".csv": ","}
-    kind = path.suffixes[0]
-    text = (
-        pd.DataFrame(rows).to_csv(index=False, sep=tables[kind])
-        if kind in tables
-        else "".join(json.dumps(row) + "\n" for row in rows)
-    )
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return path
-
-
-def _options(data: Path | str, **more: Any) -> LabelOptions:
-    return label_options_of(**{"data": str(data), "text_a": "text", "group": "from"} | more)
-
-
-def _read(data: Path | str, **more: Any) -> list[tuple[str, tuple[str, ...], str | None]]:
-    corpus = corpus_of(_options(data, **more), frozenset(), NOWHERE)
-    first, second = ([(each.key, each.texts, each.group) for each in corpus] for _ in range(2))
-    assert first == second
-    return first
+from headroles.label_options import label_options_of
+from tests.corpus_files import NOWHERE, ROWS, read, written
 
 
 @pytest.mark.parametrize(
@@ -68,15 +38,15 @@ def _read(data: Path | str, **more: Any) -> list[tuple[str, tuple[str, ...], str
 def test_a_bad_parquet_file_is_one_sentence(columns: dict[str, Any], sentence: str, tmp_path: Path) -> None:
     pq.write_table(pa.table(columns), tmp_path / "own.parquet")
     with pytest.raises(BadInput, match=sentence):
-        _read(tmp_path / "own.parquet")
+        read(tmp_path / "own.parquet")
 
 
 def test_a_torn_parquet_file_is_one_sentence(tmp_path: Path) -> None:
-    whole = _written(tmp_path / "own.parquet", ROWS).read_bytes()
+    whole = written(tmp_path / "own.parquet", ROWS).read_bytes()
     for torn in (whole[:-30], b"PAR1", whole[:200] + b"\xff" * 400 + whole[600:]):
         (tmp_path / "own.parquet").write_bytes(torn)
         with pytest.raises(BadInput, match="cannot be read as a Parquet file: "):
-            _read(tmp_path / "own.parquet")
+            read(tmp_path / "own.parquet")
 
 
 def test_texts_and_groups_of_parquet_may_be_kept_once_each(tmp_path: Path) -> None:
@@ -86,13 +56,13 @@ def test_texts_and_groups_of_parquet_may_be_kept_once_each(tmp_path: Path) -> No
         "embedding": pa.array([[1.0], [2.0], [3.0]]),
     }
     pq.write_table(pa.table(columns), tmp_path / "own.parquet")
-    found = _read(tmp_path / "own.parquet")
+    found = read(tmp_path / "own.parquet")
     assert found == [("own/0", ("a b",), "7"), ("own/1", ("c d",), None), ("own/2", ("a b",), "9")]
 
 
 def test_a_task_in_parquet_has_the_names_of_the_hub(tmp_path: Path) -> None:
     rows = [{"sentence1": "It rains.", "sentence2": "It pours."}]
-    _written(tmp_path / "dev.parquet", rows)
+    written(tmp_path / "dev.parquet", rows)
     corpus = corpus_of(
         label_options_of(task="MRPC", data=str(tmp_path / "dev.parquet")), frozenset(), NOWHERE
     )
@@ -152,9 +122,9 @@ def test_corpora_at_addresses_are_read_by_the_same_door() -> None:
             text = "\n".join(lines[number * 25 : number * 25 + 25])
             system.pipe_file(f"/corpus/part-{number}.jsonl.gz", gzip.compress(text.encode()))
         wanted = [(f"corpus/{n}", (row["text"],), row["from"]) for n, row in enumerate(ROWS)]
-        assert _read("memory://corpus") == _read("memory://corpus/*.jsonl.gz") == wanted
-        assert len(_read("memory://corpus/part-1.jsonl.gz")) == 25
+        assert read("memory://corpus") == read("memory://corpus/*.jsonl.gz") == wanted
+        assert len(read("memory://corpus/part-1.jsonl.gz")) == 25
         with pytest.raises(BadInput, match=r"there is none at 'memory://corpus/part-7\.jsonl'"):
-            _read("memory://corpus/part-7.jsonl")
+            read("memory://corpus/part-7.jsonl")
     finally:
         system.rm("/corpus", recursive=True)
