@@ -52,11 +52,6 @@ class Options(InputOptions):
         if self.statistic != "selectivity" and self.preset == "published":
             raise BadInput("the preset 'published' has a statistic of its own; leave --statistic out")
 
-    @property
-    def clustering(self) -> Clustering | None:
-        """How heads are clustered; None where that is not asked for."""
-        return None
-
 
 def options_of(**given: object) -> Options:
     """Options from whatever a caller gave them as, such as paths or numbers of numpy.

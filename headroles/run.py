@@ -10,6 +10,7 @@ from headroles import store
 from headroles.addresses import is_address
 from headroles.arrays import selection_of
 from headroles.cluster_judging import with_clusters
+from headroles.cluster_options import ClusterOptions
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import EMBEDDED, find
 from headroles.folder import MOMENTS, REPORT, RUN, asked_for, check_free, staged, write_text
@@ -19,7 +20,6 @@ from headroles.judging import judged
 from headroles.label_options import label_options_of
 from headroles.manifest import left_out, manifest_of
 from headroles.moment_tables import moments_bytes
-from headroles.options import Options
 from headroles.outcomes import Labelling
 from headroles.places import place_of
 from headroles.reports.pages import page_of
@@ -75,8 +75,8 @@ def sieves_of(sieve: str | Sieve | Sequence[str | Sieve]) -> tuple[str | Sieve, 
     return (sieve,) if isinstance(sieve, str) or not isinstance(sieve, Sequence) else tuple(sieve)
 
 
-def labelled(chosen: Options, progress: Callable[[int, int], None] | None) -> Labelling:
-    """The run of sieves that options ask for, with clusters where they ask for distances.
+def labelled(chosen: ClusterOptions, progress: Callable[[int, int], None] | None) -> Labelling:
+    """The run of sieves and clusters that options ask for, in one process and one pass.
 
     Args:
         chosen: The options.
@@ -96,7 +96,7 @@ def labelled(chosen: Options, progress: Callable[[int, int], None] | None) -> La
         ready = loaded(chosen, selection, checkpoint, passages)
         scored = score_passages(ready, place, progress or (lambda done, total: None))
         found = judged(scored.scores, scored.rules, chosen, chosen.decision)
-        if scored.divergence is not None and chosen.clustering is not None:
+        if scored.divergence is not None:
             found = with_clusters(found, scored.divergence, chosen.clustering)
         shown, without = exhibited(ready, found)
         labelling = replace(

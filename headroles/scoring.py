@@ -1,10 +1,11 @@
-"""Passages to scores, and to divergences where asked for, in one pass, shard by shard; then to kept maps."""
+"""A run of clusters: passages to scores and divergences in one pass, shard by shard; then to kept maps."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from headroles.annotating import Annotated, annotated
+from headroles.cluster_options import ClusterOptions
 from headroles.collecting import check_length, collect, units_of
 from headroles.exhibited import Exhibited
 from headroles.extraction.checkpoint import Checkpoint
@@ -12,10 +13,8 @@ from headroles.extraction.diverging import Diverging, Sums, fitting_batch
 from headroles.extraction.jobs import Both
 from headroles.extraction.model import Model, load
 from headroles.extraction.passages import Passage
-from headroles.extraction.reader import Shard
 from headroles.extraction.stream import stream
 from headroles.manifest import Scored
-from headroles.options import Options
 from headroles.outcomes import Labelling
 from headroles.progress import Progress, counted
 from headroles.showing import shown
@@ -37,7 +36,7 @@ class Loaded:
         known: The sieves that have what they read, and what gives it.
     """
 
-    options: Options
+    options: ClusterOptions
     passages: Sequence[Passage]
     units: list[str]
     model: Model
@@ -45,7 +44,7 @@ class Loaded:
 
 
 def loaded(
-    options: Options, selection: Selection, checkpoint: Checkpoint, passages: Sequence[Passage]
+    options: ClusterOptions, selection: Selection, checkpoint: Checkpoint, passages: Sequence[Passage]
 ) -> Loaded:
     """Load the model and the parser, and refuse what cannot be scored or tested with them.
 
@@ -65,8 +64,7 @@ def loaded(
     model = load(checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length)
     check_length(model, checkpoint, options.max_length)
     check_resolution(options.decision, known.selection.rules(), model.layers, model.heads)
-    if options.clustering is not None:
-        numbers_of(model.layers * model.heads, options.clustering.method, options.clustering.clusters)
+    numbers_of(model.layers * model.heads, options.clustering.method, options.clustering.clusters)
     return Loaded(options, passages, units, model, known)
 
 
@@ -74,26 +72,19 @@ def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Sco
     """Score every passage, writing each shard as it is done.
 
     Args:
-        ready: Model, sieves and inputs; where the options ask for clusters, divergences between heads
-            are summed in the same pass.
+        ready: Model, sieves and inputs; divergences between heads are summed in the same pass.
         place: Run folder in the making; None to write nothing.
         progress: Called with the inputs done and their total.
     """
     options, model, known, passages = ready.options, ready.model, ready.known, ready.passages
     sieving = known.sieving(model, passages, options.max_length)
     advance = counted(progress, len(passages))
-    size, how = options.batch_size, options.clustering
-    if how is None:
-        sums = None
-        shards = stream(
-            model, passages, sieving, batch_size=size, max_length=options.max_length, advance=advance
-        )
-    else:
-        sums = Sums(ready.units, model.layers, model.heads, smoothing=how.smoothing, way=how.way)
-        both = Both(sieving, Diverging(model, sums))
-        size = fitting_batch(model.layers, model.heads, options.max_length, size)
-        pairs = stream(model, passages, both, batch_size=size, max_length=options.max_length, advance=advance)
-        shards = _first(pairs)
+    how = options.clustering
+    sums = Sums(ready.units, model.layers, model.heads, smoothing=how.smoothing, way=how.way)
+    both = Both(sieving, Diverging(model, sums))
+    size = fitting_batch(model.layers, model.heads, options.max_length, options.batch_size)
+    pairs = stream(model, passages, both, batch_size=size, max_length=options.max_length, advance=advance)
+    shards = (shard for shard, _ in pairs)
     rules = known.selection.rules(options.margin)
     found = collect(shards, passages, ready.units, rules, model, place)
     return Scored(
@@ -104,14 +95,8 @@ def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Sco
         found.truncated,
         vectors=known.vectors,
         omitted=(*known.omitted, *known.notes),
-        divergence=None if sums is None else sums.divergence(),
+        divergence=sums.divergence(),
     )
-
-
-def _first(results: Iterator[tuple[Shard, int]]) -> Iterator[Shard]:
-    """The scores of shards whose divergences are in their sums."""
-    for shard, _ in results:
-        yield shard
 
 
 def exhibited(ready: Loaded, judged: Labelling) -> tuple[Exhibited | None, list[str]]:
