@@ -87,7 +87,7 @@ def compare(
     first, second, how = matched(*stored)
     chosen = replace(first.decision, **{SEEDED.get(name, name): each for name, each in given.items()})
     compared = _compared(first, second, chosen, bound, swaps)
-    notes = _judged_anew((first, second), (compared.before, compared.after))
+    notes = [*_sampled((first, second)), *_judged_anew((first, second), (compared.before, compared.after))]
     manifest = _manifest(settings, compared, first, second) | {"matched": how}
     said = (*compared.remarks, *notes)
     compared = replace(compared, manifest=manifest | {"remarks": list(said)}, remarks=said)
@@ -150,16 +150,28 @@ def _compared(
     )
 
 
+def _sampled(stored: tuple[Labelling, Labelling]) -> list[str]:
+    """Which runs kept sums, which say nothing of differences: only their subsamples are compared."""
+    return [
+        f"{name} kept sums of {run.moments.examples:,} inputs, which say nothing of differences input by "
+        f"input: it is compared, and judged anew, on the random {len(run.scores.examples):,} of them whose "
+        f"scores it kept."
+        for name, run in zip("AB", stored, strict=True)
+        if run.moments is not None
+    ]
+
+
 def _judged_anew(stored: tuple[Labelling, Labelling], anew: tuple[Findings, Findings]) -> list[str]:
     """How many labels the joint decision changed, run by run."""
     said = []
     for name, run, found in zip("AB", stored, anew, strict=True):
         roles = [rule.role for rule in found.rules]
         moved = int(((run.findings.decision == 0) != (found.decision == 0))[roles].sum())
+        on = "on the units of both joined" if run.moments is None else "on its subsample alone"
         if moved:
             said.append(
-                f"judged anew, with one decision for both runs and on the units of both joined, {name} "
-                f"differs from its own folder in {plural(moved, 'label')}."
+                f"judged anew, with one decision for both runs and {on}, {name} differs from its own folder "
+                f"in {plural(moved, 'label')}."
             )
     return said
 

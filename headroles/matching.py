@@ -116,7 +116,8 @@ def _same_examples(first: Labelling, second: Labelling) -> str:
     if len(one.examples) != len(other.examples):
         raise BadInput(
             f"runs are compared example by example, but A has {len(one.examples):,} and B "
-            f"{len(other.examples):,}; label both on the same inputs, with the same --limit and --seed"
+            f"{len(other.examples):,}; label both on the same inputs, with the same --limit, --seed and "
+            f"--keep"
         )
     texts = [run.manifest.get("source", {}).get("sha256") for run in (first, second)]
     if one.examples == other.examples and (texts[0] == texts[1] or None in texts):

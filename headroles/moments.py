@@ -13,8 +13,8 @@ however many workers scored the shards, and whenever the run was stopped and tak
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -134,6 +134,21 @@ class Moments:
             **arrays,
         )
 
+    def picked(self, names: Sequence[str], columns: Sequence[int], places: Sequence[int]) -> "Moments":
+        """Of some columns one head each, as columns of a model with one layer of one head.
+
+        Args:
+            names: Of the new columns.
+            columns: Which of these each one is.
+            places: Which head of it, counted over all layers.
+        """
+        arrays = {name: getattr(self, name)[list(columns)] for name in ARRAYS if name not in (*GRIDS, *SUMS)}
+        for name in (*GRIDS, *SUMS):
+            each = getattr(self, name)
+            rows = each.reshape(*each.shape[:-2], self.layers * self.heads)
+            arrays[name] = rows[list(columns), ..., list(places)][..., None, None]
+        return replace(self, sieves=tuple(names), **arrays)
+
 
 SUMS = ("weight", "total")
 """Arrays with one entry per column, group and head."""
@@ -232,17 +247,3 @@ def _weights(
     """What each example weighs in each head: 1 where it has a score; its cells where a column is pooled."""
     heavy = np.nan_to_num(cells) if rule.pooled else np.ones(len(x))
     return np.where(np.isnan(x), 0.0, heavy[:, None, None])
-
-
-def merged(parts: Iterable[Moments]) -> Moments:
-    """Moments of shards that follow each other, as one.
-
-    Raises:
-        BadInput: As ``Moments.merged``, or when there are none.
-    """
-    found: Moments | None = None
-    for part in parts:
-        found = part if found is None else found.merged(part)
-    if found is None:
-        raise BadInput("moments are of at least one shard, but none came")
-    return found

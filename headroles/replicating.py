@@ -12,8 +12,8 @@ from headroles.outcomes import COLUMNS, Labelling
 from headroles.records import Decision, Rule, Scores
 from headroles.replication import BestAgain, Replicated, Replication
 from headroles.reports.words import plural
-from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.replication import best_again, replicated, replicates
+from headroles.stats.replication_remarks import resting_told
 from headroles.stats.resolution import check_decision
 
 KEPT = ("command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic")
@@ -150,7 +150,7 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
 def _replication(runs: _Runs, decision: Decision) -> Replication:
     """Everything statistical about two runs side by side."""
     before, rules, scores = _only(runs.first, runs.own), runs.rules, runs.scores
-    found = replicates(before.findings, scores, rules, decision)
+    found = replicates(before.findings, scores, rules, decision, runs.second.moments)
     means = (before.findings.mean, runs.second.findings.mean[runs.other])
     roles = [k for k, rule in enumerate(rules) if rule.role]
     rows: dict[str, list[int]] = {}
@@ -198,11 +198,7 @@ def _notes(runs: _Runs, found: Replication) -> list[str]:
             f"{plural(len(shared), 'example')} of A and B have the same names: if they are the same texts, B "
             f"is no independent test."
         )
-    units = len(set(runs.second.scores.units))
-    if units < ENOUGH_FOR_NOT:
-        said.append(
-            f"B has {units} units; 'not' is said from {ENOUGH_FOR_NOT} on, so what does not hold stays open."
-        )
+    said += resting_told(runs.second.scores, runs.rules, found.decision, runs.second.moments)
     margins = [rule.margin for rule in runs.rules]
     own = [runs.second.findings.rules[k].margin for k in runs.other]
     if margins != own:

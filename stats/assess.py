@@ -18,7 +18,6 @@ from headroles.stats.effects import effect_interval, hedges
 from headroles.stats.engine import evidence
 from headroles.stats.families import members
 from headroles.stats.grouped import GroupColumns
-from headroles.stats.hypotheses import flat
 from headroles.stats.moment_remarks import moment_remarks
 from headroles.stats.moments import describe
 from headroles.stats.power import assumed_cut, detectable
@@ -75,7 +74,7 @@ def assess(
         remarks=(
             *([] if moments is None else moment_remarks(moments, scores, columns, decision)),
             *remarks(decision, findings),
-            *tail_remarks(columns, findings, decision),
+            *tail_remarks(columns, decision),
         ),
         sets=role_sets(names, held, grid),
     )
@@ -133,10 +132,8 @@ def _precision(
 
 def _sizes(column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of one column per head: Hedges' g, Student's statistic, and the units that this rests on."""
-    sample, margin = describe(column.values), column.rule.margin
-    spread = np.where(flat(column.told(sample)), np.nan, sample.sd)
-    student = (sample.mean - margin) / spread * np.sqrt(sample.count)
-    return hedges(column.told(sample), margin), student, sample.count
+    sample = describe(column.values)
+    return hedges(column.told(sample), column.rule.margin), column.errors_beyond(sample), sample.count
 
 
 def _cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np.ndarray, "sieves layers heads"]:

@@ -22,7 +22,7 @@ class Column:
         rule: How it is judged; its margin is what means of ``values`` are tested against.
         values: Score minus null per unit and head (all layers in a row); NaN where nothing is known.
         null: Mean chance value over the units, per head; NaN where a head has no score.
-        low: Smallest value possible; NaN when unknown.
+        low: Smallest value possible; NaN when unknown, and where ``values`` are of random groups.
         high: Largest value possible.
         examples: Count and spread of the examples, where ``values`` are of random groups of them; None
             where they are of units, which then say it themselves.
@@ -45,6 +45,17 @@ class Column:
             sample: Moments of ``values``.
         """
         return sample if self.examples is None else self.examples
+
+    def errors_beyond(self, sample: Sample) -> Float[np.ndarray, " heads"]:
+        """How many of its standard errors the mean lies beyond θ, signed; NaN without spread.
+
+        Args:
+            sample: Moments of ``values``, whose spread is the error, whatever counts are told of.
+        """
+        spread = np.where(flat(self.told(sample)), np.nan, sample.sd)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: np.ndarray = (sample.mean - self.rule.margin) / spread * np.sqrt(sample.count)
+        return found
 
 
 def unit_numbers(units: Sequence[str]) -> Int[np.ndarray, " examples"]:
@@ -129,8 +140,9 @@ class Columns(Sequence[Column]):
 def settled(outcome: Outcome, column: Column, sample: Sample) -> Outcome:
     """A test's outcome where scores have spread, exact statements where not, NaN below two units.
 
-    Pooled columns without spread have no exact statement: what is bounded is the mean over units, and a
-    rare large unit may hold most cells.
+    Pooled columns without spread have no exact statement, and neither have those of random groups, which
+    know no bounds: what is bounded is the mean over units, and a rare large unit may hold most cells, or
+    most examples.
     """
     still = flat(column.told(sample))
     low, high = (np.nan, np.nan) if column.rule.pooled else (column.low, column.high)

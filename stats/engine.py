@@ -57,7 +57,7 @@ def judge(
 
     Returns:
         Findings in the order of ``rules``. Heads with fewer than 2 units, or without spread and
-        without known bounds, are untestable: NaN, left out of every family.
+        without known bounds (or pooled, or from moments), are untestable: NaN, left out of every family.
 
     Raises:
         UnknownName: For a test, correction, family or interval that does not exist.

@@ -32,6 +32,11 @@ class GroupColumns(Columns):
     both fail (t-skew 0.06 and 0.13): the mean then rests on few groups of equal weight, which a remark
     says, and below 50 of them no head is called "not". Source: Wolter (2007), ch. 2 and 4.
 
+    Scores without any spread have no exact statement, as in pooled columns (``columns.settled``): bounds of
+    an example say nothing of a mean over examples of which a rare large unit may hold most. Where one unit
+    in 10,000 has 10,000 examples at −1 and all others one at 0.2, the mean is −0.4, and yet 20,000 units are
+    all at 0.2 in 13.5 % of runs.
+
     Tests of medians are no business of sums: they take the subsample (``engine.evidence``).
     """
 
@@ -71,10 +76,8 @@ class GroupColumns(Columns):
         level = np.divide(chance, heavy, out=np.full(heavy.shape, np.nan), where=heavy > 0)
         if lowest == highest:
             level[heavy > 0] = lowest
-        known = np.isfinite([lowest, highest]).all()
-        ends = (rule.low - highest, rule.high - lowest) if known else (float("nan"), float("nan"))
-        over = self._over_examples(position, values, heavy)
-        return Column(rule, values, level, *ends, examples=over, equal=equal_groups(weight))
+        over, unbounded = self._over_examples(position, values, heavy), float("nan")
+        return Column(rule, values, level, unbounded, unbounded, examples=over, equal=equal_groups(weight))
 
     def _over_examples(
         self, position: int, values: Float[np.ndarray, "groups heads"], heavy: Float[np.ndarray, " heads"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
+from headroles.moments import Moments
 from headroles.outcomes import DECISIONS, Findings
 from headroles.probed import Best
 from headroles.records import Decision, Rule, Scores
@@ -25,23 +26,28 @@ class _Proposal:
 
 
 def replicates(
-    before: Findings, scores: Scores, rules: Sequence[Rule], decision: Decision
+    before: Findings,
+    scores: Scores,
+    rules: Sequence[Rule],
+    decision: Decision,
+    moments: Moments | None = None,
 ) -> tuple[Replicate, ...]:
     """Test the roles of run A on the units of run B.
 
     H0 per role of A: in the population B's units come from, the mean of score − null is at most the
     margin (and for a column with a contrast: or that of the contrast is); "not" the other way round.
-    Unit: that of B. Test, margin and contrast are those of A. A family is what A proposed: the roles
-    of A in one column (or in the columns of one row of a probe; ``decision.family`` may ask for
-    other families). It is fixed before B is looked at, so p of B are corrected over these roles only,
-    and nothing has to be paid for having searched in A. Assumptions: those of ``decision.test``; units
-    of B independent of those of A.
+    Unit: that of B; where B kept sums, the random group. Test, margin and contrast are those of A. A
+    family is what A proposed: the roles of A in one column (or in the columns of one row of a probe;
+    ``decision.family`` may ask for other families). It is fixed before B is looked at, so p of B are
+    corrected over these roles only, and nothing has to be paid for having searched in A. Assumptions:
+    those of ``decision.test``; units of B independent of those of A.
 
     Args:
         before: Findings of A.
         scores: Of B, columns in the order of ``before``.
         rules: Of B, in that order, with the margins of A.
         decision: How B is judged.
+        moments: Of all examples of B, where ``scores`` are a subsample of them; columns are found by name.
 
     Returns:
         In the order of columns and heads.
@@ -53,7 +59,7 @@ def replicates(
         for k, rule in enumerate(rules)
         for place in np.flatnonzero(found[k] == 0)
     ]
-    tested = _tested(proposed, scores, rules, decision)
+    tested = _tested(proposed, scores, rules, decision, moments)
     return tuple(_replicate(k, each, before, tested) for k, each in enumerate(proposed))
 
 
@@ -142,7 +148,11 @@ def _probe(best: Best) -> str | None:
 
 
 def _tested(
-    proposed: Sequence[_Proposal], scores: Scores, rules: Sequence[Rule], decision: Decision
+    proposed: Sequence[_Proposal],
+    scores: Scores,
+    rules: Sequence[Rule],
+    decision: Decision,
+    moments: Moments | None = None,
 ) -> Findings | None:
     """Findings of the proposals, one column of one head each; their contrasts come after them."""
     if not proposed:
@@ -173,7 +183,10 @@ def _tested(
             ..., None, None
         ],
     )
-    return judge(alone, made, replace(decision, family="sieve"))
+    if moments is not None:
+        own = [moments.sieves.index(rules[k].sieve) for k in columns]
+        moments = moments.picked(alone.sieves, own, places)
+    return judge(alone, made, replace(decision, family="sieve"), moments)
 
 
 def _replicate(number: int, proposal: _Proposal, before: Findings, tested: Findings | None) -> Replicate:

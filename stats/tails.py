@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from headroles.outcomes import Findings
 from headroles.records import Decision
 from headroles.stats.columns import Column
+from headroles.stats.moments import describe
 from headroles.stats.naming import shortened
 
 HEAVY = 9.0
@@ -16,22 +16,22 @@ NEAR = 6.0
 """Standard errors from θ within which a head's decision could go either way."""
 
 
-def tail_remarks(columns: Sequence[Column], findings: Findings, decision: Decision) -> list[str]:
+def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
     """One sentence that names the roles with such heads; none for other tests, or under max-t.
 
     Args:
-        columns: The run's columns.
-        findings: What was found in them.
+        columns: What was tested: scores of units, or random groups that stand in for them.
         decision: How.
     """
     if decision.test != "t-skew" or decision.correction == "maxT":
         return []
     told = []
-    for k, column in enumerate(columns):
-        distance = np.abs(findings.effect[k].ravel()) * np.sqrt(findings.count[k].ravel())
-        near = distance < NEAR
+    for column in columns:
+        if not column.rule.role:
+            continue
+        near = np.abs(column.errors_beyond(describe(column.values))) < NEAR
         heavy = int((kurtosis(column.values[:, near]) > HEAVY).sum())
-        if column.rule.role and heavy:
+        if heavy:
             told.append(f"{column.rule.sieve} ({heavy} of {int(near.sum())} heads)")
     if not told:
         return []

@@ -15,6 +15,7 @@ import headroles
 from headroles import Comparison, Labelling, compare
 from headroles.comparing import bound_of, swaps_of
 from headroles.errors import BadInput, UnknownName
+from headroles.moments import GROUPS, moments_of
 from headroles.outcomes import COLUMNS
 from headroles.records import Rule
 
@@ -300,6 +301,28 @@ def test_labels_that_the_joint_decision_moved_are_counted(
     found = compare(strict, other, alpha=0.05, **QUICK)
     said = [each for each in found.remarks if "from its own folder" in each]
     assert said == [each for each in said if f"A differs from its own folder in {moved} label" in each] != []
+
+
+def test_that_runs_of_sums_are_compared_on_their_subsamples_is_said(
+    finished: Path, changed: Callable[[Change], Path]
+) -> None:
+    def summed(run: Labelling) -> Labelling:
+        sums = replace(moments_of(run.scores, run.findings.rules, 0), examples=5000)
+        kept = {"mode": "moments", "groups": GROUPS, "examples": 5000, "subsample": 60}
+        none = replace(run.findings, decision=np.full_like(run.findings.decision, 2))
+        return _with_manifest(
+            replace(run, moments=sums, findings=none, assessment=None, exhibited=None), kept=kept
+        )
+
+    run = headroles.load(finished)
+    folder = changed(lambda other: replace(summed(run), manifest=summed(other).manifest))
+    found = compare(finished, folder, **QUICK)
+    kept = [each for each in found.remarks if "kept sums" in each]
+    assert kept == [each for each in kept if each.startswith("B kept sums of 5,000 inputs")] != []
+    assert "on the random 60 of them" in kept[0]
+    (moved,) = [each for each in found.remarks if "from its own folder" in each]
+    assert "one decision for both runs and on its subsample alone, B differs" in moved
+    assert found.manifest["remarks"] == list(found.remarks)
 
 
 @pytest.mark.parametrize("bound", [0.0, -0.1, float("nan"), float("inf")])

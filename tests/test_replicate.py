@@ -1,5 +1,6 @@
 """Roles of one run on the inputs of another: which families, which errors, how often they fail to hold."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -13,11 +14,13 @@ from statsmodels.stats.multitest import multipletests
 import headroles
 from headroles import Labelling, Replication, replicate, save
 from headroles.errors import BadInput, UnknownName
+from headroles.moments import GROUPS, moments_of
 from headroles.outcomes import Findings
 from headroles.probed import Best, Probed
 from headroles.records import Decision, Rule, Scores
 from headroles.stats.engine import judge
 from headroles.stats.replication import best_again, pearson, replicated, replicates
+from headroles.subsample import rows_of
 
 Command = Callable[..., tuple[int, str, str]]
 Saved = Callable[..., Path]
@@ -328,6 +331,70 @@ def test_shared_names_and_few_units_are_said(saved: Saved) -> None:
     found = replicate(saved("a", _labelling(one, _rules())), saved("b", labelling))
     assert any(note.startswith("3 examples of A and B have the same names") for note in found.notes)
     assert any(note.startswith("B has 20 units; 'not' is said from 50 on") for note in found.notes)
+
+
+def _summed(scores: Scores, decision: Decision = USUAL) -> Labelling:
+    """A run that kept sums of all scores, and the scores of a random 40."""
+    sums, sample = (
+        moments_of(scores, _rules(), 0),
+        rows_of(scores, np.arange(0, len(scores.examples), 7)[:40]),
+    )
+    plain = _labelling(sample, _rules(), decision)
+    kept = {"mode": "moments", "groups": GROUPS, "examples": len(scores.examples), "subsample": 40}
+    found = replace(plain, findings=judge(sample, _rules(), decision, sums), moments=sums)
+    return _with_manifest(found, kept=kept)
+
+
+@pytest.mark.parametrize("family", ["sieve", "layer"])
+def test_roles_are_tested_on_all_inputs_of_a_run_that_kept_sums(family: str, saved: Saved) -> None:
+    own, scores = Decision(family=family), _scores(2, _means(), units=900, spread=0.9)
+    first = saved("a", _labelling(_scores(1, _means()), _rules(), own))
+    found = replicate(first, saved("b", _summed(scores)))
+    wanted = judge(scores, _rules(), own, moments_of(scores, _rules(), 0))
+    assert {each.sieve for each in found.replicates} >= {"local", "block", "dependency:obj:→"}
+    for each in found.replicates:
+        here = (wanted.of(each.sieve), each.layer, each.head)
+        assert each.count == 900
+        for name in ("mean", "null", "low", "high", "statistic", "p", "p_not"):
+            assert getattr(each, name) == pytest.approx(getattr(wanted, name)[here], rel=1e-9, abs=1e-12)
+    assert found.outcomes["role"] > 0.9 * len(found.replicates)  # of which a random 40 would show few
+    (said,) = found.notes
+    assert said.startswith("B kept sums of 900 inputs: its roles are tested on all of them, random groups")
+
+
+def test_columns_of_sums_are_found_by_name_where_runs_have_others(saved: Saved) -> None:
+    names = ("dependency:obj:←", "local", "dependency:obj:→")
+    scores = _scores(2, _means(), units=300)
+    first = saved("a", _labelling(_scores(1, _means(names), names), _rules(names)))
+    found = replicate(first, saved("b", _summed(scores)))
+    wanted = judge(scores, _rules(), USUAL, moments_of(scores, _rules(), 0))
+    for each in found.replicates:
+        assert each.p == pytest.approx(wanted.p[wanted.of(each.sieve), each.layer, each.head], rel=1e-9)
+
+
+def test_medians_are_tested_on_the_subsample_of_sums_with_a_note(saved: Saved) -> None:
+    own = Decision(test="sign")
+    first = saved("a", _labelling(_scores(1, _means()), _rules(), own))
+    second = _summed(_scores(2, _means(), units=900), own)
+    found = replicate(first, saved("b", second))
+    wanted = judge(second.scores, _rules(), own)
+    for each in found.replicates:
+        here = (wanted.of(each.sieve), each.layer, each.head)
+        assert each.count == 40
+        assert each.p == pytest.approx(wanted.p[here], rel=1e-9)
+    assert "sign tests its roles on a random 40 of them" in found.notes[0]
+    assert found.notes[1].startswith("B has 40 units; 'not' is said from 50 on")
+
+
+def test_sums_of_few_units_are_told_to_leave_nots_open(saved: Saved) -> None:
+    scores = _scores(2, _means(), units=300)
+    scores = replace(scores, units=tuple(f"unit {n % 30}" for n in range(300)))
+    found = replicate(saved("a", _labelling(_scores(1, _means()), _rules())), saved("b", _summed(scores)))
+    assert any(
+        re.match(r"in its sparsest column B says as much as 2\d random groups of equal weight; 'not'", each)
+        for each in found.notes
+    )
+    assert not any(each.decision == "not" for each in found.replicates)
 
 
 def _smaller(run: Labelling) -> Labelling:

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats as reference
 
-from headroles.subsample import candidates, ranks_of
+from headroles.subsample import HIGHEST, candidates, ceiling, ranks_of
 
 
 def test_the_subsample_is_random_and_takes_every_example_equally_often() -> None:
@@ -29,3 +29,9 @@ def test_late_shards_keep_few_rows_and_none_of_the_sample_is_lost() -> None:
     sample = left[candidates(left.tolist(), seed=1, before=59_000, size=100)]
     smallest = np.array(keys)[np.argsort(ranks_of(keys, 1), kind="stable")[:100]]
     assert set(sample) == set(smallest)
+
+
+def test_the_ceiling_cuts_into_the_sample_of_one_run_in_a_thousand_million_at_most() -> None:
+    for size in (1, 7, 100, 2000, 20_000):
+        for before in (10 * size + 1000, 10**6, 10**9):
+            assert reference.binom.cdf(size, before, ceiling(before, size) / HIGHEST) < 1e-9

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats as reference
 
+from headroles.moments import moments_of
 from headroles.records import Decision, Rule, Scores
 from headroles.stats.columns import Columns
-from headroles.stats.engine import judge
+from headroles.stats.grouped import GroupColumns
 from headroles.stats.tails import kurtosis, tail_remarks
 
 Run = tuple[Scores, list[Rule]]
@@ -31,7 +32,7 @@ def _told(values: np.ndarray, decision: Decision | None = None) -> list[str]:
     table = values[None, :, None].astype(np.float32)
     scores = Scores(("local",), keys, keys, np.full(len(keys), 9), ones, table, 0 * ones)
     rules = [Rule("local")]
-    return tail_remarks(Columns(scores, rules), judge(scores, rules, decided), decided)
+    return tail_remarks(Columns(scores, rules), decided)
 
 
 def test_heavy_tails_are_told_for_heads_close_to_the_margin_only() -> None:
@@ -53,4 +54,18 @@ def test_they_are_not_told_where_another_method_is_asked_for() -> None:
 
 def test_scores_of_made_runs_have_light_tails(scores_of: Callable[..., Run]) -> None:
     scores, rules = scores_of(0, units=80)
-    assert tail_remarks(Columns(scores, rules), judge(scores, rules, Decision()), Decision()) == []
+    assert tail_remarks(Columns(scores, rules), Decision()) == []
+
+
+def test_closeness_to_the_margin_is_in_errors_of_units_where_sums_are_of_their_examples() -> None:
+    rng = np.random.default_rng(3)
+    units = rng.standard_t(2.1, size=(400, 3)) * 0.1
+    errors = units.std(axis=0, ddof=1) / 20
+    units += 0.1 - units.mean(axis=0) + errors * [2.0, -2.0, 12.0]
+    values = np.repeat(units, 100, axis=0)[None, :, None].astype(np.float32)
+    keys = tuple(map(str, range(40_000)))
+    owners = tuple(f"unit {n // 100}" for n in range(40_000))
+    ones, rules = np.ones((1, 40_000)), [Rule("local")]
+    scores = Scores(("local",), keys, owners, np.full(40_000, 9), ones, values, 0 * ones)
+    (told,) = tail_remarks(GroupColumns(moments_of(scores, rules, 0), rules), Decision())
+    assert "local (2 of 2 heads)" in told
