@@ -1,8 +1,8 @@
 """extract(): attention maps of texts, to disk for other tools."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from headroles.arrays import ROUNDING
 from headroles.errors import BadInput
 from headroles.extract_options import ExtractOptions, extract_options_of
-from headroles.folder import write_text
 from headroles.map_files import bytes_of, writing_maps
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def _written(
     announce: Callable[[Extracted], None] | None,
     progress: Callable[[int, int], None] | None,
 ) -> Extracted:
-    from headroles.extraction.map_writing import Extracting, Reach, units_of
+    from headroles.extraction.map_writing import Extracting, Reach, Rows, units_of
     from headroles.extraction.stream import streamed
     from headroles.progress import counted
 
@@ -139,24 +138,29 @@ def _written(
     order = sorted(range(len(kept)), key=lambda number: -sizes[number])
     shards = [order[start : start + SHARD] for start in range(0, len(order), SHARD)]
     advance = counted(progress or (lambda done, total: None), len(kept))
-    reaches: dict[int, list[Reach]] = {}
-    with writing_maps(target, shapes, asked.precision) as maps:
-        job = Extracting(kept, list(maps.values()), shards, asked.word_level)
+    reaches: dict[int, list[Reach | Rows]] = {}
+    with writing_maps(target, shapes, asked.precision) as making:
+        job = Extracting(kept, list(making.arrays.values()), shards, asked.word_level)
         tokenised = ([kept[number].tokenised for number in shard] for shard in shards)
         for found in streamed(model, tokenised, job, batch_size=asked.batch_size, advance=advance):
             reaches |= found
-        rows = [_row(each, number, reaches[number], asked) for number, each in enumerate(kept)]
         listed = {
             "headroles": version("headroles"),
             "model": model.described,
             "word_level": asked.word_level,
             "precision": asked.precision,
             "sinks": job.least < 1 - ROUNDING,
-            "examples": rows,
         }
-        text = json.dumps(listed, ensure_ascii=False, indent=1, allow_nan=False)
-    write_text(target.with_suffix(".json"), text + "\n")
+        rows = [_row(each, number, reaches[number], asked) for number, each in enumerate(kept)]
+        making.listed = partial(_list, listed, rows, f"'{target}'")
     return told
+
+
+def _list(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
+    """The list beside the maps, which names them by the SHA-256 of their file."""
+    from headroles.extraction.map_inputs import written
+
+    return written(listed | {"sha256": digest, "examples": rows}, place) + "\n"
 
 
 def _row(given: "MapInput", number: int, reach: Sequence[Any], asked: ExtractOptions) -> dict[str, Any]:
@@ -180,7 +184,7 @@ def _row(given: "MapInput", number: int, reach: Sequence[Any], asked: ExtractOpt
         first = [first[lead] for lead in leads]
     row["first"] = [place for place, opens in enumerate(first) if opens]
     if any(each != (None, None) for each in reach):
-        row["visible"] = [list(each) for each in reach]
+        row["visible"] = list(reach)
     return row
 
 

@@ -12,6 +12,7 @@ from jaxtyping import Bool
 from headroles.errors import BadInput
 from headroles.extraction.passages import Passage, Words
 from headroles.extraction.tokens import Tokenised
+from headroles.map_seen import Bounds, Reach, rule_of, seen_by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,14 +24,14 @@ class MapExample:
         tokenised: Its tokens (or words, where maps are of words); spans are 0 where no text is known.
         word: Word of each token, from 0 over all texts, −1 on special tokens; None where not said.
         tree: Head (−1 for a root) and relation of each word, where they came along; else None.
-        reach: Smallest and largest offset that queries see, by layer; None where not said.
+        reach: What queries see, by layer; None where not said.
     """
 
     array: str
     tokenised: Tokenised
     word: np.ndarray | None
     tree: Words | None
-    reach: tuple[tuple[int | None, int | None], ...] | None
+    reach: tuple[Reach | Bounds, ...] | None
 
     @property
     def parsable(self) -> bool:
@@ -41,14 +42,7 @@ class MapExample:
         """What queries of a layer see, where it was said; None for all keys."""
         if self.reach is None:
             return None
-        n, (low, high) = self.tokenised.size, self.reach[layer]
-        if low is None and high is None:
-            return None
-        offset = np.arange(n)[None, :] - np.arange(n)[:, None]
-        seen: np.ndarray = (offset >= (-n if low is None else low)) & (
-            offset <= (n if high is None else high)
-        )
-        return seen
+        return seen_by(self.reach[layer], self.tokenised.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,11 +53,13 @@ class MapList:
         examples: In their order.
         model: What the list says of the model; empty where it says nothing.
         sinks: Whether rows may sum to less than 1, because part of the attention went to a sink.
+        sha256: Of the file of maps that the list was written with; None where it does not say.
     """
 
     examples: tuple[MapExample, ...]
     model: dict[str, Any]
     sinks: bool
+    sha256: str | None
 
 
 def read_map_list(path: Path, name: str) -> MapList:
@@ -76,7 +72,8 @@ def read_map_list(path: Path, name: str) -> MapList:
     ``word`` (word of each token, −1 for none), ``heads`` and ``relations`` (a tree over the words, heads
     from 1 as in CoNLL-U, 0 for the root; of one text), ``texts`` and ``spans`` (characters of each token
     in its text, so that texts can be parsed), and ``visible`` (for each layer the smallest and largest
-    offset that queries see, null for no end; all keys, or read from the maps, where absent).
+    offset that queries see, null for no end, or a pair for each query: the first and last key it sees; all
+    keys, or read from the maps, where absent).
 
     Args:
         path: Of the maps.
@@ -86,15 +83,7 @@ def read_map_list(path: Path, name: str) -> MapList:
         BadInput: When it is missing or breaks a rule, naming the example.
     """
     beside = path.with_suffix(".json")
-    try:
-        found = json.loads(beside.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise BadInput(
-            f"maps need a list of what they are of, but there is no '{beside}'; write one (a JSON list of "
-            f'objects such as {{"tokens": ["it", "rains"]}}), or have maps made by headroles extract'
-        ) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadInput(f"'{beside}' must be JSON in UTF-8, but it cannot be read: {error}") from error
+    found = _json_in(beside)
     whole = found if isinstance(found, dict) else {"examples": found}
     rows = whole.get("examples")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
@@ -108,8 +97,35 @@ def read_map_list(path: Path, name: str) -> MapList:
     twice = next((key for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
     if twice is not None:
         raise BadInput(f"'{beside}': every example has a key of its own, but {twice!r} came twice")
-    model = whole.get("model")
-    return MapList(examples, dict(model) if isinstance(model, dict) else {}, whole.get("sinks") is True)
+    model, digest = whole.get("model"), whole.get("sha256")
+    return MapList(
+        examples,
+        dict(model) if isinstance(model, dict) else {},
+        whole.get("sinks") is True,
+        digest if isinstance(digest, str) else None,
+    )
+
+
+def _json_in(beside: Path) -> object:
+    """What a list holds, when it is JSON that can be written again."""
+    try:
+        text = beside.read_text(encoding="utf-8")
+        found: object = json.loads(text, parse_constant=_no_number)
+        if "\\ud" in text.lower():  # how JSON spells halves of characters
+            json.dumps(found, ensure_ascii=False).encode()
+    except FileNotFoundError as error:
+        raise BadInput(
+            f"maps need a list of what they are of, but there is no '{beside}'; write one (a JSON list of "
+            f'objects such as {{"tokens": ["it", "rains"]}}), or have maps made by headroles extract'
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(f"'{beside}' must be JSON in UTF-8, but it cannot be read: {error}") from error
+    return found
+
+
+def _no_number(name: str) -> float:
+    """What is done with NaN and the like, which Python reads and JSON does not know."""
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _example(row: dict[str, Any], place: str, name: str, number: int) -> MapExample:
@@ -120,25 +136,53 @@ def _example(row: dict[str, Any], place: str, name: str, number: int) -> MapExam
         )
     n = len(tokens)
     segment = _numbers(row, "segment", (n,), place)
+    if segment is not None and not -1 <= segment.min() <= segment.max() < n:
+        raise BadInput(
+            f"{place}: 'segment' counts texts from 0, with -1 for none, but {segment.tolist()!r:.60} came"
+        )
     texts = np.zeros(n, dtype=np.int32) if segment is None else segment.astype(np.int32)
     first = np.zeros(n, dtype=np.bool_)
-    for each in row.get("first") or ():
-        if type(each) is not int or not 0 <= each < n:
-            raise BadInput(
-                f"{place}: 'first' holds places of tokens from 0 to {n - 1}, but {each!r:.40} came"
-            )
-        first[each] = True
+    opening = row.get("first") or []
+    if not isinstance(opening, list) or any(type(each) is not int or not 0 <= each < n for each in opening):
+        raise BadInput(f"{place}: 'first' holds places of tokens from 0 to {n - 1}, but {opening!r:.40} came")
+    first[opening] = True
     word = _numbers(row, "word", (n,), place)
     known, spans = _strings(row, "texts", place), _numbers(row, "spans", (n, 2), place)
     if known is None or spans is None:
         known, spans = [" ".join(tokens)], np.zeros((n, 2), dtype=np.int64)
-    key, group = str(row.get("key", number)), row.get("group")
-    passage = Passage(f"{name}/{key}", tuple(known), None if group is None else str(group))
+    else:
+        _check_spans(known, spans, texts, place)
+    key = _named(row, "key", place)
+    whole = f"{name}/{number if key is None else key}"
+    passage = Passage(whole, tuple(known), _named(row, "group", place))
     tokenised = Tokenised(passage, {}, tuple(tokens), texts, spans, first, False)
     array = row.get("attns", str(number))
     if not isinstance(array, str):
         raise BadInput(f"{place}: 'attns' is the name of an array, but a {type(array).__name__} came")
-    return MapExample(array, tokenised, word, _tree(row, word, place), _reach(row, place))
+    return MapExample(array, tokenised, word, _tree(row, word, place), _reach(row, n, place))
+
+
+def _named(row: dict[str, Any], field: str, place: str) -> str | None:
+    """A key or group as text; None where it is not said."""
+    found = row.get(field)
+    if found is None:
+        return None
+    if not isinstance(found, str | int):
+        raise BadInput(f"{place}: {field!r} is a name or a whole number, but {found!r:.40} came")
+    return str(found)
+
+
+def _check_spans(texts: Sequence[str], spans: np.ndarray, segment: np.ndarray, place: str) -> None:
+    """Refuse characters that no text has; special tokens are of no text."""
+    for token, text in enumerate(segment.tolist()):
+        if text < 0:
+            continue
+        start, stop = spans[token].tolist()
+        if text >= len(texts) or not 0 <= start <= stop <= len(texts[text]):
+            raise BadInput(
+                f"{place}: 'spans' holds the first character of each token in its text and the one after its "
+                f"last, but token {token} has {[start, stop]} in text {text} of {len(texts)}"
+            )
 
 
 def _tree(row: dict[str, Any], word: np.ndarray | None, place: str) -> Words | None:
@@ -158,23 +202,18 @@ def _tree(row: dict[str, Any], word: np.ndarray | None, place: str) -> Words | N
     return Words(spans, np.array(heads, dtype=np.int32) - 1, tuple(relations))
 
 
-def _reach(row: dict[str, Any], place: str) -> tuple[tuple[int | None, int | None], ...] | None:
+def _reach(row: dict[str, Any], n: int, place: str) -> tuple[Reach | Bounds, ...] | None:
     found = row.get("visible")
     if found is None:
         return None
-    made: list[tuple[int | None, int | None]] = []
-    for pair in found if isinstance(found, list) else [None]:
-        if (
-            not isinstance(pair, list)
-            or len(pair) != 2
-            or any(each is not None and type(each) is not int for each in pair)
-        ):
-            raise BadInput(
-                f"{place}: 'visible' is a list with the smallest and largest offset of each layer (null for "
-                f"no end), but {found!r:.60} came"
-            )
-        made.append((pair[0], pair[1]))
-    return tuple(made)
+    made = [rule_of(each, n) for each in found] if isinstance(found, list) else []
+    rules = tuple(each for each in made if each is not None)
+    if len(rules) < len(made) or not isinstance(found, list):
+        raise BadInput(
+            f"{place}: 'visible' is a list with the smallest and largest offset of each layer (null for no "
+            f"end), or with the first and last key of each of its {n} rows, but {found!r:.60} came"
+        )
+    return rules
 
 
 def _strings(row: dict[str, Any], field: str, place: str) -> list[str] | None:

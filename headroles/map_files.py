@@ -1,10 +1,13 @@
 """Attention maps in one file, as other tools read and write them: safetensors or npz, never pickle."""
 
+import errno
+import hashlib
 import json
+import os
 import shutil
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +22,6 @@ FORMS = (".safetensors", ".npz")
 """How names of files of maps end."""
 KINDS = {"float16": "F16", "float32": "F32"}
 """Precisions of maps, and what safetensors calls them."""
-STEP = 2**24
-"""Bytes copied at once."""
-
 Shape = tuple[int, ...]
 
 
@@ -46,11 +46,39 @@ def bytes_of(shapes: Sequence[Shape], precision: str) -> int:
     return sum(int(np.prod(shape)) for shape in shapes) * np.dtype(precision).itemsize
 
 
-@contextmanager
-def writing_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Iterator[dict[str, np.ndarray]]:
-    """Arrays on disk to be filled, in a file that takes its place when the block ends well.
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file of maps, by which its list knows it.
 
-    Memory holds none of them: they are mapped, and the file has its whole size from the beginning.
+    Raises:
+        BadInput: When it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise BadInput(f"'{path}' cannot be read ({error.strerror or error}); give another file") from error
+
+
+@dataclass(slots=True, eq=False)
+class Making:
+    """Maps on their way to disk.
+
+    Attributes:
+        arrays: To be filled, by name.
+        listed: Gives the list that is written beside the maps, from the SHA-256 of their file; None: no list.
+    """
+
+    arrays: dict[str, np.ndarray]
+    listed: Callable[[str], str] | None = None
+
+
+@contextmanager
+def writing_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Iterator[Making]:
+    """Arrays on disk to be filled, in a file that takes its place, with its list, when the block ends well.
+
+    Memory holds none of them: they are parts of one mapped file, which has its whole size from the beginning.
+    The list of maps that were there before goes before they do, so that no list is ever beside the maps of
+    another.
 
     Args:
         path: Ending in .safetensors or .npz.
@@ -60,35 +88,61 @@ def writing_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Ite
     Raises:
         BadInput: For another ending, or when the disk has no room or cannot be written.
     """
-    form = form_of(path)
-    raw, whole = (path.with_name(f".{path.name}.{kind}.partial") for kind in ("raw", "whole"))
+    form, beside = form_of(path), path.with_suffix(".json")
+    partial = [
+        path.with_name(f".{path.name}.{os.getpid()}.{kind}.partial") for kind in ("raw", "whole", "list")
+    ]
+    raw, whole, told = partial
     head = _header(shapes, precision) if form == ".safetensors" else b""
+    size = len(head) + bytes_of(list(shapes.values()), precision)
     try:
         with _on_disk(path):
-            _check_room(path, len(head) + bytes_of(list(shapes.values()), precision), form)
-            with raw.open("wb") as file:
-                file.write(head)
-                file.truncate(len(head) + bytes_of(list(shapes.values()), precision))
-        arrays, start = {}, len(head)
-        for name, shape in shapes.items():
-            arrays[name] = (
-                np.memmap(raw, precision, "r+", start, shape) if np.prod(shape) else np.zeros(shape)
-            )
-            start += bytes_of([shape], precision)
-        yield arrays
+            _check_room(path, size, form)
+            _take_room(raw, head, size)
+            flat = np.memmap(raw, precision, "r+", len(head)) if size > len(head) else np.zeros(0, precision)
+        making = Making(_parts(flat, shapes))
+        yield making
         with _on_disk(path):
-            for array in arrays.values():
-                if isinstance(array, np.memmap):
-                    array.flush()
+            if isinstance(flat, np.memmap):
+                flat.flush()
             if form == ".npz":
-                _zipped(whole, arrays)
+                _zipped(whole, making.arrays)
                 raw.unlink()
             else:
                 raw.replace(whole)
+            if making.listed is not None:
+                told.write_text(making.listed(sha256_of(whole)), encoding="utf-8", newline="")
+            beside.unlink(missing_ok=True)
             whole.replace(path)
+            if making.listed is not None:
+                told.replace(beside)
     finally:
-        raw.unlink(missing_ok=True)
-        whole.unlink(missing_ok=True)
+        for each in partial:
+            each.unlink(missing_ok=True)
+
+
+def _take_room(path: Path, head: bytes, size: int) -> None:
+    """A file that begins so and has its whole size on the disk, so that none lacks while it is filled."""
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(size)
+        file.flush()
+        if size and hasattr(os, "posix_fallocate"):
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError as error:
+                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # what some file systems do not know
+                    raise
+
+
+def _parts(flat: np.ndarray, shapes: Mapping[str, Shape]) -> dict[str, np.ndarray]:
+    """Arrays that lie one after another."""
+    parts, start = {}, 0
+    for name, shape in shapes.items():
+        stop = start + int(np.prod(shape))
+        parts[name] = flat[start:stop].reshape(shape)
+        start = stop
+    return parts
 
 
 def _header(shapes: Mapping[str, Shape], precision: str) -> bytes:
@@ -204,4 +258,6 @@ class MapFile:
                 f"'{self.path}' is damaged: its array {name!r} cannot be read "
                 f"({' '.join(str(error).split())[:200]})"
             ) from error
+        if not isinstance(found, np.ndarray):  # an npz gives the bytes of what is no .npy
+            raise BadInput(f"'{self.path}' is damaged: what it calls {name!r} is no array; give another file")
         return found

@@ -22,7 +22,7 @@ from headroles.judging import judged
 from headroles.label_options import LabelOptions
 from headroles.manifest import Scored, left_out, manifest_of
 from headroles.map_examples import MapExample, MapList, read_map_list
-from headroles.map_files import MapFile
+from headroles.map_files import MapFile, sha256_of
 from headroles.outcomes import Labelling
 from headroles.progress import Progress, counted
 from headroles.records import Arc, Example, Scores
@@ -51,7 +51,7 @@ def labelled_maps(chosen: LabelOptions, progress: Progress | None) -> Labelling:
     check_decision(chosen.decision)
     folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
     with MapFile.open(file) as maps:
-        listed = read_map_list(file, chosen.name)
+        listed = _listed(file, chosen.name)
         passages = [each.tokenised.passage for each in listed.examples]
         units = units_of(passages)
         known = _annotated(chosen, asked, listed)
@@ -91,6 +91,18 @@ class _Maps:
     @property
     def selection(self) -> Selection:
         return self.known.selection
+
+
+def _listed(file: Path, name: str) -> MapList:
+    """The list beside a file of maps, which is of that very file where it says of which."""
+    listed = read_map_list(file, name)
+    if listed.sha256 is not None and listed.sha256 != sha256_of(file):
+        raise BadInput(
+            f"a list of examples is of the maps beside it, but '{file.with_suffix('.json')}' names another "
+            f"SHA-256 than that of '{file}'; put back its own maps, or drop 'sha256' from the list where the "
+            f"same maps were only stored anew"
+        )
+    return listed
 
 
 def _annotated(chosen: LabelOptions, asked: Selection, listed: MapList) -> Annotated:
@@ -193,7 +205,10 @@ def _scored(maps: _Maps, chosen: LabelOptions, progress: Progress | None) -> Sco
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _One:
-    """One example's scores (columns, layers, heads), and what its plans say beside them (columns,)."""
+    """One example's scores (columns, layers, heads), and what its plans say beside them (columns,).
+
+    Where layers see different keys, cells are the most of any of them.
+    """
 
     values: np.ndarray
     cells: np.ndarray
@@ -221,7 +236,7 @@ def _one(weights: np.ndarray, each: MapExample, example: Example, selection: Sel
         if rule not in plans:
             plan = plans[rule] = selection.plan(example, seen, np.float64)
             masks = plan.columns
-            cells[:masks] = plan.cells
+            cells[:masks] = np.fmax(cells[:masks], plan.cells)
             low[:masks], high[:masks] = np.fmin(low[:masks], plan.low), np.fmax(high[:masks], plan.high)
         plan = plans[rule]
         values[:masks, layer] = apply(plan, weights[layer])

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,10 +146,24 @@ def test_real_maps_of_bert_are_labelled_with_trees_that_came_along(shared: Path,
         ({"tokens": []}, "'tokens' is a list of at least one string"),
         ({"segment": [0]}, "'segment' holds whole numbers for each of its 4 tokens"),
         ({"segment": ["a"] * 4}, "'segment' holds whole numbers"),
+        ({"segment": [0, 0, 4, 0]}, "'segment' counts texts from 0, with -1 for none"),
         ({"first": [9]}, "'first' holds places of tokens from 0 to 3"),
+        ({"first": 5}, "'first' holds places of tokens from 0 to 3, but 5 came"),
+        ({"texts": ["e f"], "spans": [[0, 1], [2, 3], [7, 9], [0, 0]]}, "but token 2 has [7, 9] in text 0"),
+        ({"texts": ["e f"], "spans": [[1, 0]] * 4}, "but token 0 has [1, 0] in text 0 of 1"),
+        (
+            {"texts": ["e"], "spans": [[0, 1]] * 4, "segment": [0, 0, 1, 1]},
+            "token 2 has [0, 1] in text 1 of 1",
+        ),
+        ({"group": float("nan")}, "must be JSON in UTF-8, but it cannot be read: NaN is no number of JSON"),
+        ({"group": ["a"]}, "'group' is a name or a whole number, but ['a'] came"),
+        ({"tokens": ["a", "b", "c", "\ud800"]}, "must be JSON in UTF-8, but it cannot be read"),
         ({"word": [0, 1, 2, 3], "heads": [0, 9, 1, 1], "relations": ["a"] * 4}, "heads from 0 to 4"),
         ({"visible": 3}, "'visible' is a list with the smallest and largest offset"),
         ({"visible": [[None, None]] * 3}, "has one pair for each of its 1 layers, but 3 came"),
+        ({"visible": [[[0, 3], [0, 3], [0, 4], [0, 3]]]}, "first and last key of each of its 4 rows"),
+        ({"visible": [[[0, 3], [0, 3]]]}, "first and last key of each of its 4 rows"),
+        ({"visible": [[[0, 0], [0, 3], [0, 3], [0, 3]]]}, "visible must hold every key that gets attention"),
         ({"visible": [[0, 0]]}, "visible must hold every key that gets attention"),
         ({"attns": 4}, "'attns' is the name of an array"),
         ({"attns": "other"}, "has no array 'other', which the list of its examples names"),
@@ -196,6 +211,45 @@ def test_options_of_a_model_or_of_inputs_are_refused_beside_maps(tmp_path: Path)
     np.savez(tmp_path / "lone.npz", a=np.zeros((1, 1, 2, 2)))
     with pytest.raises(BadInput, match="maps need a list of what they are of, but there is no"):
         headroles.label(attention=tmp_path / "lone.npz")
+
+
+def test_what_is_no_array_is_one_sentence_wherever_it_stands(tmp_path: Path) -> None:
+    _saved(tmp_path / "odd.npz", {"0": np.full((1, 1, 3, 3), 1 / 3, dtype=np.float32)})
+    with zipfile.ZipFile(tmp_path / "odd.npz", "a") as archive:
+        archive.writestr("1", b"no array")
+    rows = [{"tokens": list("abc")}, {"tokens": list("def")}]
+    (tmp_path / "odd.json").write_text(json.dumps(rows))
+    with pytest.raises(BadInput, match="is damaged: what it calls '1' is no array"):
+        headroles.label(attention=tmp_path / "odd.npz", sieve=["local"])
+
+
+def test_a_list_of_other_maps_is_refused(pairs: Path, planted: Path, even: Path, tmp_path: Path) -> None:
+    headroles.extract(pairs, out=tmp_path / "one.npz", model=planted, limit=4)
+    headroles.extract(pairs, out=tmp_path / "two.npz", model=even, limit=4)
+    (tmp_path / "two.npz").replace(tmp_path / "one.npz")
+    with pytest.raises(BadInput, match=r"names another SHA-256 than that of '.*one\.npz'; put back its own"):
+        headroles.label(attention=tmp_path / "one.npz", sieve=["local"])
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_cells_are_the_most_of_any_layer_whichever_comes_first(
+    order: tuple[int, int], tmp_path: Path
+) -> None:
+    place = np.arange(12)
+    near = np.abs(place[:, None] - place[None, :]) < 3
+    layers = np.stack([near / near.sum(axis=1, keepdims=True), np.full((12, 12), 1 / 12)])
+    visible = [[-2, 2], [None, None]]
+    arrays = {str(number): layers[list(order), None].astype(np.float32) for number in range(2)}
+    rows = [
+        {"tokens": [f"{number}{each}" for each in place], "visible": [visible[each] for each in order]}
+        for number in range(2)
+    ]
+    _saved(tmp_path / "two.npz", arrays)
+    (tmp_path / "two.json").write_text(json.dumps(rows))
+    found = headroles.label(attention=tmp_path / "two.npz", sieve=["offset:5"], splits=0)
+    np.testing.assert_array_equal(found.scores.cells[0], 7)
+    said = np.isfinite(found.scores.values[0]).all(axis=(0, 2))
+    assert said.tolist() == [each == 1 for each in order]
 
 
 def test_pickled_arrays_are_never_read(tmp_path: Path) -> None:

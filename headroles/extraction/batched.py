@@ -28,7 +28,8 @@ class BatchPlan:
         cells: Eligible queries or arcs (examples, columns); NaN where nothing is said.
         low: Smallest value each column can take; NaN where nothing is said.
         high: Largest value.
-        real: Pairs of an example's own tokens (examples, 1, tokens, tokens).
+        real: Pairs of an example's own tokens of which the first can see the second (examples, 1, tokens,
+            tokens).
     """
 
     linear: tuple[int, ...]
@@ -46,6 +47,9 @@ class BatchPlan:
     ) -> Float[torch.Tensor, "examples columns heads"]:
         """Scores of one layer's attention; NaN where a column has nothing to say.
 
+        Where a head's attention on what an example's tokens can see is no number, neither are its scores:
+        infinity stands for them, as NaN means something else.
+
         Args:
             weights: Attention of a padded batch; what lies beyond an example's own tokens does not matter
                 (on devices other than processors as long as it is finite).
@@ -54,7 +58,8 @@ class BatchPlan:
         examples, heads = weights.shape[:2]
         flat = weights.flatten(2).mT
         products = self.weight @ flat
-        if weights.device.type == "cpu" and not bool(products.isfinite().all()):
+        fine = weights.device.type == "cpu" and bool(products.isfinite().all())  # elsewhere asking would wait
+        if weights.device.type == "cpu" and not fine:
             weights = weights.masked_fill(~self.real, 0.0)
             flat = weights.flatten(2).mT
             products = self.weight @ flat
@@ -70,6 +75,8 @@ class BatchPlan:
             seen = products[:, row : row + len(each.columns)]
             found[:, each.columns] = beyond(each, seen, weights, scratch.of(each.shape))
             row += len(each.columns)
+        if not fine:
+            found.masked_fill_(~products.isfinite().all(1, keepdim=True), torch.inf)
         return found.masked_fill_(~self.said[..., None], torch.nan)
 
 
@@ -119,5 +126,5 @@ def batch_plan(
         cells=cells.masked_fill_(~said, torch.nan),
         low=low.masked_fill_(~said, torch.nan),
         high=high.masked_fill_(~said, torch.nan),
-        real=(batch.real[:, :, None] & batch.real[:, None, :])[:, None],
+        real=(batch.real[:, :, None] & batch.visible)[:, None],
     )

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from headroles.extraction import forming
 from headroles.extraction.batched import BatchPlan, batch_plan
+from headroles.extraction.kernels import unfit
 from headroles.extraction.readers import Visible, key_of
 from headroles.extraction.scratch import Scratches
 from headroles.records import Example
@@ -110,8 +111,16 @@ class BatchScores:
         return len(self._found) == self._layers
 
     def values(self) -> Float[np.ndarray, "columns examples layers heads"]:
-        """The scores of all layers."""
+        """The scores of all layers.
+
+        Raises:
+            BadInput: When attention is no number, naming the example and the first layer.
+        """
         found: np.ndarray = torch.stack(self._found).permute(2, 1, 0, 3).cpu().numpy()
+        broken = np.isinf(found).any(axis=(0, 3))
+        if broken.any():
+            layer = int(broken.any(axis=0).argmax())
+            raise unfit(self._together.examples[int(broken[:, layer].argmax())].key, layer)
         return found
 
 

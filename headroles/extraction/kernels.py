@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from headroles.errors import BadInput
 from headroles.plans import Plan, Profile
 
 
@@ -120,3 +121,16 @@ def _unit_attention(profile: DeviceProfile, attention: torch.Tensor) -> torch.Te
     if len(profile.extra):
         units.index_add_(1, profile.extra_unit, keys.index_select(1, profile.extra))
     return units if profile.pieces is None else units / profile.pieces
+
+
+def unfit(key: str, layer: int) -> BadInput:
+    """What to say of attention that is no number, as where a model's own numbers outgrow float16.
+
+    Args:
+        key: Of the input.
+        layer: The first that has such weights, from 0.
+    """
+    return BadInput(
+        f"attention weights must be finite, but layer {layer} gives some that are not for the input {key!r}; "
+        f"try --dtype float32, or drop the input"
+    )

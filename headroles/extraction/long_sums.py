@@ -64,7 +64,10 @@ class LongSums:
                 curve.add(start + begin, part, first)
 
     def finish(self) -> np.ndarray:
-        """Scores (columns, heads) of the layer whose rows have all come; the next layer starts anew."""
+        """Scores (columns, heads) of the layer whose rows have all come; the next layer starts anew.
+
+        NaN where a column has nothing to say, infinity where it has but a head's attention is no number.
+        """
         assert self._sums is not None, "a layer has rows"
         sums = self._sums.double().cpu().numpy() if self._device.type != "mps" else self._sums.cpu().numpy()
         self._sums = None
@@ -75,9 +78,13 @@ class LongSums:
             base = sums[:, masks : 2 * masks].T
             inside = np.divide(inside, base, out=np.full_like(inside, np.nan), where=base > 0)
         scores[plan.linear] = inside
+        broken = ~np.isfinite(sums).all(axis=1)
         for curve in self._curves:
             profile = curve.profile
-            scores[list(profile.columns)] = sums[:, list(profile.sums)].T - curve.expected()
+            beyond = sums[:, list(profile.sums)].T - curve.expected()
+            broken |= ~np.isfinite(beyond).all(axis=0)
+            scores[list(profile.columns)] = beyond
+        scores[np.ix_(~np.isnan(plan.cells), broken)] = np.inf
         return scores
 
     def _linear(self, start: int, rows: torch.Tensor, first: int) -> torch.Tensor:

@@ -1,5 +1,6 @@
 """Inputs of ``headroles extract``: JSON objects with a text, words or tokens, everything else kept."""
 
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from headroles.errors import BadInput
 from headroles.extraction.files import opened
 from headroles.extraction.gold.lines import laid_out
 from headroles.extraction.passages import Passage, Words
+from headroles.extraction.rows import objects
 from headroles.extraction.spelled import words_of
 from headroles.extraction.tokens import Tokenised, example_of, tokenise
 
@@ -47,9 +49,11 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """
     with opened(path) as file:
         text = file.read()
+    if not text.lstrip().startswith("["):
+        return [row for _, row in objects(io.StringIO(text, newline=""), path)]
     try:
-        found = json.loads(text) if text.lstrip().startswith("[") else _lines(text, path)
-    except (json.JSONDecodeError, RecursionError) as error:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:  # also numbers of too many digits
         raise BadInput(f"'{path}' must be a list of JSON objects, or one a line, but {error}") from error
     for number, row in enumerate(found):
         if not isinstance(row, dict):
@@ -60,15 +64,22 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _lines(text: str, path: Path) -> list[Any]:
-    made = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                made.append(json.loads(line))
-            except (json.JSONDecodeError, RecursionError) as error:
-                raise BadInput(f"{path}, line {number}: each line is one JSON object, but {error}") from error
-    return made
+def written(kept: Any, place: str) -> str:
+    """What is kept as JSON, as it will stand in the list of examples.
+
+    Raises:
+        BadInput: When it holds what no JSON in UTF-8 can hold: NaN, an infinite number, half a character
+            (a lone surrogate), or lists within lists without end.
+    """
+    try:
+        text = json.dumps(kept, ensure_ascii=False, indent=1, allow_nan=False)
+        text.encode()
+    except (ValueError, RecursionError) as error:
+        raise BadInput(
+            f"{place}: all fields are kept as JSON in UTF-8, but some cannot be written so ({error}); mend "
+            f"or drop them"
+        ) from error
+    return text
 
 
 def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path) -> list[MapInput]:
@@ -100,6 +111,7 @@ def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapI
     if blank or pair or (given != "text" and not isinstance(value, list)):
         wanted = "a string, or a list of two" if given == "text" else "a list of strings"
         raise BadInput(f"{place}: {given!r} is {wanted}, none blank, but {value!r:.80} came")
+    written(row, place)  # refused here rather than when all maps are made
     key, group = str(row.get("key", number)), row.get("group")
     unit = None if group is None else str(group)
     if given == "tokens":

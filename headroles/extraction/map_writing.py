@@ -1,19 +1,23 @@
 """Attention maps written to disk while a model runs, by pieces or by words."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
+from headroles.extraction.kernels import unfit
 from headroles.extraction.map_inputs import MapInput
 from headroles.extraction.readers import Visible
 from headroles.extraction.tokens import Tokenised
 
 Reach = tuple[int | None, int | None]
 """Smallest and largest signed offset (key minus query) that can be seen; None where nothing ends it."""
+Rows = list[list[int]]
+"""First and last key that each query can see; the last before the first where it sees none."""
 
 
 def units_of(given: MapInput) -> Int[np.ndarray, " tokens"]:
@@ -49,29 +53,57 @@ def between_units(
     return made.index_add_(1, own, keys / pieces[own][None, :, None])
 
 
-def reach_of(visible: Visible) -> Reach:
-    """The offsets that queries can see.
+def units_seen(
+    visible: Bool[np.ndarray, "tokens tokens"] | None, units: Int[np.ndarray, " tokens"]
+) -> Bool[np.ndarray, "units units"] | None:
+    """Which units each unit sees: one sees another where any piece of it sees any piece of that.
+
+    Example:
+        >>> window = np.tri(4, dtype=bool) & ~np.tri(4, k=-2, dtype=bool)
+        >>> units_seen(window, np.array([0, 0, 0, 1])).tolist()
+        [[True, False], [True, True]]
+    """
+    if visible is None:
+        return None
+    order = np.argsort(units, kind="stable")
+    starts = np.searchsorted(units[order], np.arange(units.max() + 1))
+    keys = np.logical_or.reduceat(visible[:, order], starts, axis=1)
+    seen: np.ndarray = np.logical_or.reduceat(keys[order], starts, axis=0)
+    return seen
+
+
+def reach_of(visible: Visible) -> Reach | Rows:
+    """What queries can see: offsets, or else the first and last key of each query.
 
     Raises:
-        BadInput: When what they see follows no rule of offsets.
+        BadInput: When some query does not see all keys from the first one that it sees to the last.
 
     Example:
         >>> reach_of(None), reach_of(np.tri(4, dtype=bool)), reach_of(np.eye(4, dtype=bool))
         ((None, None), (None, 0), (0, 0))
+        >>> reach_of(np.array([[True, False, False], [True, True, False], [False, True, True]]))
+        (-1, 0)
+        >>> reach_of(np.array([[True, False, False], [True, True, True], [True, True, True]]))
+        [[0, 0], [0, 2], [0, 2]]
     """
     if visible is None:
         return None, None
     seen = np.asarray(visible)
     n = len(seen)
-    found = [offset for offset in range(1 - n, n) if np.diagonal(seen, offset).any()]
-    low, high = (min(found), max(found)) if found else (0, -1)
-    offset = np.arange(n)[None, :] - np.arange(n)[:, None]
-    if not np.array_equal(seen, (offset >= low) & (offset <= high)):
+    place = np.arange(n)
+    some = seen.any(axis=1)
+    first = np.where(some, seen.argmax(axis=1), 0)
+    last = np.where(some, n - 1 - seen[:, ::-1].argmax(axis=1), -1)
+    low, high = (int((first - place)[some].min()), int((last - place)[some].max())) if some.any() else (0, -1)
+    offset = place[None, :] - place[:, None]
+    if np.array_equal(seen, (offset >= low) & (offset <= high)):
+        return (None if low == 1 - n else low), (None if high == n - 1 else high)
+    if not np.array_equal(seen, (place >= first[:, None]) & (place <= last[:, None])):
         raise BadInput(
-            "maps are stored with the offsets that queries can see, but this model's queries see keys by "
-            "another rule; its maps cannot be stored"
+            "maps are stored with the first and the last key that each query can see, but in this model some "
+            "query does not see all keys between; its maps cannot be stored"
         )
-    return (None if low == 1 - n else low), (None if high == n - 1 else high)
+    return np.stack([first, last], axis=1).tolist()  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,9 +152,10 @@ class Extracting:
         """What takes the attention of a batch."""
         numbers = [table.numbers[each.number] for each in batch]
         units = [torch.from_numpy(units_of(self._inputs[each])) if self._words else None for each in numbers]
-        return Writer([self._maps[each] for each in numbers], units, numbers, table)
+        names = [each.tokenised.passage.key for each in batch]
+        return Writer([self._maps[each] for each in numbers], units, numbers, names, table)
 
-    def result(self, table: "Reaches") -> dict[int, list[Reach]]:
+    def result(self, table: "Reaches") -> dict[int, list[Reach | Rows]]:
         """The reach of every layer, by number of the input."""
         self.least = min(self.least, table.least)
         layers = 1 + max((layer for _, layer in table.found), default=-1)
@@ -134,7 +167,7 @@ class Reaches:
     """What the queries of a shard's inputs can see, as it becomes known."""
 
     numbers: tuple[int, ...]
-    found: dict[tuple[int, int], Reach] = field(default_factory=dict)
+    found: dict[tuple[int, int], Reach | Rows] = field(default_factory=dict)
     least: float = 1.0
 
 
@@ -145,16 +178,21 @@ class Writer:
     maps: list[np.ndarray]
     units: list[torch.Tensor | None]
     numbers: list[int]
+    names: list[str]
     table: Reaches
     sums: dict[int, torch.Tensor] = field(default_factory=dict)
+    known: dict[int, list[tuple[Visible, Reach | Rows]]] = field(default_factory=dict)
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
         """Write a block of query rows; by words, add it up and write a layer at its last row."""
         size, whole = rows.shape[2], self.maps[example]
         key = (self.numbers[example], layer)
         if key not in self.table.found:
-            self.table.found[key] = reach_of(visible)
-        self.table.least = min(self.table.least, float(rows.sum(2).min()))
+            self.table.found[key] = self._reach(example, visible)
+        least = float(rows.sum(2).min())
+        if not math.isfinite(least):
+            raise unfit(self.names[example], layer)
+        self.table.least = min(self.table.least, least)
         units = self.units[example]
         if units is None:
             whole[layer, :, start : start + rows.shape[1], :size] = rows.cpu().numpy()
@@ -166,3 +204,13 @@ class Writer:
             self.sums[example] = total
             return
         whole[layer] = total.cpu().numpy()
+
+    def _reach(self, example: int, visible: Visible) -> Reach | Rows:
+        """What the units of an example see, worked out once for all layers that see alike."""
+        known = self.known.setdefault(example, [])
+        for same, reach in known:
+            if same is visible:
+                return reach
+        units = self.units[example]
+        known.append((visible, reach_of(visible if units is None else units_seen(visible, units.numpy()))))
+        return known[-1][1]

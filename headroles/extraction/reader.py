@@ -11,7 +11,7 @@ from headroles.asking import per_head
 from headroles.extraction.batched import BatchPlan
 from headroles.extraction.batched_reading import BatchScores
 from headroles.extraction.columns import Columns
-from headroles.extraction.kernels import DevicePlan, contrast, linear, to_device
+from headroles.extraction.kernels import DevicePlan, contrast, linear, to_device, unfit
 from headroles.extraction.long_scorers import LongScorers
 from headroles.extraction.long_sums import LongSums
 from headroles.extraction.model import Model
@@ -31,7 +31,8 @@ class Shard:
         tokens: Lengths.
         truncated: Whether each was cut to the longest length allowed.
         values: Scores by column, example, layer and head.
-        cells: Eligible queries or arcs by column and example; NaN where unknown or not applicable.
+        cells: Eligible queries or arcs by column and example, the most of any layer where what queries see
+            differs between layers; NaN where unknown or not applicable.
         null: Chance values by scorer and example.
         low: Smallest value each column could take on any of the examples.
         high: Largest value.
@@ -76,8 +77,12 @@ class Table:
         self.high = np.full(columns, -np.inf)
 
     def note(self, place: int, plan: Plan | LongPlan) -> None:
-        """Take over what a plan says of its example besides scores."""
-        self.cells[: plan.columns, place] = plan.cells
+        """Take over what a plan says of its example besides scores.
+
+        An example has a plan for each set of keys that layers see (such as windows and all): of cells the
+        most is kept, so that a column that speaks in some layers has them.
+        """
+        self.cells[: plan.columns, place] = np.fmax(self.cells[: plan.columns, place], plan.cells)
         self.low[: plan.columns] = np.fmin(self.low[: plan.columns], plan.low)
         self.high[: plan.columns] = np.fmax(self.high[: plan.columns], plan.high)
 
@@ -85,7 +90,7 @@ class Table:
         """The same for some examples that were planned together."""
         said = {name: getattr(plan, name).double().cpu().numpy() for name in ("cells", "low", "high")}
         count = said["cells"].shape[1]
-        self.cells[:count, places] = said["cells"].T
+        self.cells[:count, places] = np.fmax(self.cells[:count, places], said["cells"].T)
         self.low[:count] = np.fmin(self.low[:count], np.fmin.reduce(said["low"], axis=0))
         self.high[:count] = np.fmax(self.high[:count], np.fmax.reduce(said["high"], axis=0))
 
@@ -139,7 +144,7 @@ class Reader:
             self.table.values[:row, places] = self.scores.values()
         for prepared, own, seen in zip(self.batch, weights, visible, strict=True) if sieves.scorers else ():
             size, values = prepared.tokenised.size, self.table.values[:, prepared.place, layer]
-            self._ask(values, row, own[:, :size, :size], prepared.example, seen)
+            self._ask(values, layer, row, own[:, :size, :size], prepared.example, seen)
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
         """Add a block of query rows; at the last one, write the layer's scores."""
@@ -175,12 +180,16 @@ class Reader:
             self.asked[example] = LongScorers(self.table.sieves.scorers, prepared.example)
             prepared.long_plans.clear()
         sums, asked = self.long[key], self.asked[example]
+        if self.table.sieves.scorers and not bool(rows.isfinite().all()):
+            raise unfit(prepared.example.key, layer)
         sums.add(start, rows, first)
         asked.add(start, rows, first, shown)
         if start + rows.shape[1] < prepared.tokenised.size:
             return
         values = self.table.values[:, prepared.place, layer]
         values[: sums.plan.columns] = sums.finish()
+        if np.isinf(values[: sums.plan.columns]).any():
+            raise unfit(prepared.example.key, layer)
         if self.table.sieves.scorers:
             values[sums.plan.columns :] = asked.finish(shown)
 
@@ -197,23 +206,37 @@ class Reader:
         self, layer: int, example: int, plan: DevicePlan, attention: torch.Tensor, visible: Visible
     ) -> None:
         prepared = self.batch[example]
-        values = self.table.values[:, prepared.place, layer]
+        values, fine = self.table.values[:, prepared.place, layer], True
         if len(plan.linear):
             inside, base = self.sums.pop(example)
+            found = inside.cpu().numpy()
+            fine = bool(np.isfinite(found).all())
             if base is not None:
-                inside = torch.where(base > 0, inside / base, torch.nan)
-            values[plan.linear.cpu().numpy()] = inside.cpu().numpy()
+                found = torch.where(base > 0, inside / base, torch.nan).cpu().numpy()
+            values[plan.linear.cpu().numpy()] = found
         for profile in plan.profiles:
-            values[profile.columns] = contrast(profile, attention).cpu().numpy()
-        self._ask(values, plan.columns, attention, prepared.example, visible)
+            beyond = contrast(profile, attention).cpu().numpy()
+            fine = fine and bool(np.isfinite(beyond).all())
+            values[profile.columns] = beyond
+        if not fine:
+            raise unfit(prepared.example.key, layer)
+        self._ask(values, layer, plan.columns, attention, prepared.example, visible)
 
     def _ask(
-        self, values: np.ndarray, row: int, attention: torch.Tensor, example: Example, visible: Visible
+        self,
+        values: np.ndarray,
+        layer: int,
+        row: int,
+        attention: torch.Tensor,
+        example: Example,
+        visible: Visible,
     ) -> None:
         """Ask the scorers for their rows of a layer's values, from one on."""
         scorers = self.table.sieves.scorers
         if scorers:
             array = attention.cpu().numpy()
+            if not np.isfinite(array).all():
+                raise unfit(example.key, layer)
             array.flags.writeable = False
             for place, scorer in enumerate(scorers, start=row):
                 values[place] = per_head(scorer, array, example, visible)

@@ -2,8 +2,9 @@
 
 import csv
 import json
+import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from headroles.errors import BadInput
@@ -35,7 +36,9 @@ def rows_of(where: Where, texts: Sequence[str] = (), labels: Sequence[str] = ())
     kind = kind_of(where)
     if kind == ".parquet":
         return _parquet_rows(where, texts, labels)
-    return _json_rows(where) if kind == ".jsonl" else _table_rows(where, "\t" if kind == ".tsv" else ",")
+    return (
+        _json_rows(where, labels) if kind == ".jsonl" else _table_rows(where, "\t" if kind == ".tsv" else ",")
+    )
 
 
 def _table_rows(where: Where, delimiter: str) -> Iterator[Row]:
@@ -65,33 +68,47 @@ def _row(cells: list[str], header: list[str], where: Where, line: int) -> dict[s
     return dict(zip(header, [*cells, *blank], strict=True))
 
 
-def _json_rows(where: Where) -> Iterator[Row]:
+def objects(lines: Iterable[str], where: Where) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of JSON lines, each with its place; blank lines are passed over.
+
+    Raises:
+        BadInput: For a line that is no object, naming it.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        place = f"{where}, line {number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:  # also numbers of too many digits
+            raise BadInput(f"{place}: each line is one JSON object, but {error}") from error
+        if not isinstance(row, dict):
+            raise BadInput(f"{place}: each line is one JSON object, but a {type(row).__name__} came")
+        yield place, row
+
+
+def _json_rows(where: Where, labels: Sequence[str]) -> Iterator[Row]:
     with opened(where) as text:
-        for number, line in enumerate(text, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise BadInput(
-                    f"{where}, line {number}: each line is one JSON object, but {error}"
-                ) from error
-            if not isinstance(row, dict):
-                raise BadInput(
-                    f"{where}, line {number}: each line is one JSON object, but a {type(row).__name__} came"
-                )
-            yield f"{where}, line {number}", row
+        for place, row in objects(text, where):
+            for label in labels:
+                value = row.get(label)
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise BadInput(
+                        f"{place}: {label!r} is a name or a number, or null where it is unknown, but {value} "
+                        f"came"
+                    )
+            yield place, row
 
 
 def _parquet_rows(where: Where, texts: Sequence[str], labels: Sequence[str]) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    number = 0
     with binary(where) as raw:
         try:
             file = pq.ParquetFile(raw, pre_buffer=False)
             _check_types(where, file.schema_arrow, texts, labels)
-            number = 0
             for batch in file.iter_batches(batch_size=AT_ONCE, columns=[*dict.fromkeys([*texts, *labels])]):
                 for row in batch.to_pylist():
                     yield f"{where}, row {number}", row
@@ -99,6 +116,12 @@ def _parquet_rows(where: Where, texts: Sequence[str], labels: Sequence[str]) -> 
         except (pa.ArrowException, OSError) as error:
             reason = " ".join(str(error).split())[:200]
             raise BadInput(f"'{where}' cannot be read as a Parquet file: {reason}") from error
+        except UnicodeDecodeError as error:
+            raise BadInput(
+                f"the data must be text in UTF-8, but '{where}' holds the byte "
+                f"0x{error.object[error.start]:02x} in one of the {AT_ONCE} rows from {number} on, which is "
+                f"not; save it as UTF-8"
+            ) from error
 
 
 def _check_types(where: Where, schema: "pa.Schema", texts: Sequence[str], labels: Sequence[str]) -> None:
