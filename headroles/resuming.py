@@ -2,22 +2,19 @@
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from headroles.aside import KEPT, clear_new, drop_aside, put_aside, restore
 from headroles.errors import BadInput
-from headroles.folder import BEFORE, MANIFEST, PLAN, RUN, SCORES, SHARDS, manifest_in, writing
+from headroles.folder import MANIFEST, PLAN, RUN, SHARDS, manifest_in, writing
 from headroles.identity import differing
+from headroles.memory_place import Memory
 from headroles.places import LocalPlace, Place
-from headroles.shards import Memory
-
-KEPT = (SHARDS, SCORES)
-"""Folders that shards are written to."""
 
 
 @dataclass(slots=True)
@@ -29,14 +26,14 @@ class Work:
         folder: Where its results come; None where nothing is written.
         overwrite: Whether a run with other settings or inputs may be replaced.
         done: Shards that are done.
-        made: Folders that were made for it.
+        aside: Whether an earlier run was put aside for it.
     """
 
     place: Place
     folder: Path | None
     overwrite: bool = False
     done: int = 0
-    made: list[Path] = field(default_factory=list)
+    aside: bool = False
 
     def begin(self, plan: dict[str, Any]) -> None:
         """Write down what the run is, or take up the one that is there.
@@ -59,14 +56,16 @@ class Work:
                     f"it, or another --out"
                 )
             if other:
-                _put_aside(self.folder)
-        self.place.write(PLAN, (json.dumps(plan, indent=1, sort_keys=True, default=str) + "\n").encode())
+                self.aside = put_aside(self.folder)
+        self.place.write(PLAN, plan_bytes(plan))
 
     def counted(self) -> None:
         """Note that a shard is done: from now on the run is kept, whatever happens."""
         self.done += 1
-        if self.done == 1 and self.folder is not None:
-            shutil.rmtree(self.folder / BEFORE, ignore_errors=True)
+        if self.aside and self.folder is not None:
+            with writing(f"the run folder '{self.folder}'"):
+                drop_aside(self.folder)
+            self.aside = False
 
     def reopen(self) -> None:
         """Note that something has to be done again: the run is not finished until its manifest is back."""
@@ -99,11 +98,10 @@ class Work:
         if self.folder is None or self.kept():
             return
         with suppress(OSError):
+            clear_partial(self.folder)
             restore(self.folder)
             if not (self.folder / MANIFEST).exists():
-                _clear_new(self.folder)
-            for each in self.made:
-                each.rmdir()
+                clear_new(self.folder)
 
 
 @contextmanager
@@ -111,12 +109,9 @@ def work_in(folder: Path | None, apart: bool, overwrite: bool) -> Iterator[Work]
     """A run in the making; what fails before its first shard is done leaves everything as it was.
 
     Args:
-        folder: Its folder; None to write nothing that stays.
+        folder: Its folder, which is there; None to write nothing that stays.
         apart: Whether its shards are written by other processes.
         overwrite: Whether a run with other settings or inputs may be replaced.
-
-    Raises:
-        BadInput: When the folder cannot be written.
     """
     if folder is None and apart:
         with TemporaryDirectory(prefix="headroles-") as beside:
@@ -128,13 +123,19 @@ def work_in(folder: Path | None, apart: bool, overwrite: bool) -> Iterator[Work]
     place = folder.resolve()
     work = Work(LocalPlace(place), place, overwrite)
     try:
-        with writing(f"the run folder '{folder}'"):
-            work.made = [each for each in (place, *place.parents) if not each.exists()]
-            place.mkdir(parents=True, exist_ok=True)
         yield work
     except BaseException:
         work.abandon()
         raise
+    for name in KEPT:  # all workers are gone, and no other command writes here
+        for each in (place / name).glob(".*.partial"):
+            with suppress(OSError):
+                each.unlink()
+
+
+def plan_bytes(plan: dict[str, Any]) -> bytes:
+    """What a run is written down as, in JSON."""
+    return (json.dumps(plan, indent=1, sort_keys=True, default=str) + "\n").encode()
 
 
 def differences(before: dict[str, Any], plan: dict[str, Any]) -> list[str]:
@@ -149,7 +150,7 @@ def differences(before: dict[str, Any], plan: dict[str, Any]) -> list[str]:
 def recovered(folder: Path) -> None:
     """Bring a folder into order in which a run was killed: nothing half-written, and one run, not two.
 
-    A folder that is no run is left as it is.
+    A folder that is no run is left as it is. Nobody else may write there (``claiming.claimed``).
     """
     with writing(f"the run folder '{folder}'"):
         if folder.is_dir():
@@ -179,47 +180,3 @@ def _runs(process: int) -> bool:
     except OSError:
         return True
     return True
-
-
-def _put_aside(folder: Path) -> None:
-    """Move an earlier run into ``.before`` within its folder, what marks it as a run last."""
-    there = [each for each in folder.iterdir() if each.name in RUN.holds - {BEFORE}]
-    if not there:
-        return
-    aside = folder / BEFORE
-    aside.mkdir()
-    for each in sorted(there, key=lambda each: (each.name == MANIFEST, each.name == PLAN)):
-        each.rename(aside / each.name)
-
-
-def restore(folder: Path) -> None:
-    """Bring back an earlier run that was put aside, unless a shard of the one that replaces it is done.
-
-    Whatever was moved completely is whole in ``.before``, and what lies beside it is of the new run; where
-    moving stopped half-way, either direction, the rest is moved back.
-    """
-    aside = folder / BEFORE
-    if not aside.is_dir():
-        return
-    whole = (aside / MANIFEST).exists() or ((aside / PLAN).exists() and not (folder / MANIFEST).exists())
-    if whole and any((folder / SHARDS).glob("*.json")):
-        shutil.rmtree(aside)
-        return
-    if whole:
-        _clear_new(folder)
-    for each in sorted(aside.iterdir(), key=lambda each: (each.name != MANIFEST, each.name != PLAN)):
-        each.rename(folder / each.name)
-    aside.rmdir()
-
-
-def _clear_new(folder: Path) -> None:
-    """Remove a run that has no shard yet."""
-    clear_partial(folder)
-    for name in KEPT:
-        shutil.rmtree(folder / name, ignore_errors=True)
-    (folder / PLAN).unlink(missing_ok=True)
-
-
-def is_unfinished(folder: Path) -> bool:
-    """Whether a folder holds a run that was begun and has no manifest yet."""
-    return (folder / PLAN).is_file() and not manifest_in(folder)

@@ -1,6 +1,7 @@
 """The jobs for clusters in ``examples/``: fields as their services want them, commands as ours takes them."""
 
 import importlib.util
+import json
 import re
 import shlex
 import sys
@@ -43,6 +44,40 @@ def rayjob() -> dict[str, Any]:
     """The manifest for KubeRay."""
     read: dict[str, Any] = yaml.safe_load((RAYJOB / "rayjob.yaml").read_text())
     return read
+
+
+@pytest.fixture
+def submitting() -> tuple[dict[str, str], str]:
+    """Options and command of ``ray job submit`` as the page of the job has them."""
+    page = re.sub(r"\\\n\s*", "", (JOB / "README.md").read_text())
+    (block,) = (each for each in page.split("```") if "ray job submit" in each)
+    words = shlex.split(block)
+    end = words.index("--")
+    return dict(zip(words[3:end:2], words[4:end:2], strict=True)), shlex.join(words[end + 1 :])
+
+
+def test_the_page_of_the_job_submits_what_its_file_says(submitting: tuple[dict[str, str], str]) -> None:
+    job = yaml.safe_load((JOB / "job.yaml").read_text())
+    options, command = submitting
+    assert _asked(command) == _asked(job["entrypoint"])
+    assert json.loads(options.pop("--runtime-env-json")) == job["runtime_env"]
+    assert options == {"--address": "http://HEAD:8265", "--submission-id": job["submission_id"]}
+
+
+def test_the_run_is_driven_from_the_head_and_holds_no_gpu_for_head_cards(rayjob: dict[str, Any]) -> None:
+    job = yaml.safe_load((JOB / "job.yaml").read_text())
+    for asked in (job, rayjob["spec"]):  # Ray keeps a driver on the head as long as it asks for nothing
+        assert not [
+            name for name in asked if re.match(r"entrypoint_?(num|mem|res|label)", name, re.IGNORECASE)
+        ]
+        assert _asked(asked["entrypoint"]).maps == 0
+    (large,) = _commands((ROOT / "docs" / "scale.md").read_text())
+    assert (_asked(large).maps, _asked(large).threads) == (0, 4)
+
+
+def test_what_is_no_source_stays_out_of_the_image() -> None:
+    left_out = set((ROOT / ".dockerignore").read_text().split())
+    assert {".git", ".venv", "runs", "compare", ".*_cache", ".hypothesis"} <= left_out
 
 
 def test_the_job_is_what_ray_takes() -> None:
@@ -115,6 +150,8 @@ def test_image_cluster_and_tested_versions_are_one(rayjob: dict[str, Any]) -> No
     file = (RAYJOB / "Dockerfile").read_text()
     assert rayjob["spec"]["rayClusterSpec"]["rayVersion"] == pinned["ray"]
     assert f"FROM rayproject/ray:{pinned['ray']}-py311-gpu" in file
+    for page in ("README.md", "submit.py"):
+        assert f"pip install 'ray[default]=={pinned['ray']}' pyyaml" in (JOB / page).read_text()
     images = {
         container["image"]
         for spec in (

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -19,9 +20,10 @@ import psutil
 import pytest
 
 import headroles
+from headroles.engines import ray_room
+from headroles.engines.crossing import Failure, failure_of
 from headroles.engines.ray_data import RayEngine
 from headroles.engines.ray_feed import Feed
-from headroles.engines.ray_pool import Failure, failure_of
 from headroles.engines.ray_session import connected
 from headroles.errors import BadInput, HeadrolesError, MissingExtra, UnknownName
 from headroles.extraction.passages import Passage
@@ -59,6 +61,11 @@ def _tasks(count: int, given: list[int] | None = None) -> Iterator[Task]:
         if given is not None:
             given.append(number)
         yield Task(number, (Passage(f"x/{number}", ("text",), None),), (f"u{number}",), f"digest {number}")
+
+
+def _all_scored(engine: RayEngine) -> None:
+    with engine as entered:
+        list(entered.score(_tasks(9)))
 
 
 def _making(what: str) -> Making:
@@ -104,6 +111,85 @@ def test_a_worker_that_cannot_start_says_so_once(cluster: None) -> None:
     assert str(caught.value) == str(UnknownName("sieve", "locl", ("local",)))
     with pytest.raises(RuntimeError, match="within 'with'"):
         engine.facts  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("what", "doing"),
+    [("is lost", r"scoring shard 3 \(x/3 and on\)"), ("is lost loading", "loading the model")],
+)
+def test_workers_that_are_lost_at_one_thing_three_times_end_the_run(
+    cluster: None, tmp_path: Path, what: str, doing: str
+) -> None:
+    sentence = rf"lost 2 times at one thing, but 3 were lost while {doing}; where memory is short"
+    with pytest.raises(BadInput, match=sentence):
+        _all_scored(RayEngine(_order(tmp_path, workers=1), make=_making(what)))
+    assert len(list(tmp_path.glob("lost *"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"), [({"gpus": 1.0}, "1 CPU and 1 GPU"), ({"threads": 3}, "3 CPU and 0 GPU")]
+)
+def test_a_worker_that_fits_on_no_machine_is_refused(
+    cluster: None, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], wanted: str
+) -> None:
+    import ray
+
+    monkeypatch.setattr(ray_room, "PATIENCE", 0.5)
+    order = replace(_order(**asked), threads=asked.get("threads", 1))
+    sentence = (
+        rf"needs a machine of the cluster with {wanted}, but none of its 1 has that \(at most 2 CPU and 0"
+    )
+    with pytest.raises(BadInput, match=sentence):
+        RayEngine(order, make=_making("works")).__enter__()
+    joining = [*ray.nodes(), *ray.nodes()]
+    joining[1] = joining[1] | {"Resources": {"CPU": 4.0, "GPU": 2.0}}
+    monkeypatch.setattr(ray_room, "PATIENCE", 30.0)
+    answers = iter([joining[:1], joining])
+    monkeypatch.setattr(ray, "nodes", lambda: next(answers))
+    ray_room.check_room(order)  # a machine joined in time
+
+
+@pytest.mark.parametrize(
+    ("group", "status", "grows"),
+    [
+        ("", None, False),
+        ("", b'{"autoscaler_report": {"active_nodes": {"node_c0ffee": 1}}}', False),
+        ("", b'{"autoscaler_report": {"active_nodes": {"ray.head.default": 1}}}', True),
+        ("", b"no status", False),
+        ("gpu-group", None, True),
+    ],
+)
+def test_a_cluster_that_starts_machines_by_itself_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, group: str, status: bytes | None, grows: bool
+) -> None:
+    import ray
+    from ray.experimental import internal_kv
+
+    small = {"Alive": True, "Resources": {"CPU": 1.0}, "Labels": {"ray.io/node-group": group}}
+    monkeypatch.setattr(ray, "nodes", lambda: [small, {"Alive": False, "Resources": {"CPU": 99.0}}])
+    monkeypatch.setattr(internal_kv, "_internal_kv_get", lambda key: status)
+    monkeypatch.setattr(ray_room, "PATIENCE", 0.0)
+    order = replace(_order(), threads=4)
+    if grows:
+        ray_room.check_room(order)
+    else:
+        with pytest.raises(BadInput, match="at most 1 CPU and 0 GPU in any of them"):
+            ray_room.check_room(order)
+
+
+def test_a_worker_keeps_the_threads_it_was_told(planted: Path, table: Path) -> None:
+    code = (
+        "import gc, torch\nfrom headroles.engines.ray_data import worker_of\n"
+        "from headroles.label_options import label_options_of\nfrom headroles.work import Order\n"
+        f"given = dict(task='QNLI', data={str(table)!r}, model={str(planted)!r}, sieve=['local'],"
+        " max_length=48, engine='ray')\n"
+        "before = torch.get_num_threads()\n"
+        "worker = worker_of(Order(label_options_of(**given), None, True, 1))\ngc.collect()\n"
+        "print(before, torch.get_num_threads(), worker.facts.layers)"
+    )
+    told = os.environ | {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    ran = subprocess.run([sys.executable, "-c", code], env=told, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["2", "1", "2"]
 
 
 def test_a_mistake_of_ours_comes_with_its_trace(cluster: None) -> None:
@@ -154,6 +240,23 @@ def test_the_feed_answers_the_same_however_often_it_is_asked() -> None:
         assert await feed.asked(0) is None
         await feed.close()
         assert not await feed.there(2)
+
+    asyncio.run(course())
+
+
+def test_the_feed_gives_up_on_what_loses_every_worker_and_on_nothing_else() -> None:
+    async def course() -> None:
+        feed = Feed()
+        await feed.give(0, next(_tasks(1)))
+        for _ in range(3):
+            assert isinstance(await feed.asked(0), Task)
+        failure = await feed.asked(0)
+        assert str(failure.error()).startswith("a worker may be lost 2 times at one thing, but 3 were lost")
+        for _ in range(9):  # one that loads, and is lost later, again and again
+            assert await feed.starting("a") is None
+            await feed.started("a")
+        assert [await feed.starting(each) for each in "abcabcabc"] == [None] * 9
+        assert "loading the model" in str(await feed.starting("b"))
 
     asyncio.run(course())
 

@@ -15,14 +15,17 @@ import pytest
 
 import headroles
 from headroles import Labelling
+from headroles.aside import restore
 from headroles.errors import BadInput
 from headroles.folder import BEFORE
-from headroles.resuming import recovered, restore
+from headroles.resuming import recovered
 from headroles.shards import receipt_of
 from headroles.working import Worker
 from tests.crashing import Nursery, after, after_shards, killed
 
 Label = Callable[..., Labelling]
+MARK = '{"headroles": "0.1.0"}'
+"""What a plan or a manifest of headroles says at least."""
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
@@ -166,8 +169,9 @@ def test_a_run_that_replaces_another_goes_on_after_its_first_shard(
 
 @pytest.mark.parametrize("finished", [True, False])
 def test_a_run_put_aside_comes_back_from_every_moment_of_a_kill(tmp_path: Path, finished: bool) -> None:
-    old = {"plan.json": "old plan", "shards/00000.json": "old", "scores/part-00000.parquet": "old"}
-    old |= {"manifest.json": "old manifest", "findings.csv": "old"} if finished else {}
+    old = {"plan.json": MARK, "shards/00000.json": "old", "scores/part-00000.parquet": "old"}
+    old |= {"manifest.json": MARK, "findings.csv": "old"} if finished else {}
+    new_plan = {"plan.json": '{"headroles": "0.1.0", "new": true}'}
 
     def make(place: Path, files: dict[str, str]) -> None:
         for name, text in files.items():
@@ -183,7 +187,7 @@ def test_a_run_put_aside_comes_back_from_every_moment_of_a_kill(tmp_path: Path, 
         for name in names[:moved]:
             (run / name).rename(run / BEFORE / name)
         if moved == len(names):
-            make(run, {"plan.json": "new plan"})
+            make(run, new_plan)
             (run / "shards").mkdir()
         restore(run)
         assert {name: text.decode() for name, text in _contents(run).items()} == old, moved
@@ -192,10 +196,77 @@ def test_a_run_put_aside_comes_back_from_every_moment_of_a_kill(tmp_path: Path, 
     (run / BEFORE).mkdir()
     for name in names:
         (run / name).rename(run / BEFORE / name)
-    new = {"plan.json": "new plan", "shards/00000.json": "new"}
+    new = new_plan | {"shards/00000.json": "new", "scores/part-00000.parquet": "new"}
     make(run, new)
     recovered(run)
     assert {name: text.decode() for name, text in _contents(run).items()} == new
+
+
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize("deleted", range(7))
+def test_a_kill_while_an_earlier_run_is_deleted_leaves_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: bool, deleted: int
+) -> None:
+    new = {"plan.json": MARK, "shards/00000.json": "new", "scores/part-00000.parquet": "new"}
+    old = ["plan.json", "shards/00000.json", "shards/00001.json", "scores/part-00000.parquet"]
+    old += ["manifest.json", "findings.csv"] if finished else []
+    for name, text in new.items() | {(f"{BEFORE}/{name}", MARK) for name in old}:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    unlink, left = os.unlink, [deleted]
+
+    def killed(*file: Any, **where: Any) -> None:
+        if not left[0]:
+            raise SystemExit
+        left[0] -= 1
+        unlink(*file, **where)
+
+    with monkeypatch.context() as patched:
+        for module in (os, Path):
+            patched.setattr(module, "unlink", killed)
+        if deleted < len(old):
+            with pytest.raises(SystemExit):
+                recovered(tmp_path)
+    recovered(tmp_path)
+    assert {name: text.decode() for name, text in _contents(tmp_path).items()} == new
+    assert not (tmp_path / BEFORE).exists()
+
+
+def test_a_folder_that_others_call_so_is_left_alone(label: Label, tmp_path: Path) -> None:
+    theirs = {f"{BEFORE}/manifest.json": "{}", f"{BEFORE}/scores/match.txt": "3:1", "notes.txt": "mine"}
+    for name, text in theirs.items():
+        (tmp_path / "a" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "a" / name).write_text(text)
+    before = _contents(tmp_path / "a")
+    with pytest.raises(BadInput, match=r"holds files that are no run of headroles"):
+        label(out=tmp_path / "a")
+    assert _contents(tmp_path / "a") == before
+    label(out=tmp_path / "b", limit=20)
+    (tmp_path / "b" / BEFORE).mkdir()
+    (tmp_path / "b" / BEFORE / "diary.txt").write_text("mine")
+    before = _contents(tmp_path / "b")
+    label(out=tmp_path / "b", limit=20)
+    with pytest.raises(BadInput, match=rf"'.*b/{BEFORE}' holds something else; move it away"):
+        label(out=tmp_path / "b", limit=30, overwrite=True)
+    assert _contents(tmp_path / "b") == before
+
+
+@pytest.mark.parametrize("keep", [100_000, 30])
+def test_what_a_lost_worker_left_half_written_is_gone_at_the_end(
+    label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: int
+) -> None:
+    score = Worker.score
+
+    def half(self: Worker, task: Any, advance: Any = None) -> Any:
+        for name in ("shards/.00001.json", "scores/.part-00001.parquet"):
+            partial = tmp_path / "run" / f"{name}.{os.getppid()}.partial"  # its number is another's by now
+            partial.parent.mkdir(exist_ok=True)
+            partial.write_bytes(b"half")
+        return score(self, task, advance)
+
+    monkeypatch.setattr(Worker, "score", half)
+    label(out=tmp_path / "run", shard_size=20, keep=keep)
+    assert not list((tmp_path / "run").rglob("*.partial"))
 
 
 def test_what_others_left_half_written_is_theirs(tmp_path: Path) -> None:

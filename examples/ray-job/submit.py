@@ -2,7 +2,7 @@
 
     python submit.py http://head-of-the-cluster:8265 [job.yaml]
 
-Needs `pip install 'ray[default]' pyyaml` here; headroles itself runs on the cluster.
+Needs `pip install 'ray[default]==2.60.0' pyyaml` here; headroles itself runs on the cluster.
 """
 
 import sys

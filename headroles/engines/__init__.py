@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from headroles.errors import BadInput
+from headroles.extraction.available import processors
 from headroles.label_options import LabelOptions
 from headroles.places import Place
 from headroles.work import Corpus, Engine, Order
@@ -72,10 +73,3 @@ def threads_each(options: LabelOptions) -> int | None:
     told = os.environ.get("OMP_NUM_THREADS", "")
     there = int(told) if told.isdecimal() and int(told) else processors()
     return max(1, there // options.workers)
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

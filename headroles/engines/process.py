@@ -12,8 +12,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from headroles import errors
-from headroles.errors import HeadrolesError
+from headroles.engines.crossing import ours
 from headroles.work import Order, Task
 
 PATIENCE = 10.0
@@ -22,7 +21,8 @@ START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from headroles.engines.serving import serve; serve()"
 )
-"""What a worker's interpreter runs: this process's main module is left alone."""
+"""What a worker's interpreter runs, with ``-P``: this process's main module is left alone, and nothing is
+taken from the current folder that this process would not take from there."""
 
 
 def raised(name: str, text: str, pickled: bytes | None) -> BaseException:
@@ -33,10 +33,7 @@ def raised(name: str, text: str, pickled: bytes | None) -> BaseException:
         text: What it says.
         pickled: The error itself, where it could travel; None for our own.
     """
-    kind = getattr(errors, name, None)
-    if isinstance(kind, type) and issubclass(kind, HeadrolesError):
-        made = kind.__new__(kind, text)
-        made.args = (text,)
+    if (made := ours(name, text)) is not None:
         return made
     if pickled is not None:
         with suppress(Exception):
@@ -68,7 +65,7 @@ class Process:
         threads = str(order.threads or 1)
         limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
         self._process = subprocess.Popen(
-            [sys.executable, "-c", START, json.dumps(sys.path)],
+            [sys.executable, "-P", "-c", START, json.dumps(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | limits,

@@ -12,13 +12,11 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any
 
+from headroles.engines.crossing import LOSSES, lost, scoring
 from headroles.engines.process import Process, raised
 from headroles.errors import BadInput
 from headroles.extraction.passages import Passage
 from headroles.work import Facts, Maps, Order, Receipt, Task
-
-LOSSES = 3
-"""How often a shard, or the start of a worker, may end with the loss of its worker."""
 
 
 class Processes:
@@ -36,7 +34,7 @@ class Processes:
         self._workers: list[Process] = []
         self._told: SimpleQueue[tuple[Process, Any]] = SimpleQueue()
         self._facts: Facts | None = None
-        self._starts = 0
+        self._unloaded = 0
 
     @property
     def facts(self) -> Facts:
@@ -78,7 +76,7 @@ class Processes:
                     maps: list[Maps] = content
                     return maps
                 self._note(came, kind, content)
-        raise BadInput(_lost("keeping maps of heads", content))
+        raise lost("keeping maps of heads", content)
 
     def _ready(self) -> Process:
         """A worker that has loaded its model and does nothing."""
@@ -122,7 +120,7 @@ class Processes:
     def _note(self, worker: Process, kind: str, content: Any) -> None:
         """Take in what a worker says beside receipts."""
         if kind == "facts":
-            worker.loaded, self._starts = True, 0
+            worker.loaded, self._unloaded = True, 0
             if self._facts is None:
                 self._facts = content
             elif content.identity != self._facts.identity:
@@ -137,8 +135,9 @@ class Processes:
             raise raised(*content)
         elif kind == "lost":
             self._forget(worker)
-            if not worker.loaded and self._starts >= LOSSES:
-                raise BadInput(_lost("loading the model", content))
+            self._unloaded += not worker.loaded
+            if self._unloaded >= LOSSES:
+                raise lost("loading the model", content)
 
     def _forget(self, worker: Process) -> None:
         self._workers.remove(worker)
@@ -146,7 +145,6 @@ class Processes:
         worker.wait()
 
     def _start(self) -> None:
-        self._starts += 1
         self._workers.append(Process(self._order, self._told))
 
     def __enter__(self) -> Processes:
@@ -210,14 +208,5 @@ class _Feed:
         """
         losses = self._losses[task.number] = self._losses.get(task.number, 0) + 1
         if losses >= LOSSES:
-            raise BadInput(_lost(f"scoring shard {task.number} ({task.passages[0].key} and on)", how))
+            raise lost(scoring(task), how)
         self._held.insert(0, task)
-
-
-def _lost(doing: str, how: int) -> str:
-    ended = f"signal {-how}" if how < 0 else f"exit code {how}"
-    return (
-        f"a worker may be lost {LOSSES - 1} times at one thing, but {LOSSES} were lost while {doing} "
-        f"({ended}); where memory is short give fewer --workers or a smaller --batch-size, and start the "
-        f"same command again"
-    )

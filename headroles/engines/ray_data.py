@@ -5,22 +5,27 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from weakref import finalize
 
 from headroles import errors
 from headroles.addresses import is_address
-from headroles.engines.ray_pool import FACTS, Pool
+from headroles.engines.ray_feed import FACTS
+from headroles.engines.ray_pool import Pool
 from headroles.engines.ray_session import connected
 from headroles.extraction.passages import Passage
 from headroles.work import Facts, Maps, Order, Receipt, Task
 
 
 def worker_of(order: Order) -> Any:
-    """A worker of a run, with its threads."""
+    """A worker of a run, with its threads for as long as it is there."""
     from headroles.extraction.processors import threads_of
     from headroles.working import Worker
 
-    threads_of(order.threads).__enter__()  # for as long as its process is there
-    return Worker(order)
+    with ExitStack() as held:
+        held.enter_context(threads_of(order.threads))
+        worker = Worker(order)
+        finalize(worker, held.pop_all().close).atexit = False
+    return worker
 
 
 class RayEngine:

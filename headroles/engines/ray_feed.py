@@ -7,11 +7,20 @@ the run, the ``Feed``, from when the run hands it over until its answer is back.
 read task that asks the feed whether there is a next number; it takes no processor, so a pool that takes all
 of them starves nothing. What was read is the same however often Ray reads it, so that lost blocks can be
 made again. Shards are handed over as answers come, two for each worker ahead: that is the back-pressure.
+
+Ray starts a lost worker anew and asks it the same again, without end. So the feed counts: whoever was lost
+too often over one question, or while it started, is answered with a ``Failure``, which ends the run.
 """
 
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
+
+from headroles.engines.crossing import LOSSES, Failure, failure_of, lost, scoring
+from headroles.work import Task
+
+FACTS = "facts"
+"""What an actor is asked first."""
 
 
 class Feed:
@@ -22,6 +31,7 @@ class Feed:
         import asyncio
 
         self._asked: dict[int, Any] = {}
+        self._tries: dict[int | str, int] = {}
         self._given = 0
         self._closed = False
         self._news = asyncio.Condition()
@@ -45,12 +55,42 @@ class Feed:
             return number < self._given
 
     async def asked(self, number: int) -> Any:
-        """A question; None when it was answered before, and is only asked as Ray made a lost block again."""
-        return self._asked.get(number)
+        """A question, for a worker that answers it next.
+
+        Returns:
+            None when it was answered before, and is only asked as Ray made a lost block again; a ``Failure``
+            when all workers that it was given to were lost, and those were enough.
+        """
+        asked = self._asked.get(number)
+        if asked is None:
+            return None
+        if isinstance(asked, Task):
+            doing = scoring(asked)
+        else:
+            doing = "telling what it loaded" if asked == FACTS else "keeping maps of heads"
+        return self._tried(number, doing) or asked
 
     async def settle(self, number: int) -> None:
         """Let go of a question that was answered."""
         self._asked.pop(number, None)
+        self._tries.pop(number, None)
+
+    async def starting(self, worker: str) -> Failure | None:
+        """Note that a worker loads what it needs; a ``Failure`` when it was lost doing so too often.
+
+        Args:
+            worker: The same however often Ray starts it.
+        """
+        return self._tried(worker, "loading the model")
+
+    async def started(self, worker: str) -> None:
+        """Note that a worker has loaded what it needs."""
+        self._tries.pop(worker, None)
+
+    def _tried(self, what: int | str, doing: str) -> Failure | None:
+        """Note that something is tried; a ``Failure`` when that was often enough."""
+        tries = self._tries[what] = self._tries.get(what, 0) + 1
+        return failure_of(lost(doing)) if tries > LOSSES else None
 
     async def close(self) -> None:
         """Say that there will be no further questions."""

@@ -4,45 +4,12 @@ import os
 import pickle
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from dataclasses import dataclass
-from traceback import format_exception
 from typing import Any
 
 from headroles import errors
-from headroles.engines.ray_feed import Feed, source_of
+from headroles.engines.crossing import Failure, failure_of
+from headroles.engines.ray_feed import FACTS, Feed, source_of
 from headroles.work import Order, Task
-
-FACTS = "facts"
-"""What an actor is asked first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An error on its way home.
-
-    Attributes:
-        kind: Name of its class, when it is one of headroles; None for any other.
-        said: Its sentence, or the whole trace of any other.
-    """
-
-    kind: str | None
-    said: str
-
-    def error(self) -> Exception:
-        """The error as the worker raised it; any other one as a ``RuntimeError`` with its trace."""
-        kind = getattr(errors, self.kind or "", None)
-        if not (isinstance(kind, type) and issubclass(kind, errors.HeadrolesError)):
-            return RuntimeError(f"a worker on Ray failed:\n{self.said}")
-        error: Exception = kind.__new__(kind)
-        error.args = (self.said,)
-        return error
-
-
-def failure_of(error: Exception) -> Failure:
-    """What of an error crosses to another process."""
-    if isinstance(error, errors.HeadrolesError):
-        return Failure(type(error).__name__, str(error))
-    return Failure(None, "".join(format_exception(error)))
 
 
 class Actor:
@@ -61,11 +28,22 @@ class Actor:
             os.chdir(home)
         self._feed = feed
         self._worker: Any = None
-        self._failed: Failure | None = None
+        self._failed = self._made(order, make)
+
+    def _made(self, order: Order, make: Callable[[Order], Any]) -> Failure | None:
+        """Make the worker; what kept it from being made otherwise."""
+        import ray
+
+        name = ray.get_runtime_context().get_actor_id()
+        failed: Failure | None = ray.get(self._feed.starting.remote(name))
+        if failed is not None:
+            return failed
         try:
             self._worker = make(order)
         except Exception as error:
-            self._failed = failure_of(error)
+            return failure_of(error)
+        ray.get(self._feed.started.remote(name))
+        return None
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Answer one question.
@@ -88,6 +66,8 @@ class Actor:
     def _answer(self, asked: Any) -> Any:
         if self._failed is not None:
             return self._failed
+        if isinstance(asked, Failure):
+            return asked
         try:
             if isinstance(asked, Task):
                 return self._worker.score(asked)

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 from typing import Any
 
+from headroles.engines.ray_room import check_room
 from headroles.errors import BadInput, MissingExtra
 from headroles.work import Order
 
@@ -37,7 +38,8 @@ def connected(order: Order) -> Iterator[None]:
 
     Raises:
         MissingExtra: When Ray is not installed.
-        BadInput: When there is no such cluster, or this machine has fewer GPUs than the workers ask for.
+        BadInput: When there is no such cluster, this machine has fewer GPUs than the workers ask for, or
+            no machine of the cluster has room for one worker.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # headroles never calls home
     with _unheard():
@@ -50,9 +52,13 @@ def connected(order: Order) -> Iterator[None]:
             ) from error
     with ExitStack() as held:
         held.enter_context(quiet())
-        if not ray.is_initialized():
-            address = order.options.address or os.environ.get("RAY_ADDRESS") or "local"
-            held.enter_context(started(order) if address == "local" else joined(address))
+        address = order.options.address or os.environ.get("RAY_ADDRESS") or "local"
+        if not ray.is_initialized() and address == "local":
+            held.enter_context(started(order))
+        else:
+            if not ray.is_initialized():
+                held.enter_context(joined(address))
+            check_room(order)
         held.enter_context(settings())
         yield
 

@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from threading import Event, Thread, current_thread
 from typing import BinaryIO, cast
 
+from headroles.extraction.available import processors
 from headroles.extraction.parse_packing import unpack
 from headroles.extraction.parse_process import KEY, receive, send
 from headroles.extraction.passages import Words
@@ -30,9 +31,7 @@ def processes_here() -> int:
 
     The one that is left is the model's; 0 where there is only one.
     """
-    if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)) - 1, MOST)
-    return min((os.cpu_count() or 1) - 1, MOST)
+    return min(processors() - 1, MOST)
 
 
 class ParserPool:
@@ -102,14 +101,19 @@ def _serve(
 
 @contextmanager
 def _process() -> Iterator[tuple["subprocess.Popen[bytes]", BinaryIO, BinaryIO]]:
-    """A process and its two ends; it is gone when this is left."""
+    """A process and its two ends; it is gone when this is left.
+
+    It finds modules where this process finds them, in the current folder last if at all: a ``json.py``
+    there is the user's.
+    """
+    places = [*filter(None, sys.path), *([os.getcwd()] if "" in sys.path else [])]
     alone = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     process = subprocess.Popen(
-        [sys.executable, "-m", "headroles.extraction.parse_process"],
+        [sys.executable, "-P", "-m", "headroles.extraction.parse_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=os.environ | alone | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env=os.environ | alone | {"PYTHONPATH": os.pathsep.join(places)},
     )
     go, come = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
     try:

@@ -1,6 +1,6 @@
 """A process that parses: texts come in by its standard input, packed words go out by its standard output.
 
-Started by ``parse_pool`` as ``python -m headroles.extraction.parse_process``; it ends when its input ends,
+Started by ``parse_pool`` as ``python -P -m headroles.extraction.parse_process``; it ends when its input ends,
 so that none outlives the process that started it, however that one ended.
 """
 

@@ -1,0 +1,117 @@
+"""A run folder is written by one command at a time."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headroles import Labelling
+from headroles.claiming import claimed
+from headroles.errors import BadInput
+from headroles.working import Worker
+
+Label = Callable[..., Labelling]
+SENTENCE = r"a run folder is written by one command at a time, but another one is writing '.*'; wait until"
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    found = {each.relative_to(folder).as_posix(): each for each in folder.rglob("*") if each.is_file()}
+    return {name: file.read_bytes() for name, file in sorted(found.items())}
+
+
+def test_a_second_command_is_refused_before_it_touches_anything(
+    label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    label(out=tmp_path / "run", limit=20)
+    score = Worker.score
+    seen: list[int] = []
+
+    def meanwhile(self: Worker, task: Any, advance: Any = None) -> Any:
+        if not seen:  # the first shard of a run that replaces another, which waits in .before
+            before = _contents(tmp_path / "run")
+            seen.append(len(before))
+            for overwrite in (False, True):
+                with pytest.raises(BadInput, match=SENTENCE):
+                    label(out=tmp_path / "run", limit=30, overwrite=overwrite)
+            assert _contents(tmp_path / "run") == before
+        return score(self, task, advance)
+
+    monkeypatch.setattr(Worker, "score", meanwhile)
+    label(out=tmp_path / "run", limit=30, overwrite=True)
+    assert seen[0] > 5
+    label(out=tmp_path / "calm", limit=30)
+    assert _contents(tmp_path / "run") == _contents(tmp_path / "calm")
+
+
+def test_a_killed_command_holds_a_folder_no_longer_though_its_processes_live(tmp_path: Path) -> None:
+    code = (
+        "import subprocess, sys\nfrom headroles.claiming import claimed\n"
+        f"with claimed({str(tmp_path / 'run')!r}):\n"
+        "    child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
+        "    print(child.pid, flush=True)\n    input()\n"
+    )
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as other:
+        assert other.stdout is not None
+        child = int(other.stdout.readline())
+        with pytest.raises(BadInput, match=SENTENCE), claimed(tmp_path / "run"):
+            pass
+        os.kill(child, signal.SIGSTOP)
+        other.kill()
+        other.wait()
+        with claimed(tmp_path / "run"):
+            os.kill(child, 0)
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_folder_that_was_made_for_nothing_leaves_with_its_parents(tmp_path: Path) -> None:
+    with claimed(tmp_path / "a" / "b"):
+        assert (tmp_path / "a" / "b").is_dir()
+        with pytest.raises(BadInput, match=SENTENCE), claimed(tmp_path / "a" / "b"):
+            pass
+        assert (tmp_path / "a" / "b").is_dir()
+    assert list(tmp_path.iterdir()) == []
+    with claimed(tmp_path / "a" / "b"):
+        (tmp_path / "a" / "b" / "plan.json").touch()
+    assert [each.name for each in (tmp_path / "a" / "b").iterdir()] == ["plan.json"]
+
+
+def test_where_there_are_no_locks_a_folder_is_held_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*given: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", unknown)
+        with claimed(tmp_path / "run"), claimed(tmp_path / "run"):
+            pass
+    monkeypatch.setattr("headroles.claiming.fcntl", None)
+    with claimed(tmp_path / "run"), claimed(tmp_path / "run"):
+        assert (tmp_path / "run").is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_taken_away_while_it_was_waited_for_is_made_and_held_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = fcntl.flock
+    times: list[int] = []
+
+    def late(descriptor: int, how: int) -> None:
+        if not times:  # between the look at the folder and the lock
+            (tmp_path / "run").rmdir()
+        times.append(how)
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with claimed(tmp_path / "run"):
+        assert len(times) == 2
+        with pytest.raises(BadInput, match=SENTENCE), claimed(tmp_path / "run"):
+            pass

@@ -1,0 +1,90 @@
+"""Processes beside a run: what they import, and how many may be lost."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headroles.engines.process import Process
+from headroles.engines.processes import Processes
+from headroles.errors import BadInput
+from headroles.extraction.parse_pipeline import load_parser
+from headroles.extraction.parse_pool import ParserPool
+from headroles.label_options import label_options_of
+from headroles.work import Facts, Order
+
+SIEVE = """
+from beside import asked
+from headroles import sieve
+
+@sieve("mine")
+def mine(example):
+    return asked(example)
+"""
+
+
+def test_workers_import_nothing_from_the_current_folder_and_find_sieves_all_the_same(
+    planted: Path, table: Path, tmp_path: Path
+) -> None:
+    for name in ("json.py", "pickle.py", "headroles.py"):
+        (tmp_path / name).write_text("raise SystemExit('a file of the user was run')")
+    (tmp_path / "mine.py").write_text(SIEVE)
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "beside.py").write_text("def asked(example):\n    return example.special\n")
+    words = ["label", "--task", "QNLI", "--data", table, "--model", planted, "--max-length", "48", "--limit"]
+    words += ["20", "--sieve", "mine.py:mine", "--workers", "2", "--shard-size", "10", "--out", "run"]
+    paths = [str(tmp_path / "beside"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    run = subprocess.run(
+        [sys.executable, "-P", "-m", "headroles", *map(str, words)],  # as the command headroles does it
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (run.returncode, "a file of the user" in run.stderr) == (0, False), run.stderr
+    assert (tmp_path / "run" / "manifest.json").exists()
+
+
+def test_parsing_processes_import_nothing_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('a file of the user was run')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])  # as in a notebook
+    _, described = load_parser(None)
+    pool = ParserPool(None, described, 1)
+    try:
+        ((texts, parses),) = pool.submit(["It rains ."])
+        assert list(parses.result(timeout=60)) == texts
+    finally:
+        pool.close()
+
+
+class _NoProcess(Process):
+    """What an engine knows of a worker that loads its model."""
+
+    def __init__(self) -> None:
+        self.task, self.loaded, self.advanced = None, False, 0
+
+    def dismiss(self) -> None:
+        """There is nothing to be told."""
+
+    def wait(self) -> None:
+        """There is nothing to wait for."""
+
+
+def test_losses_are_counted_and_not_starts() -> None:
+    engine = Processes(Order(label_options_of(task="QNLI", workers=9), None), lambda count: None)
+    facts = Facts(2, 2, {}, "identity", None, None, ())
+    worker = _NoProcess()
+    engine._workers = [worker] * 9
+    for _ in range(2):
+        engine._note(worker, "lost", -9)
+    engine._note(_NoProcess(), "facts", facts)
+    for _ in range(2):
+        engine._note(worker, "lost", -9)
+    with pytest.raises(BadInput, match=r"but 3 were lost while loading the model \(signal 9\); where memory"):
+        engine._note(worker, "lost", -9)
