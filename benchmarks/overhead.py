@@ -22,11 +22,12 @@ from headroles.arrays import selection_of
 from headroles.extraction.capture import EAGER, FUSED, Way, run
 from headroles.extraction.checkpoint import find
 from headroles.extraction.forming import WHOLE
+from headroles.extraction.heap import keep_blocks
 from headroles.extraction.model import DTYPES, Model, device_of
 from headroles.extraction.passages import Passage
 from headroles.extraction.prepared import Prepared
 from headroles.extraction.reader import Reader, Table
-from headroles.extraction.stream import batches_of, keep_blocks
+from headroles.extraction.stream import batches_of
 from headroles.extraction.tokens import Tokenised
 from headroles.lexical import Lexical
 from headroles.records import Example

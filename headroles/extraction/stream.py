@@ -1,7 +1,5 @@
 """Passages to results, shard by shard: prepared beside the model, attention read as it passes by."""
 
-import ctypes
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar, runtime_checkable
@@ -11,6 +9,7 @@ import torch
 
 from headroles.errors import BadInput
 from headroles.extraction.capture import RETURNED, run
+from headroles.extraction.heap import give_back, keep_blocks
 from headroles.extraction.model import Model
 from headroles.extraction.passages import Passage
 from headroles.extraction.readers import GraphReader, Reader
@@ -25,12 +24,6 @@ DEVICE_PAIRS = 2**21
 """The same on devices other than processors, such as 8 inputs of 512 tokens."""
 RETURNED_BATCH = 8
 """Largest batch when all layers' weights are alive at once."""
-
-
-MMAP_THRESHOLD, LARGE = -3, 8 * 2**20
-"""glibc's name for the smallest block that is mapped on its own, and what we set it to, in bytes."""
-TRIM_THRESHOLD, SPARE = -1, 128 * 2**20
-"""glibc's name for how much free memory it keeps at the end of its heap, and what we set it to, in bytes."""
 
 
 @runtime_checkable
@@ -115,23 +108,9 @@ def streamed(
                 if number + 1 < len(batches):
                     coming.append(beside.submit(job.prepare, tokenised, batches[number + 1]))
                 _read(model, batch, job, table)
+                give_back()
                 advance(len(batch))
             yield job.result(table)
-
-
-def keep_blocks() -> None:
-    """Have the C library keep blocks of up to 8 MB, and give larger ones back as soon as they are freed.
-
-    A block that is given back and asked for again has each of its pages cleared by the system, which
-    took a fifth of the time of a run of short inputs when blocks of 1 MB were. Left to itself, the
-    library soon keeps blocks of up to 32 MB, where batches of many shapes leave holes, and memory
-    grows with the number of batches.
-    """
-    if sys.platform == "linux":
-        set_option = getattr(ctypes.CDLL(None), "mallopt", None)
-        if set_option is not None:
-            set_option(MMAP_THRESHOLD, LARGE)
-            set_option(TRIM_THRESHOLD, SPARE)
 
 
 def batches_of(
