@@ -30,7 +30,7 @@ class Annotated:
     Attributes:
         selection: The sieves.
         annotator: Gives words and trees; None when no sieve reads them.
-        lexicon: Lemmas and vectors of words; frequencies are counted once the tokenizer is there.
+        lexicon: Lemmas and vectors of words; frequencies of tokens once ``counted`` was called.
         parser: What the parser is; None when none is used.
         vectors: What the vectors are; None when none are used.
         omitted: Sieves left out, one sentence each.
@@ -45,19 +45,22 @@ class Annotated:
     omitted: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
-    def sieving(self, model: Model, passages: Iterable[Passage], max_length: int) -> Sieving:
-        """The job of scoring passages with a model.
+    def counted(self, tokenizer: Any, passages: Iterable[Passage], max_length: int) -> "Annotated":
+        """The same with how often each token occurs, where a sieve asks for it.
 
         Args:
-            model: Ready to be read.
-            passages: All inputs of the run; gone through only where a sieve asks how often tokens occur.
+            tokenizer: Of the model.
+            passages: All inputs of the run; gone through only where a sieve asks.
             max_length: Longest input, in tokens.
         """
-        lexicon = self.lexicon
-        if "frequencies" in self.selection.needs:
-            often = token_frequencies(model.tokenizer, passages, max_length)
-            lexicon = replace(lexicon, frequency=often)
-        return Sieving(model, self.selection, self.annotator, lexicon)
+        if "frequencies" not in self.selection.needs:
+            return self
+        often = token_frequencies(tokenizer, passages, max_length)
+        return replace(self, lexicon=replace(self.lexicon, frequency=often))
+
+    def sieving(self, model: Model) -> Sieving:
+        """The job of scoring passages with a model."""
+        return Sieving(model, self.selection, self.annotator, self.lexicon)
 
 
 def annotated(options: Options, selection: Selection, corpus: Iterable[Passage]) -> Annotated:

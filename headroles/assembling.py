@@ -6,31 +6,31 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from headroles.bounding import bounded
-from headroles.errors import BadInput
 from headroles.places import Place
 from headroles.records import Rule, Scores
-from headroles.shards import shard_name
-from headroles.store import part_name
+from headroles.score_tables import part_name
+from headroles.shards import altered, shard_name
+from headroles.tally import Tally
 from headroles.work import Facts, Receipt
 
 
 def assembled(
-    place: Place, receipts: Sequence[Receipt], rules: Sequence[Rule], facts: Facts
+    place: Place, tally: Tally, rules: Sequence[Rule], facts: Facts
 ) -> tuple[Scores, tuple[Rule, ...]]:
     """The scores of all shards, and the rules with what only the examples say.
 
     Args:
         place: Where the shards are.
-        receipts: Of all shards, in their order.
+        tally: Of all shards, whose receipts it holds.
         rules: One per column.
         facts: Of the workers.
 
     Raises:
         BadInput: When a shard is not what its receipt says.
     """
+    receipts = tally.receipts
     count = sum(receipt.examples for receipt in receipts)
     shape = (len(rules), count)
     values = np.empty((*shape, facts.layers, facts.heads), dtype=np.float32)
@@ -60,7 +60,7 @@ def assembled(
         values=values,
         null=null,
     )
-    return scores, bounded(rules, *reaches(receipts), null, facts.scorers)
+    return scores, bounded(rules, tally.low, tally.high, null, facts.scorers)
 
 
 def _table(place: Place, receipt: Receipt, name: str) -> Any:
@@ -68,17 +68,5 @@ def _table(place: Place, receipt: Receipt, name: str) -> Any:
 
     data = place.read(name)
     if sha256(data).hexdigest() != receipt.files[name]:
-        raise BadInput(
-            f"'{name}' was altered while the run was made; start the same command again, and it is done again"
-        )
+        raise altered(name)
     return pq.read_table(io.BytesIO(data))
-
-
-def reaches(
-    receipts: Sequence[Receipt],
-) -> tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]:
-    """Smallest and largest value that each column could take in any shard; NaN where none says."""
-    low, high = (
-        np.array([getattr(each, end) for each in receipts], dtype=np.float64) for end in ("low", "high")
-    )
-    return np.fmin.reduce(low), np.fmax.reduce(high)

@@ -10,11 +10,11 @@ import click
 
 from headroles.cli_exporting import COMMANDS as EXPORTING
 from headroles.cli_extracting import COMMANDS as EXTRACTING
+from headroles.cli_label_options import LABEL
 from headroles.cli_options import (
     CLUSTER,
     COMPARE,
     DECISION,
-    LABEL,
     PROBE,
     REPLICATE,
     SURFACE,

@@ -54,7 +54,7 @@ INPUTS = (
     option(
         "data",
         str,
-        "Your inputs: .tsv, .csv, .jsonl or .conllu (.gz too) or .parquet; or a folder or pattern of such.",
+        "Your inputs: .tsv, .csv, .jsonl or .conllu (.gz too) or .parquet; or a folder or pattern of tables.",
     ),
     option("text-a", str, "Column of --data with the text."),
     option("text-b", str, "Column with the second text of a pair."),
@@ -87,36 +87,13 @@ SIEVES = (
 )
 
 
-def _folder(default: str) -> Options:
+def folder(default: str, what: str = "Run folder") -> Options:
     """Where a run is written."""
     return (
-        option("out", str, f"Run folder.  [default: {default}]"),
+        option("out", str, f"{what}.  [default: {default}]"),
         click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
     )
 
-
-SHARDS = (
-    option("kind", str, "Attention of an encoder-decoder: encoder, decoder or cross.  [default: encoder]"),
-    option("attention", str, "Score the maps stored in this file (.npz, .safetensors); no model is run."),
-    click.option("--stream", is_flag=True, help="Read inputs as they come, without counting them first."),
-    option(
-        "keep",
-        int,
-        "Most examples whose scores are all kept; of more, moments and a random subsample.",
-        default=100_000,
-        show_default=True,
-    ),
-    option("shard-size", int, "Examples scored and written as one.", default=256, show_default=True),
-    option("workers", int, "Processes that score shards side by side.", default=1, show_default=True),
-    option("threads", int, "Threads of each worker.  [default: the processors, shared among workers]"),
-    option("engine", str, "local or ray.", default="local", show_default=True),
-    option("address", str, "Of a Ray cluster.  [default: this machine]"),
-    option("gpus", float, "GPUs of each worker, for Ray.", default=0.0, show_default=True),
-    option("cache", str, "Folder of parses already made, or none.  [default: in the user's cache folder]"),
-)
-"""How a run of sieves is cut and where it is made."""
-
-LABEL = (*INPUTS, *SIEVES, *SHARDS, *DECISION, *_folder("runs/<task>-<model>"))
 
 CLUSTER = (
     option("divergence", str, "mean, or published (summed, smoothed).", default="mean", show_default=True),
@@ -127,7 +104,7 @@ CLUSTER = (
     *INPUTS,
     *SIEVES,
     *DECISION,
-    *_folder("runs/cluster-<task>-<model>"),
+    *folder("runs/cluster-<task>-<model>"),
 )
 
 SURFACE = (
@@ -144,7 +121,7 @@ SURFACE = (
     *INPUTS,
     option("preset", str, "calibrated, or published (as released).", default="calibrated", show_default=True),
     *_decision("t-skew"),
-    *_folder("runs/surface-<task>-<model>"),
+    *folder("runs/surface-<task>-<model>"),
 )
 
 UNLABELED = (
@@ -155,19 +132,6 @@ UNLABELED = (
     option("max-length", int, "Longest input, special tokens included.", default=128, show_default=True),
     option("limit", int, "A random subset of this many pairs."),
     option("seed", int, "Seed of splits and subset.", default=0, show_default=True),
-)
-
-DEPPARSE = (
-    option("out", str, "JSON-lines file to write.", required=True),
-    click.option("--overwrite", is_flag=True, help="Replace a file that is there."),
-    option("layout", str, "conllu, words, table or text.  [default: told from the file]"),
-    option("text-a", str, "Column of a table with the text."),
-    option("text-b", str, "Column with a second text of the same document."),
-    option("group", str, "Column with the document that a row belongs to."),
-    option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
-    option("cache", str, "Folder of parses already made, or none.  [default: in the user's cache folder]"),
-    option("limit", int, "A random subset of this many documents."),
-    option("seed", int, "Seed of that subset.", default=0, show_default=True),
 )
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from headroles.cli_options import DEPPARSE, UNLABELED, with_options
+from headroles.cli_label_options import DEPPARSE
+from headroles.cli_options import UNLABELED, with_options
 
 
 @click.group("preprocess")

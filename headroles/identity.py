@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Any
 
 import headroles
+import headroles.sieves
 from headroles.sieves.base import Sieve
 
 DECIDING = ("torch", "transformers", "tokenizers", "numpy", "spacy")
@@ -25,13 +26,13 @@ ASIDE = ("reports", "stats", "samples", "parser", "engines")
 """Folders of the package whose files decide no score (a parser has a digest of its own)."""
 ASIDE_FILES = ("cli", "terminal", "display", "view", "compar", "probe", "probing", "surfac", "cluster",
                "replicat", "plann", "export", "phrases")  # fmt: skip
-"""How modules of the package begin that score no shard."""
+"""How modules at the top of the package begin that score no shard."""
 
 WORDS = {
     "settings": "settings", "code": "version or code of headroles", "weights": "model weights",
     "configuration": "model configuration", "tokenizer": "tokenizer", "parser": "parser",
     "vectors": "word vectors", "sieves": "code of sieves", "versions": "versions of libraries",
-    "device": "device or precision",
+    "device": "device or precision", "frequencies": "frequencies of tokens in the inputs",
 }  # fmt: skip
 """What the components of an identity are called."""
 
@@ -63,15 +64,16 @@ def versions() -> dict[str, str]:
 
 
 def code() -> str:
-    """The version of headroles and a digest of its modules that decide scores."""
-    digest, seen = sha256(), set()
-    for folder in (Path(each) for each in headroles.__path__):
-        for file in sorted(folder.rglob("*.py")):
-            inside = file.relative_to(folder)
-            if inside.parts[0] in ASIDE or inside.name.startswith(ASIDE_FILES) or inside in seen:
-                continue
-            seen.add(inside)
-            digest.update(inside.as_posix().encode() + b"\0" + file.read_bytes())
+    """The version of headroles and a digest of its modules that decide scores, however it is installed."""
+    files: dict[Path, Path] = {}
+    for package in (headroles, headroles.sieves):  # sieves may lie behind a link, which is not followed
+        inside = Path(*package.__name__.split(".")[1:])
+        for folder in map(Path, package.__path__):
+            files |= {inside / file.relative_to(folder): file for file in folder.rglob("*.py")}
+    digest = sha256()
+    for name, file in sorted(files.items()):
+        if name.parts[0] not in ASIDE and not (len(name.parts) == 1 and name.name.startswith(ASIDE_FILES)):
+            digest.update(name.as_posix().encode() + b"\0" + file.read_bytes())
     return f"{version('headroles')} {digest.hexdigest()}"
 
 

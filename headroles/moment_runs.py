@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from headroles.assembling import assembled, reaches
+from headroles.assembling import assembled
 from headroles.bounding import bounded
 from headroles.folder import EXAMPLES, MANIFEST, MOMENTS, PLAN
 from headroles.label_options import LabelOptions
@@ -16,15 +16,16 @@ from headroles.moment_tables import moments_bytes
 from headroles.moments import Moments
 from headroles.places import Place
 from headroles.records import Rule, Scores
-from headroles.shards import shard_name
-from headroles.store import examples_bytes, part_bytes, part_name
+from headroles.score_tables import examples_bytes, part_bytes, part_name, scores_of
+from headroles.shards import shard_name, whole_files
 from headroles.subsample import candidates, rows_of
-from headroles.work import Facts, Receipt
+from headroles.tally import Tally
+from headroles.work import Facts
 
 
 def put_together(
     place: Place,
-    receipts: Sequence[Receipt],
+    tally: Tally,
     rules: Sequence[Rule],
     facts: Facts,
     options: LabelOptions,
@@ -34,7 +35,7 @@ def put_together(
 
     Args:
         place: Where the shards are.
-        receipts: Of all shards, in their order.
+        tally: Of all shards.
         rules: One per column.
         facts: Of the workers.
         options: Of the run.
@@ -44,20 +45,26 @@ def put_together(
         BadInput: When a shard is missing, or is not what its receipt says.
     """
     if adding is None:
-        return (*assembled(place, receipts, rules, facts), None)
-    moments = adding.finish(len(receipts))
+        return (*assembled(place, tally, rules, facts), None)
+    moments = adding.finish(tally.shards)
     names, grid = [rule.sieve for rule in rules], (facts.layers, facts.heads)
     if adding.finished:
         scores = scores_of_bytes(place.read(part_name(0)), place.read(EXAMPLES), names, grid)
     else:
-        scores = sample_of(place, len(receipts), names, grid, options)
+        scores = sample_of(place, tally.shards, names, grid, options)
     known = np.where(moments.nulled > 0, moments.nulled, 1)
     null = np.where(moments.nulled > 0, moments.nulls / known, np.nan)
-    return scores, bounded(rules, *reaches(receipts), null[:, None], facts.scorers), moments
+    return scores, bounded(rules, tally.low, tally.high, null[:, None], facts.scorers), moments
 
 
-def settle(place: Place, moments: Moments, scores: Scores, receipts: Sequence[Receipt]) -> dict[str, str]:
+def settle(place: Place, moments: Moments, scores: Scores, shards: int) -> dict[str, str]:
     """Write sums and subsample of a finished run where they stay, while its shards are still there.
+
+    Args:
+        place: Of the run.
+        moments: Of all examples.
+        scores: Of the subsample.
+        shards: How many there are.
 
     Returns:
         SHA-256, by name, of all files that stay besides results.
@@ -69,10 +76,10 @@ def settle(place: Place, moments: Moments, scores: Scores, receipts: Sequence[Re
     }
     for name, data in contents.items():
         place.write(name, data)
-    beside = {
-        name: place.read(name) for name in (PLAN, *(shard_name(each.number, "json") for each in receipts))
-    }
-    return {name: sha256(data).hexdigest() for name, data in (contents | beside).items()}
+    stays = {name: sha256(data).hexdigest() for name, data in contents.items()}
+    for name in (PLAN, *(shard_name(number, "json") for number in range(shards))):
+        stays[name] = sha256(place.read(name)).hexdigest()
+    return stays
 
 
 def drop_shards(place: Place, files: dict[str, str]) -> None:
@@ -100,7 +107,7 @@ def files_said(place: Place) -> dict[str, str] | None:
 def sample_of(
     place: Place, shards: int, sieves: Sequence[str], grid: tuple[int, int], options: LabelOptions
 ) -> Scores:
-    """The scores of the subsample, from what the shards kept; at most some two samples are held at once.
+    """The scores of the subsample, from what the shards kept; at most some three samples are held at once.
 
     Args:
         place: Of the run.
@@ -110,21 +117,19 @@ def sample_of(
         options: Of the run.
 
     Raises:
-        FileNotFoundError: When a file of a shard is missing.
-        ValueError: When one is damaged.
+        BadInput: When a file of a shard is missing or was altered.
     """
     size = sample_size(options)
     held: list[Scores] = []
     for number in range(shards):
-        rows, beside = place.read(shard_name(number, ROWS)), place.read(shard_name(number, BESIDE))
+        rows, beside = whole_files(place, number, (ROWS, BESIDE))
         held.append(scores_of_bytes(rows, beside, sieves, grid))
         if number == shards - 1 or sum(len(each.examples) for each in held) > 2 * size:
-            together = joined(held)
-            before = number * options.shard_size
-            held = [
-                rows_of(together, candidates(together.examples, seed=options.seed, before=before, size=size))
-            ]
-    return held[0]
+            keys = [key for each in held for key in each.examples]
+            few = candidates(keys, seed=options.seed, before=number * options.shard_size, size=size)
+            ends = np.cumsum([len(each.examples) for each in held])
+            held = [rows_of(each, own) for each, own in zip(held, np.split(few, ends[:-1]), strict=True)]
+    return joined(held)
 
 
 def joined(parts: Sequence[Scores]) -> Scores:
@@ -141,11 +146,11 @@ def joined(parts: Sequence[Scores]) -> Scores:
 
 
 def scores_of_bytes(part: bytes, beside: bytes, sieves: Sequence[str], grid: tuple[int, int]) -> Scores:
-    """The scores of some examples from two files.
+    """The scores of some examples from two files, as ``score_tables.scores_of`` says.
 
     Args:
-        part: As ``store.part_bytes`` gives it.
-        beside: As ``store.examples_bytes``.
+        part: As ``score_tables.part_bytes`` gives it.
+        beside: As ``score_tables.examples_bytes``.
         sieves: Columns to be read.
         grid: Layers and heads.
 
@@ -155,22 +160,4 @@ def scores_of_bytes(part: bytes, beside: bytes, sieves: Sequence[str], grid: tup
     """
     import pyarrow.parquet as pq
 
-    table, extra = pq.read_table(io.BytesIO(part)), pq.read_table(io.BytesIO(beside))
-    if table["example"].to_pylist() != extra["example"].to_pylist():
-        raise ValueError("the two files of scores are of other examples")
-    rows = table.num_rows
-    cells, null = (
-        np.stack([extra[f"{kind}:{name}"].to_numpy().astype(np.float64) for name in sieves])
-        for kind in ("cells", "null")
-    )
-    return Scores(
-        sieves=tuple(sieves),
-        examples=tuple(table["example"].to_pylist()),
-        units=tuple(table["group"].to_pylist()),
-        tokens=table["tokens"].to_numpy().astype(np.int64),
-        cells=cells,
-        values=np.stack(
-            [table[name].combine_chunks().flatten().to_numpy().reshape(rows, *grid) for name in sieves]
-        ),
-        null=null,
-    )
+    return scores_of(pq.read_table(io.BytesIO(part)), pq.read_table(io.BytesIO(beside)), sieves, grid)

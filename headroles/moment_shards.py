@@ -17,8 +17,8 @@ from headroles.moment_tables import moments_bytes, moments_of_bytes
 from headroles.moments import Moments, chained, moments_of
 from headroles.places import Place
 from headroles.records import Rule, Scores
-from headroles.shards import shard_name
-from headroles.store import examples_bytes, part_bytes, part_name
+from headroles.score_tables import examples_bytes, part_bytes, part_name
+from headroles.shards import shard_name, whole_files
 from headroles.subsample import SUBSAMPLE, candidates, rows_of
 from headroles.work import Task
 
@@ -71,11 +71,13 @@ class Adding:
         """
         self._place = place
         self._sums = _sums_in(place)
-        self._begun = self.stop
         self._chain = ""
         self._waiting: set[int] = set()
         wanted = (MOMENTS, EXAMPLES, part_name(0))
         self.finished = finished is not None and all(_whole(place, name, finished) for name in wanted)
+        if finished is not None and not _whole(place, MOMENTS, finished):
+            self._sums = None  # altered since: the shards are done again
+        self._begun = self.stop
         self._dropped = 0
 
     @property
@@ -138,8 +140,9 @@ class Adding:
         sums = self._sums
         for number in range(self.stop, stop):
             try:
-                own = moments_of_bytes(self._place.read(shard_name(number, SUMS)))
-            except (FileNotFoundError, ValueError, KeyError) as error:
+                (content,) = whole_files(self._place, number, (SUMS,))
+                own = moments_of_bytes(content)
+            except (ValueError, KeyError) as error:
                 raise BadInput(
                     f"the sums of shard {number} cannot be used ({type(error).__name__}: {error}); "
                     f"start the same command again"

@@ -3,6 +3,7 @@
 import io
 import zipfile
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def moments_bytes(moments: Moments) -> bytes:
         **{name: getattr(moments, name) for name in ARRAYS if name not in SUMS},
         **{name: getattr(moments, name)[:, groups] for name in SUMS},
     }
+    arrays["sha256"] = np.array(_digest(arrays), dtype=np.str_)
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, **arrays)
     return content.getvalue()
@@ -43,6 +45,7 @@ def moments_of_bytes(content: bytes) -> Moments:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
             arrays = {name: found[name] for name in ("sieves", "inputs", "numbers", "groups", *ARRAYS)}
+            told = str(found["sha256"])
     except (zipfile.BadZipFile, EOFError, OSError) as error:
         raise ValueError(f"moments are an npz file, but this is none ({error})") from error
     for name, array in arrays.items():
@@ -65,11 +68,23 @@ def moments_of_bytes(content: bytes) -> Moments:
             raise ValueError(f"the moments {name!r} are not of their groups and heads")
         whole[name][:, groups] = arrays[name]
     _check(arrays, whole)
+    if told != _digest(arrays):
+        raise ValueError("the moments are not what they were when they were written")
     rest = {name: arrays[name] for name in ARRAYS if name not in SUMS}
     start, stop, examples, tokens = map(int, arrays["numbers"])
     names = tuple(map(str, arrays["sieves"]))
-    told = str(arrays["inputs"])
-    return Moments(names, start, stop, examples, tokens, told, **rest, **whole)
+    inputs = str(arrays["inputs"])
+    return Moments(names, start, stop, examples, tokens, inputs, **rest, **whole)
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """SHA-256 over all arrays of the file, with their names and shapes."""
+    digest = sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(
+            f"{name} {array.dtype.str} {array.shape}".encode() + np.ascontiguousarray(array).tobytes()
+        )
+    return digest.hexdigest()
 
 
 def _check(arrays: dict[str, np.ndarray], whole: dict[str, np.ndarray]) -> None:

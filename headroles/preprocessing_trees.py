@@ -39,6 +39,7 @@ class Treed:
         sentences: Sentences written.
         words: Words written.
         parser: What made the trees; None where they are gold.
+        note: A sentence where parses could not be kept; None otherwise.
     """
 
     file: Path
@@ -47,6 +48,7 @@ class Treed:
     sentences: int
     words: int
     parser: str | None
+    note: str | None = None
 
     def __str__(self) -> str:
         """What was done, in words."""
@@ -54,7 +56,7 @@ class Treed:
         trees = "the file's gold trees" if self.parser is None else f"automatic trees by {self.parser}"
         return (
             f"{self.words:,} words in {self.sentences:,} sentences of {self.documents:,}{of} documents, with "
-            f"{trees}, written to {self.file}"
+            f"{trees}, written to {self.file}" + (f"; {self.note}" if self.note else "")
         )
 
 
@@ -120,31 +122,31 @@ def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
     documents = kept.rows()
     untreed = [each for each in documents if isinstance(each, Untreed)]
     if untreed:
-        annotator, parser = _annotator(asked)
+        annotator, parser, note = _annotator(asked)
         rows = _parsed(untreed, annotator, parser)
     else:
         gold = (each for each in documents if not isinstance(each, Untreed))
-        annotator, parser, rows = None, None, map(gold_row, gold)
+        annotator, parser, note, rows = None, None, None, map(gold_row, gold)
     try:
         counts = _written(Path(asked.out), rows, asked.file)
     finally:
         if annotator is not None:
             annotator.close()
-    return Treed(Path(asked.out), counts[0], kept.found, counts[1], counts[2], parser)
+    return Treed(Path(asked.out), counts[0], kept.found, counts[1], counts[2], parser, note)
 
 
-def _annotator(asked: _Depparse) -> "tuple[Annotator, str]":
-    """What parses, and its name and version."""
+def _annotator(asked: _Depparse) -> "tuple[Annotator, str, str | None]":
+    """What parses, its name and version, and a sentence where parses cannot be kept."""
     from headroles.extraction.annotate import Annotator
     from headroles.extraction.parse_cache import opened_cache
     from headroles.extraction.parse_pipeline import identity_of, load_parser
     from headroles.extraction.parse_pool import ParserPool, processes_here
 
     parser, described = load_parser(asked.parser)
-    cache, _ = opened_cache(asked.cache, identity_of(described))
+    cache, note = opened_cache(asked.cache, identity_of(described))
     processes = processes_here()
     pool = partial(ParserPool, asked.parser, described, processes) if processes else None
-    return Annotator(parser, cache, pool), f"{described['name']} {described['version']}"
+    return Annotator(parser, cache, pool), f"{described['name']} {described['version']}", note
 
 
 def _parsed(documents: "Sequence[Untreed]", annotator: "Annotator", parser: str) -> Iterator[Row]:

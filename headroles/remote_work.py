@@ -14,7 +14,7 @@ from headroles.folder import MANIFEST, PLAN, RUN, check_holds, manifest_in
 from headroles.label_options import LabelOptions
 from headroles.places import Place, place_of
 from headroles.remote import naming, put_back
-from headroles.resuming import Work, differences
+from headroles.resuming import Work, differences, plan_bytes
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class RemoteWork(Work):
     opened: bool = False
 
     def begin(self, plan: dict[str, Any]) -> None:
-        """Take up the run that is there, or see that another may be replaced.
+        """Take up the run that is there, or make room for a new one where another may be replaced.
 
         Raises:
             BadInput: When another run is there and may not be replaced, saying what differs.
@@ -47,9 +47,11 @@ class RemoteWork(Work):
                 f"'{self.place.url}' holds a run with {' and '.join(other)}; give --overwrite to replace it, "
                 f"or another --out"
             )
-        self.plan = (json.dumps(plan, indent=1, sort_keys=True, default=str) + "\n").encode()
+        self.plan = plan_bytes(plan)
         self.fresh = bool(other)
-        if not self.fresh:
+        if self.fresh:
+            self.reopen()
+        else:
             self.place.write(PLAN, self.plan)
 
     def counted(self) -> None:
@@ -57,12 +59,12 @@ class RemoteWork(Work):
         self.done += 1
 
     def reopen(self) -> None:
-        """Make room and write down what the run is, before its first shard is scored."""
+        """Make room and write down what the run is, before its first shard is looked for."""
         if self.opened:
             return
         self.opened = True
         gone = self.place.names() if self.fresh else [MANIFEST]
-        for name in sorted(gone, key=lambda name: name != MANIFEST):
+        for name in sorted(gone, key=lambda name: (name != MANIFEST, name == PLAN)):  # a run until the last
             self.place.delete(name)
         self.place.write(PLAN, self.plan)
 

@@ -43,17 +43,18 @@ def label(
         progress: Called with the inputs done and their total; those that are run once more for head
             cards are not counted again.
         **options: The options of ``headroles label``, by the same names, checked by
-            ``headroles.options``: ``model`` (folder or hub name; None: the embedded one),
-            ``revision``, ``source`` ("sample" or "hub"), ``data`` (file; with ``source="hub"`` a
-            dataset in GLUE's layout), ``text_a``, ``text_b``, ``group`` (columns), ``limit`` and
-            ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``, ``test``,
-            ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``, ``splits``,
-            ``bayes``, ``parser``, ``vectors`` (word vectors), ``maps`` (most attention maps kept for
-            head cards, together with the tokens of their inputs; 0: none, and no text), ``device``,
-            ``dtype``, ``batch_size``, ``max_length``, ``out`` (run folder; None: nothing is written)
-            and ``overwrite``; ``kind`` (of attention, for encoder-decoders), ``attention`` (a file of
-            stored maps), ``stream`` and ``keep`` (corpora), ``shard_size``, ``workers``, ``threads``,
-            ``engine``, ``address``, ``gpus`` and ``cache``, as ``headroles.label_options`` says.
+            ``headroles.label_options``: ``model`` (folder or hub name; None: the embedded one),
+            ``revision``, ``source`` ("sample" or "hub"), ``data`` (file, folder, pattern or address; with
+            ``source="hub"`` a dataset in GLUE's layout), ``text_a``, ``text_b``, ``group`` (columns),
+            ``limit`` and ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``,
+            ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``,
+            ``splits``, ``bayes``, ``parser``, ``vectors`` (word vectors), ``maps`` (most attention maps
+            kept for head cards, together with the tokens of their inputs; 0: none, and no text),
+            ``device``, ``dtype``, ``batch_size``, ``max_length``, ``out`` (run folder or address; None:
+            nothing is written) and ``overwrite``; ``kind`` (of attention, for encoder-decoders),
+            ``attention`` (a file of stored maps), ``stream`` and ``keep`` (corpora), ``shard_size``,
+            ``workers``, ``threads``, ``engine``, ``address``, ``gpus`` and ``cache``, as
+            ``headroles.label_options`` says.
 
     Returns:
         Scores, findings and everything needed to reproduce them.

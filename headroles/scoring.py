@@ -65,7 +65,8 @@ def loaded(
     check_length(model, checkpoint, options.max_length)
     check_resolution(options.decision, known.selection.rules(), model.layers, model.heads)
     numbers_of(model.layers * model.heads, options.clustering.method, options.clustering.clusters)
-    return Loaded(options, passages, units, model, known)
+    counts = known.counted(model.tokenizer, passages, options.max_length)
+    return Loaded(options, passages, units, model, counts)
 
 
 def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Scored:
@@ -77,7 +78,7 @@ def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Sco
         progress: Called with the inputs done and their total.
     """
     options, model, known, passages = ready.options, ready.model, ready.known, ready.passages
-    sieving = known.sieving(model, passages, options.max_length)
+    sieving = known.sieving(model)
     advance = counted(progress, len(passages))
     how = options.clustering
     sums = Sums(ready.units, model.layers, model.heads, smoothing=how.smoothing, way=how.way)

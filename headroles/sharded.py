@@ -1,6 +1,6 @@
 """A run of sieves in shards: inputs surveyed, cut, scored by workers, put together and judged."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
@@ -9,7 +9,9 @@ from typing import Any
 
 from headroles import store
 from headroles.arrays import selection_of
+from headroles.claiming import claimed
 from headroles.engines import engine_of, leaves_the_process, threads_each
+from headroles.errors import BadInput
 from headroles.extraction.checkpoint import find
 from headroles.folder import EXAMPLES, PLAN, asked_for
 from headroles.inputs import corpus_of
@@ -23,11 +25,13 @@ from headroles.progress import Progress, counted
 from headroles.records import Rule
 from headroles.remote_work import remote_place, remote_work
 from headroles.reports.pages import page_of
-from headroles.resuming import Work, recovered, work_in
-from headroles.shards import Survey, done_already, shard_name, surveyed, tasks_of
+from headroles.resuming import Work, work_in
+from headroles.shards import done_already, shard_name
 from headroles.showing import shown
 from headroles.sieves.selection import Selection
 from headroles.stats.resolution import check_decision, check_resolution
+from headroles.surveys import Survey, surveyed, tasks_of
+from headroles.tally import Tally
 from headroles.work import Corpus, Engine, Facts, Order, Receipt, Task
 
 
@@ -48,19 +52,20 @@ def labelled_in_shards(chosen: LabelOptions, progress: Progress | None) -> Label
     apart = leaves_the_process(chosen)
     checkpoint = find(chosen.model, chosen.revision)
     remote = remote_place(chosen, apart)
-    if chosen.out is not None and remote is None:
-        recovered(Path(chosen.out))
-    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite) if remote is None else None
-    corpus = corpus_of(chosen, selection.needs, checkpoint)
-    survey = surveyed(corpus, chosen.keep, chosen.stream)
-    local = work_in(folder, apart, chosen.overwrite)
-    with local if remote is None else remote_work(remote, chosen.overwrite) as work:
-        try:
-            return _labelled(chosen, selection, corpus, survey, work, progress or (lambda done, total: None))
-        except KeyboardInterrupt as stop:
-            if count := work.kept():
-                raise KeyboardInterrupt(_kept(count, work.place.url)) from stop
-            raise
+    with claimed(chosen.out if remote is None else None):
+        folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite) if remote is None else None
+        corpus = corpus_of(chosen, selection.needs, checkpoint)
+        survey = surveyed(corpus, chosen.keep, chosen.stream)
+        local = work_in(folder, apart, chosen.overwrite)
+        with local if remote is None else remote_work(remote, chosen.overwrite) as work:
+            try:
+                return _labelled(
+                    chosen, selection, corpus, survey, work, progress or (lambda done, total: None)
+                )
+            except KeyboardInterrupt as stop:
+                if count := work.kept():
+                    raise KeyboardInterrupt(_kept(count, work.place.url)) from stop
+                raise
 
 
 def _kept(count: int, where: str) -> str:
@@ -80,8 +85,9 @@ def _labelled(
         work.begin(plan_of(chosen, survey, facts))
         tasks = tasks_of(corpus, survey, chosen.shard_size)
         adding = None if survey.whole else Adding(work.place, files_said(work.place))
-        receipts = scored_shards(engine, tasks, work, advance, adding)
-        scores, rules, moments = put_together(work.place, receipts, rules, facts, chosen, adding)
+        tally = Tally(survey.whole)
+        scored_shards(engine, tasks, work, advance, tally, adding)
+        scores, rules, moments = put_together(work.place, tally, rules, facts, chosen, adding)
         found = judged(scores, rules, chosen, chosen.decision, moments)
         exhibited, without = shown(found, chosen.maps, corpus, engine.keep)
     scored = Scored(
@@ -89,13 +95,13 @@ def _labelled(
         rules,
         facts.described,
         facts.parser,
-        sum(receipt.truncated for receipt in receipts),
+        tally.truncated,
         vectors=facts.vectors,
         omitted=facts.omitted,
         moments=moments,
     )
     source = dict(corpus.source) | {"sha256": survey.sha256}
-    shards = {"shards": {"size": chosen.shard_size, "count": len(receipts)}}
+    shards = {"shards": {"size": chosen.shard_size, "count": tally.shards}}
     labelling = replace(
         found,
         manifest=manifest_of(chosen, source, scored) | shards,
@@ -103,7 +109,7 @@ def _labelled(
         exhibited=exhibited,
     )
     if work.folder is not None:
-        _finish(work, work.folder, labelling, receipts)
+        _finish(work, work.folder, labelling, tally)
     return labelling
 
 
@@ -130,21 +136,32 @@ def scored_shards(
     tasks: Iterator[Task],
     work: Work,
     advance: Callable[[int], None],
+    tally: Tally,
     adding: Adding | None = None,
-) -> list[Receipt]:
-    """The receipts of all shards in their order; those that are done already are not done again.
+) -> None:
+    """Have all shards scored; those that are done already are not done again.
 
     Args:
         engine: Which scores those that are left.
         tasks: All shards in their order.
         work: The run in the making.
         advance: Told of the examples of shards that are done already.
+        tally: Counts the shards that are done.
         adding: Told of every shard that is done, where sums are kept of all; None where all scores are.
+
+    Raises:
+        BadInput: When a worker has another model, code or parser than the first, or inputs were changed.
+        HeadrolesError: What a worker raised.
     """
-    receipts: dict[int, Receipt] = {}
 
     def taken(receipt: Receipt) -> None:
-        receipts[receipt.number] = receipt
+        if receipt.identity != engine.facts.identity:
+            raise BadInput(
+                f"all workers of a run have the same model, code, libraries and kind of device, but shard "
+                f"{receipt.number} was scored by one that has others; make them alike, and start the same "
+                f"command again"
+            )
+        tally.add(receipt)
         work.counted()
         if adding is not None:
             adding.done(receipt.number)
@@ -169,21 +186,19 @@ def scored_shards(
 
     for receipt in engine.score(left()):
         taken(receipt)
-    if sorted(receipts) != list(range(count)):
-        raise RuntimeError(f"{count} shards were to be scored, but receipts came of {sorted(receipts)}")
-    return [receipts[number] for number in range(count)]
+    tally.check(count)
 
 
-def _finish(work: Work, folder: Path, labelling: Labelling, receipts: Sequence[Receipt]) -> None:
+def _finish(work: Work, folder: Path, labelling: Labelling, tally: Tally) -> None:
     """Write examples, tables, report, and last the manifest, which says that the run is finished."""
     if labelling.moments is not None:
-        stays = settle(work.place, labelling.moments, labelling.scores, receipts)
+        stays = settle(work.place, labelling.moments, labelling.scores, tally.shards)
         store.write_results(folder, labelling, page_of(labelling), stays)
         work.publish()
         drop_shards(work.place, stays)
         return
-    shards = {name: digest for receipt in receipts for name, digest in receipt.files.items()}
-    told = [shard_name(receipt.number, "json") for receipt in receipts]
+    shards = {name: digest for receipt in tally.receipts for name, digest in receipt.files.items()}
+    told = [shard_name(number, "json") for number in range(tally.shards)]
     work.tidy({*shards, *told})
     store.write_examples(folder, labelling.scores)
     beside = {name: work.place.read(name) for name in (*told, PLAN)}

@@ -1,113 +1,17 @@
-"""A run in shards: what its inputs are, how they are cut, and which shards are done already."""
+"""Files and receipts of shards: how they are written, and which shards are done already."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields, replace
 from hashlib import sha256
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from headroles.extraction.passages import Passage
+from headroles.errors import BadInput
 from headroles.folder import SHARDS
-from headroles.moments import unit_in_passing
 from headroles.places import Place
-from headroles.units import Bonds, check_units
-from headroles.work import Corpus, Receipt, Task
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Survey:
-    """What one pass over the inputs says, before anything is scored.
-
-    Attributes:
-        count: How many inputs there are; None when they were not all gone through.
-        units: The unit of each; None when there are more than the scores of which are kept.
-        sha256: Over keys, groups and texts of those gone through: what was read.
-        digest: The same, gold words, trees and mentions included.
-    """
-
-    count: int | None
-    units: tuple[str, ...] | None
-    sha256: str
-    digest: str
-
-    @property
-    def whole(self) -> bool:
-        """Whether the scores of all inputs are kept."""
-        return self.units is not None
-
-
-def surveyed(corpus: Corpus, keep: int, stream: bool) -> Survey:
-    """Go through the inputs once, and hold nothing of them but digests and names of units.
-
-    Args:
-        corpus: The inputs.
-        keep: Most inputs whose scores are all kept.
-        stream: Whether to stop beyond that many, because there may be very many.
-
-    Raises:
-        BadInput: When the inputs are fewer than two units.
-        HeadrolesError: When they cannot be read.
-    """
-    bonds, texts, everything, count = Bonds(), sha256(), sha256(), 0
-    for passage in islice(corpus, keep + 1) if stream else corpus:
-        count += 1
-        said = _said(passage)
-        texts.update(said)
-        everything.update(said + _annotated(passage))
-        if count <= keep:
-            bonds.add(passage.group, passage.texts, passage.key)
-    names = bonds.names()
-    check_units(count, len(set(names)))
-    few = count <= keep
-    units = tuple(names) if few else None
-    return Survey(count if few or not stream else None, units, texts.hexdigest(), everything.hexdigest())
-
-
-def _said(passage: Passage) -> bytes:
-    """Key, group and texts of an input, as ``texts.fingerprint`` counts them."""
-    return json.dumps([passage.key, passage.group, *passage.texts]).encode()
-
-
-def _annotated(passage: Passage) -> bytes:
-    """The gold annotation of an input; nothing where it has none."""
-    told = b""
-    for words in passage.words or ():
-        told += words.spans.tobytes() + words.heads.tobytes()
-        told += json.dumps([words.relations, words.lemmas]).encode()
-    if passage.mentions is not None:
-        told += json.dumps([[each.start, each.stop, each.entity] for each in passage.mentions]).encode()
-    return told
-
-
-def tasks_of(corpus: Corpus, survey: Survey, size: int) -> Iterator[Task]:
-    """The shards of a run in their order, made as they are asked for.
-
-    Args:
-        corpus: The inputs.
-        survey: Of them; without units, they are named as ``moments.unit_in_passing`` says.
-        size: Examples in a shard; the last may have fewer.
-    """
-    coming = iter(corpus)
-    number = 0
-    while passages := tuple(islice(coming, size)):
-        start = number * size
-        if survey.units is None:
-            units = tuple(unit_in_passing(each.group, each.texts) for each in passages)
-        else:
-            units = survey.units[start : start + len(passages)]
-        yield Task(number, passages, units, digest_of(passages, units))
-        number += 1
-
-
-def digest_of(passages: Sequence[Passage], units: Sequence[str]) -> str:
-    """SHA-256 over inputs, their annotation and their units."""
-    digest = sha256()
-    for passage, unit in zip(passages, units, strict=True):
-        digest.update(_said(passage) + _annotated(passage) + json.dumps(unit).encode())
-    return digest.hexdigest()
+from headroles.work import Receipt, Task
 
 
 def shard_name(number: int, ending: str) -> str:
@@ -164,6 +68,37 @@ def done_already(
     return None if damaged(place, needed) else receipt
 
 
+def whole_files(place: Place, number: int, endings: Sequence[str]) -> list[bytes]:
+    """Files that a finished shard left beside its receipt, each as the receipt says.
+
+    Args:
+        place: Where the shards are.
+        number: Of the shard.
+        endings: Which of its files.
+
+    Raises:
+        BadInput: When one is missing or was altered.
+    """
+    found = []
+    try:
+        receipt = receipt_of(place.read(shard_name(number, "json")))
+        for name in (shard_name(number, ending) for ending in endings):
+            found.append(place.read(name))
+            if receipt is None or sha256(found[-1]).hexdigest() != receipt.files.get(name):
+                raise altered(name)
+    except FileNotFoundError as error:
+        raise altered(shard_name(number, "*")) from error
+    return found
+
+
+def altered(name: str) -> BadInput:
+    """What is said when a file of a finished shard is no longer what it was."""
+    return BadInput(
+        f"'{name}' was altered or taken away while the run was made; start the same command again, and the "
+        f"shard is done again"
+    )
+
+
 def damaged(place: Place, files: dict[str, str]) -> str | None:
     """The first of some files that is missing or has another SHA-256; None when all are as they were.
 
@@ -202,38 +137,3 @@ def written(place: Place, receipt: Receipt, contents: dict[str, bytes]) -> Recei
 def bounds(values: np.ndarray) -> tuple[float | None, ...]:
     """Bounds of columns for a receipt: None where no example gave one."""
     return tuple(float(each) if np.isfinite(each) else None for each in values)
-
-
-class Memory:
-    """A place that is gone with its process, for runs that are written nowhere."""
-
-    def __init__(self) -> None:
-        """Hold nothing yet."""
-        self._files: dict[str, bytes] = {}
-
-    @property
-    def url(self) -> str:
-        """No other process can reach it."""
-        return ""
-
-    def write(self, name: str, data: bytes) -> None:
-        """Hold a file."""
-        self._files[name] = data
-
-    def read(self, name: str) -> bytes:
-        """What a file holds.
-
-        Raises:
-            FileNotFoundError: When there is none.
-        """
-        if name not in self._files:
-            raise FileNotFoundError(name)
-        return self._files[name]
-
-    def names(self, prefix: str = "") -> list[str]:
-        """Names of all files that begin with a prefix, sorted."""
-        return sorted(name for name in self._files if name.startswith(prefix))
-
-    def delete(self, name: str) -> None:
-        """Let a file go."""
-        self._files.pop(name, None)

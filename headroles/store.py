@@ -30,58 +30,8 @@ from headroles.outcomes import COLUMNS, DECISIONS, Findings, Labelling
 from headroles.part_tables import parts_in, parts_of, promise_of
 from headroles.records import Decision, Rule, Scores
 from headroles.remote import copied
+from headroles.score_tables import examples_bytes, part_bytes, part_name, scores_of
 from headroles.tables import assessment_in, heads_in, texts_of
-
-
-def part_name(number: int) -> str:
-    """The file of the scores of a shard, within its run folder.
-
-    Example:
-        >>> part_name(7)
-        'scores/part-00007.parquet'
-    """
-    return f"{SCORES}/part-{number:05d}.parquet"
-
-
-def part_bytes(scores: Scores) -> bytes:
-    """The scores of some examples as Parquet; equal scores give equal bytes.
-
-    One row per example: key, unit, length, and per sieve a fixed-size list of layers × heads
-    float32, layer-major; NaN, never null.
-    """
-    import pyarrow as pa
-
-    size = scores.layers * scores.heads
-    columns: dict[str, Any] = {
-        "example": pa.array(scores.examples, pa.string()),
-        "group": pa.array(scores.units, pa.string()),
-        "tokens": pa.array(scores.tokens, pa.int32()),
-    }
-    for name, values in zip(scores.sieves, scores.values, strict=True):
-        flat = pa.array(np.ascontiguousarray(values).ravel(), pa.float32(), from_pandas=False)
-        columns[name] = pa.FixedSizeListArray.from_arrays(flat, size)
-    return _parquet(columns, use_dictionary=False)
-
-
-def examples_bytes(scores: Scores) -> bytes:
-    """Cells and chance values per example as Parquet, which the scores alone do not say."""
-    import pyarrow as pa
-
-    columns: dict[str, Any] = {"example": pa.array(scores.examples, pa.string())}
-    for kind, table in (("cells", scores.cells), ("null", scores.null)):
-        for name, values in zip(scores.sieves, table, strict=True):
-            columns[f"{kind}:{name}"] = pa.array(values, pa.float64(), from_pandas=False)
-    return _parquet(columns)
-
-
-def _parquet(columns: dict[str, Any], **how: Any) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink, compression="zstd", **how)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
 
 
 def write_part(folder: Path, number: int, scores: Scores) -> None:
@@ -222,22 +172,8 @@ def _scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> Score
 
     parts = sorted((folder / SCORES).glob("part-*.parquet"))
     table = pa.concat_tables([pq.read_table(part) for part in parts])
-    extra = pq.read_table(folder / EXAMPLES)
-    if table["example"].to_pylist() != extra["example"].to_pylist():
-        raise ValueError(f"the examples of {SCORES} and {EXAMPLES} differ")
-    shape = (table.num_rows, int(model["layers"]), int(model["heads"]))
-    values = [
-        np.concatenate([chunk.flatten().to_numpy() for chunk in table[name].chunks]).reshape(shape)
-        for name in sieves
-    ]
-    return Scores(
-        sieves=tuple(sieves),
-        examples=tuple(table["example"].to_pylist()),
-        units=tuple(table["group"].to_pylist()),
-        tokens=table["tokens"].to_numpy().astype(np.int64),
-        cells=np.stack([extra[f"cells:{name}"].to_numpy() for name in sieves]),
-        values=np.stack(values),
-        null=np.stack([extra[f"null:{name}"].to_numpy() for name in sieves]),
+    return scores_of(
+        table, pq.read_table(folder / EXAMPLES), sieves, (int(model["layers"]), int(model["heads"]))
     )
 
 

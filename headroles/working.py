@@ -1,13 +1,13 @@
 """A worker: model, sieves and annotation loaded once in some process, which then scores shards."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from headroles import identity, store
+from headroles import identity
 from headroles.annotating import Annotated, annotated
 from headroles.arrays import selection_of
 from headroles.collecting import check_length
@@ -24,6 +24,7 @@ from headroles.label_options import LabelOptions
 from headroles.moment_shards import shard_contents
 from headroles.places import Place, place_of
 from headroles.records import Rule, Scores
+from headroles.score_tables import examples_bytes, part_bytes, part_name
 from headroles.shards import bounds, shard_name, written
 from headroles.work import Corpus, Facts, Maps, Order, Receipt, Task
 
@@ -48,7 +49,7 @@ class Worker:
         selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
         checkpoint = find(options.model, options.revision)
         inputs = corpus_of(options, selection.needs, checkpoint) if corpus is None else corpus
-        known = annotated(options, selection, inputs)
+        found = annotated(options, selection, inputs)
         self._model = load(
             checkpoint,
             device=options.device,
@@ -57,7 +58,8 @@ class Worker:
             kind=options.kind,
         )
         check_length(self._model, checkpoint, options.max_length)
-        self._job = known.sieving(self._model, inputs, options.max_length)
+        known = found.counted(self._model.tokenizer, inputs, options.max_length)
+        self._job = known.sieving(self._model)
         self._rules = known.selection.rules(options.margin)
         self._annotator = known.annotator
         self.facts = facts_of(options, self._model, known)
@@ -95,8 +97,8 @@ class Worker:
         if not self._order.whole:
             return shard_contents(scores, self._rules, task, self._options)
         return {
-            store.part_name(task.number): store.part_bytes(scores),
-            shard_name(task.number, "parquet"): store.examples_bytes(scores),
+            part_name(task.number): part_bytes(scores),
+            shard_name(task.number, "parquet"): examples_bytes(scores),
         }
 
     def expect(self, task: Task) -> None:
@@ -184,6 +186,7 @@ def facts_of(options: LabelOptions, model: Model, known: Annotated) -> Facts:
         "sieves": identity.sieves_digest(known.selection.sieves),
         "versions": identity.versions(),
         "device": [device_name(model.device), options.dtype],
+        "frequencies": _frequencies_digest(known.lexicon.frequency),
     }
     return Facts(
         layers=model.layers,
@@ -197,6 +200,11 @@ def facts_of(options: LabelOptions, model: Model, known: Annotated) -> Facts:
         scorers=len(known.selection.scorers),
         components=components,
     )
+
+
+def _frequencies_digest(often: Mapping[str, int] | None) -> str | None:
+    """SHA-256 over how often each token occurs; None where no sieve asks."""
+    return None if often is None else sha256(json.dumps(sorted(often.items())).encode()).hexdigest()
 
 
 def _tokenizer_digest(tokenizer: Any) -> str:

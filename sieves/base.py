@@ -81,7 +81,14 @@ class Scorer(Protocol):
     """A sieve that needs attention itself; optional members: question, source, margin, low, high, contrast.
 
     ``low`` and ``high`` bound the score; without them constant scores are untestable. A ``Contrast`` is
-    what a role must also pass, as for a mask sieve.
+    what a role must also pass, as for a mask sieve. Two further members are asked where they are there:
+
+    - ``score_visible(attention, example, visible)``: as ``score``, knowing which keys each query can see
+      (bool (tokens, tokens); None: all).
+    - ``score_rows(rows, start, example, visible)``: what a block of query rows, float (heads, rows, tokens)
+      from query ``start`` on, adds to the score, float (heads,); blocks of one layer are added up.
+      ``visible`` is a mask with ``rows(start, stop)``, or None for all keys. Without this member the
+      attention of a layer is joined for ``score``, however long the input.
     """
 
     @property
@@ -116,7 +123,8 @@ def sieve(
     """Turn a mask function into a sieve.
 
     The function takes an ``Example`` and returns the cells that count: bool (tokens, tokens), or
-    bool (tokens,) for the same keys at every query, or ``Band``, ``Same``, ``Pairs``. It never
+    bool (tokens,) for the same keys at every query, or a mask that needs no memory of tokens × tokens:
+    ``Band``, ``Pairs``, ``Same``, or another of ``headroles.masks``. It never
     sees attention. Chance, visible keys, special tokens and weights are seen to by headroles.
 
     Args:

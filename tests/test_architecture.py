@@ -76,6 +76,7 @@ ONLY: dict[str, set[str]] = {
         "headroles.cli",
         "headroles.cli_exporting",
         "headroles.cli_extracting",
+        "headroles.cli_label_options",
         "headroles.cli_options",
         "headroles.cli_planning",
         "headroles.cli_preprocessing",

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,15 @@ from scipy import stats as reference
 
 from headroles.errors import BadInput
 from headroles.label_options import LabelOptions, label_options_of
+from headroles.memory_place import Memory
 from headroles.moment_runs import sample_of
 from headroles.moment_shards import Adding, shard_contents
 from headroles.moment_tables import moments_bytes, moments_of_bytes
-from headroles.moments import ARRAYS, GROUPS, Moments, group_of, merged, moments_of, unit_in_passing
+from headroles.moments import ARRAYS, GROUPS, Moments, group_of, moments_of, unit_in_passing
 from headroles.records import Rule, Scores
-from headroles.shards import Memory
+from headroles.shards import written
 from headroles.subsample import candidates, rows_of
-from headroles.work import Task
+from headroles.work import Receipt, Task
 
 RULES = (Rule("a", contrast="c"), Rule("b", pooled=True), Rule("c", role=False))
 
@@ -51,7 +53,8 @@ def _cut(scores: Scores, size: int) -> list[Scores]:
 
 def _sums(scores: Scores, size: int) -> Moments:
     parts = enumerate(_cut(scores, size))
-    return merged(moments_of(part, RULES, number, f"digest {number}") for number, part in parts)
+    each = (moments_of(part, RULES, number, f"digest {number}") for number, part in parts)
+    return reduce(Moments.merged, each)
 
 
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 90))
@@ -86,7 +89,28 @@ def test_a_shard_is_added_once_and_in_its_order() -> None:
     with pytest.raises(BadInput, match="of the same sieves and heads"):
         two.merged(other)
     with pytest.raises(BadInput, match="at least one shard"):
-        merged([])
+        replace(two, stop=0)
+
+
+def test_heads_picked_from_columns_have_the_sums_of_scores_of_their_own() -> None:
+    scores = scored(70)
+    columns, places = [2, 0, 1, 0], [5, 0, 3, 4]
+    flat = scores.values.reshape(3, 70, 6)
+    alone = replace(
+        scores,
+        sieves=("p", "q", "r", "s"),
+        cells=scores.cells[columns],
+        null=scores.null[columns],
+        values=np.stack([flat[k, :, head] for k, head in zip(columns, places, strict=True)])[..., None, None],
+    )
+    rules = [replace(RULES[k], sieve=name) for k, name in zip(columns, alone.sieves, strict=True)]
+    picked, wanted = (
+        moments_of(scores, RULES, 0).picked(alone.sieves, columns, places),
+        moments_of(alone, rules, 0),
+    )
+    assert (picked.sieves, picked.layers, picked.heads, picked.examples) == (alone.sieves, 1, 1, 70)
+    for name in {*ARRAYS} - {"spoke", "lowest", "highest"}:  # of the column, whichever of its heads spoke
+        np.testing.assert_allclose(getattr(picked, name), getattr(wanted, name), rtol=1e-12, atol=1e-12)
 
 
 def test_units_fall_into_groups_evenly_and_always_into_the_same() -> None:
@@ -119,6 +143,14 @@ def test_moments_come_back_from_their_file_as_they_were(size: int) -> None:
         assert getattr(back, name).dtype == getattr(sums, name).dtype
         with pytest.raises(ValueError, match="read-only"):
             getattr(back, name)[:] = 0
+
+
+@pytest.mark.parametrize(("size", "least", "most"), [(256, 2.4, 2.8), (1024, 0.95, 1.1), (4096, 0.2, 0.3)])
+def test_a_file_of_sums_holds_the_groups_that_units_fall_into_only(
+    size: int, least: float, most: float
+) -> None:
+    scores = replace(scored(size), values=np.ones((3, size, 12, 12), dtype=np.float32))
+    assert least < len(moments_bytes(moments_of(scores, RULES, 0))) / scores.values.nbytes < most
 
 
 def _changed(**arrays: Any) -> bytes:
@@ -157,6 +189,15 @@ def _options(**more: Any) -> LabelOptions:
     return label_options_of(**{"task": "QNLI", "keep": 30, "shard_size": 20, "seed": 3} | more)
 
 
+def _write(place: Memory, scores: Scores, number: int, options: LabelOptions) -> None:
+    """Leave what a worker leaves of a shard."""
+    contents = shard_contents(scores, RULES, Task(number, (), (), f"digest {number}"), options)
+    none = (None,) * len(RULES)
+    written(
+        place, Receipt(number, len(scores.examples), 0, 0, f"digest {number}", "", {}, none, none), contents
+    )
+
+
 def _done(
     scores: Scores, order: Sequence[int], options: LabelOptions, place: Memory | None = None
 ) -> tuple[Moments, Scores, Memory]:
@@ -165,9 +206,7 @@ def _done(
     shards = _cut(scores, options.shard_size)
     adding = Adding(place)
     for number in order:
-        task = Task(number, (), (), f"digest {number}")
-        for name, data in shard_contents(shards[number], RULES, task, options).items():
-            place.write(name, data)
+        _write(place, shards[number], number, options)
         adding.done(number)
     sums = adding.finish(len(shards))
     return sums, sample_of(place, len(shards), scores.sieves, (2, 3), options), place
@@ -195,9 +234,7 @@ def test_a_run_that_is_taken_up_again_adds_no_shard_twice() -> None:
     shards, place = _cut(scores, 20), Memory()
 
     def write(number: int) -> None:
-        task = Task(number, (), (), f"digest {number}")
-        for name, data in shard_contents(shards[number], RULES, task, options).items():
-            place.write(name, data)
+        _write(place, shards[number], number, options)
 
     first = Adding(place)
     for number in range(25):

@@ -15,26 +15,25 @@ import numpy as np
 import pytest
 
 from headroles import Example, Labelling
-from headroles.engines import processors, threads_each
+from headroles.engines import threads_each
 from headroles.engines.process import raised
 from headroles.engines.processes import Processes
 from headroles.errors import BadInput, HeadrolesError, UnknownName
+from headroles.extraction.available import processors
 from headroles.extraction.passages import Passage, Words
 from headroles.extraction.texts import fingerprint
 from headroles.identity import differing, identity_of, sieves_digest
 from headroles.label_options import label_options_of
+from headroles.memory_place import Memory
 from headroles.places import LocalPlace
 from headroles.shards import (
-    Memory,
     damaged,
-    digest_of,
     done_already,
     receipt_bytes,
     receipt_of,
-    surveyed,
-    tasks_of,
     written,
 )
+from headroles.surveys import digest_of, surveyed, tasks_of
 from headroles.units import unit_names
 from headroles.work import Order, Receipt
 
