@@ -54,11 +54,11 @@ def corpus_of(options: InputOptions, needs: frozenset[str], checkpoint: Checkpoi
         HeadrolesError: When it can be told before reading that file, column or dataset cannot be used.
     """
     task = None if options.task is None else task_of(options.task)
+    stream = bool(getattr(options, "stream", False))
     if "mentions" in needs:
         windows = mention_windows(options, needs, checkpoint)
         source = {"kind": "file", "name": options.data, "rows": len(windows)}
-        return Held(sampled(windows, options.limit, options.seed), source | _gold(options.data))
-    stream = bool(getattr(options, "stream", False))
+        return Held(_taken(windows, options, stream), source | _gold(options.data))
     how: dict[str, Any] = {"limit": options.limit, "seed": options.seed, "first": stream}
     if options.source == "hub" and task is not None:
         name = options.data or HUB
@@ -70,7 +70,12 @@ def corpus_of(options: InputOptions, needs: frozenset[str], checkpoint: Checkpoi
         raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
     sample = read_sample(task)
     source = {"kind": "sample", "name": "written for headroles", "rows": len(sample)}
-    return Held(sampled(sample, options.limit, options.seed), source)
+    return Held(_taken(sample, options, stream), source)
+
+
+def _taken(passages: list[Passage], options: InputOptions, stream: bool) -> list[Passage]:
+    """What a limit leaves of inputs at hand: the first of a stream, else a random subset."""
+    return passages[: options.limit] if stream else sampled(passages, options.limit, options.seed)
 
 
 def _files(options: InputOptions, how: dict[str, Any]) -> Corpus:

@@ -84,6 +84,15 @@ def test_a_stream_takes_the_first_rows_and_says_so(tmp_path: Path) -> None:
     assert corpus.source == {"kind": "file", "name": str(file), "taken": "the first 7"}
 
 
+def test_a_stream_of_a_shipped_sample_takes_its_first_rows_too() -> None:
+    first, drawn = (
+        list(corpus_of(label_options_of(task="QNLI", limit=7, stream=stream), frozenset(), NOWHERE))
+        for stream in (True, False)
+    )
+    assert [each.key for each in first] == [f"QNLI/{n}" for n in range(7)]
+    assert [each.key for each in drawn] != [each.key for each in first]
+
+
 def test_a_stream_reads_no_further_than_it_is_asked() -> None:
     read: list[int] = []
 
