@@ -28,10 +28,15 @@ def claimed(out: str | os.PathLike[str] | None) -> Iterator[None]:
         BadInput: When another command writes there, before anything of it is touched; or when the folder
             cannot be made.
     """
-    if out is None or Path(out).is_file():  # a file is refused where it is looked into
+    if out is None:
         yield
         return
-    place = Path(out).resolve()
+    with writing(f"the run folder '{out}'"):
+        place = Path(out).resolve()
+        is_file = place.is_file()
+    if is_file:  # refused where it is looked into
+        yield
+        return
     with ExitStack() as held:
         with writing(f"the run folder '{out}'"):
             held.enter_context(made(place.parent))

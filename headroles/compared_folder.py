@@ -10,10 +10,11 @@ import numpy as np
 
 from headroles.comparison import COLUMNS, OUTCOMES, Comparison, Differences, LayerChange, Swapped
 from headroles.errors import BadInput
-from headroles.folder import FIGURES, LABELS, MANIFEST, REPORT, Kind, manifest_in, renamed, staged, writing
+from headroles.folder import FIGURES, LABELS, MANIFEST, REPORT, Kind, manifest_in, renamed, writing
 from headroles.outcomes import COLUMNS as FOUND
 from headroles.outcomes import Findings
 from headroles.records import Decision, Rule
+from headroles.staging import staged
 from headroles.tables import heads_in, records_in, rows_in
 
 DIFFERENCES, LAYERS, SWAPS = "differences.csv", "layers.csv", "swaps.csv"

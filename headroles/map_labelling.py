@@ -17,7 +17,7 @@ from headroles.collecting import units_of
 from headroles.errors import BadInput
 from headroles.extraction.texts import fingerprint
 from headroles.extraction.tokens import example_of
-from headroles.folder import asked_for, staged
+from headroles.folder import asked_for
 from headroles.judging import judged
 from headroles.label_options import LabelOptions
 from headroles.manifest import Scored, left_out, manifest_of
@@ -31,6 +31,7 @@ from headroles.sieves import BUILT_IN
 from headroles.sieves.apply import apply
 from headroles.sieves.base import COUNTED, annotation_of
 from headroles.sieves.selection import Selection
+from headroles.staging import staged
 from headroles.stats.resolution import check_decision, check_resolution
 
 NO_TEXT = "was left out: it needs words and trees, and the list of examples has neither these nor texts."

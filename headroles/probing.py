@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from headroles import store
 from headroles.annotation import Document
 from headroles.extraction.checkpoint import EMBEDDED, find
-from headroles.folder import asked_for, staged
+from headroles.folder import asked_for
 from headroles.outcomes import Labelling
 from headroles.probe_judging import MARGIN, Judging, conditions_of, judged
 from headroles.probe_options import WINDOW, ProbeOptions, probe_options_of
 from headroles.reports.page import page
+from headroles.staging import staged
 from headroles.stats.resolution import check_decision
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from headroles.cluster_judging import with_clusters
 from headroles.cluster_options import ClusterOptions
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import EMBEDDED, find
-from headroles.folder import MOMENTS, REPORT, RUN, asked_for, check_free, staged, write_text
+from headroles.folder import MOMENTS, REPORT, RUN, asked_for, check_free, write_text
 from headroles.input_options import called
 from headroles.inputs import gather
 from headroles.judging import judged
@@ -25,6 +25,7 @@ from headroles.places import place_of
 from headroles.reports.pages import page_of
 from headroles.sharded import labelled_in_shards
 from headroles.sieves.base import Sieve
+from headroles.staging import staged
 from headroles.stats.resolution import check_decision
 
 

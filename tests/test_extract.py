@@ -214,7 +214,7 @@ def test_a_disk_without_room_is_one_sentence_and_leaves_nothing(
     rows: Path, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr("headroles.map_files.shutil.disk_usage", lambda place: usage._replace(free=100))
+    monkeypatch.setattr("headroles.map_making.shutil.disk_usage", lambda place: usage._replace(free=100))
     before = sorted(tmp_path.iterdir())
     with pytest.raises(BadInput, match=r"maps need 0\.0 GB of disk .* has 0\.0 GB free"):
         headroles.extract(rows, out=tmp_path / "maps.npz", model=planted)

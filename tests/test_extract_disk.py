@@ -15,14 +15,16 @@ import pytest
 import headroles
 from headroles.errors import BadInput
 from headroles.extraction.map_writing import Extracting
-from headroles.map_files import MapFile, writing_maps
+from headroles.map_files import MapFile
+from headroles.map_making import writing_maps
 
 ENDINGS = [".safetensors", ".npz"]
 FEW = 64
 MANY_MAPS = f"""
 import resource
 from pathlib import Path
-from headroles.map_files import MapFile, writing_maps
+from headroles.map_files import MapFile
+from headroles.map_making import writing_maps
 
 resource.setrlimit(resource.RLIMIT_NOFILE, ({FEW}, {FEW}))
 for ending in {ENDINGS}:
@@ -112,7 +114,7 @@ def test_two_at_once_do_not_write_into_each_other(ending: str, tmp_path: Path) -
         making.arrays["0"][:] = 0.5
         other = f"""
 from pathlib import Path
-from headroles.map_files import writing_maps
+from headroles.map_making import writing_maps
 with writing_maps(Path({str(out)!r}), {shapes}, "float32") as making:
     making.arrays["0"][:] = 0.25
 """

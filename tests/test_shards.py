@@ -308,7 +308,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_shard_done_again(
     taken = Processes._next
 
     def next_and_kill(self: Processes, feed: Any) -> Receipt | None:
-        busy = [each for each in self._workers if each.task is not None]
+        busy = [each for each in self._workers if each.task and each._process.pid not in killed]
         if len(killed) < 2 and busy:
             killed.append(busy[0]._process.pid)
             os.kill(killed[-1], signal.SIGKILL)
