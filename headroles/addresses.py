@@ -76,7 +76,7 @@ def told(what: str, done: str) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise BadInput(
-            f"{what} cannot be {done} ({_reason(error)}); check the address and your rights"
+            f"{what} cannot be {done} ({_reason(error)}); check the address, your rights, and the room there"
         ) from error
     except Exception as error:
         if type(error).__module__.split(".")[0] not in SERVICES:

@@ -171,7 +171,6 @@ def test_errors_of_services_become_sentences_and_bugs_stay_bugs() -> None:
 
 
 def test_gs_addresses_go_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("gcsfs")
     import fsspec
 
     monkeypatch.setitem(fsspec.config.conf, "gs", {"token": "anon"})

@@ -37,7 +37,8 @@ class Units:
     def __init__(self, unit: Int[np.ndarray, " tokens"], pieces: Float[np.ndarray, " units"]) -> None:
         """Take the unit of each token (−1 for none), and tokens per unit."""
         self._unit, self._units = unit, len(pieces)
-        self._known: dict[tuple[int, int, bool], _Joining | None] = {}
+        self._queries: dict[tuple[int, int], _Joining | None] = {}
+        self._keys: dict[tuple[int, int], _Joining | None] = {}
 
     def gather(self, start: int, rows: torch.Tensor, first: int) -> tuple[int, torch.Tensor, int] | None:
         """Attention of consecutive units to consecutive units, summed over both's tokens in a block of rows.
@@ -53,20 +54,21 @@ class Units:
             The first unit that attends, its and the next ones' attention (heads, units, units), and the
             first unit attended to; None when the block has no unit.
         """
-        queries = self._joining(start, rows.shape[1], shifted=False)
-        keys = self._joining(first, rows.shape[2], shifted=True)
+        queries = self._known(self._queries, start, rows.shape[1], 0)
+        if len(self._keys) > 4:
+            self._keys.clear()  # as wide as the input, and another for each block where later keys are hidden
+        keys = self._known(self._keys, first, rows.shape[2], OFTEN)
         if queries is None or keys is None:
             return None
         return queries.low, _joined_keys(_joined_rows(rows, queries), keys), keys.low
 
-    def _joining(self, first: int, width: int, *, shifted: bool) -> _Joining | None:
-        """How so many tokens from a first one on are joined; None when none is of a unit."""
-        asked = (first, width, shifted)
-        if asked not in self._known:
-            if len(self._known) > 4:
-                self._known.clear()  # blocks of one width each come once a layer
-            self._known[asked] = _joining(self._unit[first : first + width], OFTEN if shifted else 0)
-        return self._known[asked]
+    def _known(
+        self, known: dict[tuple[int, int], _Joining | None], first: int, width: int, often: int
+    ) -> _Joining | None:
+        """How so many tokens from a first one on are joined, worked out once; None when none is of a unit."""
+        if (first, width) not in known:
+            known[first, width] = _joining(self._unit[first : first + width], often)
+        return known[first, width]
 
 
 def _joining(own: np.ndarray, often: int) -> _Joining | None:
