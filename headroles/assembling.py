@@ -10,7 +10,7 @@ import numpy as np
 from headroles.bounding import bounded
 from headroles.places import Place
 from headroles.records import Rule, Scores
-from headroles.score_tables import part_name
+from headroles.score_tables import part_name, scores_of
 from headroles.shards import altered, shard_name
 from headroles.tally import Tally
 from headroles.work import Facts, Receipt
@@ -43,14 +43,11 @@ def assembled(
         here = slice(len(examples), len(examples) + receipt.examples)
         part = _table(place, receipt, part_name(receipt.number))
         beside = _table(place, receipt, shard_name(receipt.number, "parquet"))
-        for column, name in enumerate(names):
-            flat = part[name].combine_chunks().flatten().to_numpy()
-            values[column, here] = flat.reshape(receipt.examples, facts.layers, facts.heads)
-            cells[column, here] = beside[f"cells:{name}"].to_numpy()
-            null[column, here] = beside[f"null:{name}"].to_numpy()
-        tokens[here] = part["tokens"].to_numpy()
-        examples += part["example"].to_pylist()
-        units += part["group"].to_pylist()
+        own = scores_of(part, beside, names, (facts.layers, facts.heads))
+        values[:, here], cells[:, here], null[:, here] = own.values, own.cells, own.null
+        tokens[here] = own.tokens
+        examples += own.examples
+        units += own.units
     scores = Scores(
         sieves=tuple(names),
         examples=tuple(examples),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import BadInput
+from headroles.folder import writing
 from headroles.map_files import KINDS, form_of, sha256_of
 
 Shape = tuple[int, ...]
@@ -67,13 +68,13 @@ def writing_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Ite
     head = _header(shapes, precision) if form == ".safetensors" else b""
     size = len(head) + bytes_of(list(shapes.values()), precision)
     try:
-        with _on_disk(path):
+        with writing(f"'{path}'"):
             _check_room(path, size, form)
             _take_room(raw, head, size)
             flat = np.memmap(raw, precision, "r+", len(head)) if size > len(head) else np.zeros(0, precision)
         making = Making(_parts(flat, shapes))
         yield making
-        with _on_disk(path):
+        with writing(f"'{path}'"):
             if isinstance(flat, np.memmap):
                 flat.flush()
             if form == ".npz":
@@ -147,13 +148,3 @@ def _check_room(path: Path, size: int, form: str) -> None:
             f"the maps need {needed / 1e9:.1f} GB of disk while they are written, but '{path.parent}' has "
             f"{free / 1e9:.1f} GB free; give fewer inputs, --precision float16, or another --out"
         )
-
-
-@contextmanager
-def _on_disk(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BadInput(
-            f"'{path}' cannot be written ({error.strerror or error}); name another --out, or make room"
-        ) from error
