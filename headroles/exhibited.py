@@ -9,7 +9,7 @@ from headroles.errors import BadInput
 from headroles.readonly import frozen
 from headroles.records import Example
 
-TYPICAL, CONTRARY = 3, 2
+MOST_TYPICAL, LEAST_TYPICAL = 3, 2
 """Examples per role and head: those with the highest scores, and those with the lowest."""
 
 

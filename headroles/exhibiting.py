@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from headroles.exhibited import CONTRARY, TYPICAL, Exhibit, Exhibited
+from headroles.exhibited import LEAST_TYPICAL, MOST_TYPICAL, Exhibit, Exhibited
 from headroles.outcomes import Findings
 from headroles.records import Example, Scores
 
-RANKS = (*range(1, TYPICAL + 1), *range(-1, -CONTRARY - 1, -1))
+RANKS = (*range(1, MOST_TYPICAL + 1), *range(-1, -LEAST_TYPICAL - 1, -1))
 """Ranks in the order in which maps are kept: typical examples first."""
 LARGEST = 2_250_000
 """Bytes that all maps together may take, compressed: in a report they are text of 3 MB."""
@@ -79,9 +79,9 @@ def ranked(scores: Float[np.ndarray, " examples"]) -> list[tuple[int, int]]:
         [(1, 2), (2, 4), (3, 0), (-1, 5), (-2, 3)]
     """
     scored = np.flatnonzero(~np.isnan(scores))
-    typical = scored[np.argsort(-scores[scored], kind="stable")][:TYPICAL]
-    rising = scored[np.argsort(scores[scored], kind="stable")][: TYPICAL + CONTRARY]
-    contrary = rising[~np.isin(rising, typical)][:CONTRARY]
+    typical = scored[np.argsort(-scores[scored], kind="stable")][:MOST_TYPICAL]
+    rising = scored[np.argsort(scores[scored], kind="stable")][: MOST_TYPICAL + LEAST_TYPICAL]
+    contrary = rising[~np.isin(rising, typical)][:LEAST_TYPICAL]
     return [(rank, int(each)) for rank, each in enumerate(typical, 1)] + [
         (-rank, int(each)) for rank, each in enumerate(contrary, 1)
     ]

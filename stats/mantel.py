@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import rankdata
 
-PLACEMENTS = 9999
+from headroles.stats.permanova import CELLS, PLACEMENTS, random_orders
+
 EXACT = 7
 """Most layers whose orders are all tried: 5,040."""
-CELLS = 2**20
 
 
 def layer_gaps(layers: int, heads: int) -> Int[np.ndarray, " pairs"]:
@@ -98,20 +98,15 @@ def mantel_test(
     own = float(weights @ step[other - one])
     limit = own - 1e-9 * float(np.abs(weights) @ step[other - one])
     exact, extreme = layers <= EXACT, 0
-    for order in _orders(layers, placements, len(one), seed):
+    for order in _layer_orders(layers, placements, len(one), seed):
         extreme += int((step[np.abs(order[:, one] - order[:, other])] @ weights >= limit).sum())
     if exact:
         return observed, extreme / factorial(layers), factorial(layers)
     return observed, (1 + extreme) / (1 + placements), placements
 
 
-def _orders(layers: int, count: int, pairs: int, seed: int) -> Iterator[np.ndarray]:
+def _layer_orders(layers: int, count: int, pairs: int, seed: int) -> Iterator[np.ndarray]:
     if layers <= EXACT:
         yield np.array(list(permutations(range(layers))))
-        return
-    rng = np.random.default_rng(seed)
-    size = max(1, CELLS // pairs)
-    for start in range(0, count, size):
-        order = np.tile(np.arange(layers), (min(size, count - start), 1))
-        rng.permuted(order, axis=1, out=order)
-        yield order
+    else:
+        yield from random_orders(layers, count, max(1, CELLS // pairs), seed)

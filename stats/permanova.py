@@ -62,7 +62,7 @@ def permanova(
     limit = float(whole[rows, columns] @ weights) * (1 + 1e-12)
     flat = whole.ravel()
     extreme = 0
-    for order in _orders(heads, placements, max(1, CELLS // max(len(rows), heads)), seed):
+    for order in random_orders(heads, placements, max(1, CELLS // max(len(rows), heads)), seed):
         within = flat.take(order[:, rows] * heads + order[:, columns]) @ weights
         extreme += int((within <= limit).sum())
     return observed, (1 + extreme) / (1 + placements)
@@ -96,9 +96,10 @@ def _inside(group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows, columns, 1.0 / size[number[rows]]
 
 
-def _orders(heads: int, count: int, size: int, seed: int) -> Iterator[np.ndarray]:
+def random_orders(items: int, count: int, size: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield random orders of some items, ``size`` orders at a time, ``count`` in all."""
     rng = np.random.default_rng(seed)
     for start in range(0, count, size):
-        order = np.tile(np.arange(heads), (min(size, count - start), 1))
+        order = np.tile(np.arange(items), (min(size, count - start), 1))
         rng.permuted(order, axis=1, out=order)
         yield order

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.exhibited import CONTRARY, TYPICAL, Exhibited
+from headroles.exhibited import LEAST_TYPICAL, MOST_TYPICAL, Exhibited
 from headroles.exhibiting import (
     LARGEST,
     RANKS,
@@ -67,12 +67,12 @@ def test_any_scores_give_each_example_once_in_order(scores: list[float]) -> None
     array = np.array(scores, dtype=np.float32)
     found = dict(ranked(array))
     scored = np.flatnonzero(~np.isnan(array))
-    assert list(found) == [*RANKS[: min(TYPICAL, scored.size)], *RANKS[TYPICAL : max(TYPICAL, scored.size)]]
-    assert len(set(found.values())) == len(found) == min(scored.size, TYPICAL + CONTRARY)
-    highest = sorted(scored, key=lambda each: (-array[each], each))[:TYPICAL]
-    assert [found[rank] for rank in RANKS[:TYPICAL] if rank in found] == highest
+    assert list(found) == [*RANKS[: min(MOST_TYPICAL, scored.size)], *RANKS[MOST_TYPICAL : max(MOST_TYPICAL, scored.size)]]
+    assert len(set(found.values())) == len(found) == min(scored.size, MOST_TYPICAL + LEAST_TYPICAL)
+    highest = sorted(scored, key=lambda each: (-array[each], each))[:MOST_TYPICAL]
+    assert [found[rank] for rank in RANKS[:MOST_TYPICAL] if rank in found] == highest
     others = sorted(set(scored.tolist()) - set(highest), key=lambda each: (array[each], each))
-    assert [found[rank] for rank in RANKS[TYPICAL:] if rank in found] == others[:CONTRARY]
+    assert [found[rank] for rank in RANKS[MOST_TYPICAL:] if rank in found] == others[:LEAST_TYPICAL]
 
 
 def test_every_role_that_a_head_holds_has_its_five_examples_and_nothing_else_has(
