@@ -29,8 +29,8 @@ from headroles.extraction.model import Model, load
 from headroles.extraction.parse_cache import ParseCache
 from headroles.extraction.parse_pipeline import identity_of, load_parser
 from headroles.extraction.parse_pool import ParserPool, processes_here
-from headroles.extraction.passages import Passage
 from headroles.extraction.tokens import Tokenised, example_of, tokenise
+from headroles.records.passage import Passage
 
 BATCH, SHARD = 32, 256
 

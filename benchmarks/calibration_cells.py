@@ -23,7 +23,7 @@ from calibration_counts import (
 )
 from populations import Population
 
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Column, settled
 from headroles.stats.correction import CORRECTIONS, adjust, significant
 from headroles.stats.draws import bootstrap_counts

@@ -11,7 +11,7 @@ import click
 import numpy as np
 from scipy import stats
 
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.engine import judge

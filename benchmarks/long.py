@@ -24,12 +24,11 @@ from transformers import AutoModel, BertConfig, LlamaConfig
 from headroles.arrays import selection_of
 from headroles.extraction.capture import FUSED, Way, run
 from headroles.extraction.model import Model
-from headroles.extraction.passages import Passage
 from headroles.extraction.prepared import Prepared
 from headroles.extraction.sieving import Sieving
 from headroles.extraction.tokens import Tokenised
-from headroles.lexical import Lexical
-from headroles.records import Example
+from headroles.records.example import Example, Lexical
+from headroles.records.passage import Passage
 from headroles.sieves import BUILT_IN
 from headroles.testing import made_example
 

@@ -24,13 +24,12 @@ from headroles.extraction.checkpoint import find
 from headroles.extraction.forming import WHOLE
 from headroles.extraction.heap import keep_blocks
 from headroles.extraction.model import DTYPES, Model, device_of
-from headroles.extraction.passages import Passage
 from headroles.extraction.prepared import Prepared
 from headroles.extraction.reader import Reader, Table
 from headroles.extraction.stream import batches_of
 from headroles.extraction.tokens import Tokenised
-from headroles.lexical import Lexical
-from headroles.records import Example
+from headroles.records.example import Example, Lexical
+from headroles.records.passage import Passage
 from headroles.sieves import BUILT_IN
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.selection import Selection, select

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from headroles.annotation import Window
 from headroles.extraction.tokens import Tokenised, example_of
+from headroles.records.documents import Window
 from headroles.sieves.dependency import DependencyProbe
 from headroles.sieves.relations import LEFT_OUT, canonical, covers
 

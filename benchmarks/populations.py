@@ -119,7 +119,7 @@ def recentred(folder: Path) -> Iterator[Population]:
 
     Units that say nothing about some head are left out, and so are heads without spread.
     """
-    from headroles.store import load  # late, so that made populations need none of it
+    from headroles.storage.run import load  # late, so that made populations need none of it
 
     run = load(folder)
     task = str(run.manifest["task"] or folder.name)
@@ -154,7 +154,7 @@ def real(folders: Sequence[str]) -> tuple[list[Population], str]:
 
 def _told(folder: str) -> str:
     """A run folder in words."""
-    from headroles.store import load
+    from headroles.storage.run import load
 
     run = load(folder)
     counts, model = run.manifest["counts"], run.manifest["model"]

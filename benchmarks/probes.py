@@ -24,7 +24,6 @@ from overhead import minima
 from plain_probe import Batch, right_heads
 from transformers import AutoModel, BertConfig, BertModel
 
-from headroles.annotation import Window
 from headroles.extraction.capture import EAGER, Way, run
 from headroles.extraction.checkpoint import find
 from headroles.extraction.gold.read import read_documents
@@ -34,8 +33,9 @@ from headroles.extraction.questioning import Answers, Questioning, answer_column
 from headroles.extraction.stream import PAIRS, SHARD, stream
 from headroles.extraction.tokens import Tokenised, tokenise
 from headroles.extraction.windows import document_windows, passage_of, sentence_windows
-from headroles.probe_options import LEAST_ARCS, WINDOW
-from headroles.questions import ChoiceProbe
+from headroles.options.probe import LEAST_ARCS, WINDOW
+from headroles.records.documents import Window
+from headroles.records.probes import ChoiceProbe
 from headroles.sieves.coreference import CoreferenceProbe
 from headroles.sieves.dependency import DependencyProbe
 from headroles.sieves.relations import relations_of

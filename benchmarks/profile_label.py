@@ -25,8 +25,8 @@ from headroles.extraction.annotate import Annotator
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import load
 from headroles.extraction.parse_pipeline import load_parser
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.tokens import tokenise
+from headroles.records.passage import Passage, Words
 from headroles.sieves.selection import Selection
 
 STAGES = (

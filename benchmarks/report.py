@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
-from headroles.exhibited import Exhibited
-from headroles.exhibiting import candidates, exhibited_of, wanted
-from headroles.options import Options
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Example, Rule, Scores
+from headroles.options.label import Options
+from headroles.records.example import Decision, Example, Rule, Scores
+from headroles.records.findings import Labelling
+from headroles.records.kept_maps import Exhibited
 from headroles.reports.page import page
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
+from headroles.storage.kept_maps import candidates, exhibited_of, wanted
 
 CHROMIUM = "/usr/bin/chromium"
 MAPS = Options(data="made up").maps

@@ -7,36 +7,36 @@ if TYPE_CHECKING:
     from headroles.arrays import score
     from headroles.clustering import cluster
     from headroles.comparing import compare
-    from headroles.comparison import Comparison
     from headroles.errors import HeadrolesError
     from headroles.exporting import figures, table
     from headroles.extracting import extract
     from headroles.judging import judge_again
-    from headroles.outcomes import Labelling
     from headroles.preprocessing import preprocess_unlabeled
     from headroles.preprocessing_trees import preprocess_depparse
     from headroles.probing import probe
-    from headroles.records import Arc, Example
+    from headroles.records.comparison import Comparison
+    from headroles.records.example import Arc, Example
+    from headroles.records.findings import Labelling
+    from headroles.records.replication import Replication
     from headroles.replicating import replicate
-    from headroles.replication import Replication
     from headroles.run import label, save
     from headroles.sieves.base import MaskSieve, Scorer, sieve
     from headroles.sieves.masks import Band, Pairs, Same
-    from headroles.store import load
+    from headroles.storage.run import load
     from headroles.surface_arrays import surface_of
     from headroles.surfacing import surface
     from headroles.viewing import Viewed, view
 
 _HOMES = {
-    "Arc": "headroles.records",
+    "Arc": "headroles.records.example",
     "Band": "headroles.sieves.masks",
-    "Comparison": "headroles.comparison",
-    "Example": "headroles.records",
+    "Comparison": "headroles.records.comparison",
+    "Example": "headroles.records.example",
     "HeadrolesError": "headroles.errors",
-    "Labelling": "headroles.outcomes",
+    "Labelling": "headroles.records.findings",
     "MaskSieve": "headroles.sieves.base",
     "Pairs": "headroles.sieves.masks",
-    "Replication": "headroles.replication",
+    "Replication": "headroles.records.replication",
     "Same": "headroles.sieves.masks",
     "Scorer": "headroles.sieves.base",
     "Viewed": "headroles.viewing",
@@ -46,7 +46,7 @@ _HOMES = {
     "figures": "headroles.exporting",
     "judge_again": "headroles.judging",
     "label": "headroles.run",
-    "load": "headroles.store",
+    "load": "headroles.storage.run",
     "preprocess_depparse": "headroles.preprocessing_trees",
     "preprocess_unlabeled": "headroles.preprocessing",
     "probe": "headroles.probing",

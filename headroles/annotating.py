@@ -14,11 +14,10 @@ from headroles.extraction.model import Model
 from headroles.extraction.parse_cache import opened_cache
 from headroles.extraction.parse_pipeline import identity_of, load_parser
 from headroles.extraction.parse_pool import ParserPool, processes_here
-from headroles.extraction.passages import Passage
 from headroles.extraction.sieving import Sieving
-from headroles.label_options import LabelOptions
-from headroles.options import Options
+from headroles.options.label import LabelOptions, Options
 from headroles.probes.vectors import read_vectors
+from headroles.records.passage import Passage
 from headroles.sieves.base import COUNTED, NEEDS
 from headroles.sieves.selection import Selection
 

@@ -5,16 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
-from headroles import store
 from headroles.extraction.model import Model
 from headroles.extraction.questioning import Answers, Questioning
 from headroles.extraction.stream import stream
 from headroles.gold_inputs import Inputs
-from headroles.probed import Tallies
 from headroles.progress import Progress, counted
-from headroles.questions import ChoiceProbe, DecodingProbe
-from headroles.records import Scores
+from headroles.records.example import Scores
+from headroles.records.probes import ChoiceProbe, DecodingProbe, Tallies
 from headroles.stats.rivals import check_halves
+from headroles.storage import run as store
 from headroles.units import unit_names
 
 

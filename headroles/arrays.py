@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.asking import per_head
 from headroles.catalogue import sieves_of
 from headroles.errors import BadInput, BadSieve, UnknownName
+from headroles.plans.scorers import per_head
 from headroles.presets import preset_of
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves import BUILT_IN
 from headroles.sieves.apply import apply
 from headroles.sieves.base import MaskSieve, Sieve, annotation_of

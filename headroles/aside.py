@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 from headroles.errors import BadInput
-from headroles.folder import BEFORE, MANIFEST, PLAN, RUN, SCORES, SHARDS, manifest_in
-from headroles.places import is_partial
+from headroles.storage.folder import BEFORE, MANIFEST, PLAN, RUN, SCORES, SHARDS, manifest_in
+from headroles.storage.places import is_partial
 
 KEPT = (SHARDS, SCORES)
 """Folders that shards are written to."""

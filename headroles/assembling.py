@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from headroles.bounding import bounded
-from headroles.places import Place
-from headroles.records import Rule, Scores
-from headroles.score_tables import part_name, scores_of
+from headroles.records.example import Rule, Scores
 from headroles.shards import altered, shard_name
+from headroles.storage.places import Place
+from headroles.storage.scores import part_name, scores_of
 from headroles.tally import Tally
 from headroles.work import Facts, Receipt
 

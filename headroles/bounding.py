@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records import Rule
+from headroles.records.example import Rule
 
 
 def bounded(

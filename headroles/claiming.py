@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from headroles.errors import BadInput
-from headroles.folder import made, writing
 from headroles.resuming import recovered
+from headroles.storage.folder import made, writing
 
 try:
     import fcntl

@@ -11,16 +11,7 @@ import click
 from headroles.cli_exporting import COMMANDS as EXPORTING
 from headroles.cli_extracting import COMMANDS as EXTRACTING
 from headroles.cli_label_options import LABEL
-from headroles.cli_options import (
-    CLUSTER,
-    COMPARE,
-    DECISION,
-    PROBE,
-    REPLICATE,
-    SURFACE,
-    VIEW,
-    with_options,
-)
+from headroles.cli_options import CLUSTER, COMPARE, DECISION, PROBE, REPLICATE, SURFACE, VIEW, with_options
 from headroles.cli_planning import COMMANDS as PLANNING
 from headroles.cli_preprocessing import COMMANDS as PREPROCESSING
 from headroles.errors import HeadrolesError

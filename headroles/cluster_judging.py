@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from headroles.clustered import Clustered, Divergence
-from headroles.options import Clustering
-from headroles.outcomes import Labelling
+from headroles.options.label import Clustering
+from headroles.records.clusters import Clustered, Divergence
+from headroles.records.findings import Labelling
 from headroles.stats.clustering import cluster_heads
 from headroles.stats.role_claims import role_claims
 

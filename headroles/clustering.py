@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headroles import run
-from headroles.cluster_options import cluster_options_of
-from headroles.outcomes import Labelling
+from headroles.options.cluster import cluster_options_of
+from headroles.records.findings import Labelling
 from headroles.sieves.base import Sieve
 
 

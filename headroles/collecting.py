@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from headroles import store
 from headroles.bounding import bounded
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.model import Model
-from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Shard
-from headroles.records import Rule, Scores
+from headroles.records.example import Rule, Scores
+from headroles.records.passage import Passage
+from headroles.storage import run as store
 from headroles.units import check_units, unit_names
 
 

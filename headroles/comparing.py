@@ -9,17 +9,13 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from headroles import store
 from headroles.addresses import is_address
-from headroles.compared_folder import COMPARISON, write_comparison
-from headroles.comparison import Comparison
 from headroles.errors import BadInput, UnknownName
-from headroles.folder import check_free
 from headroles.matching import matched
-from headroles.options import options_of
-from headroles.outcomes import Findings, Labelling
-from headroles.records import Decision
-from headroles.remote import local_copy
+from headroles.options.label import options_of
+from headroles.records.comparison import Comparison
+from headroles.records.example import Decision
+from headroles.records.findings import Findings, Labelling
 from headroles.reports.compare import comparison_page
 from headroles.reports.words import plural
 from headroles.stats.columns import Columns
@@ -29,6 +25,10 @@ from headroles.stats.paired_summary import by_layer, remarks
 from headroles.stats.relabel import Grid
 from headroles.stats.resolution import FEWEST, MOST
 from headroles.stats.swaps import swapped
+from headroles.storage import run as store
+from headroles.storage.comparison import COMPARISON, write_comparison
+from headroles.storage.folder import check_free
+from headroles.storage.remote import local_copy
 
 KEPT = (
     "command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from headroles.extraction.passages import Passage
 from headroles.extraction.texts import drawn
+from headroles.records.passage import Passage
 
 Read = Callable[[], Iterator[Passage]]
 """Begins to read from the first passage, each time it is called."""

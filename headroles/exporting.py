@@ -6,19 +6,19 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-from headroles import store
 from headroles.addresses import is_address
-from headroles.compared_folder import is_comparison, load_comparison
-from headroles.comparison import Comparison
 from headroles.errors import BadInput
-from headroles.folder import FIGURES, made, renamed, writing
-from headroles.outcomes import Labelling
-from headroles.places import Place, place_of
-from headroles.remote import copied, local_copy
+from headroles.records.comparison import Comparison
+from headroles.records.findings import Labelling
 from headroles.reports.printed_tables import printed
 from headroles.reports.static import WIDTH, figures_of
 from headroles.reports.static_dress import NARROWEST, WIDEST
 from headroles.reports.static_files import checked_form, files_of
+from headroles.storage import run as store
+from headroles.storage.comparison import is_comparison, load_comparison
+from headroles.storage.folder import FIGURES, made, renamed, writing
+from headroles.storage.places import Place, place_of
+from headroles.storage.remote import copied, local_copy
 
 
 def figures(

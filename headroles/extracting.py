@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from headroles.arrays import ROUNDING
 from headroles.errors import BadInput
-from headroles.extract_options import ExtractOptions, extract_options_of
 from headroles.map_making import bytes_of, writing_maps
+from headroles.options.extract import ExtractOptions, extract_options_of
 
 if TYPE_CHECKING:
     from headroles.extraction.map_inputs import MapInput

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from headroles.annotation import Document, Window
 from headroles.errors import BadInput
 from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import layout_of, read_documents
 from headroles.extraction.model import Model
-from headroles.extraction.passages import Passage
 from headroles.extraction.pieces import pieces_of, room_of
 from headroles.extraction.windows import document_windows, passage_of, sentence_windows
-from headroles.probe_options import LEAST_ARCS, WINDOW, ProbeOptions
-from headroles.questions import ChoiceProbe, DecodingProbe
+from headroles.options.probe import LEAST_ARCS, WINDOW, ProbeOptions
+from headroles.records.documents import Document, Window
+from headroles.records.passage import Passage
+from headroles.records.probes import ChoiceProbe, DecodingProbe
 from headroles.sieves.coreference import CoreferenceProbe
 from headroles.sieves.dependency import DependencyProbe
 from headroles.sieves.relations import relations_of

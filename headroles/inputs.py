@@ -7,7 +7,6 @@ from headroles.corpora import Held, Streamed
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.files import files_of, kind_of
-from headroles.extraction.passages import Passage
 from headroles.extraction.rows import TABLES
 from headroles.extraction.texts import (
     CONLLU,
@@ -18,8 +17,9 @@ from headroles.extraction.texts import (
     sampled,
     stream_hub,
 )
-from headroles.input_options import InputOptions
 from headroles.mention_inputs import mention_windows
+from headroles.options.inputs import InputOptions
+from headroles.records.passage import Passage
 from headroles.tasks import HUB, task_of
 from headroles.work import Corpus
 

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.probed import Contest, Trained
 from headroles.probes.sentences import Sentence
+from headroles.records.probes import Contest, Trained
 from headroles.stats.columns import unit_numbers
 from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts

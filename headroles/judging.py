@@ -5,22 +5,22 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from headroles import store
 from headroles.cluster_judging import claimed_anew, with_clusters
-from headroles.cluster_options import ClusterOptions, cluster_options_of
-from headroles.common_options import CommonOptions
-from headroles.label_options import label_options_of
-from headroles.moments import Moments
-from headroles.outcomes import Labelling
+from headroles.options.cluster import ClusterOptions, cluster_options_of
+from headroles.options.common import CommonOptions
+from headroles.options.label import label_options_of
+from headroles.options.probe import probe_options_of
+from headroles.options.surface import surface_options_of
 from headroles.probe_judging import judged_anew
-from headroles.probe_options import probe_options_of
-from headroles.records import Decision, Rule, Scores
-from headroles.remote import copied
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
+from headroles.records.moments import Moments
 from headroles.reports.pages import page_of
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
+from headroles.storage import run as store
+from headroles.storage.remote import copied
 from headroles.surface_judging import judged_surface
-from headroles.surface_options import surface_options_of
 
 NAMED = {"resample_seed": "seed"}
 """What options are called in a decision, where not the same."""

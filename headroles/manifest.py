@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from headroles.clustered import Divergence
-from headroles.common_options import CommonOptions
 from headroles.extraction.texts import kind_of
-from headroles.key_groups import sharing_told
-from headroles.moments import GROUPS, Moments
-from headroles.options import Options
+from headroles.options.common import CommonOptions
+from headroles.options.label import Options
 from headroles.presets import preset_of
-from headroles.records import Rule, Scores
+from headroles.records.arrays import sharing_told
+from headroles.records.clusters import Divergence
+from headroles.records.example import Rule, Scores
+from headroles.records.moments import GROUPS, Moments
 from headroles.stack_notes import kind_told
 from headroles.stats.engine import ENOUGH_FOR_NOT
 

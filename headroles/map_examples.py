@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadInput
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.tokens import Tokenised
 from headroles.map_seen import Bounds, Reach, rule_of, seen_by
+from headroles.records.passage import Passage, Words
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,31 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from headroles import store
 from headroles.annotating import Annotated, annotated
 from headroles.arrays import checked_attention, selection_of, visible_keys
-from headroles.asking import per_head
 from headroles.bounding import bounded
 from headroles.collecting import units_of
 from headroles.errors import BadInput
 from headroles.extraction.texts import fingerprint
 from headroles.extraction.tokens import example_of
-from headroles.folder import asked_for
 from headroles.judging import judged
-from headroles.label_options import LabelOptions
 from headroles.manifest import Scored, left_out, manifest_of
 from headroles.map_examples import MapExample, MapList, read_map_list
-from headroles.map_files import MapFile, sha256_of
-from headroles.outcomes import Labelling
+from headroles.options.label import LabelOptions
+from headroles.plans.scorers import per_head
 from headroles.progress import Progress, counted
-from headroles.records import Arc, Example, Scores
+from headroles.records.example import Arc, Example, Scores
+from headroles.records.findings import Labelling
 from headroles.reports.pages import page_of
 from headroles.sieves import BUILT_IN
 from headroles.sieves.apply import apply
 from headroles.sieves.base import COUNTED, annotation_of
 from headroles.sieves.selection import Selection
-from headroles.staging import staged
 from headroles.stats.resolution import check_decision, check_resolution
+from headroles.storage import run as store
+from headroles.storage.folder import asked_for, staged
+from headroles.storage.map_files import MapFile, sha256_of
 
 NO_TEXT = "was left out: it needs words and trees, and the list of examples has neither these nor texts."
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.folder import writing
-from headroles.map_files import KINDS, form_of, sha256_of
+from headroles.storage.folder import writing
+from headroles.storage.map_files import KINDS, form_of, sha256_of
 
 Shape = tuple[int, ...]
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.outcomes import COLUMNS, Labelling
-from headroles.records import Rule, Scores
+from headroles.records.example import Rule, Scores
+from headroles.records.findings import COLUMNS, Labelling
 from headroles.units import unit_names
 
 SAME, LAYOUT = "the same examples", "one model on two inputs of equal layout"

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from headroles.annotation import Document
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.gold.read import read_documents
-from headroles.extraction.passages import Passage
-from headroles.input_options import InputOptions
+from headroles.options.inputs import InputOptions
+from headroles.records.documents import Document
+from headroles.records.passage import Passage
 
 
 def mention_windows(options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint) -> list[Passage]:

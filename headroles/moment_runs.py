@@ -9,15 +9,15 @@ import numpy as np
 
 from headroles.assembling import assembled
 from headroles.bounding import bounded
-from headroles.folder import EXAMPLES, MANIFEST, MOMENTS, PLAN
-from headroles.label_options import LabelOptions
 from headroles.moment_shards import BESIDE, ROWS, Adding, sample_size
-from headroles.moment_tables import moments_bytes
-from headroles.moments import Moments
-from headroles.places import Place
-from headroles.records import Rule, Scores
-from headroles.score_tables import examples_bytes, part_bytes, part_name, scores_of
+from headroles.options.label import LabelOptions
+from headroles.records.example import Rule, Scores
+from headroles.records.moments import Moments
 from headroles.shards import shard_name, whole_files
+from headroles.storage.folder import EXAMPLES, MANIFEST, MOMENTS, PLAN
+from headroles.storage.moments import moments_bytes
+from headroles.storage.places import Place
+from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_of
 from headroles.subsample import candidates, rows_of
 from headroles.tally import Tally
 from headroles.work import Facts

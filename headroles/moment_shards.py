@@ -11,14 +11,14 @@ from hashlib import sha256
 from typing import NoReturn
 
 from headroles.errors import BadInput
-from headroles.folder import EXAMPLES, MOMENTS
-from headroles.label_options import LabelOptions
-from headroles.moment_tables import moments_bytes, moments_of_bytes
-from headroles.moments import Moments, chained, moments_of
-from headroles.places import Place
-from headroles.records import Rule, Scores
-from headroles.score_tables import examples_bytes, part_bytes, part_name
+from headroles.options.label import LabelOptions
+from headroles.records.example import Rule, Scores
+from headroles.records.moments import Moments, chained, moments_of
 from headroles.shards import shard_name, whole_files
+from headroles.storage.folder import EXAMPLES, MOMENTS
+from headroles.storage.moments import moments_bytes, moments_of_bytes
+from headroles.storage.places import Place
+from headroles.storage.scores import examples_bytes, part_bytes, part_name
 from headroles.subsample import SUBSAMPLE, candidates, rows_of
 from headroles.work import Task
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from headroles.assessment import Assessment, Together
-from headroles.records import Decision, Rule
+from headroles.records.assessment import Assessment, Together
+from headroles.records.example import Decision, Rule
 from headroles.reports.content import Support
 from headroles.reports.verdicts import halves
 from headroles.reports.words import BOTH, FAMILIES, POWER, resampled, two

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from headroles.common_options import typed_options
 from headroles.errors import BadInput
-from headroles.folder import write_text
+from headroles.options.common import typed_options
+from headroles.storage.folder import write_text
 
 if TYPE_CHECKING:
     from headroles.extraction.spans import Pair

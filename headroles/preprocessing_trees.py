@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headroles.common_options import typed_options
 from headroles.errors import BadInput
-from headroles.folder import made, writing
+from headroles.options.common import typed_options
 from headroles.preprocessing import Asked, Kept
+from headroles.storage.folder import made, writing
 
 if TYPE_CHECKING:
-    from headroles.annotation import Document
     from headroles.extraction.annotate import Annotator
     from headroles.extraction.parse_trees import Untreed
+    from headroles.records.documents import Document
 
 AT_ONCE = 256
 """Documents that are parsed together, so that processes can parse ahead."""
@@ -152,7 +152,7 @@ def _annotator(asked: _Depparse) -> "tuple[Annotator, str, str | None]":
 def _parsed(documents: "Sequence[Untreed]", annotator: "Annotator", parser: str) -> Iterator[Row]:
     """The lines of documents that are parsed; those without a word have none."""
     from headroles.extraction.parse_trees import parsed_row
-    from headroles.extraction.passages import Passage
+    from headroles.records.passage import Passage
 
     for start in range(0, len(documents), AT_ONCE):
         part = documents[start : start + AT_ONCE]

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from headroles.annotation import Document
-from headroles.common_options import CommonOptions
-from headroles.outcomes import Labelling
-from headroles.probed import Best, Gap, Probed, Tallies
-from headroles.questions import MATCHED
-from headroles.records import Decision, Rule, Scores
+from headroles.options.common import CommonOptions
+from headroles.records.documents import Document
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
+from headroles.records.probes import MATCHED, Best, Gap, Probed, Tallies
 from headroles.sieves.coreference import true_names
 from headroles.stats.assess import assess
 from headroles.stats.conditions import adjusted, gaps

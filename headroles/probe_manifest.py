@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from headroles.annotation import PAIRED
 from headroles.gold_inputs import Inputs
-from headroles.key_groups import sharing_told
 from headroles.manifest import common, counts_of
-from headroles.outcomes import Labelling
-from headroles.probe_options import ProbeOptions
+from headroles.options.probe import ProbeOptions
+from headroles.records.arrays import sharing_told
+from headroles.records.documents import PAIRED
+from headroles.records.findings import Labelling
 from headroles.sieves.published_heads import published_head
 from headroles.stats.rivals import selection_half
 

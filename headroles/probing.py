@@ -6,16 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headroles import store
-from headroles.annotation import Document
 from headroles.extraction.checkpoint import EMBEDDED, find
-from headroles.folder import asked_for
-from headroles.outcomes import Labelling
+from headroles.options.probe import WINDOW, ProbeOptions, probe_options_of
 from headroles.probe_judging import MARGIN, Judging, conditions_of, judged
-from headroles.probe_options import WINDOW, ProbeOptions, probe_options_of
+from headroles.records.documents import Document
+from headroles.records.findings import Labelling
 from headroles.reports.page import page
-from headroles.staging import staged
 from headroles.stats.resolution import check_decision
+from headroles.storage import run as store
+from headroles.storage.folder import asked_for, staged
 
 if TYPE_CHECKING:
     from headroles.extraction.model import Model
@@ -33,7 +32,7 @@ def probe(
         probes: "dependency", "trees", "coreference", or several, which share one forward pass.
         progress: Called with the inputs done and their total.
         **options: The options of ``headroles probe``, by the same names, checked by
-            ``headroles.probe_options``: ``data`` (a file or several), ``layout`` (None: told from the
+            ``headroles.options.probe``: ``data`` (a file or several), ``layout`` (None: told from the
             file), ``relations`` (None: all with enough arcs), ``scheme`` ("ud" or "clearnlp"), ``root``
             of directed trees ("found" or "given"), ``window`` and ``stride`` in tokens, ``classifier``
             (probes to train), ``train`` (their sentences), ``vectors``, ``epochs``, ``minutes``,

@@ -10,11 +10,11 @@ from typing import Any
 
 from headroles.addresses import is_address
 from headroles.errors import BadInput, HeadrolesError
-from headroles.folder import MANIFEST, PLAN, RUN, check_holds, manifest_in
-from headroles.label_options import LabelOptions
-from headroles.places import Place, place_of
-from headroles.remote import naming, put_back
+from headroles.options.label import LabelOptions
 from headroles.resuming import Work, differences, plan_bytes
+from headroles.storage.folder import MANIFEST, PLAN, RUN, check_holds, manifest_in
+from headroles.storage.places import Place, place_of
+from headroles.storage.remote import naming, put_back
 
 
 @dataclass(slots=True)

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from headroles import store
 from headroles.errors import BadInput
-from headroles.folder import write_text
-from headroles.outcomes import COLUMNS, Labelling
-from headroles.records import Decision, Rule, Scores
-from headroles.replication import BestAgain, Replicated, Replication
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import COLUMNS, Labelling
+from headroles.records.replication import BestAgain, Replicated, Replication
 from headroles.reports.words import plural
 from headroles.stats.replication import best_again, replicated, replicates
 from headroles.stats.replication_remarks import resting_told
 from headroles.stats.resolution import check_decision
+from headroles.storage import run as store
+from headroles.storage.folder import write_text
 
 KEPT = ("command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic")
 """What a replication records of each run."""

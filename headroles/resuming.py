@@ -11,10 +11,9 @@ from typing import Any
 
 from headroles.aside import KEPT, clear_new, drop_aside, put_aside, restore
 from headroles.errors import BadInput
-from headroles.folder import MANIFEST, PLAN, RUN, SHARDS, manifest_in, writing
 from headroles.identity import differing
-from headroles.memory_place import Memory
-from headroles.places import LocalPlace, Place
+from headroles.storage.folder import MANIFEST, PLAN, RUN, SHARDS, manifest_in, writing
+from headroles.storage.places import LocalPlace, Memory, Place
 
 
 @dataclass(slots=True)

@@ -1,32 +1,39 @@
 """label(): texts and a checkpoint in, a labelling out. The one file that knows all layers."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headroles import store
 from headroles.addresses import is_address
 from headroles.arrays import selection_of
 from headroles.cluster_judging import with_clusters
-from headroles.cluster_options import ClusterOptions
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import EMBEDDED, find
-from headroles.folder import MOMENTS, REPORT, RUN, asked_for, check_free, write_text
-from headroles.input_options import called
 from headroles.inputs import gather
 from headroles.judging import judged
-from headroles.label_options import label_options_of
 from headroles.manifest import left_out, manifest_of
-from headroles.moment_tables import moments_bytes
-from headroles.outcomes import Labelling
-from headroles.places import place_of
+from headroles.options.cluster import ClusterOptions
+from headroles.options.inputs import called
+from headroles.options.label import label_options_of
+from headroles.records.findings import Labelling
 from headroles.reports.pages import page_of
 from headroles.sharded import labelled_in_shards
 from headroles.sieves.base import Sieve
-from headroles.staging import staged
 from headroles.stats.resolution import check_decision
+from headroles.storage import run as store
+from headroles.storage.folder import (
+    MOMENTS,
+    REPORT,
+    RUN,
+    asked_for,
+    check_free,
+    staged,
+    staged_or_none,
+    write_text,
+)
+from headroles.storage.moments import moments_bytes
+from headroles.storage.places import place_of
 
 
 def label(
@@ -44,7 +51,7 @@ def label(
         progress: Called with the inputs done and their total; those that are run once more for head
             cards are not counted again.
         **options: The options of ``headroles label``, by the same names, checked by
-            ``headroles.label_options``: ``model`` (folder or hub name; None: the embedded one),
+            ``headroles.options.label``: ``model`` (folder or hub name; None: the embedded one),
             ``revision``, ``source`` ("sample" or "hub"), ``data`` (file, folder, pattern or address; with
             ``source="hub"`` a dataset in GLUE's layout), ``text_a``, ``text_b``, ``group`` (columns),
             ``limit`` and ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``,
@@ -55,7 +62,7 @@ def label(
             nothing is written) and ``overwrite``; ``kind`` (of attention, for encoder-decoders),
             ``attention`` (a file of stored maps), ``stream`` and ``keep`` (corpora), ``shard_size``,
             ``workers``, ``threads``, ``engine``, ``address``, ``gpus`` and ``cache``, as
-            ``headroles.label_options`` says.
+            ``headroles.options.label`` says.
 
     Returns:
         Scores, findings and everything needed to reproduce them.
@@ -111,16 +118,6 @@ def labelled(chosen: ClusterOptions, progress: Callable[[int, int], None] | None
             store.write_examples(place, labelling.scores)
             store.write_results(place, labelling, page_of(labelling))
     return labelling
-
-
-@contextmanager
-def staged_or_none(folder: Path | None) -> Iterator[Path | None]:
-    """A folder in the making as ``staged`` gives it; None where nothing is to be written."""
-    if folder is None:
-        yield None
-        return
-    with staged(folder) as staging:
-        yield staging
 
 
 def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -> None:

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headroles.annotating import Annotated, annotated
-from headroles.cluster_options import ClusterOptions
 from headroles.collecting import check_length, collect, units_of
-from headroles.exhibited import Exhibited
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.diverging import Diverging, Sums, fitting_batch
 from headroles.extraction.jobs import Both
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage
 from headroles.extraction.stream import stream
 from headroles.manifest import Scored
-from headroles.outcomes import Labelling
+from headroles.options.cluster import ClusterOptions
 from headroles.progress import Progress, counted
+from headroles.records.findings import Labelling
+from headroles.records.kept_maps import Exhibited
+from headroles.records.passage import Passage
 from headroles.showing import shown
 from headroles.sieves.selection import Selection
 from headroles.stats.choosing_clusters import numbers_of

@@ -7,22 +7,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from headroles import store
 from headroles.arrays import selection_of
 from headroles.claiming import claimed
 from headroles.engines import engine_of, leaves_the_process, threads_each
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import find
-from headroles.folder import EXAMPLES, PLAN, asked_for
 from headroles.inputs import corpus_of
 from headroles.judging import judged
-from headroles.label_options import LabelOptions
 from headroles.manifest import Scored, left_out, manifest_of
 from headroles.moment_runs import drop_shards, files_said, put_together, settle
 from headroles.moment_shards import Adding
-from headroles.outcomes import Labelling
+from headroles.options.label import LabelOptions
 from headroles.progress import Progress, counted
-from headroles.records import Rule
+from headroles.records.example import Rule
+from headroles.records.findings import Labelling
 from headroles.remote_work import remote_place, remote_work
 from headroles.reports.pages import page_of
 from headroles.resuming import Work, work_in
@@ -30,6 +28,8 @@ from headroles.shards import done_already, shard_name
 from headroles.showing import shown
 from headroles.sieves.selection import Selection
 from headroles.stats.resolution import check_decision, check_resolution
+from headroles.storage import run as store
+from headroles.storage.folder import EXAMPLES, PLAN, asked_for
 from headroles.surveys import Survey, surveyed, tasks_of
 from headroles.tally import Tally
 from headroles.work import Corpus, Engine, Facts, Order, Receipt, Task

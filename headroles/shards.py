@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.folder import SHARDS
-from headroles.places import Place
+from headroles.storage.folder import SHARDS
+from headroles.storage.places import Place
 from headroles.work import Receipt, Task
 
 

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from headroles.errors import HeadrolesError
-from headroles.exhibited import Exhibited
-from headroles.exhibiting import Candidate, Place, candidates, exhibited_of, told, wanted
-from headroles.extraction.passages import Passage
-from headroles.outcomes import Labelling
-from headroles.work import Maps
+from headroles.records.findings import Labelling
+from headroles.records.kept_maps import Exhibited, Maps
+from headroles.records.passage import Passage
+from headroles.storage.kept_maps import Candidate, Place, candidates, exhibited_of, told, wanted
 
 Keep = Callable[[Sequence[Passage], Sequence[dict[int, list[int]]]], list[Maps]]
 """Runs inputs, and keeps the maps of the heads asked for, by layer, for each."""

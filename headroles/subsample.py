@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Int, UInt64
 
-from headroles.records import Scores
+from headroles.records.example import Scores
 
 SUBSAMPLE = 20_000
 """Most examples in the subsample."""

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 
 from headroles.arrays import checked_attention, visible_keys
 from headroles.errors import BadInput
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.apply import apply
 from headroles.sieves.marks import USUAL
 from headroles.sieves.spread import entropies

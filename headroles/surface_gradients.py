@@ -8,11 +8,11 @@ from headroles.errors import BadInput
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.gradients import gradient_shards
 from headroles.extraction.losses import MASKED, LossModel, LossOptions, described_loss, load_with_loss
-from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Shard
 from headroles.extraction.texts import kind_of, read_table
+from headroles.options.surface import MASK, SurfaceOptions
+from headroles.records.passage import Passage
 from headroles.sieves.surface import kinds
-from headroles.surface_options import MASK, SurfaceOptions
 
 
 def loss_options(options: SurfaceOptions) -> LossOptions:

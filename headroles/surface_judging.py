@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from headroles.common_options import CommonOptions
-from headroles.outcomes import Findings, Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.options.common import CommonOptions
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Findings, Labelling
+from headroles.records.surface import Surface
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
 from headroles.stats.layer_means import layer_means
 from headroles.stats.noop import noop_tests
-from headroles.surfaced import Surface
 
 
 def judged_surface(

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from headroles.key_groups import sharing_told
 from headroles.manifest import common, counts_of, cut_told, silence
+from headroles.options.surface import SurfaceOptions
+from headroles.records.arrays import sharing_told
 from headroles.sieves.surface import MASSES
-from headroles.surface_options import SurfaceOptions
 from headroles.surface_scoring import Measured
 
 WARNING = (

@@ -11,18 +11,18 @@ from headroles.collecting import check_length, collect, units_of
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.losses import LossModel, described_loss
 from headroles.extraction.model import load
-from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Shard
 from headroles.extraction.readers import Visible
 from headroles.extraction.stream import stream
 from headroles.extraction.surface_reader import Counting, Surfacing
-from headroles.plans import Laid
+from headroles.options.surface import SurfaceOptions
+from headroles.plans.plan import Laid
 from headroles.progress import Progress, counted
-from headroles.records import Example, Rule, Scores
+from headroles.records.example import Example, Rule, Scores
+from headroles.records.passage import Passage
 from headroles.sieves.surface import COLUMNS, importance_rules, laid, rules
 from headroles.stats.resolution import check_resolution
 from headroles.surface_gradients import importance_shards, loss_options, model_with_loss
-from headroles.surface_options import SurfaceOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)

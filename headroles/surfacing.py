@@ -4,15 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from headroles import run, store
+from headroles import run
 from headroles.extraction.checkpoint import find
-from headroles.folder import asked_for
 from headroles.inputs import gather
-from headroles.outcomes import Labelling
+from headroles.options.surface import surface_options_of
+from headroles.records.findings import Labelling
 from headroles.reports.pages import page_of
 from headroles.stats.resolution import check_decision
+from headroles.storage import run as store
+from headroles.storage.folder import asked_for
 from headroles.surface_judging import judged_surface
-from headroles.surface_options import surface_options_of
 
 
 def surface(
@@ -36,7 +37,7 @@ def surface(
         task: As for ``headroles.label``.
         progress: Called with the inputs done and their total; with gradients both passes count.
         **options: The options of ``headroles surface``, by the same names, checked by
-            ``headroles.surface_options``: ``gradients`` (whether to take them, which needs a model with
+            ``headroles.options.surface``: ``gradients`` (whether to take them, which needs a model with
             a loss and keeps all layers' weights alive), ``label`` (column of ``data`` with the class,
             for losses of classifiers; None: the model's own prediction), ``mask`` (share of tokens
             masked for losses of masked words), ``marks`` (characters that count as punctuation),

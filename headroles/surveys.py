@@ -7,8 +7,8 @@ from hashlib import sha256
 from itertools import islice
 
 from headroles.errors import BadInput
-from headroles.extraction.passages import Passage
-from headroles.moments import unit_in_passing
+from headroles.records.moments import unit_in_passing
+from headroles.records.passage import Passage
 from headroles.units import Bonds, check_units
 from headroles.work import Corpus, Task
 

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.catalogue import Entry
-from headroles.outcomes import DECISIONS, Labelling
 from headroles.phrases import SPACE, how_tested, plan_lines, support_lines
+from headroles.records.findings import DECISIONS, Labelling
 from headroles.reports.content import Support
 from headroles.reports.support import supports
 from headroles.reports.words import plural

@@ -10,17 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from headroles.clustered import Claim, Clustered, Neighbours
-from headroles.outcomes import Labelling
+from headroles.records.clusters import Claim, Clustered, Neighbours
+from headroles.records.findings import Labelling
 from headroles.reports.claim_words import CIRCULAR, SPLIT, among, estimate_told
-from headroles.reports.cluster_facts import (
-    NOISE,
-    Group,
-    distances_of,
-    groups_of,
-    head_name,
-    nearest_of,
-)
+from headroles.reports.cluster_facts import NOISE, Group, distances_of, groups_of, head_name, nearest_of
 from headroles.reports.cluster_sheets import roles_told
 from headroles.reports.cluster_words import (
     choice_notes,

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headroles.comparison import OUTCOMES, Comparison
 from headroles.phrases import SPACE
+from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.reports.compare_words import (
     LAYER_HEADER,
     labels_moved,

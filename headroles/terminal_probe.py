@@ -8,9 +8,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from headroles.outcomes import Labelling
 from headroles.phrases import how_tested
-from headroles.probed import Best, Probed
+from headroles.records.findings import Labelling
+from headroles.records.probes import Best, Probed
 from headroles.reports.probe_account import Published, chosen, honest, published_in, scheme, windows
 from headroles.reports.probe_words import (
     accuracy,

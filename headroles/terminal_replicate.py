@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.phrases import how_tested
-from headroles.replication import BestAgain, Replicated, Replication
+from headroles.records.replication import BestAgain, Replicated, Replication
 from headroles.reports.probe_words import percent, points, within
 from headroles.reports.words import FAMILIES, chance_of, plural, two
 from headroles.terminal import named_line
@@ -49,7 +49,7 @@ def summary(found: Replication) -> str:
     """How many roles of A hold on B, in one sentence.
 
     Example:
-        >>> from headroles.records import Decision
+        >>> from headroles.records.example import Decision
         >>> summary(Replication(Decision(), (), (), ()))
         'A has no role in the columns of both, so there is nothing to replicate.'
     """

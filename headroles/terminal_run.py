@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from headroles.outcomes import Labelling
+from headroles.records.findings import Labelling
 from headroles.reports.words import plural
 from headroles.terminal import show_labelling
 from headroles.terminal_cluster import show_clusters

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headroles.outcomes import Labelling
 from headroles.phrases import how_tested
+from headroles.records.findings import Labelling
 from headroles.reports.surface_columns import (
     ENTROPIES,
     GROUP,

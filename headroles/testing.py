@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from headroles.arrays import score
 from headroles.errors import BadSieve
-from headroles.records import Arc, Example
+from headroles.records.example import Arc, Example
 from headroles.sieves.base import MaskSieve, Sieve
 
 Attention = Float[np.ndarray, "tokens tokens"]

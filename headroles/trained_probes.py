@@ -5,12 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from headroles.annotation import Document
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model import Model
 from headroles.extraction.windows import sentence_windows
 from headroles.judged_trees import Answered, contests, right_heads, trained_rows
-from headroles.probed import (
+from headroles.probes.branching import BRANCHING, branching
+from headroles.probes.models import AttentionProbe
+from headroles.probes.randomised import randomised
+from headroles.probes.sentences import Sentence
+from headroles.probes.training import Settings
+from headroles.probes.vectors import read_vectors
+from headroles.records.documents import Document
+from headroles.records.probes import (
     ATTENTION,
     ATTENTION_WORDS,
     CLASSIFIERS,
@@ -19,12 +25,6 @@ from headroles.probed import (
     Trained,
     Weight,
 )
-from headroles.probes.branching import BRANCHING, branching
-from headroles.probes.models import AttentionProbe
-from headroles.probes.randomised import randomised
-from headroles.probes.sentences import Sentence
-from headroles.probes.training import Settings
-from headroles.probes.vectors import read_vectors
 from headroles.training_course import Course, Fitted, Progress, Read, sentences_of
 
 ATTENDING = (ATTENTION, ATTENTION_WORDS)
@@ -67,7 +67,7 @@ def train_probes(
     Args:
         learned: Documents to learn from; some are held out to stop training.
         tested: Documents to be judged on.
-        classifiers: Names of ``headroles.probed.CLASSIFIERS``.
+        classifiers: Names of ``headroles.records.probes.CLASSIFIERS``.
         read: The model; None where no classifier reads attention.
         vectors: A file of word vectors, for classifiers that read words.
         settings: Of the training.

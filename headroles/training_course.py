@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headroles.annotation import Window
 from headroles.errors import BadInput
 from headroles.extraction.model import Model
 from headroles.extraction.windows import passage_of
@@ -20,6 +19,7 @@ from headroles.probes.sentences import Sentence, Source
 from headroles.probes.training import Fit, Settings, predict, train
 from headroles.probes.vectors import Vectors
 from headroles.progress import counted
+from headroles.records.documents import Window
 from headroles.sieves.relations import canonical
 from headroles.units import unit_names
 

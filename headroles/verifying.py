@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headroles import store
 from headroles.errors import BadInput
-from headroles.folder import MANIFEST, MOMENTS, SCORES, SHARDS, manifest_in
 from headroles.judging import recomputed
-from headroles.places import LocalPlace, Place
-from headroles.remote import copied
 from headroles.shards import damaged, receipt_of, shard_name
+from headroles.storage import run as store
+from headroles.storage.folder import MANIFEST, MOMENTS, SCORES, SHARDS, manifest_in
+from headroles.storage.places import LocalPlace, Place
+from headroles.storage.remote import copied
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from os.path import isdir
 from pathlib import Path
 from typing import Any
 
-from headroles.compared_folder import COMPARISON
 from headroles.errors import BadInput
-from headroles.folder import RUN, made, manifest_in, renamed, writing
-from headroles.view_options import numbers_of, view_options_of
-from headroles.viewed import Maps, View
+from headroles.options.view import numbers_of, view_options_of
+from headroles.records.view import Maps, View
+from headroles.storage.comparison import COMPARISON
+from headroles.storage.folder import RUN, made, manifest_in, renamed, writing
 
 PAGE = "view.html"
 """Where the command line writes a page."""
@@ -102,7 +102,7 @@ def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
         text: What the model reads; of an encoder-decoder, what its encoder reads.
         text_b: The second text of a pair; of an encoder-decoder, what its decoder reads.
         **options: The options of ``headroles view``, by the same names, checked by
-            ``headroles.view_options``: ``model`` (folder or hub name; None: the embedded one),
+            ``headroles.options.view``: ``model`` (folder or hub name; None: the embedded one),
             ``revision``, ``show`` (what the page opens with: "head", "model" or "neuron"), ``layers`` and
             ``heads`` ("0,2-4", or numbers from 0; None: all), ``max_length`` (longest input in tokens,
             special tokens included; 512), ``device``, ``dtype``, ``out`` (HTML file), ``svg`` (SVG file of

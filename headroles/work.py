@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-
-from headroles.extraction.passages import Passage
-from headroles.label_options import LabelOptions
-from headroles.records import Example
+from headroles.options.label import LabelOptions
+from headroles.records.kept_maps import Maps
+from headroles.records.passage import Passage
 
 
 @runtime_checkable
@@ -120,19 +118,6 @@ class Facts:
     columns: tuple[str, ...] = ()
     scorers: int = 0
     components: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Maps:
-    """Attention of one input in the heads that were asked for.
-
-    Attributes:
-        example: The input with its words, without trees.
-        weights: By layer and head: (queries, keys) uint8, attention in steps of 1/255.
-    """
-
-    example: Example
-    weights: dict[tuple[int, int], np.ndarray]
 
 
 @runtime_checkable

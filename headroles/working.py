@@ -14,19 +14,20 @@ from headroles.collecting import check_length
 from headroles.extraction.checkpoint import find
 from headroles.extraction.keeping import Keeping
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage
 from headroles.extraction.processors import device_name, machine
 from headroles.extraction.reader import Shard
 from headroles.extraction.stream import stream, streamed
 from headroles.extraction.tokens import tokenise
 from headroles.inputs import corpus_of
-from headroles.label_options import LabelOptions
 from headroles.moment_shards import shard_contents
-from headroles.places import Place, place_of
-from headroles.records import Rule, Scores
-from headroles.score_tables import examples_bytes, part_bytes, part_name
+from headroles.options.label import LabelOptions
+from headroles.records.example import Rule, Scores
+from headroles.records.kept_maps import Maps
+from headroles.records.passage import Passage
 from headroles.shards import bounds, shard_name, written
-from headroles.work import Corpus, Facts, Maps, Order, Receipt, Task
+from headroles.storage.places import Place, place_of
+from headroles.storage.scores import examples_bytes, part_bytes, part_name
+from headroles.work import Corpus, Facts, Order, Receipt, Task
 
 
 class Worker:

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from headroles.assessment import Assessment
-from headroles.outcomes import Findings
-from headroles.records import Decision
+from headroles.records.assessment import Assessment
+from headroles.records.example import Decision
+from headroles.records.findings import Findings
 from headroles.reports.content import Account, Line
 from headroles.reports.support import splits
 from headroles.reports.words import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.records import Decision
+from headroles.records.example import Decision
 from headroles.reports.content import Summary
 from headroles.reports.document import template
 from headroles.reports.words import ENOUGH_FOR_NOT, isolate, share

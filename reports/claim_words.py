@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from headroles.clustered import Claim
+from headroles.records.clusters import Claim
 from headroles.reports.cluster_words import three
 from headroles.reports.words import isolate, number, plural, ranged
 

@@ -6,13 +6,13 @@ import json
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.clustered import Claim, Clustered, Neighbours
+from headroles.records.clusters import Claim, Clustered, Neighbours
 from headroles.reports.cluster_map import views
 from headroles.reports.cluster_tree import leaves, reduced, scale_of
 from headroles.reports.content import Summary
 from headroles.reports.embedded import script_json
 from headroles.reports.panel import SYMBOLS
-from headroles.tables import csv_of
+from headroles.storage.tables import csv_of
 
 
 def clusters_json(

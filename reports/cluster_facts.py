@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.clustered import Clustered, Neighbours
+from headroles.records.clusters import Clustered, Neighbours
 
 NEAREST = 8
 """Nearest heads that are shown of every head."""

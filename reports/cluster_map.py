@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Bool, Float
 
-from headroles.clustered import Clustered, Neighbours
+from headroles.records.clusters import Clustered, Neighbours
 from headroles.reports.cluster_facts import NOISE, head_name
 from headroles.reports.cluster_words import cluster_name, three
 from headroles.reports.content import Combination, Role

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.clustered import Choice, Claim, Clustered, Neighbours
+from headroles.records.clusters import Choice, Claim, Clustered, Neighbours
 from headroles.reports.claim_words import CIRCULAR, among, estimate_told
 from headroles.reports.cluster_facts import Group, head_name
 from headroles.reports.cluster_words import CHOSEN, choice_notes, cluster_name, how_chosen, three

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float, Int
 
-from headroles.clustered import Clustered
+from headroles.records.clusters import Clustered
 from headroles.reports.cluster_facts import NOISE, head_name
 from headroles.reports.cluster_map import TONES
 from headroles.reports.panel import FAINT, SOFT, blank

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from headroles.clustered import Choice, Clustered
+from headroles.records.clusters import Choice, Clustered
 from headroles.reports.cluster_facts import NOISE, Group, mean_of
 from headroles.reports.words import isolate, listing, plural, two
 

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from markupsafe import Markup
 
-from headroles.clustered import Clustered, Neighbours
-from headroles.outcomes import Labelling
+from headroles.records.clusters import Clustered, Neighbours
+from headroles.records.findings import Labelling
 from headroles.reports.claim_words import sentences
 from headroles.reports.cluster_data import clusters_json
 from headroles.reports.cluster_facts import NOISE, Group, apart, distances_of, groups_of, nearest_of

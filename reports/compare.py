@@ -7,7 +7,7 @@ import numpy as np
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from headroles.comparison import COLUMNS, OUTCOMES, Comparison
+from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison
 from headroles.reports import compare_words, words
 from headroles.reports.compare_figures import Plot, plots
 from headroles.reports.compared_runs import runs_told, subtitle

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from headroles.comparison import OUTCOMES, Comparison, Differences
+from headroles.records.comparison import OUTCOMES, Comparison, Differences
 from headroles.reports.panel import ACCENT, FAINT, INK, SOFT, blank, plain
 
 CHANGED, EQUIVALENT, UNDETERMINED = "var(--tone-1)", "var(--tone-0)", "var(--tone-7)"

@@ -4,8 +4,8 @@ from collections import Counter
 
 import numpy as np
 
-from headroles.comparison import OUTCOMES, Comparison, Swapped
-from headroles.records import Decision
+from headroles.records.comparison import OUTCOMES, Comparison, Swapped
+from headroles.records.example import Decision
 from headroles.reports.content import Interval
 from headroles.reports.words import (
     FAMILIES,

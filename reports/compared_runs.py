@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headroles.comparison import Comparison
+from headroles.records.comparison import Comparison
 from headroles.reports import words
 
 TERMS = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.comparison import OUTCOMES, Comparison, Swapped
+from headroles.records.comparison import OUTCOMES, Comparison, Swapped
 from headroles.reports import compare_words
 from headroles.reports.content import Interval
 from headroles.reports.printed import Printed, Tables, framed

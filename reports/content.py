@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.assessment import Assessment
-from headroles.records import Decision
+from headroles.records.assessment import Assessment
+from headroles.records.example import Decision
 
 MANY = 24
 """Roles above which a page counts them and lets one be chosen, instead of marking each."""

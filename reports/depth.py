@@ -1,6 +1,6 @@
 """Roles over layers: trend and thirds of every role as text."""
 
-from headroles.assessment import Depth
+from headroles.records.assessment import Depth
 from headroles.reports.content import Summary
 from headroles.reports.words import ranged, share, two
 

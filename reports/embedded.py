@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headroles.key_groups import key_groups
-from headroles.outcomes import COLUMNS, DECISIONS
+from headroles.records.arrays import key_groups
+from headroles.records.findings import COLUMNS, DECISIONS
 from headroles.reports.content import Summary
 
 

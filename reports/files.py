@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping
 
-from headroles.comparison import Comparison
-from headroles.folder import LABELS, LAYERS
-from headroles.outcomes import Labelling
-from headroles.probe_tables import texts_of_probed
+from headroles.records.comparison import Comparison
+from headroles.records.findings import Labelling
 from headroles.reports.embedded import script_json
-from headroles.tables import summaries_of
+from headroles.storage.folder import LABELS, LAYERS
+from headroles.storage.probes import texts_of_probed
+from headroles.storage.tables import summaries_of
 
 SWAPS = "swaps.csv"
 LARGEST = 1_000_000

@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from headroles.assessment import Together
+from headroles.records.assessment import Together
 from headroles.reports.content import Role, Summary
 from headroles.reports.pairs import chosen_pairs, dealt, ordered_pairs, outside, overlap, pair_rows
 from headroles.reports.panel import FAINT, INK, RULE, SOFT, SYMBOLS, Panel, blank, plain, tone

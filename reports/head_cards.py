@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Int, UInt16
 
-from headroles.exhibited import Exhibit, Exhibited
-from headroles.outcomes import Labelling
+from headroles.records.findings import Labelling
+from headroles.records.kept_maps import Exhibit, Exhibited
 from headroles.reports.content import Role, Summary
 from headroles.reports.embedded import script_json
 from headroles.reports.map_data import packed, tokens_of

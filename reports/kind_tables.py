@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from headroles.outcomes import Labelling
-from headroles.probed import Best
+from headroles.records.findings import Labelling
+from headroles.records.probes import Best
 from headroles.reports.cluster_facts import distances_of, groups_of
 from headroles.reports.cluster_sheets import clusters_sheet
 from headroles.reports.cluster_words import how_clustered

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.records import Example
+from headroles.records.example import Example
 
 LEVEL = 9
 """Of zlib's compression: the smallest page."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from headroles.assessment import Moved
+from headroles.records.assessment import Moved
 from headroles.reports.content import Role, Summary
 from headroles.reports.panel import ACCENT, SYMBOLS, Beside, Panel, blank, plain, tone
 from headroles.reports.words import exact, isolate, listing

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from headroles.records import Decision
+from headroles.records.example import Decision
 from headroles.reports.content import Role, Summary
 from headroles.reports.evidence import CLOSE, SMALLEST
 from headroles.reports.marks import marks, spread

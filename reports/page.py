@@ -6,7 +6,7 @@ import numpy as np
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from headroles.outcomes import Labelling
+from headroles.records.findings import Labelling
 from headroles.reports import clusters, words
 from headroles.reports.calibration_note import calibration_note
 from headroles.reports.content import Role, Summary

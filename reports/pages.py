@@ -1,6 +1,6 @@
 """The page of a labelling, by the kind of run it comes from."""
 
-from headroles.outcomes import Labelling
+from headroles.records.findings import Labelling
 from headroles.reports.page import page
 from headroles.reports.surface_page import surface_page
 

@@ -5,7 +5,7 @@ Everything here is descriptive: the heads of a model are not a sample, so no pai
 
 from dataclasses import dataclass
 
-from headroles.assessment import Together
+from headroles.records.assessment import Together
 from headroles.reports.content import Summary
 from headroles.reports.words import count, isolate, plural, ranged, share
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
-from headroles.outcomes import Labelling
-from headroles.records import Decision
+from headroles.records.example import Decision
+from headroles.records.findings import Labelling
 from headroles.reports.words import BOTH, CORRECTIONS, FAMILIES, TESTS, plural
 
 Tables = Mapping[str, Callable[[], "Printed"]]

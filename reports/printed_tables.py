@@ -5,9 +5,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from headroles.comparison import Comparison
 from headroles.errors import UnknownName
-from headroles.outcomes import Labelling
+from headroles.records.comparison import Comparison
+from headroles.records.findings import Labelling
 from headroles.reports.compared_tables import compared_tables
 from headroles.reports.printed import Printed
 from headroles.reports.run_tables import run_tables

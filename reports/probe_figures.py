@@ -7,17 +7,10 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from headroles.probed import Best, Trained, Weight
+from headroles.records.probes import Best, Trained, Weight
 from headroles.reports.panel import FAINT, INK, RULE, SOFT, blank, plain
 from headroles.reports.probe_account import Published
-from headroles.reports.probe_words import (
-    accuracy,
-    classifier,
-    difference,
-    head_name,
-    percent,
-    split,
-)
+from headroles.reports.probe_words import accuracy, classifier, difference, head_name, percent, split
 
 ROW = 28
 """Height of a row in pixels."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from headroles.probed import Baseline, Best, Probed, Weight
+from headroles.records.probes import Baseline, Best, Probed, Weight
 from headroles.reports.probe_account import Published
 from headroles.reports.probe_words import (
     accuracy,

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from headroles.outcomes import DECISIONS, Labelling
-from headroles.probed import Best, Gap, Probed, Trained
+from headroles.records.findings import DECISIONS, Labelling
+from headroles.records.probes import Best, Gap, Probed, Trained
 from headroles.reports.words import two
 
 TITLES = {

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headroles.outcomes import Labelling
-from headroles.probed import Best, Probed, Weight
+from headroles.records.findings import Labelling
+from headroles.records.probes import Best, Probed, Weight
 from headroles.reports.panel import Beside, Panel
 from headroles.reports.probe_account import Published, chosen, honest, published_in, scheme, windows
 from headroles.reports.probe_figures import best_figure, trained_figure, weights_figure

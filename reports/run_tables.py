@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from headroles.key_groups import key_groups
-from headroles.outcomes import Labelling
+from headroles.records.arrays import key_groups
+from headroles.records.findings import Labelling
 from headroles.reports.cluster_facts import head_name
 from headroles.reports.content import Interval, Role, Summary
 from headroles.reports.kind_tables import best_table, clusters_table, statistics_table

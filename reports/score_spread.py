@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Float32, Integer, UInt
 
-from headroles.readonly import frozen
-from headroles.records import Scores
+from headroles.records.arrays import frozen
+from headroles.records.example import Scores
 
 BINS = 24
 """Bins of every histogram."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import plotly.graph_objects as go
 
-from headroles.comparison import Comparison
-from headroles.outcomes import Labelling
+from headroles.records.comparison import Comparison
+from headroles.records.findings import Labelling
 from headroles.reports import clusters, static_legend
 from headroles.reports.cluster_map import views
 from headroles.reports.content import Summary

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import plotly.graph_objects as go
 
-from headroles.comparison import OUTCOMES, Comparison
+from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.reports.compare_figures import GAINED, LOST, MARKS, Plot, plots
 from headroles.reports.static_legend import Entry, explained
 from headroles.reports.words import exact, isolate

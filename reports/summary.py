@@ -6,13 +6,13 @@ from dataclasses import fields, replace
 import numpy as np
 from jaxtyping import Bool
 
-from headroles.assessment import Assessment, Precision
-from headroles.outcomes import COLUMNS, Findings, Labelling
+from headroles.records.assessment import Assessment, Precision
+from headroles.records.findings import COLUMNS, Findings, Labelling
+from headroles.records.notebook import codes
 from headroles.reports.account import account
 from headroles.reports.content import MANY, Combination, Interval, Role, Strongest, Summary, Table, Tally
 from headroles.reports.support import supports
 from headroles.reports.verdicts import verdict
-from headroles.role_codes import codes
 
 TONES = 8
 SYMBOLS = 8

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.outcomes import Labelling
+from headroles.records.findings import Labelling
 from headroles.reports.content import Support
 from headroles.reports.words import HALF_SAMPLES, STEADY
 

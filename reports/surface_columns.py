@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headroles.outcomes import Findings, Labelling
+from headroles.records.findings import Findings, Labelling
+from headroles.records.surface import LayerMean
 from headroles.reports.content import Interval
 from headroles.reports.words import isolate, mean, number
-from headroles.surfaced import LayerMean
 
 GROUP = "surface"
 MEASURES = {

@@ -7,7 +7,8 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from headroles.outcomes import Labelling
+from headroles.records.findings import Labelling
+from headroles.records.surface import LayerMean
 from headroles.reports.panel import SOFT, SYMBOLS, Panel, blank, plain
 from headroles.reports.surface_columns import (
     DECIDED,
@@ -21,7 +22,6 @@ from headroles.reports.surface_columns import (
     told_interval,
 )
 from headroles.reports.words import number
-from headroles.surfaced import LayerMean
 
 ATTENTION, ENTROPY, IMPORTANCE = "attention", "entropy", "importance"
 TONES = {"first": 0, "separator": 1, "punctuation": 2, "other": 7}

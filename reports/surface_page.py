@@ -9,8 +9,9 @@ from typing import Any
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from headroles.outcomes import Labelling
-from headroles.records import Decision
+from headroles.records.example import Decision
+from headroles.records.findings import Labelling
+from headroles.records.surface import LayerMean, NoOp
 from headroles.reports import words
 from headroles.reports.content import Account, Line
 from headroles.reports.document import environment, policy, template
@@ -21,7 +22,6 @@ from headroles.reports.surface_columns import DECIDED, GROUP, MEASURES, counts, 
 from headroles.reports.surface_figures import ATTENTION, ENTROPY, IMPORTANCE, Figure, figures
 from headroles.reports.surface_sheets import noop_sheet, statistics_sheet
 from headroles.reports.surface_words import harmless_lines, promise, sentence
-from headroles.surfaced import LayerMean, NoOp
 
 SCRIPTS = (
     "page.js", "plots.js", "surface.js", "files.js", "table.js", "sheets.js", "surface_heads.js",

@@ -2,7 +2,8 @@
 
 import math
 
-from headroles.outcomes import Labelling
+from headroles.records.findings import Labelling
+from headroles.records.surface import NoOp
 from headroles.reports.content import Interval
 from headroles.reports.probe_sheets import Cell, Sheet
 from headroles.reports.surface_columns import (
@@ -18,7 +19,6 @@ from headroles.reports.surface_columns import (
     told_interval,
 )
 from headroles.reports.words import chance_of, number, two
-from headroles.surfaced import NoOp
 
 INTERVAL = "[95\u00a0%]"
 STATISTICS = (

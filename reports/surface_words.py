@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from headroles.outcomes import Findings, Labelling
-from headroles.records import Decision
+from headroles.records.example import Decision
+from headroles.records.findings import Findings, Labelling
+from headroles.records.surface import OUTCOMES, NoOp
 from headroles.reports.surface_columns import (
     ENTROPIES,
     GROUP,
@@ -17,7 +18,6 @@ from headroles.reports.surface_columns import (
     told_interval,
 )
 from headroles.reports.words import listing, number, plural
-from headroles.surfaced import OUTCOMES, NoOp
 
 
 def sentence(labelling: Labelling, column: str) -> str:

@@ -2,7 +2,7 @@
 
 import math
 
-from headroles.records import Decision
+from headroles.records.example import Decision
 from headroles.reports.content import Role, Strongest, Support
 from headroles.reports.words import STEADY, exact, family, interval, isolate, plural, two
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from headroles.records.view import Maps, Neurons, View
 from headroles.reports.embedded import script_json
 from headroles.reports.map_data import packed, tokens_of
-from headroles.viewed import Maps, Neurons, View
 
 LARGEST = float(np.finfo(np.float16).max)
 """Beyond it, 16 bits hold no number: queries, keys and biases are clipped there."""

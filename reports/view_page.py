@@ -3,10 +3,10 @@
 from markupsafe import Markup
 
 from headroles.errors import UnknownName
+from headroles.records.view import CROSS, DECODER, ENCODER, SELF, View
 from headroles.reports.document import environment, policy, template
 from headroles.reports.view_data import view_json
 from headroles.reports.words import plural
-from headroles.viewed import CROSS, DECODER, ENCODER, SELF, View
 
 SHOWS = {"head": "Heads", "model": "Model", "neuron": "Neurons"}
 """The views of a page, and what their tabs say."""

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.errors import BadInput, UnknownName
+from headroles.records.view import CROSS, DECODER, ENCODER, Maps
 from headroles.reports.svg_text import clean, width_of
 from headroles.reports.view_units import Unit, units_of, values_of
 from headroles.reports.words import isolate
-from headroles.viewed import CROSS, DECODER, ENCODER, Maps
 
 TONES = ("#0063a8", "#b5480a", "#00755a", "#9b3e85", "#806000", "#147488", "#a3243b", "#57606b")
 """Colours of heads: the report's on a light ground."""
@@ -59,7 +59,7 @@ def view_svg(
         UnknownName: For another level.
 
     Example:
-        >>> from headroles.records import Example
+        >>> from headroles.records.example import Example
         >>> example = Example("note", ("it", "rains"))
         >>> weights = np.array([[255, 0], [102, 153]], dtype=np.uint8)[None, None]
         >>> view_svg(Maps("self", (0,), (3,), example, example, weights), 0, [3]).count("<line ")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.reports.map_data import shown
 from headroles.reports.svg_text import cut
 

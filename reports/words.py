@@ -3,11 +3,11 @@
 import math
 import unicodedata
 
-from headroles.records import Decision
+from headroles.records.example import Decision
+from headroles.records.notebook import BOTH as BOTH
+from headroles.records.notebook import FAMILIES as FAMILIES
+from headroles.records.notebook import mean as mean
 from headroles.reports.content import Interval
-from headroles.score_words import BOTH as BOTH
-from headroles.score_words import FAMILIES as FAMILIES
-from headroles.score_words import mean as mean
 
 ENOUGH_FOR_NOT = 50
 """Units below which the engine never says "not"; said on the page."""

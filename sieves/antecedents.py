@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headroles.annotation import Document
+from headroles.records.documents import Document
 from headroles.sieves.english import GENDERS, PRONOUNS, TITLES, Agreement
 from headroles.sieves.mentions import Described, described
 

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from headroles.plans import Plan, Profile
+from headroles.plans.plan import Plan, Profile
 from headroles.sieves.contrast import by_offset
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.relations import LEFT_OUT, canonical, matches
 
 _NUMBERS: dict[str, int] = {}
@@ -50,7 +50,7 @@ def arcs_of(example: Example) -> Arcs:
         BadInput: When the example carries no arcs.
 
     Example:
-        >>> from headroles.records import Arc
+        >>> from headroles.records.example import Arc
         >>> example = Example("two", ("a", "##b", "c"), word=np.array([0, 0, 1]), arcs=(Arc(1, 0, "obj"),))
         >>> arcs = arcs_of(example)
         >>> arcs.query.tolist(), arcs.key.tolist(), arcs.of("obj").tolist(), arcs.of("det").tolist()

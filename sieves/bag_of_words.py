@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.base import MARGIN, Contrast
 from headroles.sieves.block import both_texts, text_of
 from headroles.sieves.local import own_text

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.errors import BadSieve
-from headroles.records import Example
+from headroles.records.example import Example
 
 NEEDS = frozenset({"words", "arcs", "mentions", "likeness", "frequencies"})
 """Annotation a sieve can ask for: words alone, dependency arcs between them, mentions of entities, lemmas or
@@ -124,7 +124,7 @@ def sieve(
 
     The function takes an ``Example`` and returns the cells that count: bool (tokens, tokens), or
     bool (tokens,) for the same keys at every query, or a mask that needs no memory of tokens × tokens:
-    ``Band``, ``Pairs``, ``Same``, or another of ``headroles.masks``. It never
+    ``Band``, ``Pairs``, ``Same``, or another of ``headroles.plans.masks``. It never
     sees attention. Chance, visible keys, special tokens and weights are seen to by headroles.
 
     Args:

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Int
 
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.local import own_text
 from headroles.sieves.masks import Same

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.annotation import Choices, Window
+from headroles.records.documents import Choices, Window
 from headroles.sieves.contrast import by_offset
 
 NOBODY = -1
@@ -84,7 +84,7 @@ def arc_contrast(
     With A the attention between words, R the compared pairs and U what even attention puts on
     them: ``f(d) = Σ A / Σ U`` over the pairs of R at signed offset d, ``m_i = Σ_k A_ik`` over R,
     ``E_ij = m_i f(j−i) U_ij / Σ_k f(k−i) U_ik``, and the contrast is ``A_ij − E_ij``. The formula is
-    that of ``headroles.plans.Profile``; the mean over the arcs of a relation is the contrast of
+    that of ``headroles.plans.plan.Profile``; the mean over the arcs of a relation is the contrast of
     ``syntactic:REL`` when each word attends in one arc.
 
     Args:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.plans import Profile
-from headroles.records import Example
+from headroles.plans.plan import Profile
+from headroles.records.example import Example
 from headroles.sieves.base import Contrast
 from headroles.sieves.masks import as_mask
 
@@ -41,7 +41,7 @@ def profiles(
 ) -> Profiles:
     """Profiles of all contrasts, by their columns; those of one space and scope share one.
 
-    The formula is that of ``headroles.plans.Profile``. In an encoder that sees every key, U_ij is
+    The formula is that of ``headroles.plans.plan.Profile``. In an encoder that sees every key, U_ij is
     the number of pieces of unit j over the number of tokens, so that it cancels to the plain
     e_j; in general it is what attention even over the visible keys gives, which keeps the contrast
     of even attention at 0 under every mask.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headroles.annotation import PAIRED, Choices, Document, Window
 from headroles.errors import BadInput
+from headroles.records.documents import PAIRED, Choices, Document, Window
 from headroles.sieves.antecedents import BASELINES, NOBODY, chosen
 from headroles.sieves.mentions import KINDS, Described, described
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.masks import Cells
 from headroles.sieves.syntactic import word_count
@@ -32,7 +32,7 @@ def own_mention(example: Example) -> Int[np.ndarray, " words"]:
         BadInput: When the example carries no mentions.
 
     Example:
-        >>> from headroles.records import Mention
+        >>> from headroles.records.example import Mention
         >>> mentions = (Mention(0, 2, "aunt"), Mention(0, 1, "Ann"))  # Ann 's aunt, without the clitic
         >>> words = {"word": np.arange(3), "mentions": mentions}
         >>> own_mention(Example("note", ("Ann", "aunt", "left"), **words)).tolist()

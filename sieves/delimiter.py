@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.base import sieve
 
 SOURCE = "Pande et al. 2021, delimiter sieves; Clark et al. 2019, section 3.2"

@@ -7,8 +7,8 @@ from functools import cache, lru_cache
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headroles.annotation import Choices, Window
 from headroles.errors import BadInput
+from headroles.records.documents import Choices, Window
 from headroles.sieves.choosing import sentence_of
 from headroles.sieves.published_heads import PUBLISHED_TABLE, published_head
 from headroles.sieves.relations import LEFT_OUT, canonical, covers, shown

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
-from headroles.plans import Listed, Rowwise
+from headroles.plans.plan import Listed, Rowwise
 from headroles.sieves.resolving import Labelled, Resolved
 from headroles.sieves.single_cells import Found, listed
 

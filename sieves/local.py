@@ -3,7 +3,7 @@
 import re
 
 from headroles.errors import BadSieve
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.masks import Band, Every, Same
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.even_units import EvenUnits, blocks
-from headroles.masks import Band, Keys, Mask, Same, Without
-from headroles.plans import LongProfile, Rowwise
-from headroles.records import Example
+from headroles.plans.even import EvenUnits, blocks
+from headroles.plans.masks import Band, Keys, Mask, Same, Without
+from headroles.plans.plan import LongProfile, Rowwise
+from headroles.records.example import Example
 from headroles.sieves.base import Contrast
 from headroles.sieves.linear_sums import Sums
 from headroles.sieves.masks import as_mask

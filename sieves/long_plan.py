@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from headroles.masks import Keys, Mask
-from headroles.plans import LongPlan, Part
-from headroles.records import Example
+from headroles.plans.masks import Keys, Mask
+from headroles.plans.plan import LongPlan, Part
+from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.linear_sums import Sums
 from headroles.sieves.long_contrast import long_profiles

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadSieve
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.spelling import spelled
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headroles.errors import BadSieve
-from headroles.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without, apart
+from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without, apart
 
 __all__ = [
     "Band",

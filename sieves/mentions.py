@@ -6,9 +6,9 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Int
 
-from headroles.annotation import Document, Mention
 from headroles.errors import BadInput
-from headroles.readonly import frozen
+from headroles.records.arrays import frozen
+from headroles.records.documents import Document, Mention
 from headroles.sieves.english import CLAUSES, ENDINGS, OPENING, PREPOSITIONS, PRONOUNS
 
 KINDS = ("pronoun", "proper", "nominal")

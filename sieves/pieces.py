@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadInput
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.block import both_texts
 from headroles.sieves.masks import Band, Every, Match, Same, Without

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadSieve, HeadrolesError
-from headroles.plans import Plan
-from headroles.records import Example
+from headroles.plans.plan import Plan
+from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve, Sieve
 from headroles.sieves.contrast import profiles
 from headroles.sieves.masks import as_mask

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.errors import BadInput
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.relations import LEFT_OUT, canonical, matches
 
 WINDOW = 2

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadInput
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.base import MaskSieve
 
 
@@ -26,7 +26,7 @@ def rarest(example: Example) -> Bool[np.ndarray, " tokens"]:
         BadInput: When it is not known how often the tokens occur.
 
     Example:
-        >>> from headroles.lexical import Lexical
+        >>> from headroles.records.example import Lexical
         >>> often = Lexical(frequency=np.array([90, 4, 7, 90, 4, 60]))
         >>> rarest(Example("six", tuple("tcstd."), lexical=often)).astype(int).tolist()
         [0, 1, 0, 0, 1, 0]

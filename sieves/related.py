@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
-from headroles.lexical import Lexical
-from headroles.records import Example
+from headroles.records.example import Example, Lexical
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.block import both_texts
 from headroles.sieves.masks import Same, Without

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
-from headroles.annotation import Document
 from headroles.errors import UnknownName
+from headroles.records.documents import Document
 
 CLEARNLP = {
     "dobj": "obj",

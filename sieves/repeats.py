@@ -12,7 +12,7 @@ frequent tokens are; heads that look at frequent tokens, or at marks, from anywh
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.block import both_texts
 from headroles.sieves.masks import Band, Every, Match, Same, Without

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headroles.even_units import blocks
-from headroles.masks import Band, Every, Keys, Mask, Match, Same
+from headroles.plans.even import blocks
+from headroles.plans.masks import Band, Every, Keys, Mask, Match, Same
 from headroles.sieves.single_cells import Found, cells_of, count_of, flat, found, holds, scanned
 
 FEW = 8

@@ -7,14 +7,14 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadSieve
-from headroles.masks import Mask
-from headroles.plans import LongPlan, Plan
-from headroles.records import Example, Rule
+from headroles.plans.batch import Asking, Stated
+from headroles.plans.masks import Mask
+from headroles.plans.plan import LongPlan, Plan
+from headroles.records.example import Example, Rule
 from headroles.sieves.base import MARGIN, Contrast, MaskSieve, Scorer, Sieve
 from headroles.sieves.long_plan import long_plan
 from headroles.sieves.plan import columns_of, matched, plan
 from headroles.sieves.stating import asking, stated
-from headroles.stated import Asking, Stated
 
 STATISTICS = ("selectivity", "bias")
 BIAS_MARGIN = 2.0

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headroles.even_units import blocks
-from headroles.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
-from headroles.plans import Listed
+from headroles.plans.even import blocks
+from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
+from headroles.plans.plan import Listed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,8 +4,8 @@ A joint example of cross attention has the decoder's tokens before the encoder's
 from its query as the decoder's text is long, which says nothing, so that a sieve of offsets does not apply.
 """
 
-from headroles.masks import Band, Every, Same
-from headroles.records import Example
+from headroles.plans.masks import Band, Every, Same
+from headroles.records.example import Example
 
 
 def within_stacks(returned: object, example: Example) -> object:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from headroles.masks import Cells, Mask
-from headroles.records import Example
+from headroles.plans.batch import Asking, Stated
+from headroles.plans.masks import Cells, Mask
+from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.masks import KINDS, as_mask
 from headroles.sieves.plan import asked, columns_of, matched
-from headroles.stated import Asking, Stated
 
 
 def contrasts_of(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast]) -> dict[str, Contrast]:

@@ -4,8 +4,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadInput
-from headroles.plans import Laid, Plan
-from headroles.records import Example, Rule
+from headroles.plans.plan import Laid, Plan
+from headroles.records.example import Example, Rule
 from headroles.sieves.marks import ALL, USUAL, is_mark, mark_keys
 from headroles.sieves.spread import even_entropy
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from headroles.errors import BadSieve
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.sieves.arcs import arcs_of
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.masks import Pairs, Without, apart

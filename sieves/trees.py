@@ -8,8 +8,8 @@ from zlib import crc32
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.annotation import Window
 from headroles.errors import BadInput, UnknownName
+from headroles.records.documents import Window
 from headroles.sieves.relations import LEFT_OUT, canonical
 from headroles.sieves.spanning import arborescences, random_tree, spanning_trees
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from headroles.masks import Band, Every, Keys, Mask, Match, Pairs, Same, Without
-from headroles.records import Example
+from headroles.plans.masks import Band, Every, Keys, Mask, Match, Pairs, Same, Without
+from headroles.records.example import Example
 from headroles.sieves.single_cells import Found
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.assessment import Assessment, Precision
-from headroles.moments import Moments
-from headroles.outcomes import Findings
-from headroles.records import Decision, Rule, Scores
+from headroles.records.assessment import Assessment, Precision
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Findings
+from headroles.records.moments import Moments
 from headroles.stats.bayes import bayes_factors
 from headroles.stats.columns import Column, Columns
 from headroles.stats.depth import over_layers

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.metrics import silhouette_samples
 
-from headroles.clustered import Choice, Divergence
 from headroles.errors import BadInput, UnknownName
+from headroles.records.clusters import Choice, Divergence
 from headroles.stats.clusters import METHODS, NOISE, adjusted_rand, alone, overlap
 from headroles.stats.distances import distances, resampled, square
 

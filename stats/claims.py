@@ -1,6 +1,6 @@
 """Claims about heads together, as records."""
 
-from headroles.clustered import Claim
+from headroles.records.clusters import Claim
 
 Row = tuple[float, float, float]
 """Estimate, and lower and upper end of its interval."""

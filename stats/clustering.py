@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from headroles.clustered import Clustered, Divergence
 from headroles.errors import BadInput
+from headroles.records.clusters import Clustered, Divergence
 from headroles.stats.choosing_clusters import choose
 from headroles.stats.clusters import merges
 from headroles.stats.distances import distances, nearest, standard_error

@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.records import Rule, Scores
+from headroles.records.example import Rule, Scores
 from headroles.stats.effects import design_effect
 from headroles.stats.hypotheses import Outcome, constant, flat
 from headroles.stats.moments import Sample, describe, unit_means

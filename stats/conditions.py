@@ -36,8 +36,8 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import stdtr, stdtrit
 
 from headroles.errors import BadInput
-from headroles.probed import Gap
-from headroles.records import Decision
+from headroles.records.example import Decision
+from headroles.records.probes import Gap
 from headroles.stats.columns import unit_numbers
 from headroles.stats.correction import CORRECTIONS, adjust
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.stats import permutation_test
 
-from headroles.assessment import Depth
+from headroles.records.assessment import Depth
 from headroles.stats.relabel import Grid
 from headroles.stats.together import ends
 

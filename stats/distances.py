@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import t
 
-from headroles.clustered import Divergence, Neighbours
+from headroles.records.clusters import Divergence, Neighbours
 from headroles.stats.draws import bootstrap_counts
 
 CELLS = 2**24

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.moments import Moments
-from headroles.outcomes import Findings
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Findings
+from headroles.records.moments import Moments
 from headroles.stats.columns import Column, Columns, settled
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, both_beyond, either_below, members, with_contrast

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records import Rule
+from headroles.records.example import Rule
 from headroles.stats.correction import adjust
 
 FAMILIES = ("sieve", "run", "layer")

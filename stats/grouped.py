@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from headroles.moments import Moments
-from headroles.records import Rule
+from headroles.records.example import Rule
+from headroles.records.moments import Moments
 from headroles.stats.columns import Column, Columns
 from headroles.stats.hypotheses import SPREAD, flat
 from headroles.stats.moments import Sample, describe

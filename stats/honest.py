@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.outcomes import DECISIONS, Findings
-from headroles.probed import Best, Tallies
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import DECISIONS, Findings
+from headroles.records.probes import Best, Tallies
 from headroles.stats.engine import judge
 from headroles.stats.rivals import best_rival, within_0_and_1
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records import Decision
+from headroles.records.example import Decision
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.hypotheses import Outcome, student
 from headroles.stats.moments import Sample

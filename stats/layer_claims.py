@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from headroles.clustered import Claim, Divergence
+from headroles.records.clusters import Claim, Divergence
 from headroles.stats.choosing_clusters import Chosen
 from headroles.stats.claims import Row, unplaced
 from headroles.stats.clusters import METHODS, adjusted_rand, alone

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headroles.records import Rule, Scores
+from headroles.records.example import Rule, Scores
+from headroles.records.surface import LayerMean
 from headroles.stats.columns import over_units, unit_numbers
 from headroles.stats.hypotheses import student
 from headroles.stats.moments import describe
-from headroles.surfaced import LayerMean
 
 
 def layer_means(scores: Scores, rules: Sequence[Rule]) -> tuple[LayerMean, ...]:

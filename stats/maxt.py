@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records import Decision
+from headroles.records.example import Decision
 from headroles.stats.columns import Column
 from headroles.stats.draws import bootstrap_counts, flips_are_exact, sign_flips
 from headroles.stats.resampling import studentise

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from headroles.moments import Moments
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.moments import Moments
 from headroles.stats.columns import Columns
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.families import with_contrast

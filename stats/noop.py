@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Float32
 
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.surface import OUTCOMES, NoOp
 from headroles.stats.engine import judge
-from headroles.surfaced import OUTCOMES, NoOp
 
 MEASURES = ("gradient", "attention×gradient")
 OTHER = "other"

@@ -35,9 +35,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.comparison import Differences
 from headroles.errors import BadInput
-from headroles.records import Decision, Rule, Scores
+from headroles.records.comparison import Differences
+from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Column, against, over_units, settled, unit_numbers
 from headroles.stats.correction import significant
 from headroles.stats.engine import ENOUGH_FOR_NOT

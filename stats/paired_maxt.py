@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records import Decision
+from headroles.records.example import Decision
 from headroles.stats.columns import Column, against
 from headroles.stats.maxt import max_t
 

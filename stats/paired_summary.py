@@ -8,9 +8,9 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from headroles.comparison import OUTCOMES, Differences, LayerChange
-from headroles.outcomes import Findings
-from headroles.records import Decision
+from headroles.records.comparison import OUTCOMES, Differences, LayerChange
+from headroles.records.example import Decision
+from headroles.records.findings import Findings
 from headroles.stats.columns import Column
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.hypotheses import flat

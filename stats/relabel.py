@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records import Decision, Rule
+from headroles.records.example import Decision, Rule
 from headroles.stats.columns import Column, settled
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, both_beyond, members

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from headroles.outcomes import Findings
-from headroles.records import Decision
+from headroles.records.example import Decision
+from headroles.records.findings import Findings
 from headroles.stats.draws import flips_are_exact
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.families import with_contrast

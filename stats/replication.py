@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from headroles.moments import Moments
-from headroles.outcomes import DECISIONS, Findings
-from headroles.probed import Best
-from headroles.records import Decision, Rule, Scores
-from headroles.replication import BestAgain, Replicate, Replicated
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import DECISIONS, Findings
+from headroles.records.moments import Moments
+from headroles.records.probes import Best
+from headroles.records.replication import BestAgain, Replicate, Replicated
 from headroles.stats.engine import judge
 from headroles.stats.honest import BEYOND
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from headroles.errors import BadInput, UnknownName
-from headroles.records import Decision, Rule
+from headroles.records.example import Decision, Rule
 from headroles.stats.correction import CORRECTIONS
 from headroles.stats.families import FAMILIES, members
 from headroles.stats.intervals import INTERVALS

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.errors import BadInput
-from headroles.probed import Baseline, Tallies
+from headroles.records.probes import Baseline, Tallies
 from headroles.stats.columns import unit_numbers
 from headroles.stats.draws import halves
 from headroles.stats.hypotheses import student

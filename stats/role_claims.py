@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.clustered import Claim, Divergence
 from headroles.errors import BadInput
-from headroles.outcomes import Findings
-from headroles.records import Decision, Scores
+from headroles.records.clusters import Claim, Divergence
+from headroles.records.example import Decision, Scores
+from headroles.records.findings import Findings
 from headroles.stats.claims import unplaced
 from headroles.stats.clusters import adjusted_rand, alone
 from headroles.stats.columns import Columns

@@ -6,7 +6,7 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.spatial.distance import pdist
 from sklearn.manifold import smacof
 
-from headroles.clustered import Divergence
+from headroles.records.clusters import Divergence
 from headroles.stats.distances import distances, resampled, square
 
 STARTS = 8

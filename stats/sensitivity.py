@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from headroles.assessment import Moved
-from headroles.outcomes import Findings
-from headroles.records import Decision, Rule
+from headroles.records.assessment import Moved
+from headroles.records.example import Decision, Rule
+from headroles.records.findings import Findings
 from headroles.stats.columns import Column, settled
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, members

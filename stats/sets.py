@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import hypergeom
 
-from headroles.assessment import RoleSet
+from headroles.records.assessment import RoleSet
 from headroles.stats.relabel import Grid
 from headroles.stats.together import middle_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records import Decision
+from headroles.records.example import Decision
 from headroles.stats.columns import Columns
 from headroles.stats.draws import halves
 from headroles.stats.relabel import Grid, in_blocks, relabelled, stand_in

@@ -20,8 +20,8 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.comparison import Swapped
-from headroles.records import Decision
+from headroles.records.comparison import Swapped
+from headroles.records.example import Decision
 from headroles.stats.columns import Column
 from headroles.stats.correction import adjust
 from headroles.stats.relabel import Grid, role_p, roles_of, stand_in

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records import Decision
+from headroles.records.example import Decision
 from headroles.stats.columns import Column
 from headroles.stats.moments import describe
 from headroles.stats.naming import shortened

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.stats import hypergeom
 
-from headroles.assessment import Together
+from headroles.records.assessment import Together
 from headroles.stats.relabel import Grid
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 
-from headroles.clustered import Choice, Claim, Clustered, Divergence
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.records.clusters import Choice, Claim, Clustered, Divergence
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
 from headroles.stats.clustering import cluster_heads
 from headroles.stats.engine import judge
 from headroles.stats.role_claims import role_claims

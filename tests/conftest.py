@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
 
     from headroles import Labelling
-    from headroles.records import Rule, Scores
+    from headroles.records.example import Rule, Scores
 
 # One thread: on a busy machine small operations split over threads wait for the scheduler, and the
 # last bits of a matrix product depend on how many threads it got.
@@ -465,7 +465,7 @@ def _configured(name: str) -> tuple[str, Any]:
 @pytest.fixture(scope="session")
 def scores_of() -> "Callable[..., tuple[Scores, list[Rule]]]":
     """Random scores of four columns (s0 with contrast s1, s2 and s3), heads around their margins."""
-    from headroles.records import Rule, Scores
+    from headroles.records.example import Rule, Scores
 
     def made(
         seed: int, *, units: int = 60, layers: int = 2, heads: int = 6, per_unit: int = 1
@@ -524,9 +524,9 @@ def _probed_run(
     shape: tuple[int, int, int] = (60, 6, 12),
     assessed: bool = False,
 ) -> "Labelling":
-    from headroles.outcomes import Labelling
-    from headroles.probed import Probed
-    from headroles.records import Decision
+    from headroles.records.example import Decision
+    from headroles.records.findings import Labelling
+    from headroles.records.probes import Probed
     from headroles.stats.assess import assess
     from headroles.stats.engine import judge
 
@@ -569,7 +569,7 @@ def _probed_scores(
     rows: list[str], shape: tuple[int, int, int], chance: np.random.Generator
 ) -> "tuple[Scores, list[Rule]]":
     """Accuracies per example between 0 and 1, with the best baseline beside, and contrasts."""
-    from headroles.records import Rule, Scores
+    from headroles.records.example import Rule, Scores
 
     directions = {"dependency": ("→", "←"), "trees": ("→", "←"), "coreference": ("",)}
     columns = [f"{row}:{way}".removesuffix(":") for row in rows for way in directions[row.partition(":")[0]]]
@@ -596,7 +596,7 @@ def _probed_scores(
 
 def _best(row: str, scores: "Scores", chance: np.random.Generator) -> Any:
     """The head with the largest mean on the first half of the examples, on the second half."""
-    from headroles.probed import Best
+    from headroles.records.probes import Best
 
     names = [name for name in scores.sieves if name.removesuffix(":→").removesuffix(":←") == row]
     half = len(scores.examples) // 2
@@ -619,7 +619,7 @@ def _best(row: str, scores: "Scores", chance: np.random.Generator) -> Any:
 
 
 def _tallies(rows: list[str], examples: int, chance: np.random.Generator) -> Any:
-    from headroles.probed import Tallies
+    from headroles.records.probes import Tallies
 
     items = chance.integers(0, 9, size=(len(rows), examples))
     hits = chance.integers(0, 9, size=(len(rows), examples, 3)).clip(max=items[..., None])
@@ -630,7 +630,7 @@ def _tallies(rows: list[str], examples: int, chance: np.random.Generator) -> Any
 
 def _beyond(rows: list[str], shape: tuple[int, int, int], chance: np.random.Generator) -> tuple[Any, ...]:
     """Baselines, gaps, trained probes, contests and weights."""
-    from headroles.probed import Baseline, Contest, Gap, Trained, Weight
+    from headroles.records.probes import Baseline, Contest, Gap, Trained, Weight
 
     names = {
         "dependency": ("-3", "-2", "-1", "+1", "+2", "+3"),

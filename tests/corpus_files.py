@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from headroles.extraction.checkpoint import Checkpoint
 from headroles.inputs import corpus_of
-from headroles.label_options import LabelOptions, label_options_of
+from headroles.options.label import LabelOptions, label_options_of
 
 ROWS = [{"text": f"sentence number {n} is here", "from": f"document {n // 4}"} for n in range(50)]
 NOWHERE = Checkpoint("none", "none", None, "nowhere")

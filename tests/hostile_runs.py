@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from headroles.comparison import Comparison
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.records.comparison import Comparison
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
 from headroles.stats.assess import assess
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge

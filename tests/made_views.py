@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headroles.records import Example
-from headroles.viewed import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View
+from headroles.records.example import Example
+from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View
 
 HOSTILE = "<script>alert(1)</script>"
 LONG = "a" * 10_000

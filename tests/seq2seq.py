@@ -11,9 +11,9 @@ from transformers import AutoModel
 from headroles import Example
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.tokens import example_of, tokenise
-from headroles.records import Arc
+from headroles.records.example import Arc
+from headroles.records.passage import Passage, Words
 
 WIDTH = {"d_model": 32, "vocab_size": 400}
 T5 = WIDTH | {"d_kv": 8, "d_ff": 48, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 4}

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
+from headroles.records.surface import LayerMean, NoOp, Surface
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
-from headroles.surfaced import LayerMean, NoOp, Surface
 
 SURFACE = (
     "first", "separator", "separator→separator", "other→separator", "punctuation", "previous", "next", "self",

@@ -19,7 +19,7 @@ from headroles.errors import BadInput
 from headroles.extraction import annotate
 from headroles.extraction.annotate import Annotator
 from headroles.extraction.parse_pipeline import load_parser, words_of
-from headroles.extraction.passages import Passage, Words
+from headroles.records.passage import Passage, Words
 
 ROOT = Path(__file__).resolve().parents[1]
 TREES = [

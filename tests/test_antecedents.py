@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headroles.annotation import Document, Mention
+from headroles.records.documents import Document, Mention
 from headroles.sieves.antecedents import BASELINES, agreement_of, chosen
 from headroles.sieves.mentions import described
 

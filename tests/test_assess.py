@@ -12,10 +12,10 @@ import pytest
 from scipy import stats as reference
 
 import headroles
-from headroles.assessment import Assessment, Depth, Moved, Precision, Together
 from headroles.errors import BadInput
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.records.assessment import Assessment, Depth, Moved, Precision, Together
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
 

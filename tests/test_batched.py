@@ -18,14 +18,13 @@ from headroles.extraction.batched_reading import BatchScores, Together, reads_to
 from headroles.extraction.capture import EAGER, FUSED
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.scratch import Scratches
 from headroles.extraction.seen import Seen
 from headroles.extraction.sieving import Sieving
 from headroles.extraction.stream import stream
-from headroles.lexical import Lexical
-from headroles.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
-from headroles.records import Mention
+from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
+from headroles.records.example import Lexical, Mention
+from headroles.records.passage import Passage, Words
 from headroles.sieves import BUILT_IN, PATTERNS
 from headroles.sieves.apply import apply
 from headroles.sieves.selection import Selection

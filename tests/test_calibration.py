@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats as shapes
 
-from headroles.outcomes import Findings
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Findings
 from headroles.stats.correction import adjust, significant
 from headroles.stats.engine import judge
 from headroles.stats.methods import METHODS

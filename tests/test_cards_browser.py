@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from headroles.exhibited import Exhibit, Exhibited
-from headroles.outcomes import Labelling
-from headroles.records import Example, Rule
+from headroles.records.example import Example, Rule
+from headroles.records.findings import Labelling
+from headroles.records.kept_maps import Exhibit, Exhibited
 from headroles.reports.page import page
 from headroles.reports.score_spread import spreads_of
 from headroles.stats.engine import judge

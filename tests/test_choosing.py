@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroles.annotation import Choices, Document, Window
-from headroles.records import Arc, Example
+from headroles.records.documents import Choices, Document, Window
+from headroles.records.example import Arc, Example
 from headroles.sieves.apply import apply
 from headroles.sieves.choosing import arc_contrast, chosen, hits, right_by_row, sentence_of
 from headroles.sieves.plan import columns_of, plan

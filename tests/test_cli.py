@@ -24,8 +24,8 @@ import headroles.run
 from headroles.catalogue import Entry
 from headroles.cli import cli
 from headroles.errors import BadInput
-from headroles.extraction.passages import Passage
-from headroles.label_options import LabelOptions
+from headroles.options.label import LabelOptions
+from headroles.records.passage import Passage
 from headroles.sieves import BUILT_IN
 from headroles.tasks import TASKS
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headroles.cluster_tables import texts_of_clustered
-from headroles.clustered import Clustered
+from headroles.records.clusters import Clustered
 from headroles.reports.cluster_facts import distances_of
 from headroles.reports.cluster_tree import leaves
 from headroles.reports.page import page
+from headroles.storage.clusters import texts_of_clustered
 from tests.clustered_runs import clustered_run, huge_run
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import adjusted_rand_score
 
-from headroles.clustered import Claim, Divergence
 from headroles.errors import BadInput
-from headroles.records import Decision, Rule, Scores
+from headroles.records.clusters import Claim, Divergence
+from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.choosing_clusters import choose
 from headroles.stats.clustering import cluster_heads
 from headroles.stats.clusters import adjusted_rand

@@ -15,7 +15,7 @@ import yaml
 
 from headroles.addresses import is_address
 from headroles.cli import cli
-from headroles.label_options import LabelOptions, label_options_of
+from headroles.options.label import LabelOptions, label_options_of
 
 ROOT = Path(__file__).resolve().parents[1]
 JOB, RAYJOB = ROOT / "examples" / "ray-job", ROOT / "examples" / "kuberay"

@@ -11,8 +11,8 @@ from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import chi2
 
-from headroles.clustered import Clustered, Divergence
-from headroles.outcomes import Labelling
+from headroles.records.clusters import Clustered, Divergence
+from headroles.records.findings import Labelling
 from headroles.reports import clusters
 from headroles.reports.cluster_facts import apart, distances_of, groups_of, nearest_of, square_of
 from headroles.reports.cluster_map import by_cluster, by_roles, ellipses, look_of

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from jaxtyping import config
 
 from headroles import load
-from headroles.cluster_options import cluster_options_of
-from headroles.cluster_tables import clustered_in, texts_of_clustered
-from headroles.clustered import METHODS, WAYS, Clustered, Divergence, Neighbours
 from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction import diverging
-from headroles.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
+from headroles.options.cluster import cluster_options_of
+from headroles.records.clusters import METHODS, WAYS, Clustered, Divergence, Neighbours
 from headroles.run import save
 from headroles.stats import clusters
+from headroles.storage.clusters import clustered_in, texts_of_clustered
+from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
 from tests.clustered_runs import UNITS, clustered_run
 
 GRID = (4, 6)

@@ -10,10 +10,10 @@ import pytest
 from scipy.spatial.distance import jensenshannon, squareform
 
 from headroles import cluster, judge_again, label, load
-from headroles.cluster_options import cluster_options_of
 from headroles.errors import BadInput, UnknownName
-from headroles.folder import CLUSTERED, DIVERGENCE
-from headroles.outcomes import Labelling
+from headroles.options.cluster import cluster_options_of
+from headroles.records.findings import Labelling
+from headroles.storage.folder import CLUSTERED, DIVERGENCE
 
 SIEVES = ["local", "delimiter"]
 

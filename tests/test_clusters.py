@@ -11,8 +11,8 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
 
-from headroles.clustered import Choice, Divergence
 from headroles.errors import BadInput, UnknownName
+from headroles.records.clusters import Choice, Divergence
 from headroles.stats.choosing_clusters import choose, preferred, silhouette
 from headroles.stats.clusters import (
     METHODS,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headroles.records import Rule, Scores
+from headroles.records.example import Rule, Scores
 from headroles.stats.columns import Columns, unit_numbers
 from headroles.stats.correction import adjust
 from headroles.stats.families import FAMILIES, adjust_families, members, with_contrast

@@ -15,9 +15,9 @@ import headroles
 from headroles import Comparison, Labelling, compare
 from headroles.comparing import bound_of, swaps_of
 from headroles.errors import BadInput, UnknownName
-from headroles.moments import GROUPS, moments_of
-from headroles.outcomes import COLUMNS
-from headroles.records import Rule
+from headroles.records.example import Rule
+from headroles.records.findings import COLUMNS
+from headroles.records.moments import GROUPS, moments_of
 
 Change = Callable[[Labelling], Labelling]
 Command = Callable[..., tuple[int, str, str]]

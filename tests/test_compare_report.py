@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from plotly.offline import get_plotlyjs
 
-from headroles.comparison import Comparison
-from headroles.records import Decision, Rule, Scores
+from headroles.records.comparison import Comparison
+from headroles.records.example import Decision, Rule, Scores
 from headroles.reports.compare import comparison_page
 from headroles.reports.compare_figures import plots
 from headroles.reports.compare_words import (

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from headroles.errors import BadInput
-from headroles.probed import Gap
-from headroles.records import Decision
+from headroles.records.example import Decision
+from headroles.records.probes import Gap
 from headroles.stats.conditions import compare, gaps
 from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts

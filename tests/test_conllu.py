@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from headroles.errors import BadInput
 from headroles.extraction.conllu import read_conllu
-from headroles.extraction.passages import Passage
 from headroles.extraction.texts import read_file
+from headroles.records.passage import Passage
 
 Read = Callable[[str], list[Passage]]
 

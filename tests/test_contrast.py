@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from headroles import Example, score
 from headroles.arrays import selection_of
-from headroles.outcomes import Findings
-from headroles.records import Arc, Decision, Scores
+from headroles.records.example import Arc, Decision, Scores
+from headroles.records.findings import Findings
 from headroles.sieves.apply import apply
 from headroles.sieves.contrast import by_offset
 from headroles.stats.engine import judge

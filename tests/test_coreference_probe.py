@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroles.annotation import Document, Mention, Window
 from headroles.errors import BadInput
-from headroles.questions import ChoiceProbe
+from headroles.records.documents import Document, Mention, Window
+from headroles.records.probes import ChoiceProbe
 from headroles.sieves.coreference import CoreferenceProbe, true_names
 from headroles.sieves.mentions import described
 

@@ -14,12 +14,12 @@ from headroles import Example, score
 from headroles.arrays import selection_of
 from headroles.catalogue import entries, sieve_of
 from headroles.errors import BadInput, BadSieve
-from headroles.records import Mention
+from headroles.records.example import Mention
 from headroles.sieves.coreferent import coreference, other_mentions, own_mention, same_entity
 from headroles.testing import PLANTED, check_sieve, planted
 
 if TYPE_CHECKING:
-    from headroles.annotation import Document
+    from headroles.records.documents import Document
 
 # [CLS] her aunt saw An ##n and Bob ; she left [SEP]: words 0 her, 1 aunt, 2 saw, 3 Ann, 4 and, 5 Bob, 6 she
 STORY = Example(

@@ -10,10 +10,10 @@ import pytest
 
 from headroles.corpora import Streamed
 from headroles.errors import BadInput
-from headroles.extraction.passages import Passage
 from headroles.extraction.texts import fingerprint, read_table, sampled
 from headroles.inputs import corpus_of, gather
-from headroles.label_options import LabelOptions, label_options_of
+from headroles.options.label import LabelOptions, label_options_of
+from headroles.records.passage import Passage
 from tests.corpus_files import NOWHERE, ROWS, options_for, read, written
 
 

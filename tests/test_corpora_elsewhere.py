@@ -14,7 +14,7 @@ import pytest
 
 from headroles.errors import BadInput
 from headroles.inputs import corpus_of
-from headroles.label_options import label_options_of
+from headroles.options.label import label_options_of
 from tests.corpus_files import NOWHERE, ROWS, read, written
 
 

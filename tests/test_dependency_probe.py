@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroles.annotation import Document, Window
 from headroles.errors import BadInput, UnknownName
-from headroles.questions import ChoiceProbe
+from headroles.records.documents import Document, Window
+from headroles.records.probes import ChoiceProbe
 from headroles.sieves import dependency
 from headroles.sieves.choosing import chosen, hits, right_by_row
 from headroles.sieves.dependency import DependencyProbe

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import headroles
-from headroles.annotation import Document
 from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import read_documents
@@ -21,6 +20,7 @@ from headroles.extraction.parse_pipeline import load_parser
 from headroles.extraction.parse_trees import layout_of, whole_trees
 from headroles.gold_inputs import trees_told
 from headroles.preprocessing_trees import Treed, preprocess_depparse
+from headroles.records.documents import Document
 
 CONLLU = """# newdoc id = one
 # global.Entity = eid-etype-head-other

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from headroles.comparison import Comparison, Differences
-from headroles.displayed_tables import MOST_ROWS
-from headroles.outcomes import COLUMNS, DECISIONS, Findings, Labelling
-from headroles.records import Decision, Rule, Scores
-from headroles.surfaced import Surface
+from headroles.records.comparison import Comparison, Differences
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
+from headroles.records.notebook import MOST_ROWS
+from headroles.records.surface import Surface
 from tests.test_report_browser import browser  # noqa: F401
 
 if TYPE_CHECKING:

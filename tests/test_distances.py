@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy.stats import sem, t
 
-from headroles.clustered import Divergence
+from headroles.records.clusters import Divergence
 from headroles.stats import distances as apart
 from headroles.stats.distances import (
     distances,

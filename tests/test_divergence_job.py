@@ -10,7 +10,6 @@ import torch
 from transformers import AutoModel
 
 from headroles.arrays import selection_of
-from headroles.clustered import Divergence
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction import capture, diverging, forming, stream
 from headroles.extraction.capture import FUSED, Way
@@ -19,10 +18,11 @@ from headroles.extraction.divergence import pair_divergences
 from headroles.extraction.diverging import Diverging, Sums, fitting_batch
 from headroles.extraction.jobs import Both
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage
 from headroles.extraction.sieving import Sieving
 from headroles.extraction.stream import Ready
 from headroles.extraction.tokens import tokenise
+from headroles.records.clusters import Divergence
+from headroles.records.passage import Passage
 
 ModelOf = Callable[[str], Path]
 VOCABULARY = "the committee decide about unbelievable treaty it was signed in Paris long debate , !"

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats as reference
 
 from headroles.errors import BadInput, UnknownName
-from headroles.outcomes import Findings
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Findings
 from headroles.stats.correction import adjust
 from headroles.stats.engine import ENOUGH_FOR_NOT, judge
 from headroles.stats.hypotheses import constant, student_skew

@@ -15,13 +15,12 @@ import pytest
 import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
-from headroles.exhibit_tables import exhibited_in, files_of_exhibited
-from headroles.exhibited import Exhibited
-from headroles.exhibiting import candidates, exhibited_of, wanted
-from headroles.folder import EXHIBITED, MAPS, SHOWN, TYPICAL, manifest_in
-from headroles.records import Decision, Example, Rule, Scores
+from headroles.records.example import Decision, Example, Rule, Scores
+from headroles.records.kept_maps import Exhibited
 from headroles.run import save
 from headroles.stats.engine import judge
+from headroles.storage.folder import EXHIBITED, MAPS, SHOWN, TYPICAL, manifest_in
+from headroles.storage.kept_maps import candidates, exhibited_in, exhibited_of, files_of_exhibited, wanted
 
 Made = Callable[..., tuple[Scores, list[Rule]]]
 Label = Callable[..., Labelling]

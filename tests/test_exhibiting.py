@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.exhibited import LEAST_TYPICAL, MOST_TYPICAL, Exhibited
-from headroles.exhibiting import (
+from headroles.records.example import Decision, Example, Rule, Scores
+from headroles.records.findings import Findings
+from headroles.records.kept_maps import LEAST_TYPICAL, MOST_TYPICAL, Exhibited
+from headroles.stats.engine import judge
+from headroles.storage.kept_maps import (
     LARGEST,
     RANKS,
     Candidate,
@@ -20,9 +23,6 @@ from headroles.exhibiting import (
     told,
     wanted,
 )
-from headroles.outcomes import Findings
-from headroles.records import Decision, Example, Rule, Scores
-from headroles.stats.engine import judge
 
 Made = Callable[..., tuple[Scores, list[Rule]]]
 NAN = float("nan")
@@ -67,7 +67,10 @@ def test_any_scores_give_each_example_once_in_order(scores: list[float]) -> None
     array = np.array(scores, dtype=np.float32)
     found = dict(ranked(array))
     scored = np.flatnonzero(~np.isnan(array))
-    assert list(found) == [*RANKS[: min(MOST_TYPICAL, scored.size)], *RANKS[MOST_TYPICAL : max(MOST_TYPICAL, scored.size)]]
+    assert list(found) == [
+        *RANKS[: min(MOST_TYPICAL, scored.size)],
+        *RANKS[MOST_TYPICAL : max(MOST_TYPICAL, scored.size)],
+    ]
     assert len(set(found.values())) == len(found) == min(scored.size, MOST_TYPICAL + LEAST_TYPICAL)
     highest = sorted(scored, key=lambda each: (-array[each], each))[:MOST_TYPICAL]
     assert [found[rank] for rank in RANKS[:MOST_TYPICAL] if rank in found] == highest

@@ -17,7 +17,7 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extracting import Extracted
 from headroles.extraction import forming
 from headroles.extraction.map_writing import between_units, reach_of
-from headroles.map_files import MapFile
+from headroles.storage.map_files import MapFile
 
 ModelOf = Callable[..., Path]
 Command = Callable[..., tuple[int, str, str]]

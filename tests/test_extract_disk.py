@@ -15,8 +15,8 @@ import pytest
 import headroles
 from headroles.errors import BadInput
 from headroles.extraction.map_writing import Extracting
-from headroles.map_files import MapFile
 from headroles.map_making import writing_maps
+from headroles.storage.map_files import MapFile
 
 ENDINGS = [".safetensors", ".npz"]
 FEW = 64

@@ -16,9 +16,9 @@ from headroles.extraction import forming
 from headroles.extraction.map_writing import reach_of, units_seen
 from headroles.extraction.model import Model, load
 from headroles.map_examples import read_map_list
-from headroles.map_files import MapFile
 from headroles.map_seen import rule_of, seen_by
 from headroles.sieves.apply import apply
+from headroles.storage.map_files import MapFile
 
 ModelOf = Callable[[str], Path]
 WORDS = "the unbelievable committee did n't believe in re-opening the treaty , nobody objected to it ."

@@ -10,7 +10,7 @@ import pytest
 import headroles
 from headroles import exporting
 from headroles.errors import BadInput
-from headroles.folder import check_free, clear_figures, made, manifest_in, write_text
+from headroles.storage.folder import check_free, clear_figures, made, manifest_in, write_text
 
 NOTES = ("notes.txt", ".hidden", "matrix.SVG", "matrix.svg.bak")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from headroles.annotation import Document, Mention
 from headroles.errors import BadInput
 from headroles.extraction.gold.read import read_documents
+from headroles.records.documents import Document, Mention
 
 Read = Callable[[str], list[Document]]
 

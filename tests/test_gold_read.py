@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from headroles.annotation import Document, Mention
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.gold.read import LAYOUTS, read_documents
+from headroles.records.documents import Document, Mention
 
 Read = Callable[..., list[Document]]
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.annotation import Document, Mention
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import Brackets
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.gold.trees import check_tree
+from headroles.records.documents import Document, Mention
 
 Read = Callable[[str], list[Document]]
 

@@ -23,10 +23,10 @@ from headroles.extraction.losses import (
     losses,
     with_target,
 )
-from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Shard
 from headroles.extraction.readers import Visible
 from headroles.extraction.tokens import Tokenised, example_of, tokenise
+from headroles.records.passage import Passage
 from headroles.sieves.surface import KINDS, kinds
 
 Headed = Callable[..., Path]

@@ -10,8 +10,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from headroles.extraction.checkpoint import find
 from headroles.extraction.gradients import gradient_shards
 from headroles.extraction.losses import LossOptions, load_with_loss, losses, with_target
-from headroles.extraction.passages import Passage
 from headroles.extraction.tokens import tokenise
+from headroles.records.passage import Passage
 from headroles.sieves.surface import kinds
 
 STORY = (

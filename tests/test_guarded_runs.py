@@ -16,14 +16,13 @@ import headroles
 import headroles.sieves
 from headroles import Labelling, identity, sharded
 from headroles.errors import BadInput
-from headroles.extraction.passages import Passage
-from headroles.label_options import label_options_of
-from headroles.memory_place import Memory
 from headroles.moment_runs import sample_of
-from headroles.places import place_of
+from headroles.options.label import label_options_of
+from headroles.records.passage import Passage
 from headroles.resuming import Work
 from headroles.shards import whole_files, written
-from headroles.store import load
+from headroles.storage.places import Memory, place_of
+from headroles.storage.run import load
 from headroles.surveys import surveyed, tasks_of
 from headroles.tally import Tally
 from headroles.verifying import verify

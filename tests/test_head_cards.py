@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroles.exhibited import Exhibit, Exhibited
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Example, Rule, Scores
+from headroles.records.example import Decision, Example, Rule, Scores
+from headroles.records.findings import Labelling
+from headroles.records.kept_maps import Exhibit, Exhibited
 from headroles.reports.head_cards import Cards, cards_json, cards_of
 from headroles.reports.page import page
 from headroles.reports.score_spread import BINS, decimals_of, edges_of, spreads_of

@@ -15,8 +15,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from headroles import judge_again, probe
-from headroles.probed import Best, Tallies
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.probes import Best, Tallies
 from headroles.stats.honest import RowColumns, best_heads
 from headroles.stats.rivals import selection_half
 

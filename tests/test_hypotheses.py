@@ -8,14 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from headroles.stats.hypotheses import (
-    SPREAD,
-    Outcome,
-    constant,
-    student,
-    student_biased,
-    student_skew,
-)
+from headroles.stats.hypotheses import SPREAD, Outcome, constant, student, student_biased, student_skew
 from headroles.stats.methods import METHODS
 from headroles.stats.moments import Sample, describe
 

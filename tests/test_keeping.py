@@ -17,9 +17,9 @@ from headroles.extraction.capture import FUSED, Way
 from headroles.extraction.checkpoint import find
 from headroles.extraction.keeping import Keeping, Kept, bytes_of
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.spelled import words_of
 from headroles.extraction.tokens import tokenise
+from headroles.records.passage import Passage, Words
 
 ModelOf = Callable[[str], Path]
 Label = Callable[..., Labelling]

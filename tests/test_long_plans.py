@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from headroles import even_units
 from headroles.arrays import selection_of
 from headroles.extraction.forming import reach
 from headroles.extraction.long_sums import LongSums
 from headroles.extraction.readers import shown_of
-from headroles.lexical import Lexical
-from headroles.masks import Band, Keys, Mask
-from headroles.plans import LongPlan
-from headroles.records import Arc, Example, Mention
+from headroles.plans import even as even_units
+from headroles.plans.masks import Band, Keys, Mask
+from headroles.plans.plan import LongPlan
+from headroles.records.example import Arc, Example, Lexical, Mention
 from headroles.sieves import BUILT_IN, PATTERNS, resolving
 from headroles.sieves.apply import apply
 from headroles.sieves.base import Contrast, MaskSieve

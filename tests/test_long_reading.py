@@ -11,19 +11,19 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel
 
 from headroles.arrays import selection_of
-from headroles.asking import per_head
 from headroles.extraction import forming, seen
 from headroles.extraction.annotate import Annotator
 from headroles.extraction.capture import FUSED, run
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.readers import Shown, Visible, dense, key_of, shown_of
 from headroles.extraction.sieving import Sieving
 from headroles.extraction.stream import stream
 from headroles.extraction.tokens import example_of, tokenise
-from headroles.masks import Band, Cells, Match
-from headroles.records import Example
+from headroles.plans.masks import Band, Cells, Match
+from headroles.plans.scorers import per_head
+from headroles.records.example import Example
+from headroles.records.passage import Passage, Words
 from headroles.sieves.apply import apply
 from headroles.sieves.bag_of_words import BagOfWords
 from headroles.sieves.base import MaskSieve

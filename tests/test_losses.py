@@ -27,8 +27,8 @@ from headroles.extraction.losses import (
     losses,
     with_target,
 )
-from headroles.extraction.passages import Passage
 from headroles.extraction.tokens import Tokenised, tokenise
+from headroles.records.passage import Passage
 
 Headed = Callable[..., Path]
 TEXT = "What did the committee decide about the treaty?"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from headroles.records import Example
+from headroles.records.example import Example
 from headroles.reports.map_data import BYTES, packed, shown, tokens_of
 from tests.made_views import PIECES, SEGMENT, WORD, pair
 

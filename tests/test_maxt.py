@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.draws import sign_flips
 from headroles.stats.engine import judge
 

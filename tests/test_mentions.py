@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.annotation import Document, Mention
 from headroles.errors import BadInput
+from headroles.records.documents import Document, Mention
 from headroles.sieves.mentions import KINDS, described, head_word, kind_of
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from headroles import Arc, Example, score
 from headroles.arrays import selection_of
 from headroles.extraction.capture import run
-from headroles.lexical import Lexical
-from headroles.records import Mention
+from headroles.records.example import Lexical, Mention
 from headroles.sieves import BUILT_IN, PATTERNS
 from headroles.sieves.apply import apply
 from tests.architectures import TABLE

@@ -16,8 +16,8 @@ from transformers.models.llama.modeling_llama import repeat_kv
 
 import headroles
 from headroles.errors import BadSieve
-from headroles.key_groups import key_groups, sharing_told
-from headroles.outcomes import Labelling
+from headroles.records.arrays import key_groups, sharing_told
+from headroles.records.findings import Labelling
 from headroles.reports.page import page
 from headroles.reports.printed_tables import printed
 from headroles.sieves.base import sieve

@@ -14,7 +14,7 @@ import pytest
 
 import headroles
 from headroles import Example, score
-from headroles.outcomes import Labelling
+from headroles.records.findings import Labelling
 from headroles.sieves.repeats import duplicate_cells, induction_cells
 
 NAMES = ("Lily", "Tom", "Sam", "Anna", "Ben", "Mia", "Max", "Sue")

@@ -139,8 +139,8 @@ def test_a_tokenizer_of_any_make_serves_a_whole_run(fitted: tuple[str, Path], tm
 
 def test_the_words_of_a_text_do_not_depend_on_the_tokenizer(fitted: tuple[str, Path]) -> None:
     from headroles.extraction.annotate import Annotator
-    from headroles.extraction.passages import Passage, Words
     from headroles.extraction.tokens import example_of, tokenise
+    from headroles.records.passage import Passage, Words
 
     kind, folder = fitted
     model = load(find(str(folder), None), device="cpu", dtype="float32", max_length=96)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from headroles.moments import GROUPS, Moments, moments_of
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.moments import GROUPS, Moments, moments_of
 from headroles.stats.assess import assess
 from headroles.stats.effects import effect_interval
 from headroles.stats.engine import judge

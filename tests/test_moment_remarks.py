@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from headroles.moments import moments_of
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.moments import moments_of
 from headroles.stats.assess import assess
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge

@@ -13,9 +13,9 @@ import pytest
 from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.judging import judge_again
-from headroles.moments import GROUPS
+from headroles.records.moments import GROUPS
 from headroles.run import save
-from headroles.store import load
+from headroles.storage.run import load
 from headroles.verifying import verify
 
 Label = Callable[..., Labelling]

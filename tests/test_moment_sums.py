@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from headroles.errors import BadInput
-from headroles.label_options import LabelOptions, label_options_of
-from headroles.memory_place import Memory
 from headroles.moment_runs import sample_of
 from headroles.moment_shards import Adding, shard_contents
-from headroles.moment_tables import moments_bytes, moments_of_bytes
-from headroles.moments import ARRAYS, GROUPS, Moments, group_of, moments_of, unit_in_passing
-from headroles.records import Rule, Scores
+from headroles.options.label import LabelOptions, label_options_of
+from headroles.records.example import Rule, Scores
+from headroles.records.moments import ARRAYS, GROUPS, Moments, group_of, moments_of, unit_in_passing
 from headroles.shards import written
+from headroles.storage.moments import moments_bytes, moments_of_bytes
+from headroles.storage.places import Memory
 from headroles.subsample import candidates, rows_of
 from headroles.work import Receipt, Task
 

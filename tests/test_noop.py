@@ -11,9 +11,9 @@ from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
 from headroles.errors import UnknownName
-from headroles.records import Decision, Scores
+from headroles.records.example import Decision, Scores
+from headroles.records.surface import NoOp
 from headroles.stats.noop import noop_tests
-from headroles.surfaced import NoOp
 
 KINDS = ("first", "separator", "punctuation", "other")
 

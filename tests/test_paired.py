@@ -10,9 +10,9 @@ import pytest
 from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import ttost_paired
 
-from headroles.comparison import OUTCOMES, Differences
 from headroles.errors import BadInput, UnknownName
-from headroles.records import Decision, Rule, Scores
+from headroles.records.comparison import OUTCOMES, Differences
+from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.engine import judge
 from headroles.stats.hypotheses import student_skew
 from headroles.stats.moments import describe

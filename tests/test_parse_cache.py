@@ -27,8 +27,8 @@ from headroles.extraction.parse_cache import ParseCache, cache_folder, opened_ca
 from headroles.extraction.parse_packing import pack, unpack
 from headroles.extraction.parse_pipeline import identity_of, load_parser, parsed, words_of
 from headroles.extraction.parse_pool import ParserPool, processes_here
-from headroles.extraction.passages import Passage, Words
-from headroles.label_options import label_options_of
+from headroles.options.label import label_options_of
+from headroles.records.passage import Passage, Words
 from headroles.sieves.selection import Selection
 
 VARIED = (

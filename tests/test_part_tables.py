@@ -11,12 +11,12 @@ import pytest
 
 import headroles
 from headroles.errors import BadInput
-from headroles.folder import CLUSTERED, EXHIBITED, LAYERS, NOOP, PROBED, SURFACE
-from headroles.outcomes import Labelling
-from headroles.probed import Probed
+from headroles.records.findings import Labelling
+from headroles.records.probes import Probed
+from headroles.records.surface import Surface
 from headroles.run import report, save
 from headroles.stats.noop import noop_tests
-from headroles.surfaced import Surface
+from headroles.storage.folder import CLUSTERED, EXHIBITED, LAYERS, NOOP, PROBED, SURFACE
 from tests.clustered_runs import clustered_run
 from tests.surface_runs import made_up
 

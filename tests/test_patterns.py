@@ -11,7 +11,7 @@ from tokenizers import pre_tokenizers
 from headroles import Example, score
 from headroles.catalogue import sieve_of
 from headroles.errors import BadInput, BadSieve
-from headroles.lexical import Lexical
+from headroles.records.example import Lexical
 from headroles.sieves import PATTERNS
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.masks import as_mask

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from headroles import Example, score
 from headroles.arrays import selection_of
 from headroles.catalogue import sieve_of
-from headroles.lexical import Lexical
+from headroles.records.example import Lexical
 from headroles.sieves.bag_of_words import bag_of_words
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.masks import as_mask

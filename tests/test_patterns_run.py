@@ -16,8 +16,8 @@ from headroles.errors import BadInput, BadSieve, UnknownName
 from headroles.extraction.annotate import Annotator
 from headroles.extraction.conllu import read_conllu
 from headroles.extraction.lexicon import Lexicon, token_frequencies, unit_rows
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.tokens import tokenise
+from headroles.records.passage import Passage, Words
 from headroles.sieves import BUILT_IN, GROUPS, PATTERNS
 from headroles.sieves.base import MaskSieve, sieve
 
@@ -173,7 +173,7 @@ def test_frequencies_are_those_of_all_inputs_as_the_model_gets_them(tokenizer_of
 def test_a_rare_token_is_rare_in_the_run_not_in_its_input(
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headroles.records import Example
+    from headroles.records.example import Example
     from headroles.sieves.selection import Selection
 
     seen: dict[str, list[str]] = {}

@@ -11,7 +11,7 @@ import pytest
 from headroles import addresses
 from headroles.addresses import is_address
 from headroles.errors import BadInput, MissingExtra
-from headroles.places import FsspecPlace, LocalPlace, Place, place_of
+from headroles.storage.places import FsspecPlace, LocalPlace, Place, place_of
 
 KINDS = ("folder", "file", "memory", "s3")
 

@@ -6,7 +6,7 @@ import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.hypotheses import student

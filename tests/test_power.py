@@ -12,15 +12,7 @@ from headroles.stats import power as power_module
 from headroles.stats.correction import adjust
 from headroles.stats.hypotheses import student, student_skew
 from headroles.stats.moments import describe
-from headroles.stats.power import (
-    ASSUMED,
-    FAR,
-    assumed_cut,
-    detectable,
-    harmonic,
-    needed,
-    power_of,
-)
+from headroles.stats.power import ASSUMED, FAR, assumed_cut, detectable, harmonic, needed, power_of
 from headroles.stats.resolution import ALL_CORRECTIONS
 
 quick = settings(deadline=None, max_examples=40)

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headroles.errors import BadInput, HeadrolesError
-from headroles.extraction.passages import Passage
 from headroles.extraction.spans import PairCutter
 from headroles.extraction.texts import read_file
 from headroles.extraction.tokens import tokenise
 from headroles.extraction.unlabeled import read_running_text
 from headroles.preprocessing import Prepared, preprocess_unlabeled
+from headroles.records.passage import Passage
 
 WIKI = (
     " \n = Lobster = \n \n The lobster has a big claw . \n It = a lot . \n"

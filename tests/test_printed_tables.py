@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import headroles
 from headroles import exporting
 from headroles.cli import cli
-from headroles.comparison import COLUMNS, Comparison, Differences, Swapped
 from headroles.errors import BadInput, UnknownName
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.records.comparison import COLUMNS, Comparison, Differences, Swapped
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
 from headroles.reports.printed import Printed
 from headroles.reports.printed_tables import as_csv, as_latex, as_markdown, escaped, printed
 from headroles.reports.run_tables import run_tables

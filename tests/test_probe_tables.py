@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 import headroles
 from headroles.errors import BadInput
-from headroles.folder import PROBED, RUN, TALLIES, renamed
-from headroles.outcomes import Labelling
-from headroles.probe_tables import KINDS, probed_in, tallies_bytes, texts_of_probed
-from headroles.probed import Probed, Tallies
+from headroles.records.findings import Labelling
+from headroles.records.probes import Probed, Tallies
 from headroles.run import save
-from headroles.store import write_results
+from headroles.storage.folder import PROBED, RUN, TALLIES, renamed
+from headroles.storage.probes import KINDS, probed_in, tallies_bytes, texts_of_probed
+from headroles.storage.run import write_results
 
 Made = Callable[..., Labelling]
 

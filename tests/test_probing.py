@@ -14,11 +14,11 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 import headroles
-from headroles.annotation import Window
 from headroles.cli import cli
 from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.gold.read import read_documents
-from headroles.probe_options import ProbeOptions
+from headroles.options.probe import ProbeOptions
+from headroles.records.documents import Window
 from headroles.sieves.dependency import DependencyProbe
 from headroles.units import unit_names
 

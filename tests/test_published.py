@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headroles.records import Arc, Example
+from headroles.records.example import Arc, Example
 from headroles.sieves import published
 from headroles.sieves.words import word_attention
 from headroles.stats.hypotheses import student_biased

@@ -9,16 +9,16 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from headroles.annotation import Document, Window
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage
 from headroles.extraction.pieces import pieces_of
 from headroles.extraction.questioning import Answers, Questioning, answer_columns
 from headroles.extraction.stream import stream
 from headroles.extraction.tokens import example_of, tokenise
 from headroles.extraction.windows import document_windows, passage_of, sentence_windows
-from headroles.records import Mention
+from headroles.records.documents import Document, Window
+from headroles.records.example import Mention
+from headroles.records.passage import Passage
 from headroles.sieves.choosing import arc_contrast, chosen, hits, right_by_row, sentence_of
 from headroles.sieves.coreference import CoreferenceProbe
 from headroles.sieves.dependency import DependencyProbe

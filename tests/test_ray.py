@@ -26,8 +26,8 @@ from headroles.engines.ray_data import RayEngine
 from headroles.engines.ray_feed import Feed
 from headroles.engines.ray_session import connected
 from headroles.errors import BadInput, HeadrolesError, MissingExtra, UnknownName
-from headroles.extraction.passages import Passage
-from headroles.label_options import label_options_of
+from headroles.options.label import label_options_of
+from headroles.records.passage import Passage
 from headroles.work import Order, Task
 
 pytestmark = [
@@ -180,7 +180,7 @@ def test_a_cluster_that_starts_machines_by_itself_is_waited_for(
 def test_a_worker_keeps_the_threads_it_was_told(planted: Path, table: Path) -> None:
     code = (
         "import gc, torch\nfrom headroles.engines.ray_data import worker_of\n"
-        "from headroles.label_options import label_options_of\nfrom headroles.work import Order\n"
+        "from headroles.options.label import label_options_of\nfrom headroles.work import Order\n"
         f"given = dict(task='QNLI', data={str(table)!r}, model={str(planted)!r}, sieve=['local'],"
         " max_length=48, engine='ray')\n"
         "before = torch.get_num_threads()\n"

@@ -9,8 +9,8 @@ from jaxtyping import config
 
 from headroles import Example
 from headroles.errors import BadInput
-from headroles.outcomes import COLUMNS, Findings, Labelling
-from headroles.records import Arc, Decision, Rule, Scores
+from headroles.records.example import Arc, Decision, Rule, Scores
+from headroles.records.findings import COLUMNS, Findings, Labelling
 from headroles.stats.engine import judge
 
 TOKENS = ("[CLS]", "who", "is", "it", "[SEP]", "a", "cat", "[SEP]")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts, halves
 from headroles.stats.engine import judge

@@ -10,9 +10,9 @@ import pytest
 import headroles
 from headroles.errors import BadInput, HeadrolesError
 from headroles.judging import judge_again
-from headroles.places import FsspecPlace, Place, place_of
-from headroles.remote import local_copy
 from headroles.run import report
+from headroles.storage.places import FsspecPlace, Place, place_of
+from headroles.storage.remote import local_copy
 from headroles.verifying import verify
 
 Label = Callable[..., headroles.Labelling]

@@ -14,10 +14,10 @@ from statsmodels.stats.multitest import multipletests
 import headroles
 from headroles import Labelling, Replication, replicate, save
 from headroles.errors import BadInput, UnknownName
-from headroles.moments import GROUPS, moments_of
-from headroles.outcomes import Findings
-from headroles.probed import Best, Probed
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Findings
+from headroles.records.moments import GROUPS, moments_of
+from headroles.records.probes import Best, Probed
 from headroles.stats.engine import judge
 from headroles.stats.replication import best_again, pearson, replicated, replicates
 from headroles.subsample import rows_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headroles.outcomes import Labelling
+from headroles.records.findings import Labelling
 from headroles.reports.compare import comparison_page
 from headroles.reports.document import template
 from headroles.reports.page import page

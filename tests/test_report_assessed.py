@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headroles.assessment import Assessment, Moved, Precision, Together
-from headroles.common_options import SPLITS
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.options.common import SPLITS
+from headroles.records.assessment import Assessment, Moved, Precision, Together
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
 from headroles.reports import words
 from headroles.reports.depth import depth_rows
 from headroles.reports.figures import figures

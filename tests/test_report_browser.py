@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
 from headroles.reports.page import page
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
-from headroles.tables import texts_of
+from headroles.storage.tables import texts_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

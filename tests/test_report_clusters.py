@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import leaves_list
 
-from headroles.cluster_tables import texts_of_clustered
-from headroles.clustered import Choice, Claim, Clustered
-from headroles.outcomes import Labelling
+from headroles.records.clusters import Choice, Claim, Clustered
+from headroles.records.findings import Labelling
 from headroles.reports import clusters
 from headroles.reports.claim_words import CIRCULAR, PHRASES, among, chance_told, sentences
 from headroles.reports.cluster_facts import distances_of, groups_of
@@ -38,6 +37,7 @@ from headroles.stats.clustering import cluster_heads
 from headroles.stats.clusters import cut, merges
 from headroles.stats.layer_claims import layer_claims
 from headroles.stats.mantel import EXACT
+from headroles.storage.clusters import texts_of_clustered
 from tests.clustered_runs import NAMES, clustered_run, divergence, huge_run, labelled, replaced
 
 NAN = float("nan")

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
 from headroles.reports.calibration_note import HEADER, calibration_note, percent, simulated
 from headroles.reports.counts import overlap
 from headroles.reports.files import LARGEST, files_of
@@ -21,7 +21,7 @@ from headroles.reports.summary import summarise
 from headroles.reports.words import count, ranged
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
-from headroles.tables import texts_of
+from headroles.storage.tables import texts_of
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = ("local", "delimiter", "silent", "syntactic")

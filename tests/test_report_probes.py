@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from headroles.outcomes import Labelling
-from headroles.probed import Baseline, Probed
+from headroles.records.findings import Labelling
+from headroles.records.probes import Baseline, Probed
 from headroles.reports.figures import figures
 from headroles.reports.page import page
 from headroles.reports.probe_account import published_in

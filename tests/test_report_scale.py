@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headroles.assessment import Assessment, Precision
-from headroles.outcomes import Labelling
+from headroles.records.assessment import Assessment, Precision
+from headroles.records.findings import Labelling
 from headroles.reports.page import page
 from tests.hostile_runs import labelled
 

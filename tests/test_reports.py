@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from plotly.offline import get_plotlyjs
 
-from headroles.assessment import Assessment, Depth, Moved, Precision, Together
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.records.assessment import Assessment, Depth, Moved, Precision, Together
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
+from headroles.records.notebook import codes
 from headroles.reports.figures import figures
 from headroles.reports.page import page
 from headroles.reports.summary import summarise
-from headroles.role_codes import codes
 from headroles.stats.assess import assess
 from headroles.stats.engine import judge
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from headroles.clustered import Claim, Divergence
-from headroles.outcomes import Findings
-from headroles.records import Decision, Rule, Scores
+from headroles.records.clusters import Claim, Divergence
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Findings
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.engine import judge
 from headroles.stats.permanova import r_squared

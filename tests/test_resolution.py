@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headroles.errors import BadInput, UnknownName
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.engine import judge
 from headroles.stats.resolution import check_decision, check_resolution
 

@@ -17,9 +17,9 @@ import headroles
 from headroles import Labelling
 from headroles.aside import restore
 from headroles.errors import BadInput
-from headroles.folder import BEFORE
 from headroles.resuming import recovered
 from headroles.shards import receipt_of
+from headroles.storage.folder import BEFORE
 from headroles.working import Worker
 from tests.crashing import Nursery, after, after_shards, killed
 

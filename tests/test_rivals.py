@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headroles.errors import BadInput
-from headroles.probed import Tallies
+from headroles.records.probes import Tallies
 from headroles.stats.rivals import baseline_rows, best_rival, cross_fitted, selection_half, within_0_and_1
 
 Jackknife = Callable[[Any, Any], tuple[float, float, int]]

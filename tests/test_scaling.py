@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 from scipy.spatial.distance import pdist
 from sklearn.manifold import smacof
 
-from headroles.clustered import Divergence
+from headroles.records.clusters import Divergence
 from headroles.stats import scaling
 from headroles.stats.distances import square
 from headroles.stats.scaling import cloud, onto, oriented, place_heads, stress

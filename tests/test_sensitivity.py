@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid

@@ -21,13 +21,13 @@ from headroles.extraction.capture import EAGER, FUSED, RETURNED
 from headroles.extraction.checkpoint import find
 from headroles.extraction.lexicon import Lexicon
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Shard
 from headroles.extraction.sieving import Sieving
 from headroles.extraction.stream import stream
 from headroles.extraction.tokens import example_of, tokenise
 from headroles.extraction.view_parts import entry_of_both
-from headroles.lexical import Lexical
+from headroles.records.example import Lexical
+from headroles.records.passage import Passage
 from headroles.sieves.apply import apply
 from headroles.sieves.masks import Band
 from headroles.sieves.selection import Selection

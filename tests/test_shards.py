@@ -20,19 +20,12 @@ from headroles.engines.process import raised
 from headroles.engines.processes import Processes
 from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.available import processors
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.texts import fingerprint
 from headroles.identity import differing, identity_of, sieves_digest
-from headroles.label_options import label_options_of
-from headroles.memory_place import Memory
-from headroles.places import LocalPlace
-from headroles.shards import (
-    damaged,
-    done_already,
-    receipt_bytes,
-    receipt_of,
-    written,
-)
+from headroles.options.label import label_options_of
+from headroles.records.passage import Passage, Words
+from headroles.shards import damaged, done_already, receipt_bytes, receipt_of, written
+from headroles.storage.places import LocalPlace, Memory
 from headroles.surveys import digest_of, surveyed, tasks_of
 from headroles.units import unit_names
 from headroles.work import Order, Receipt

@@ -11,9 +11,9 @@ from transformers import AutoModel, PreTrainedTokenizerFast
 
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import Checkpoint
-from headroles.extraction.passages import Passage
 from headroles.extraction.shifting import Target, ready_to_shift, shifted_right
 from headroles.extraction.tokens import tokenise
+from headroles.records.passage import Passage
 
 ModelOf = Callable[[str], Path]
 

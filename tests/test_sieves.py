@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headroles import Example, score, sieve
 from headroles.arrays import selection_of
 from headroles.errors import BadInput, BadSieve
-from headroles.records import Arc
+from headroles.records.example import Arc
 from headroles.sieves import BUILT_IN
 from headroles.sieves.apply import apply
 from headroles.sieves.base import MaskSieve

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.extraction.passages import Passage
 from headroles.extraction.spelled import word_spans, words_of
 from headroles.extraction.tokens import tokenise
+from headroles.records.passage import Passage
 
 KINDS = ("bert", "roberta", "gpt2", "t5", "xlnet")
 TEXT = "Don't stop: she can't believe it isn't unbelievable, re-opening co-ops."

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 import headroles
 from headroles import exporting
-from headroles.comparison import Comparison
 from headroles.errors import BadInput, MissingExtra, UnknownName
-from headroles.outcomes import Labelling
-from headroles.records import Decision, Rule, Scores
+from headroles.records.comparison import Comparison
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
 from headroles.reports import static_files
 from headroles.reports.cluster_map import look_of
 from headroles.reports.figures import figures as page_figures

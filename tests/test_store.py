@@ -19,9 +19,9 @@ import pytest
 import headroles
 from headroles import Example, Labelling
 from headroles.errors import BadInput
-from headroles.label_options import LabelOptions
-from headroles.outcomes import COLUMNS
-from headroles.records import Rule
+from headroles.options.label import LabelOptions
+from headroles.records.example import Rule
+from headroles.records.findings import COLUMNS
 from headroles.run import save
 
 PLAIN = ("local", "delimiter", "block")

@@ -22,11 +22,11 @@ from headroles.extraction.annotate import Annotator
 from headroles.extraction.capture import FUSED, Way
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.prepared import Prepared
 from headroles.extraction.reader import Reader, Shard, Table
 from headroles.extraction.sieving import Sieving
 from headroles.extraction.tokens import example_of, tokenise
+from headroles.records.passage import Passage, Words
 from headroles.sieves.apply import apply
 from headroles.sieves.selection import Selection
 

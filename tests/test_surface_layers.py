@@ -5,7 +5,7 @@ import pytest
 from scipy import stats as reference
 
 from headroles.extraction.reader import Shard
-from headroles.records import Rule, Scores
+from headroles.records.example import Rule, Scores
 from headroles.stats.layer_means import layer_means
 from headroles.surface_scoring import joined
 

@@ -11,11 +11,11 @@ from headroles.extraction import capture, forming
 from headroles.extraction.capture import FUSED
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Shard
 from headroles.extraction.stream import stream
 from headroles.extraction.surface_reader import Surfacing, entropies
 from headroles.extraction.tokens import example_of, tokenise
+from headroles.records.passage import Passage
 from headroles.sieves import spread
 from headroles.sieves.spread import SMOOTHING
 from headroles.sieves.surface import COLUMNS, laid

@@ -11,8 +11,8 @@ from scipy import stats
 
 from headroles import Labelling, judge_again, load
 from headroles.errors import BadInput, UnknownName
+from headroles.options.surface import surface_options_of
 from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS
-from headroles.surface_options import surface_options_of
 from headroles.surfacing import surface
 
 Headed = Callable[..., Path]

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headroles.comparison import Swapped
-from headroles.records import Decision, Rule, Scores
+from headroles.records.comparison import Swapped
+from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Column, Columns
 from headroles.stats.correction import adjust
 from headroles.stats.engine import judge

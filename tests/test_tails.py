@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats as reference
 
-from headroles.moments import moments_of
-from headroles.records import Decision, Rule, Scores
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.moments import moments_of
 from headroles.stats.columns import Columns
 from headroles.stats.grouped import GroupColumns
 from headroles.stats.tails import kurtosis, tail_remarks

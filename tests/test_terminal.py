@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import headroles
-from headroles.assessment import Together
-from headroles.outcomes import Labelling
-from headroles.records import Decision
+from headroles.records.assessment import Together
+from headroles.records.example import Decision
+from headroles.records.findings import Labelling
 from headroles.reports.words import STEADY
 from headroles.terminal import LETTERS, SPARE, letters, show_labelling
 

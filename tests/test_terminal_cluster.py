@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from headroles.clustered import Choice, Clustered
-from headroles.outcomes import Labelling
+from headroles.records.clusters import Choice, Clustered
+from headroles.records.findings import Labelling
 from headroles.reports.claim_words import among
 from headroles.reports.cluster_facts import distances_of
 from headroles.reports.cluster_words import how_chosen

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from headroles.outcomes import Labelling
-from headroles.probed import Baseline, Best, Probed
+from headroles.records.findings import Labelling
+from headroles.records.probes import Baseline, Best, Probed
 from headroles.terminal_probe import show_probe
 
 Made = Callable[..., Labelling]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from headroles.outcomes import Labelling
+from headroles.records.findings import Labelling
 from headroles.reports.surface_columns import counts, peak
 from headroles.terminal_surface import show_surface
 

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
-from headroles.extraction.passages import Passage
 from headroles.extraction.texts import (
     fingerprint,
     kind_of,
@@ -26,6 +25,7 @@ from headroles.extraction.texts import (
     read_table,
     sampled,
 )
+from headroles.records.passage import Passage
 from headroles.tasks import TASKS, task_of
 
 Write = Callable[..., Path]

@@ -11,8 +11,8 @@ from tokenizers import processors
 
 from headroles import Example
 from headroles.errors import BadInput
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.tokens import Tokenised, example_of, tokenise
+from headroles.records.passage import Passage, Words
 
 TokenizerOf = Callable[[str], Any]
 KINDS = ("bert", "roberta", "gpt2", "t5", "xlnet")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from headroles.errors import UnknownName
 from headroles.extraction.word_maps import SPECIAL, WordMaps
-from headroles.probed import CLASSIFIERS
 from headroles.probes.models import AttentionProbe, AttentionWordsProbe, distances, probe_of
 from headroles.probes.sentences import Batch, Sentence, Source, bucketed
 from headroles.probes.vectors import Vectors
+from headroles.records.probes import CLASSIFIERS
 
 MAPS, SIZE = 5, 3
 WORDS = ("a", "b", "c", "d", "unknown")

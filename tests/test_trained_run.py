@@ -12,7 +12,6 @@ import torch
 from scipy import stats
 from transformers import AutoModel
 
-from headroles.annotation import Document
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
@@ -21,6 +20,7 @@ from headroles.probes.branching import branching
 from headroles.probes.randomised import randomised
 from headroles.probes.sentences import Sentence
 from headroles.probes.training import Settings
+from headroles.records.documents import Document
 from headroles.trained_probes import Training, train_probes
 from headroles.training_course import Course, Read
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from headroles.annotation import Document, Window
 from headroles.errors import BadInput, UnknownName
-from headroles.questions import DecodingProbe
+from headroles.records.documents import Document, Window
+from headroles.records.probes import DecodingProbe
 from headroles.sieves.spanning import arborescences, random_tree, spanning_trees
 from headroles.sieves.trees import TreeProbe
 

@@ -14,13 +14,13 @@ from headroles.extraction import forming
 from headroles.extraction.batched import batch_plan
 from headroles.extraction.batched_reading import BatchScores, Together
 from headroles.extraction.model import Model
-from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Shard, Table
 from headroles.extraction.readers import shown_of
 from headroles.extraction.scratch import Scratches
 from headroles.extraction.sieving import Sieving
 from headroles.extraction.stream import stream
 from headroles.extraction.tokens import tokenise
+from headroles.records.passage import Passage
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.selection import Selection
 from headroles.testing import made_example

@@ -18,9 +18,9 @@ import headroles
 from headroles.cli import cli
 from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.checkpoint import EMBEDDED
-from headroles.records import Example
-from headroles.view_options import ViewOptions, numbers_of, view_options_of
-from headroles.viewed import CROSS, DECODER, ENCODER, SELF, Maps, View
+from headroles.options.view import ViewOptions, numbers_of, view_options_of
+from headroles.records.example import Example
+from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, View
 from headroles.viewing import Viewed
 from tests.test_report_browser import browser  # noqa: F401
 

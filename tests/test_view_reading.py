@@ -11,7 +11,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from headroles.extraction.checkpoint import EMBEDDED, find
 from headroles.extraction.viewing import read_view
-from headroles.viewed import Maps, Neurons, View
+from headroles.records.view import Maps, Neurons, View
 
 ModelOf = Callable[[str], Path]
 SINGLE = (

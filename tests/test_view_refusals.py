@@ -16,7 +16,7 @@ from headroles.extraction import forming, view_capture, view_neurons, viewing
 from headroles.extraction.checkpoint import find
 from headroles.extraction.view_keeping import in_bytes
 from headroles.extraction.viewing import read_view
-from headroles.viewed import View
+from headroles.records.view import View
 
 ModelOf = Callable[[str], Path]
 TEXT = "The committee did not decide about the long treaty."

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.annotation import Document, Window
 from headroles.errors import BadInput
 from headroles.extraction.conllu import read_conllu
 from headroles.extraction.gold.lines import firsts, laid_out
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.windows import document_windows, passage_of, sentence_windows
+from headroles.records.documents import Document, Window
 
 
 def _document(lengths: list[int], key: str = "d", **fields: str) -> Document:

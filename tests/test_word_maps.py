@@ -13,9 +13,9 @@ from headroles.extraction import forming
 from headroles.extraction.capture import FUSED
 from headroles.extraction.checkpoint import find
 from headroles.extraction.model import Model, load
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.tokens import example_of, tokenise
 from headroles.extraction.word_maps import SPECIAL, WordMaps, word_maps
+from headroles.records.passage import Passage, Words
 
 ModelOf = Callable[[str], Path]
 TEXTS = (

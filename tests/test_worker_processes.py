@@ -12,7 +12,7 @@ from headroles.engines.processes import Processes
 from headroles.errors import BadInput
 from headroles.extraction.parse_pipeline import load_parser
 from headroles.extraction.parse_pool import ParserPool
-from headroles.label_options import label_options_of
+from headroles.options.label import label_options_of
 from headroles.work import Facts, Order
 
 SIEVE = """

@@ -22,7 +22,7 @@ from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.checkpoint import EMBEDDED, find, weights_hash
 from headroles.extraction.texts import kind_of, read_table, sampled
 from headroles.extraction.tokens import tokenise
-from headroles.folder import writing
+from headroles.storage.folder import writing
 from headroles.tasks import task_of
 
 TASK = task_of("MRPC")

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from headroles.errors import BadInput
 from headroles.extraction.available import processors
-from headroles.label_options import LabelOptions
-from headroles.places import Place
+from headroles.options.label import LabelOptions
+from headroles.storage.places import Place
 from headroles.work import Corpus, Engine, Order
 
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
-from headroles.extraction.passages import Passage
 from headroles.extraction.processors import threads_of
-from headroles.places import Place
-from headroles.work import Corpus, Facts, Maps, Order, Receipt, Task
+from headroles.records.kept_maps import Maps
+from headroles.records.passage import Passage
+from headroles.storage.places import Place
+from headroles.work import Corpus, Facts, Order, Receipt, Task
 from headroles.working import Worker
 
 

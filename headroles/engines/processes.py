@@ -15,8 +15,9 @@ from typing import Any
 from headroles.engines.crossing import LOSSES, lost, scoring
 from headroles.engines.process import Process, raised
 from headroles.errors import BadInput
-from headroles.extraction.passages import Passage
-from headroles.work import Facts, Maps, Order, Receipt, Task
+from headroles.records.kept_maps import Maps
+from headroles.records.passage import Passage
+from headroles.work import Facts, Order, Receipt, Task
 
 
 class Processes:

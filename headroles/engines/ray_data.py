@@ -12,8 +12,9 @@ from headroles.addresses import is_address
 from headroles.engines.ray_feed import FACTS
 from headroles.engines.ray_pool import Pool
 from headroles.engines.ray_session import connected
-from headroles.extraction.passages import Passage
-from headroles.work import Facts, Maps, Order, Receipt, Task
+from headroles.records.kept_maps import Maps
+from headroles.records.passage import Passage
+from headroles.work import Facts, Order, Receipt, Task
 
 
 def worker_of(order: Order) -> Any:

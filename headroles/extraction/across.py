@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from headroles.extraction.readers import Visible
 from headroles.extraction.stacks import DECODED, ENCODED, MASKS, Inputs
 from headroles.extraction.tokens import Tokenised
-from headroles.masks import Cells, Match
+from headroles.plans.masks import Cells, Match
 
 Sides = tuple[int, int]
 """Real tokens that the decoder and the encoder read."""

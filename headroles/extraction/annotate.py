@@ -10,7 +10,7 @@ from headroles.errors import BadInput
 from headroles.extraction.parse_cache import ParseCache
 from headroles.extraction.parse_pipeline import parsed
 from headroles.extraction.parse_pool import ParserPool, Parses
-from headroles.extraction.passages import Passage, Words
+from headroles.records.passage import Passage, Words
 
 if TYPE_CHECKING:
     from spacy.language import Language

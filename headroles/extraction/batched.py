@@ -10,8 +10,8 @@ from headroles.extraction.batched_contrasts import Contrasts, beyond, contrasts_
 from headroles.extraction.batched_plan import padding_of, weights_of
 from headroles.extraction.readers import Visible
 from headroles.extraction.scratch import Scratches
-from headroles.records import Example
-from headroles.stated import Asking, Stated
+from headroles.plans.batch import Asking, Stated
+from headroles.records.example import Example
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Contrasts against heads' own distance profiles, for a whole batch at once; see ``headroles.plans.Profile``.
+"""Contrasts against distance profiles of heads, for a whole batch at once; see ``headroles.plans.plan``.
 
 With w the weights of the counted pairs, R the compared ones, c_i what even attention makes of w in row i over
 what it makes of R, and rate_i = m_i / Σ_k f(k−i) U_ik as there, a contrast is
@@ -27,7 +27,7 @@ from headroles.extraction.batched_units import (
 from headroles.extraction.choosing import Compared, compared, profile
 from headroles.extraction.scratch import Scratch
 from headroles.extraction.word_space import WordSpace, from_words, to_words
-from headroles.stated import Asking, Stated
+from headroles.plans.batch import Asking, Stated
 
 
 @dataclass(frozen=True, slots=True, eq=False)

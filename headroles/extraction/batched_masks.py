@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool
 
-from headroles.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
+from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
 
 Cube = Bool[torch.Tensor, "examples #tokens #tokens"]
 

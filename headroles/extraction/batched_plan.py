@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.extraction.batched_masks import Cube, laid_out, padded
 from headroles.extraction.readers import Visible
-from headroles.records import Example
-from headroles.stated import Asking, Stated
+from headroles.plans.batch import Asking, Stated
+from headroles.records.example import Example
 
 
 @dataclass(frozen=True, slots=True, eq=False)

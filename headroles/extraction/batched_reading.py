@@ -12,8 +12,8 @@ from headroles.extraction.batched import BatchPlan, batch_plan
 from headroles.extraction.kernels import unfit
 from headroles.extraction.readers import Visible, key_of
 from headroles.extraction.scratch import Scratches
-from headroles.records import Example
-from headroles.stated import Asking, Stated
+from headroles.plans.batch import Asking, Stated
+from headroles.records.example import Example
 
 CHUNK = 2 * 2**20
 """Bytes of attention that are read at once on a processor, so that they stay in its cache."""

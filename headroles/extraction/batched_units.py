@@ -10,7 +10,7 @@ from torch.nn.functional import one_hot, pad
 
 from headroles.extraction.batched_masks import Cube, laid_out, padded
 from headroles.extraction.batched_plan import Padding
-from headroles.masks import Mask
+from headroles.plans.masks import Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)

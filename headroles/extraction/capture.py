@@ -26,7 +26,7 @@ from headroles.extraction.forming_batch import read_together
 from headroles.extraction.forward import Pass
 from headroles.extraction.readers import BatchReader, GraphReader, KeyReader, Reader, Visible
 from headroles.extraction.seen import hides_later
-from headroles.viewed import CROSS, DECODER, SELF
+from headroles.records.view import CROSS, DECODER, SELF
 
 FUSED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
 

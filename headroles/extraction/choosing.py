@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from headroles.annotation import Choices
 from headroles.extraction.scratch import Scratch
+from headroles.records.documents import Choices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

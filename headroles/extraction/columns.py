@@ -6,10 +6,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.masks import Mask
-from headroles.plans import LongPlan, Plan
-from headroles.records import Example
-from headroles.stated import Asking, Stated
+from headroles.plans.batch import Asking, Stated
+from headroles.plans.masks import Mask
+from headroles.plans.plan import LongPlan, Plan
+from headroles.records.example import Example
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from headroles.errors import BadInput
 from headroles.extraction.files import Where
 from headroles.extraction.gold.lines import numbered
 from headroles.extraction.gold.trees import check_tree
-from headroles.extraction.passages import Passage, Words
+from headroles.records.passage import Passage, Words
 
 COLUMNS = 10
 

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from headroles.clustered import WAYS, Divergence
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.divergence import pair_divergences
 from headroles.extraction.model import Model
 from headroles.extraction.readers import Visible
 from headroles.extraction.tokens import Tokenised
+from headroles.records.clusters import WAYS, Divergence
 
 BUFFER = 2**28
 """Bytes that the attention of a batch's inputs may take while their layers come in."""

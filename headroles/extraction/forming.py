@@ -9,7 +9,7 @@ import torch
 from headroles.extraction.forward import Pass
 from headroles.extraction.readers import GraphReader, LongReader, Shown
 from headroles.extraction.seen import hides_later
-from headroles.masks import Band
+from headroles.plans.masks import Band
 
 WHOLE = 256
 """Up to this many tokens an example's weights are formed at once; beyond, in blocks of query rows."""

@@ -9,12 +9,12 @@ from jaxtyping import Bool
 
 from headroles.errors import BadInput
 from headroles.extraction.losses import CAUSAL, CLASSES, LossModel, LossOptions, Target, losses, with_target
-from headroles.extraction.passages import Passage
 from headroles.extraction.reader import Shard
 from headroles.extraction.readers import Visible
 from headroles.extraction.stream import stream
 from headroles.extraction.tokens import Tokenised, example_of
-from headroles.records import Example
+from headroles.records.example import Example
+from headroles.records.passage import Passage
 
 Kinds = Callable[[Example], Mapping[str, Bool[np.ndarray, " tokens"]]]
 MEASURES = ("gradient", "attention×gradient")

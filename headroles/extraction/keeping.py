@@ -10,7 +10,7 @@ from jaxtyping import UInt8
 from headroles.extraction.readers import Visible
 from headroles.extraction.spelled import words_of
 from headroles.extraction.tokens import Tokenised, example_of
-from headroles.records import Example
+from headroles.records.example import Example
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.plans import Plan, Profile
+from headroles.plans.plan import Plan, Profile
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.tokens import Tokenised, tokenise
-from headroles.lexical import Lexical
+from headroles.records.example import Lexical
+from headroles.records.passage import Passage, Words
 
 PART = 256
 """Passages that are tokenised at a time to be counted."""

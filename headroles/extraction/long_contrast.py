@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from headroles.even_units import blocks
 from headroles.extraction.long_units import Units
-from headroles.plans import LongProfile
+from headroles.plans.even import blocks
+from headroles.plans.plan import LongProfile
 
 
 class Curve:

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from headroles.asking import AskedOfRows, per_head, rows_per_head
 from headroles.extraction.columns import LayerScorer
 from headroles.extraction.readers import Shown, dense
-from headroles.records import Example
+from headroles.plans.scorers import AskedOfRows, per_head, rows_per_head
+from headroles.records.example import Example
 
 
 class LongScorers:

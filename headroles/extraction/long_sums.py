@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from headroles.extraction.long_contrast import Curve
-from headroles.plans import LongPlan
+from headroles.plans.plan import LongPlan
 
 BLOCK = 8 * 2**20
 """Bytes of attention that are worked on at a time, where more comes at once."""

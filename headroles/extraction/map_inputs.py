@@ -13,10 +13,10 @@ from jaxtyping import Int
 from headroles.errors import BadInput
 from headroles.extraction.files import opened
 from headroles.extraction.gold.lines import laid_out
-from headroles.extraction.passages import Passage, Words
 from headroles.extraction.rows import objects
 from headroles.extraction.spelled import words_of
 from headroles.extraction.tokens import Tokenised, example_of, tokenise
+from headroles.records.passage import Passage, Words
 
 GIVEN = ("text", "words", "tokens")
 """Fields of which every object has exactly one."""

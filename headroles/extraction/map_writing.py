@@ -24,7 +24,7 @@ def units_of(given: MapInput) -> Int[np.ndarray, " tokens"]:
     """The unit each token belongs to, from 0 in the order of the tokens: its word; a special token alone.
 
     Example:
-        >>> from headroles.extraction.passages import Passage
+        >>> from headroles.records.passage import Passage
         >>> word, spans = np.array([-1, 0, 0, -1]), np.zeros((4, 2), dtype=np.int64)
         >>> tokens, passage = ("<s>", "rain", "##s", "</s>"), Passage("note", ("rains",))
         >>> pieces = Tokenised(passage, {}, tokens, word, spans, word < 0, False)

@@ -63,7 +63,7 @@ def load(
         dtype: "float32", "bfloat16" or "float16".
         max_length: Longest input that will come; long ones are read in blocks.
         head: The library's automatic class with a head, for runs with gradients; None for the plain network.
-        kind: Which attention is read, of ``headroles.viewed.KINDS``; None for an encoder-decoder's
+        kind: Which attention is read, of ``headroles.records.view.KINDS``; None for an encoder-decoder's
             encoder, and for all of any other model.
 
     Raises:

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 
 from headroles.extraction.parse_packing import pack, unpack
-from headroles.extraction.passages import Words
+from headroles.records.passage import Words
 
 NONE, VARIABLE = "none", "HEADROLES_CACHE"
 LARGEST = 2 * 2**30

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.extraction.passages import Words
+from headroles.records.passage import Words
 
 FORMAT = 1
 """Raised whenever the bytes, or the words that a parser's document becomes, change."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from headroles.errors import BadInput
 from headroles.extraction.parse_packing import FORMAT
-from headroles.extraction.passages import Words
+from headroles.records.passage import Words
 
 if TYPE_CHECKING:
     from spacy.language import Language

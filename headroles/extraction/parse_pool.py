@@ -15,7 +15,7 @@ from typing import BinaryIO, cast
 from headroles.extraction.available import processors
 from headroles.extraction.parse_packing import unpack
 from headroles.extraction.parse_process import KEY, receive, send
-from headroles.extraction.passages import Words
+from headroles.records.passage import Words
 
 MOST = 16
 """Processes at most: each loads a parser of its own."""

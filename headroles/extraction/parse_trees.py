@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from headroles.annotation import Document
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.files import kind_of
 from headroles.extraction.gold.lines import numbered
 from headroles.extraction.gold.read import PAIR, read_documents
-from headroles.extraction.passages import Words
 from headroles.extraction.rows import TABLES
 from headroles.extraction.texts import passages_in
 from headroles.extraction.unlabeled import read_running_text
+from headroles.records.documents import Document
+from headroles.records.passage import Words
 
 GOLD = ("conllu", "words")
 LAYOUTS = (*GOLD, "table", "text")

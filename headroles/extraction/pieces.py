@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from headroles.annotation import Document, Window
 from headroles.errors import BadInput
 from headroles.extraction.tokens import example_of, tokenise
 from headroles.extraction.windows import passage_of
+from headroles.records.documents import Document, Window
 
 UNCUT = 10**6
 """More pieces than any document has, so that nothing is cut where pieces are counted."""

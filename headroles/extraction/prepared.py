@@ -11,8 +11,8 @@ from headroles.extraction.columns import Columns
 from headroles.extraction.model import Model
 from headroles.extraction.readers import Shown, key_of
 from headroles.extraction.tokens import Tokenised
-from headroles.plans import LongPlan, Plan
-from headroles.records import Example
+from headroles.plans.plan import LongPlan, Plan
+from headroles.records.example import Example
 
 
 @dataclass(slots=True)

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from headroles.annotation import Choices, Window
 from headroles.extraction.choosing import Compared, DeviceChoices, compared, to_device
 from headroles.extraction.readers import Visible
 from headroles.extraction.tokens import Tokenised
 from headroles.extraction.word_space import even_words, word_space
-from headroles.questions import ChoiceProbe, DecodingProbe
+from headroles.records.documents import Choices, Window
+from headroles.records.probes import ChoiceProbe, DecodingProbe
 
 FEW = 0.7
 """Words that are asked about, of all, up to which the others are left out of the reading."""

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from jaxtyping import Float32, Int
 
-from headroles.annotation import Choices, Window
 from headroles.extraction.choosing import contrast, profile, right_answers
 from headroles.extraction.model import Model
 from headroles.extraction.question_groups import Asked, Group
@@ -15,7 +14,8 @@ from headroles.extraction.readers import Visible
 from headroles.extraction.scratch import Scratch
 from headroles.extraction.tokens import Tokenised, example_of
 from headroles.extraction.word_space import from_words, rows_of, to_words
-from headroles.questions import MATCHED, ChoiceProbe, DecodingProbe
+from headroles.records.documents import Choices, Window
+from headroles.records.probes import MATCHED, ChoiceProbe, DecodingProbe
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int
 
-from headroles.asking import per_head
 from headroles.extraction.batched import BatchPlan
 from headroles.extraction.batched_reading import BatchScores
 from headroles.extraction.columns import Columns
@@ -18,8 +17,9 @@ from headroles.extraction.model import Model
 from headroles.extraction.prepared import Prepared, long_planned, planned, together_of
 from headroles.extraction.readers import Shown, Visible, key_of, shown_of
 from headroles.extraction.tokens import Tokenised
-from headroles.plans import LongPlan, Plan
-from headroles.records import Example
+from headroles.plans.plan import LongPlan, Plan
+from headroles.plans.scorers import per_head
+from headroles.records.example import Example
 
 
 @dataclass(frozen=True, slots=True, eq=False)

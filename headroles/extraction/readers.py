@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from headroles.masks import Band, Cells, Mask, Match
+from headroles.plans.masks import Band, Cells, Mask, Match
 
 Visible = np.ndarray | None
 """Which keys each query of an example can see (tokens, tokens); None means all."""

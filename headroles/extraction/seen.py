@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from headroles.extraction.readers import Shown, Visible
-from headroles.masks import Band, Cells
+from headroles.plans.masks import Band, Cells
 
 BLOCK = 2**22
 """Cells of a mask that are looked at at a time."""

@@ -10,7 +10,7 @@ from transformers import GenerationConfig
 
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import Checkpoint
-from headroles.records import Example
+from headroles.records.example import Example
 
 
 class Target:

@@ -13,7 +13,7 @@ from headroles.extraction.prepared import Prepared, long_planned, planned, toget
 from headroles.extraction.reader import Reader, Shard, Table
 from headroles.extraction.readers import shown_of
 from headroles.extraction.tokens import Tokenised, example_of
-from headroles.masks import Band
+from headroles.plans.masks import Band
 
 
 class Sieving:

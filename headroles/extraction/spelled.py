@@ -5,8 +5,8 @@ import unicodedata
 import numpy as np
 from jaxtyping import Int
 
-from headroles.extraction.passages import Words
 from headroles.extraction.tokens import Tokenised, example_of
+from headroles.records.passage import Words
 
 APOSTROPHES = "'’ʼ"
 """Signs that belong to a word where a letter or digit stands on both sides."""
@@ -30,7 +30,7 @@ def words_of(tokenised: Tokenised) -> Int[np.ndarray, " tokens"]:
         Numbers from 0 that count on over both texts, none left out; −1 on special tokens.
 
     Example:
-        >>> from headroles.extraction.passages import Passage
+        >>> from headroles.records.passage import Passage
         >>> spans = np.array([[0, 0], [0, 3], [3, 5], [5, 8], [8, 9], [0, 0]])
         >>> texts = np.array([-1, 0, 0, 0, 0, -1])
         >>> pieces = ("<s>", "Don", "'t", "Ġgo", ".", "</s>")

@@ -2,7 +2,7 @@
 
 import torch
 
-from headroles.viewed import CROSS, DECODER, ENCODER, SELF
+from headroles.records.view import CROSS, DECODER, ENCODER, SELF
 
 Inputs = dict[str, torch.Tensor]
 ENCODED, DECODED = "input_ids", "decoder_input_ids"

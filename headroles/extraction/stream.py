@@ -11,10 +11,10 @@ from headroles.errors import BadInput
 from headroles.extraction.capture import RETURNED, run
 from headroles.extraction.heap import give_back, keep_blocks
 from headroles.extraction.model import Model
-from headroles.extraction.passages import Passage
 from headroles.extraction.readers import GraphReader, Reader
 from headroles.extraction.stacks import DECODED, ENCODED
 from headroles.extraction.tokens import Tokenised, tokenise
+from headroles.records.passage import Passage
 
 SHARD = 256
 """Passages in a shard: what is sorted by length, held and written together."""

@@ -12,8 +12,8 @@ from headroles.extraction.model import Model
 from headroles.extraction.reader import Shard
 from headroles.extraction.readers import Visible, key_of
 from headroles.extraction.tokens import Tokenised, example_of
-from headroles.plans import Laid
-from headroles.records import Example
+from headroles.plans.plan import Laid
+from headroles.records.example import Example
 
 
 @dataclass(frozen=True, slots=True)

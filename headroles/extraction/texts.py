@@ -11,8 +11,8 @@ from jaxtyping import Int
 from headroles.errors import BadInput
 from headroles.extraction.conllu import stream_conllu
 from headroles.extraction.files import Where, kind_of
-from headroles.extraction.passages import Passage
 from headroles.extraction.rows import TABLES, missing, rows_of
+from headroles.records.passage import Passage
 from headroles.tasks import Task
 
 __all__ = [

@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput
-from headroles.extraction.passages import Passage, Words
-from headroles.lexical import Lexical
-from headroles.records import Arc, Example
+from headroles.records.example import Arc, Example, Lexical
+from headroles.records.passage import Passage, Words
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,14 +11,14 @@ import torch
 from headroles.errors import BadInput
 from headroles.extraction.capture import EAGER, FUSED, RETURNED, Way, run
 from headroles.extraction.forming import WHOLE
-from headroles.extraction.passages import Passage
 from headroles.extraction.readers import Visible
 from headroles.extraction.stacks import BOTH, Inputs, cut, sizes, uncached
 from headroles.extraction.trial import CUT, SENTENCE, TOLERANCE, Chosen
 from headroles.extraction.two_texts import TwoTexts
 from headroles.extraction.view_capture import kind_of, run_plain, run_viewed
 from headroles.extraction.view_neurons import Call
-from headroles.viewed import CROSS, DECODER
+from headroles.records.passage import Passage
+from headroles.records.view import CROSS, DECODER
 
 SHORT = 64
 """Most tokens of either text on trial."""

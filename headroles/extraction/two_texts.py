@@ -8,11 +8,11 @@ import numpy as np
 
 from headroles.errors import BadInput
 from headroles.extraction.checkpoint import Checkpoint
-from headroles.extraction.passages import Passage
 from headroles.extraction.shifting import Target, ready_to_shift, shifted_right
 from headroles.extraction.stacks import DECODED, ENCODED, MASKS
 from headroles.extraction.tokens import Tokenised, opening, tokenise
-from headroles.viewed import CROSS, DECODER, ENCODER, SELF
+from headroles.records.passage import Passage
+from headroles.records.view import CROSS, DECODER, ENCODER, SELF
 
 
 class TwoTexts:

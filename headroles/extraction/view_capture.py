@@ -16,7 +16,7 @@ from headroles.errors import BadInput
 from headroles.extraction.forming import own_eager
 from headroles.extraction.stacks import RETURNED, Inputs, sizes, uncached
 from headroles.extraction.view_neurons import Call
-from headroles.viewed import SELF
+from headroles.records.view import SELF
 
 VIEWED = "headroles-view"
 

@@ -11,8 +11,8 @@ from headroles.extraction.keeping import bytes_of
 from headroles.extraction.trial import TOLERANCE
 from headroles.extraction.view_check import Stack
 from headroles.extraction.view_neurons import Call, Parts, nearest_parts, neurons_of
-from headroles.records import Example
-from headroles.viewed import Maps, Neurons
+from headroles.records.example import Example
+from headroles.records.view import Maps, Neurons
 
 REBUILT = {**TOLERANCE, torch.float32: 1e-5}
 """Largest difference of weights put together in float32 from the model's, by its precision."""

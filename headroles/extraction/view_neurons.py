@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from headroles.viewed import Neurons
+from headroles.records.view import Neurons
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,14 +8,14 @@ import torch
 
 from headroles.errors import BadInput
 from headroles.extraction.model import limit_of
-from headroles.extraction.passages import Passage
 from headroles.extraction.pieces import UNCUT
 from headroles.extraction.shifting import Target, behind, shifted_right
 from headroles.extraction.spelled import words_of
 from headroles.extraction.stacks import DECODED, Inputs
 from headroles.extraction.tokens import Tokenised, example_of, tokenise
-from headroles.records import Example
-from headroles.viewed import CROSS, DECODER, ENCODER, SELF
+from headroles.records.example import Example
+from headroles.records.passage import Passage
+from headroles.records.view import CROSS, DECODER, ENCODER, SELF
 
 
 @dataclass(frozen=True, slots=True, eq=False)

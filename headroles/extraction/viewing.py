@@ -6,21 +6,14 @@ from typing import Any
 
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.checkpoint import Checkpoint
-from headroles.extraction.model import (
-    DTYPES,
-    device_of,
-    load_tokenizer,
-    open_network,
-    place_on,
-    quiet,
-)
+from headroles.extraction.model import DTYPES, device_of, load_tokenizer, open_network, place_on, quiet
 from headroles.extraction.shifting import ready_to_shift
 from headroles.extraction.view_capture import run_plain, run_viewed
 from headroles.extraction.view_check import Checked, checked, in_one_sentence
 from headroles.extraction.view_keeping import Keeper
 from headroles.extraction.view_neurons import Call
 from headroles.extraction.view_parts import Entry, checked_texts, entry_of, entry_of_both
-from headroles.viewed import ENCODER, SELF, View
+from headroles.records.view import ENCODER, SELF, View
 
 MEBIBYTE = 2**20
 MOST_WEIGHTS, MOST_NEURONS = 128 * MEBIBYTE, 64 * MEBIBYTE

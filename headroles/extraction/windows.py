@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int
 
-from headroles.annotation import Document, Mention, Window
 from headroles.errors import BadInput
-from headroles.extraction.passages import Passage, Words
+from headroles.records.documents import Document, Mention, Window
+from headroles.records.passage import Passage, Words
 
 
 def sentence_windows(documents: Sequence[Document]) -> list[Window]:

@@ -12,10 +12,10 @@ from jaxtyping import Bool, Float16, Int
 
 from headroles.errors import BadInput
 from headroles.extraction.model import Model
-from headroles.extraction.passages import Passage
 from headroles.extraction.readers import Visible
 from headroles.extraction.stream import stream
 from headroles.extraction.tokens import Tokenised, example_of
+from headroles.records.passage import Passage
 
 SPECIAL = 2
 """Units before the words: the class token (that opens the input), and the other special tokens together."""

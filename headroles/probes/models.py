@@ -8,9 +8,9 @@ from jaxtyping import Float
 
 from headroles.errors import UnknownName
 from headroles.extraction.word_maps import SPECIAL, WordMaps
-from headroles.probed import ATTENTION, ATTENTION_WORDS, CLASSIFIERS, DISTANCES_WORDS
 from headroles.probes.sentences import Batch
 from headroles.probes.vectors import Vectors
+from headroles.records.probes import ATTENTION, ATTENTION_WORDS, CLASSIFIERS, DISTANCES_WORDS
 
 HIDDEN = 256
 """Units of the distances-and-words probe."""

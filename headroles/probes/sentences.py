@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.extraction.word_maps import SPECIAL, WordMaps
 from headroles.probes.vectors import Vectors
-from headroles.readonly import frozen
+from headroles.records.arrays import frozen
 
 POOL = 64
 """Batches whose sentences are sorted by length together: enough for little padding in random batches."""

@@ -9,7 +9,7 @@ from jaxtyping import Float32, Int
 
 from headroles.errors import BadInput
 from headroles.extraction.files import opened
-from headroles.readonly import frozen
+from headroles.records.arrays import frozen
 
 
 @dataclass(frozen=True, slots=True, eq=False)

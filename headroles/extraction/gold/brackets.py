@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 
-from headroles.annotation import Mention
 from headroles.errors import BadInput
+from headroles.records.documents import Mention
 
 NOTE = re.compile(r"\((?P<one>[^()|]+)\)|\((?P<opens>[^()|]+)|(?P<closes>[^()|]+)\)")
 PART = re.compile(r"(?P<entity>.+)\[(?P<part>\d+)/\d+\]")

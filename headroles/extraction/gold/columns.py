@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headroles.annotation import Document
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import Brackets
 from headroles.extraction.gold.lines import firsts, laid_out, numbered
+from headroles.records.documents import Document
 
 BEGIN = re.compile(r"#\s*begin document\b\s*(?P<name>.*)")
 END = re.compile(r"#\s*end document\b.*")

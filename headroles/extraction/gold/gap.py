@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from headroles.annotation import Document, Mention
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import in_order
 from headroles.extraction.gold.lines import numbered
 from headroles.extraction.gold.spotting import FEMININE, MASCULINE, spotted, words_of
+from headroles.records.documents import Document, Mention
 
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
 TRUTH = {"true": True, "false": False}

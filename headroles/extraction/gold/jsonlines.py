@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from headroles.annotation import Document, Mention
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import in_order
 from headroles.extraction.gold.lines import firsts, laid_out, numbered
 from headroles.extraction.gold.trees import check_tree
+from headroles.records.documents import Document, Mention
 
 Span = tuple[int, int]
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from headroles.annotation import Document
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.gold.columns import BEGIN, read_columns
 from headroles.extraction.gold.gap import read_gap
@@ -16,6 +15,7 @@ from headroles.extraction.gold.treebank import read_treebank
 from headroles.extraction.gold.winobias import BRACKETED, LINE, read_winobias
 from headroles.extraction.gold.words import read_words
 from headroles.extraction.texts import kind_of
+from headroles.records.documents import Document
 
 READERS: dict[str, Callable[[Path, str], list[Document]]] = {
     "conllu": read_treebank,

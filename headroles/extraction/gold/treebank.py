@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from headroles.annotation import Document, Mention
 from headroles.errors import BadInput
 from headroles.extraction.conllu import Sentence, read_sentences, rebuilt
 from headroles.extraction.gold.brackets import Brackets
 from headroles.extraction.gold.lines import firsts
+from headroles.records.documents import Document, Mention
 
 NONE = "_"
 IDENTIFIERS = ("GRP", "eid")

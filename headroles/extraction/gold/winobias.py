@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from headroles.annotation import Document, Mention
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import in_order
 from headroles.extraction.gold.lines import numbered
 from headroles.extraction.gold.spotting import PRONOUNS, spotted, words_of
+from headroles.records.documents import Document, Mention
 
 LINE = re.compile(r"\s*(?P<number>\d+)\s+(?P<sentence>\S.*)")
 BRACKETED = re.compile(r"\[([^\[\]]*)\]")

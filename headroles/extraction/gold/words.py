@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from headroles.annotation import Document
 from headroles.errors import BadInput
 from headroles.extraction.gold.lines import laid_out, numbered
 from headroles.extraction.gold.trees import check_tree
+from headroles.records.documents import Document
 
 Row = tuple[int, str, int, str]
 

@@ -1,0 +1,66 @@
+"""The options of ``headroles extract``, by the names of the command line and of ``extract()``."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headroles.errors import BadInput, UnknownName
+from headroles.options.common import DEVICES, DTYPES, typed_options
+from headroles.storage.map_files import KINDS, form_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractOptions:
+    """What is stored, and where; ``headroles.extract`` documents each.
+
+    Raises:
+        UnknownName: For a precision or device that does not exist.
+        BadInput: For numbers out of range, or a file that cannot be written where it is named.
+    """
+
+    file: str
+    out: str = ""
+    model: str | None = None
+    revision: str | None = None
+    word_level: bool = False
+    precision: str = "float16"
+    limit: int | None = None
+    max_length: int = 128
+    batch_size: int = 16
+    device: str = "auto"
+    dtype: str = "float32"
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        named = (("precision", KINDS), ("device", DEVICES), ("dtype", DTYPES))
+        for name, known in named:
+            if getattr(self, name) not in known:
+                raise UnknownName(name, getattr(self, name), tuple(known))
+        for name, least in (("limit", 1), ("max_length", 4), ("batch_size", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise BadInput(f"{name} must be a whole number of at least {least}, but {value} came")
+        if self.revision is not None and self.model is None:
+            raise BadInput("--revision is that of a model on the hub, so --model must name the model")
+        target = Path(self.out)
+        form_of(target)
+        for each in (target, target.with_suffix(".json")):
+            if each.resolve() == Path(self.file).resolve():
+                raise BadInput(f"'{each}' would be written over the inputs; give another --out")
+            if each.exists() and not self.overwrite:
+                raise BadInput(f"'{each}' is there already; give --overwrite to replace it, or another --out")
+
+
+def extract_options_of(**given: Any) -> ExtractOptions:
+    """Options from whatever a caller gave them as.
+
+    Raises:
+        UnknownName: For an option, precision or device that does not exist.
+        BadInput: For values of another type or out of range.
+
+    Example:
+        >>> extract_options_of(file="texts.json", out="maps.npz").precision
+        'float16'
+    """
+    return typed_options(ExtractOptions, given)

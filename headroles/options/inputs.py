@@ -1,0 +1,72 @@
+"""What options of runs on texts share: which inputs are read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from headroles.errors import BadInput, UnknownName
+from headroles.options.common import CommonOptions
+from headroles.tasks import task_of
+
+SOURCES = ("sample", "hub")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputOptions(CommonOptions):
+    """The inputs of a run: a task's samples or dataset, or a file.
+
+    Raises:
+        UnknownName: For a task, source, preset, device or precision that does not exist.
+        BadInput: For numbers out of range, or options that exclude each other.
+    """
+
+    task: str | None = None
+    source: str = "sample"
+    data: str | None = None
+    text_a: str | None = None
+    text_b: str | None = None
+    group: str | None = None
+    max_length: int = 128
+
+    LEAST: ClassVar[dict[str, int]] = CommonOptions.LEAST | {"max_length": 4}
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        CommonOptions.__post_init__(self)
+        if self.task is not None:
+            task_of(self.task)
+        if self.source not in SOURCES:
+            raise UnknownName("source", self.source, SOURCES)
+        if self.task is None and self.data is None and not self.brought:
+            raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
+        if self.source == "hub" and self.task is None:
+            raise BadInput("inputs from the hub are those of a task; name it with --task")
+        if self.text_b is not None and self.text_a is None:
+            raise BadInput("--text-b names the second text of a pair, so --text-a must name the first")
+        if self.data is None or self.source == "hub":
+            for name in ("text_a", "group"):
+                if getattr(self, name) is not None:
+                    raise BadInput(
+                        f"--{name.replace('_', '-')} names a column of --data, but no file was given"
+                    )
+
+    @property
+    def brought(self) -> bool:
+        """Whether inputs come in another way than by a task or a file of texts."""
+        return False
+
+    @property
+    def name(self) -> str:
+        """What the inputs are called: the task, or the file."""
+        return self.task or called(self.data)
+
+
+def called(data: str | None) -> str:
+    """What inputs are called that a path, an address or a pattern names.
+
+    Example:
+        >>> called("texts/dev.tsv.gz"), called("s3://bucket/wiki/*.parquet"), called(None)
+        ('dev', 'wiki', 'data')
+    """
+    parts = [part for part in Path(data or "data").parts if not {*part} & {*"*?[]"}]
+    return (Path(parts[-1]).name.split(".")[0] if parts else "") or "data"

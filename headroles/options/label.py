@@ -1,0 +1,181 @@
+"""The options of a run of sieves: one record with the names of the command line and of ``label()``.
+
+The options of ``headroles label``: a run of sieves that is cut into shards.
+"""
+
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from headroles.errors import BadInput, UnknownName
+from headroles.options.common import typed_options
+from headroles.options.inputs import InputOptions, called
+from headroles.sieves.base import Sieve
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """How distances between heads are summed, and how heads are clustered by them.
+
+    Attributes:
+        way: "mean" over rows, inputs and units, or plain "sum" as released.
+        smoothing: Share of even attention mixed into every row.
+        method: "average", "spectral" or "dbscan".
+        clusters: Their number; None: chosen by silhouette and stability.
+        draws: Resamples of the units.
+    """
+
+    way: str
+    smoothing: float
+    method: str
+    clusters: int | None
+    draws: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(InputOptions):
+    """What a run is asked to do; ``headroles.label`` documents each.
+
+    Raises:
+        UnknownName: For a task, source, preset, device or precision that does not exist.
+        BadInput: For numbers out of range, or options that exclude each other.
+    """
+
+    sieve: tuple[str | Sieve, ...] = ()
+    statistic: str = "selectivity"
+    parser: str | None = None
+    vectors: str | None = None
+    maps: int = 1000
+
+    COMMAND: ClassVar[str] = "headroles label"
+    LEAST: ClassVar[dict[str, int]] = InputOptions.LEAST | {"maps": 0}
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        InputOptions.__post_init__(self)
+        if self.statistic != "selectivity" and self.preset == "published":
+            raise BadInput("the preset 'published' has a statistic of its own; leave --statistic out")
+
+
+def options_of(**given: object) -> Options:
+    """Options from whatever a caller gave them as, such as paths or numbers of numpy.
+
+    Raises:
+        UnknownName: For an option, task, source, preset, device or precision that does not exist.
+        BadInput: For values of another type or out of range, or options that exclude each other.
+
+    Example:
+        >>> from pathlib import Path
+        >>> options_of(task="QNLI", model=Path("models") / "bert").model
+        'models/bert'
+    """
+    return typed_options(Options, given)
+
+
+ENGINES = ("local", "ray")
+KINDS = ("self", "encoder", "decoder", "cross")
+OF_RUNS = (
+    "task", "source", "data", "text_a", "text_b", "group", "limit", "seed", "model", "revision", "kind",
+    "stream", "keep", "shard_size", "maps", "max_length", "batch_size", "device", "dtype", "workers",
+    "threads", "engine",
+)  # fmt: skip
+"""Options that only a run of a model takes, not one of stored maps."""
+KEPT = 100_000
+"""Most examples whose scores are all kept; of more, moments and a random subsample."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelOptions(Options):
+    """What ``headroles label`` is asked to do; ``headroles.label`` documents each.
+
+    Attributes:
+        kind: Which attention of an encoder-decoder is scored; None: the encoder's, or "self" for
+            models with one stack.
+        attention: A file of stored maps that are scored instead of running a model; None runs one.
+        stream: Read inputs as they come, never holding or counting them beforehand.
+        keep: Most examples whose scores are all kept; of more, moments and a random subsample.
+        shard_size: Examples in a shard, what is scored and written as one.
+        workers: Processes that score shards side by side.
+        threads: Threads of each worker; None: the processors of the machine shared among them.
+        engine: "local" or "ray".
+        address: Of a Ray cluster; None starts one on this machine, or takes the one it is told of.
+        gpus: GPUs of each worker, for Ray; parts of one are allowed.
+        cache: Folder of parses already made, or "none"; None: a folder of the user's.
+
+    Raises:
+        UnknownName: For an engine or kind of attention that does not exist, and what ``Options`` refuses.
+        BadInput: For numbers out of range, and what ``Options`` refuses.
+    """
+
+    kind: str | None = None
+    attention: str | None = None
+    stream: bool = False
+    keep: int = KEPT
+    shard_size: int = 256
+    workers: int = 1
+    threads: int | None = None
+    engine: str = "local"
+    address: str | None = None
+    gpus: float = 0.0
+    cache: str | None = None
+
+    LEAST: ClassVar[dict[str, int]] = Options.LEAST | {
+        "keep": 1, "shard_size": 1, "workers": 1, "threads": 1
+    }  # fmt: skip
+    PLACES: ClassVar[tuple[str, ...]] = (
+        *InputOptions.PLACES, "workers", "threads", "engine", "address", "gpus", "cache"
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        Options.__post_init__(self)
+        if self.engine not in ENGINES:
+            raise UnknownName("engine", self.engine, ENGINES)
+        if self.kind is not None and self.kind not in KINDS:
+            raise UnknownName("kind of attention", self.kind, KINDS)
+        if self.attention is not None:
+            self._check_alone()
+        if self.kind == "cross" and self.preset == "published":
+            raise BadInput(
+                "the preset 'published' scores attention of a stack to itself, as the released code does, "
+                "but --kind is 'cross'; leave --preset out"
+            )
+        if not 0 <= self.gpus < float("inf"):
+            raise BadInput(f"gpus must be a number of at least 0, but {self.gpus} came")
+        if self.engine != "ray":
+            for name, usual in (("address", None), ("gpus", 0.0)):
+                if getattr(self, name) != usual:
+                    raise BadInput(f"--{name} is of the engine 'ray', but the engine is {self.engine!r}")
+
+    @property
+    def brought(self) -> bool:
+        """Whether stored maps are scored, which bring their inputs."""
+        return self.attention is not None
+
+    @property
+    def name(self) -> str:
+        """What the inputs are called: the task, or the file."""
+        return self.task or called(self.attention or self.data)
+
+    def _check_alone(self) -> None:
+        """Refuse what says which model reads which inputs, where maps are there already."""
+        usual = {each.name: each.default for each in fields(self)}
+        for name in OF_RUNS:
+            if getattr(self, name) != usual[name]:
+                raise BadInput(
+                    f"--attention brings inputs and a model of its own, so --{name.replace('_', '-')} has "
+                    f"nothing to say; leave it out"
+                )
+
+
+def label_options_of(**given: object) -> LabelOptions:
+    """Options from whatever a caller gave them as.
+
+    Raises:
+        UnknownName: For an option that does not exist, or what ``LabelOptions`` refuses.
+        BadInput: For values of another type, or what ``LabelOptions`` refuses.
+
+    Example:
+        >>> label_options_of(task="QNLI", workers=2).settings()["shard_size"]
+        256
+    """
+    return typed_options(LabelOptions, given)

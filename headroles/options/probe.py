@@ -1,0 +1,140 @@
+"""The options of a run of probes: one record with the names of the command line and of ``probe()``."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+from headroles.errors import BadInput, UnknownName
+from headroles.options.common import CommonOptions, typed_options
+from headroles.records.example import Decision
+from headroles.records.probes import CLASSIFIERS
+from headroles.sieves.relations import SCHEMES
+from headroles.sieves.trees import ROOTS
+
+PROBES = ("dependency", "trees", "coreference")
+WINDOW = 256
+"""Longest window in tokens, special tokens included, where no other length is asked for."""
+EPOCHS = 100
+"""Most passes over the training sentences, where no other number is asked for."""
+LEAST_ARCS = 50
+"""Arcs that a relation must have to get a row by itself, where no relations are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeOptions(CommonOptions):
+    """What a run of probes is asked to do; ``headroles.probe`` documents each.
+
+    Raises:
+        UnknownName: For a probe, scheme, classifier, preset, device or precision that does not exist.
+        BadInput: For numbers out of range, or options that exclude each other.
+    """
+
+    probes: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    layout: str | None = None
+    relations: tuple[str, ...] = ()
+    scheme: str = "ud"
+    root: str = "found"
+    window: int | None = None
+    stride: int | None = None
+    classifier: tuple[str, ...] = ()
+    train: str | None = None
+    vectors: str | None = None
+    epochs: int = EPOCHS
+    minutes: float | None = None
+
+    COMMAND: ClassVar[str] = "headroles probe"
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("probes",)
+    LEAST: ClassVar[dict[str, int]] = CommonOptions.LEAST | {"window": 8, "stride": 1, "epochs": 1}
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        CommonOptions.__post_init__(self)
+        for kind, values, known in (
+            ("probe", self.probes, PROBES),
+            ("scheme", (self.scheme,), SCHEMES),
+            ("root", (self.root,), ROOTS),
+            ("classifier", self.classifier, CLASSIFIERS),
+        ):
+            for value in values:
+                if value not in known:
+                    raise UnknownName(kind, value, known)
+        if not self.probes:
+            raise BadInput(f"a run of probes names at least one of {', '.join(PROBES)}, but none came")
+        if not self.data:
+            raise BadInput("probes need gold annotation: name a file of it with --data")
+        self._check_training()
+        if self.stride is not None and self.stride > (self.window or WINDOW):
+            raise BadInput(
+                f"the stride is at most the window, so that no word is passed over, but a stride of "
+                f"{self.stride} came with a window of {self.window or WINDOW}"
+            )
+
+        self._check_used()
+
+    def _check_used(self) -> None:
+        """Refuse options that nothing of the run would read."""
+        usual = {each.name: each.default for each in fields(ProbeOptions)}
+        for name, probe in (
+            ("relations", "dependency"),
+            ("scheme", "dependency"),
+            ("root", "trees"),
+            ("stride", "coreference"),
+        ):
+            if getattr(self, name) != usual[name] and probe not in self.probes:
+                raise BadInput(f"--{name} is for the probe {probe}, which was not asked for; leave it out")
+
+    def _check_training(self) -> None:
+        if self.minutes is not None and not self.minutes > 0:
+            raise BadInput(f"minutes must be a number above 0, but {self.minutes} came")
+        if self.classifier and "dependency" not in self.probes:
+            raise BadInput("classifiers are trained to find head words, so the probe must be dependency")
+        if self.classifier and self.train is None:
+            raise BadInput(
+                "a classifier learns on other sentences than it is tested on: name their file with --train"
+            )
+        if any("words" in each for each in self.classifier) and self.vectors is None:
+            raise BadInput(
+                "classifiers with words need word vectors: name a text file such as GloVe's with --vectors"
+            )
+        for name, default in (("train", None), ("vectors", None), ("minutes", None), ("epochs", EPOCHS)):
+            if getattr(self, name) != default and not self.classifier:
+                raise BadInput(f"--{name} is for trained probes, but no --classifier was asked for")
+
+    @property
+    def usual(self) -> Decision:
+        """How probes are judged where nothing else is asked for; the published code has no test.
+
+        Student's t, not that corrected for skewness: documents of unequal size make skewness uncertain.
+        """
+        return Decision(test="t")
+
+    @property
+    def name(self) -> str:
+        """What the inputs are called: the first file."""
+        return Path(self.data[0]).name.split(".")[0]
+
+    @property
+    def asked_relations(self) -> tuple[str, ...]:
+        """The relations asked for, one by one: several may stand in one word, joined by commas."""
+        every = [name.strip() for each in self.relations for name in each.split(",")]
+        return tuple(name for name in every if name)
+
+    @property
+    def windowed(self) -> bool:
+        """Whether a model sees windows of whole documents rather than sentences."""
+        return "coreference" in self.probes
+
+
+def probe_options_of(**given: Any) -> ProbeOptions:
+    """Options from whatever a caller gave them as, such as paths or numbers of numpy.
+
+    Raises:
+        UnknownName: For an option, or a name in one, that does not exist.
+        BadInput: For values of another type or out of range, or options that exclude each other.
+
+    Example:
+        >>> probe_options_of(probes="dependency", data="dev.conllu").command()
+        'headroles probe dependency --data dev.conllu'
+    """
+    return typed_options(ProbeOptions, given)

@@ -1,0 +1,78 @@
+"""The options of a run of surface statistics, by the names of the command line and of ``surface()``."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headroles.errors import BadInput
+from headroles.options.common import typed_options
+from headroles.options.inputs import InputOptions
+from headroles.records.example import Decision
+from headroles.sieves.marks import USUAL
+from headroles.sieves.spread import SMOOTHING
+from headroles.sieves.surface import check_marks
+
+MASK = 0.15
+"""Share of tokens that are masked for losses of masked words, where no other is asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurfaceOptions(InputOptions):
+    """What a run of surface statistics is asked to do; ``headroles.surface`` documents each.
+
+    Raises:
+        UnknownName: For a task, source, preset, device or precision that does not exist.
+        BadInput: For numbers out of range, or options that exclude each other.
+    """
+
+    gradients: bool = False
+    label: str | None = None
+    mask: float = MASK
+    marks: str = USUAL
+
+    COMMAND: ClassVar[str] = "headroles surface"
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        InputOptions.__post_init__(self)
+        check_marks(self.marks)
+        if not 0 < self.mask < 1:
+            raise BadInput(f"mask must lie between 0 and 1, both excluded, but {self.mask} came")
+        if self.margin is not None:
+            raise BadInput(
+                "surface statistics are tested against even attention itself, without a margin; "
+                "leave --margin out"
+            )
+        if self.gradients and self.dtype != "float32":
+            raise BadInput(
+                f"gradients are taken in float32, because 16 bits lose most of them, but --dtype is "
+                f"{self.dtype}; leave it out"
+            )
+        for name, usual in (("label", None), ("mask", MASK)):
+            if getattr(self, name) != usual and not self.gradients:
+                raise BadInput(f"--{name} is for losses, which only --gradients asks for; leave it out")
+        if self.label is not None and (self.data is None or self.source == "hub"):
+            raise BadInput("--label names a column of --data, but no file was given")
+
+    @property
+    def usual(self) -> Decision:
+        """How surface statistics are judged by any preset: the released code has no test."""
+        return Decision()
+
+    @property
+    def smoothing(self) -> float:
+        """Share of each row that is spread evenly before entropies are taken: none, or as released."""
+        return SMOOTHING if self.preset == "published" else 0.0
+
+
+def surface_options_of(**given: object) -> SurfaceOptions:
+    """Options from whatever a caller gave them as, such as paths or numbers of numpy.
+
+    Raises:
+        UnknownName: For an option, task, source, preset, device or precision that does not exist.
+        BadInput: For values of another type or out of range, or options that exclude each other.
+
+    Example:
+        >>> surface_options_of(task="QNLI", preset="published").command()
+        'headroles surface --task QNLI --preset published'
+    """
+    return typed_options(SurfaceOptions, given)

@@ -1,0 +1,154 @@
+"""The options of a view, by the names of the command line and of ``view()``."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from os.path import isdir
+from pathlib import Path
+from typing import Any, ClassVar
+
+from headroles.errors import BadInput, UnknownName
+from headroles.options.common import DEVICES, DTYPES, typed_options
+from headroles.records.view import KINDS
+
+SHOWS = ("head", "model", "neuron")
+"""Which of the three views on a page opens first."""
+LEAST_LENGTH = 4
+"""Tokens below which no input fits: special tokens of a pair and one more."""
+RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewOptions:
+    """What a view is asked to show; ``headroles.view`` documents each.
+
+    Raises:
+        UnknownName: For a first view, a kind of attention, a device or a precision that does not exist.
+        BadInput: For texts without a letter, numbers out of range, options that exclude each other, or
+            files that cannot be written where they are named.
+    """
+
+    text: str
+    text_b: str | None = None
+    model: str | None = None
+    revision: str | None = None
+    show: str = "head"
+    layers: tuple[int, ...] = ()
+    heads: tuple[int, ...] = ()
+    max_length: int = 512
+    device: str = "auto"
+    dtype: str = "float32"
+    out: str | None = None
+    svg: str | None = None
+    kind: str | None = None
+
+    NAMED: ClassVar[dict[str, tuple[str, ...]]] = {
+        "show": SHOWS, "device": DEVICES, "dtype": DTYPES, "kind": KINDS
+    }  # fmt: skip
+    """What may be said where one of several names is asked for."""
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        for name, text in (("text", self.text), ("text_b", self.text_b)):
+            if text is not None and not text.strip():
+                raise BadInput(f"a view shows attention between tokens, but {name} is empty; give a sentence")
+        for name, known in self.NAMED.items():
+            value = getattr(self, name)
+            if value is not None and value not in known:
+                raise UnknownName(name, value, known)
+        if self.max_length < LEAST_LENGTH:
+            raise BadInput(
+                f"max_length must be a whole number of at least {LEAST_LENGTH}, but {self.max_length} came"
+            )
+        if self.revision is not None and self.model is None:
+            raise BadInput("--revision is that of a model on the hub, so --model must name the model")
+        self._check_files()
+
+    def _check_files(self) -> None:
+        """Refuse places where no file can be, and an SVG of no or of several layers."""
+        for name, place in (("out", self.out), ("svg", self.svg)):
+            if place is not None and (not place or isdir(place)):
+                raise BadInput(
+                    f"--{name} names a file, but '{place}' is {'a folder' if place else 'no name'}; "
+                    f"name a file in it"
+                )
+        if self.svg is None and self.kind is not None:
+            raise BadInput("--kind is for an SVG, which only --svg asks for; leave it out")
+        if self.svg is None:
+            return
+        if len(self.layers) != 1:
+            raise BadInput(
+                f"an SVG shows one layer, so --layers must name exactly one, but "
+                f"{len(self.layers) or 'none'} came; a page (--out) shows several"
+            )
+        if self.out is not None and Path(self.out).resolve() == Path(self.svg).resolve():
+            raise BadInput(f"--out and --svg name the file '{self.svg}' both; name another for one of them")
+
+
+def view_options_of(**given: Any) -> ViewOptions:
+    """Options of a view from whatever a caller gave them as, such as paths or "0,2-4".
+
+    Raises:
+        UnknownName: For an option, first view, kind, device or precision that does not exist.
+        BadInput: For values of another type or out of range, or options that exclude each other.
+
+    Example:
+        >>> view_options_of(text="It rains.", layers="2,0").layers
+        (0, 2)
+    """
+    for name in ("layers", "heads"):
+        if name in given:
+            given[name] = numbers_of(name, given[name])
+    return typed_options(ViewOptions, given)
+
+
+def numbers_of(name: str, value: Any) -> tuple[int, ...]:
+    """Numbers of layers or heads, each once and in order.
+
+    Args:
+        name: What they number, for the sentence: "layers" or "heads".
+        value: Such as "0,2-4", one number or several; None for all.
+
+    Returns:
+        The numbers; none at all for None.
+
+    Raises:
+        BadInput: For anything but whole numbers from 0 to 9999, or for none of them.
+
+    Example:
+        >>> numbers_of("layers", "4,0-2"), numbers_of("heads", [3, 3]), numbers_of("heads", None)
+        ((0, 1, 2, 4), (3,), ())
+    """
+    if value is None:
+        return ()
+    try:
+        numbers = sorted(set(_parts(value)))
+    except (TypeError, ValueError):
+        numbers = []
+    if not numbers or not 0 <= numbers[0] <= numbers[-1] < 10_000:
+        raise BadInput(
+            f"{name} are whole numbers from 0, such as 0,2-4 (in Python also a sequence of them), but "
+            f"{_cut(repr(value))} came; leave {name} out for all"
+        )
+    return tuple(numbers)
+
+
+def _parts(value: Any) -> Iterable[int]:
+    """Every number that text, a number or several name."""
+    if isinstance(value, str):
+        for part in value.split(","):
+            found = RANGE.fullmatch(part.strip())
+            first, last = (found[1], found[2] or found[1]) if found else ("", "")
+            if int(last) < int(first):
+                raise ValueError(value)
+            yield from range(int(first), int(last) + 1)
+        return
+    for each in (value,) if isinstance(value, Integral) else value:
+        if isinstance(each, bool) or not isinstance(each, Integral):
+            raise TypeError(each)
+        yield int(each)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"

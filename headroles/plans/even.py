@@ -1,0 +1,81 @@
+"""What attention that is even over the visible keys puts on pairs of units, block by block."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from headroles.plans.masks import Mask
+
+BLOCK = 2**20
+"""Pairs of tokens that are worked on at a time."""
+
+
+def blocks(size: int, width: int | None = None) -> Iterator[tuple[int, int]]:
+    """First and one past the last row of each block of a matrix, each of at most ``BLOCK`` cells.
+
+    Args:
+        size: Rows.
+        width: Columns; as many as rows when None.
+    """
+    step = max(1, BLOCK // max(size if width is None else width, 1))
+    for start in range(0, size, step):
+        yield start, min(start + step, size)
+
+
+def visible_counts(visible: Mask | None, size: int) -> Int[np.ndarray, " tokens"]:
+    """How many keys each query can see; ``size`` where ``visible`` is None."""
+    if visible is None:
+        return np.full(size, size)
+    counts = np.zeros(size, dtype=np.int64)
+    for start, stop in blocks(size):
+        counts[start:stop] = visible.rows(start, stop).sum(axis=1)
+    return counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvenUnits:
+    """Even attention between units: summed over attended pieces, averaged over attending ones.
+
+    Attributes:
+        unit: Unit of each token; −1 for none. Every unit has a token.
+        pieces: Tokens per unit.
+        visible: The keys each token can see; None for all.
+        room: How many these are.
+    """
+
+    unit: Int[np.ndarray, " tokens"]
+    pieces: Float[np.ndarray, " units"]
+    visible: Mask | None
+    room: Int[np.ndarray, " tokens"]
+
+    @classmethod
+    def of(cls, unit: Int[np.ndarray, " tokens"], visible: Mask | None) -> "EvenUnits":
+        """Even attention of units, from the unit of each token."""
+        pieces = np.bincount(unit[unit >= 0]).astype(np.float64)
+        return cls(unit, pieces, visible, visible_counts(visible, len(unit)))
+
+    @property
+    def plain(self) -> bool:
+        """Whether every token is a unit of its own, in order."""
+        return np.array_equal(self.unit, np.arange(len(self.pieces)))
+
+    def rows(self, start: int, stop: int) -> Float[np.ndarray, "rows units"]:
+        """What units ``start`` to ``stop`` put on each unit."""
+        units = len(self.pieces)
+        if self.visible is None:
+            return np.broadcast_to(self.pieces / max(len(self.unit), 1), (stop - start, units))
+        inside = np.flatnonzero((self.unit >= start) & (self.unit < stop))
+        first, last = int(inside.min()), int(inside.max()) + 1
+        seen = self.visible.rows(first, last)[inside - first]
+        even: np.ndarray = seen / np.maximum(self.room[inside], 1)[:, None]
+        if self.plain:
+            return even
+        order = np.argsort(self.unit, kind="stable")[np.count_nonzero(self.unit < 0) :]
+        opens = np.concatenate([[0], np.cumsum(self.pieces)[:-1]]).astype(np.int64)
+        columns = np.add.reduceat(even[:, order], opens, axis=1)
+        own = np.argsort(self.unit[inside], kind="stable")
+        begin = np.concatenate([[0], np.cumsum(self.pieces[start:stop])[:-1]]).astype(np.int64)
+        made: np.ndarray = np.add.reduceat(columns[own], begin, axis=0) / self.pieces[start:stop, None]
+        return made

@@ -1,0 +1,180 @@
+"""What is said about findings beyond their tests: precision, stability, sensitivity, roles together.
+
+Heads are not a sample of anything, so nothing here is a test over heads: intervals come from
+resampling the units, and references (``expected``, ``reference``) are descriptive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.records.arrays import frozen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Precision:
+    """How large and how sure each finding is, one entry per sieve, layer and head.
+
+    Attributes:
+        hedges_g: Effect against θ in standard deviations, corrected for few units; signed.
+        g_low: Lower end of its 95 % interval.
+        g_high: Upper end.
+        detectable: Smallest effect against θ found with power 0.8 at these units and this correction.
+        design_effect: How many times the units' dependence inflates the variance of the mean.
+        stability: Share of random disjoint half-samples in which both halves give the role; NaN on
+            contrasts and untestable heads.
+        bayes_factor: Evidence against a mean of exactly θ (a point null, two-sided); NaN unless asked.
+    """
+
+    hedges_g: Float[np.ndarray, "sieves layers heads"]
+    g_low: Float[np.ndarray, "sieves layers heads"]
+    g_high: Float[np.ndarray, "sieves layers heads"]
+    detectable: Float[np.ndarray, "sieves layers heads"]
+    design_effect: Float[np.ndarray, "sieves layers heads"]
+    stability: Float[np.ndarray, "sieves layers heads"]
+    bayes_factor: Float[np.ndarray, "sieves layers heads"]
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for each in fields(self):
+            object.__setattr__(self, each.name, frozen(getattr(self, each.name)))
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Heads that hold a role when one convention of the decision is moved.
+
+    Attributes:
+        sieve: The role.
+        convention: "margin" or "alpha".
+        value: Where it is moved to.
+        heads: Heads with the role then.
+    """
+
+    sieve: str
+    convention: str
+    value: float
+    heads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Two roles over the same heads.
+
+    Attributes:
+        first: One role.
+        second: The other.
+        contrasts: "with" where roles need their contrast beyond distance, "without" where that is
+            left out (given for pairs in which it matters).
+        heads_first: Heads with the first role.
+        heads_second: Heads with the second.
+        both: Heads with both.
+        both_low: Lower end of its 95 % interval over resampled units.
+        both_high: Upper end.
+        share: ``both / heads_first``: "of the first role's heads, so many also hold the second"; NaN
+            when there are none.
+        share_low: Lower end of its 95 % interval over resampled units.
+        share_high: Upper end.
+        expected: Mean of ``both`` when the second role's labels are dealt anew within each layer.
+        expected_low: 2.5 % point of that reference.
+        expected_high: 97.5 % point. Descriptive: heads are not a sample, and this is no test.
+    """
+
+    first: str
+    second: str
+    contrasts: str
+    heads_first: int
+    heads_second: int
+    both: int
+    both_low: float
+    both_high: float
+    share: float
+    share_low: float
+    share_high: float
+    expected: float
+    expected_low: float
+    expected_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSet:
+    """Heads that hold exactly these roles and no other.
+
+    Attributes:
+        roles: The roles, joined by ";".
+        heads: Heads that hold just these.
+        expected: Mean of ``heads`` when the labels of every role are dealt anew within each layer.
+        expected_low: 2.5 % point of that reference.
+        expected_high: 97.5 % point. Descriptive: heads are not a sample, and this is no test.
+    """
+
+    roles: str
+    heads: int
+    expected: float
+    expected_low: float
+    expected_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """Where in the model a role lives.
+
+    Attributes:
+        sieve: The role.
+        heads: Heads with the role.
+        trend: Correlation over layers of relative depth with the layer's share of heads that hold the
+            role; NaN when all shares are equal or there are fewer than 3 layers.
+        trend_low: Lower end of its 95 % interval over resampled units.
+        trend_high: Upper end.
+        reference: Share of reorderings of whole layers whose trend is at least as strong, either
+            direction. Descriptive: layers are not a sample.
+        first: Share of the role's heads in the first third of layers; NaN when no head holds it.
+        first_low: Lower end of its 95 % interval over resampled units.
+        first_high: Upper end.
+        middle: As ``first``, for the middle third.
+        middle_low: As ``first_low``.
+        middle_high: As ``first_high``.
+        last: As ``first``, for the last third.
+        last_low: As ``first_low``.
+        last_high: As ``first_high``.
+    """
+
+    sieve: str
+    heads: int
+    trend: float
+    trend_low: float
+    trend_high: float
+    reference: float
+    first: float
+    first_low: float
+    first_high: float
+    middle: float
+    middle_low: float
+    middle_high: float
+    last: float
+    last_low: float
+    last_high: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assessment:
+    """Everything said about findings beyond their tests.
+
+    Attributes:
+        precision: Per finding.
+        moved: Labelled heads over margins and levels.
+        together: Pairs of roles.
+        depth: Roles over layers.
+        remarks: What a reader of the decisions must know, one sentence each.
+        sets: Exact sets of roles; empty in folders that were written before runs counted them.
+    """
+
+    precision: Precision
+    moved: tuple[Moved, ...] = ()
+    together: tuple[Together, ...] = ()
+    depth: tuple[Depth, ...] = ()
+    remarks: tuple[str, ...] = ()
+    sets: tuple[RoleSet, ...] = ()

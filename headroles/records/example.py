@@ -1,0 +1,251 @@
+"""What travels between the parts of headroles: frozen records of named, read-only arrays.
+
+Layers and heads count from 0 everywhere. NaN means "nothing to say here"; no other number ever does.
+
+What is known of the words and tokens of an input from outside it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32, Int
+
+from headroles.errors import BadInput
+from headroles.records.arrays import frozen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lexical:
+    """Lemmas, vectors and frequencies; None where not known.
+
+    Attributes:
+        lemmas: Lemma of each word, counted over all texts; "" where unknown.
+        vectors: Vector of each word, of length 1; all zeros for words without one.
+        frequency: How often each token of the input occurs in all inputs of the run.
+    """
+
+    lemmas: tuple[str, ...] | None = None
+    vectors: Float32[np.ndarray, "words dimensions"] | None = None
+    frequency: Int[np.ndarray, " tokens"] | None = None
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for name in ("vectors", "frequency"):
+            array = getattr(self, name)
+            if array is not None:
+                object.__setattr__(self, name, frozen(np.asarray(array)))
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """A dependency arc between two words of one example (word indices, counted from 0 over all texts)."""
+
+    dependent: int
+    head: int
+    relation: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mention:
+    """A span of words that names an entity.
+
+    Attributes:
+        start: First word, counted over the document (in an ``Example``, over its words).
+        stop: One past the last word.
+        entity: Name of the entity within the document; mentions of one entity corefer.
+    """
+
+    start: int
+    stop: int
+    entity: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Example:
+    """One tokenised input.
+
+    Only ``key`` and ``tokens`` are required; the rest defaults to one plain text without special tokens.
+
+    Attributes:
+        key: A stable name, such as ``"QNLI/17"``.
+        tokens: Word pieces, special tokens included, padding excluded.
+        segment: Which input text each token belongs to, from 0; −1 on special tokens.
+        special: Whether the token was added by the tokenizer (class token, separator).
+        first: Whether the token is the class or first token; a subset of ``special``.
+        word: Word index of each token, counted on over all texts; −1 on special tokens, and on
+            every token when no words were asked for.
+        arcs: Dependency arcs, the root arc left out; None when not annotated.
+        group: The document or paragraph the example comes from; None when unknown.
+        mentions: Mentions of entities, by the words of the example; None when not annotated.
+        lexical: What is known of its words and tokens from outside it; None for nothing.
+        stack: Which stack of layers reads each token: all 0, except in cross attention, where the
+            decoder's tokens (0) attend to the encoder's (1). Offsets exist within one stack only.
+
+    Raises:
+        BadInput: When an array has not one entry per token.
+
+    Example:
+        >>> example = Example("note", ("[CLS]", "it", "rains", "[SEP]"), segment=np.array([-1, 0, 0, -1]))
+        >>> example.size, example.special.tolist(), example.first.tolist()
+        (4, [True, False, False, True], [True, False, False, False])
+    """
+
+    key: str
+    tokens: tuple[str, ...]
+    segment: Int[np.ndarray, " tokens"] = None  # type: ignore[assignment]
+    special: Bool[np.ndarray, " tokens"] = None  # type: ignore[assignment]
+    first: Bool[np.ndarray, " tokens"] = None  # type: ignore[assignment]
+    word: Int[np.ndarray, " tokens"] = None  # type: ignore[assignment]
+    arcs: tuple[Arc, ...] | None = None
+    group: str | None = None
+    mentions: tuple[Mention, ...] | None = None
+    lexical: Lexical | None = None
+    stack: Int[np.ndarray, " tokens"] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        """Fill the defaults, check lengths, and make the arrays read-only."""
+        n = len(self.tokens)
+        segment = self.segment if self.segment is not None else np.zeros(n, dtype=np.int32)
+        special = self.special if self.special is not None else np.asarray(segment) < 0
+        first = self.first if self.first is not None else _leading(np.asarray(special))
+        word = self.word if self.word is not None else np.full(n, -1, dtype=np.int32)
+        stack = self.stack if self.stack is not None else np.zeros(n, dtype=np.int32)
+        for name, array, kind in (
+            ("segment", segment, np.int32),
+            ("special", special, np.bool_),
+            ("first", first, np.bool_),
+            ("word", word, np.int32),
+            ("stack", stack, np.int32),
+        ):
+            values = np.array(array, dtype=kind)
+            if values.shape != (n,):
+                raise BadInput(
+                    f"example {self.key!r} has {n} tokens but its {name!r} has shape {values.shape}; "
+                    f"every array of an example has shape (tokens,) = ({n},)"
+                )
+            object.__setattr__(self, name, frozen(values))
+        object.__setattr__(self, "tokens", tuple(self.tokens))
+
+    @property
+    def size(self) -> int:
+        """Number of tokens, special tokens included."""
+        return len(self.tokens)
+
+    @property
+    def texts(self) -> int:
+        """Number of input texts that have at least one token."""
+        return int(np.unique(self.segment[self.segment >= 0]).size)
+
+
+def _leading(special: np.ndarray) -> np.ndarray:
+    first = np.zeros(special.shape, dtype=np.bool_)
+    if special.size and special[0] and not special.all():
+        first[0] = True
+    return first
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one column of scores is judged.
+
+    Attributes:
+        sieve: The column's name.
+        question: What the sieve asks, in words.
+        null: Chance value of the score.
+        margin: How far beyond the null counts; means are tested against ``null + margin``.
+        contrast: The column that must also lie beyond its own margin for a role; "" for none.
+        role: Whether the column can be a role (contrasts cannot).
+        low: Smallest value a score can take, on the score scale; NaN when unknown.
+        high: Largest value a score can take; NaN when unknown.
+        pooled: Whether the mean is over all cells (arcs, mentions) of the inputs, each weighing the
+            same, rather than over units; its error is that of a ratio over units.
+        together: Name of a family that this column's heads share with those of other columns, where
+            families are those of a sieve; "" for one of its own.
+    """
+
+    sieve: str
+    question: str = ""
+    null: float = 0.0
+    margin: float = 0.1
+    contrast: str = ""
+    role: bool = True
+    low: float = float("nan")
+    high: float = float("nan")
+    pooled: bool = False
+    together: str = ""
+
+    @property
+    def threshold(self) -> float:
+        """θ, the value that means are tested against."""
+        return self.null + self.margin
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How scores become decisions.
+
+    Attributes:
+        test: Name of the test.
+        correction: Name of the correction for the number of tests.
+        family: Tests that are corrected together.
+        alpha: Level of both corrections.
+        resamples: Draws of tests, corrections and intervals that resample units.
+        seed: Of those draws.
+        interval: Which interval of the mean is shown: the test's own, "t" or "bca".
+    """
+
+    test: str = "t-skew"
+    correction: str = "fdr_bh"
+    family: str = "sieve"
+    alpha: float = 0.05
+    resamples: int = 10_000
+    seed: int = 0
+    interval: str = "test"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """One number per sieve, example and head.
+
+    Attributes:
+        sieves: Names of the columns, contrasts included, S.
+        examples: Keys of the examples, E.
+        units: Name of the unit (group) each example belongs to, E; equal names are one unit.
+        tokens: Length of each example in tokens.
+        cells: Eligible queries (or arcs) per sieve and example; NaN when the scorer does not say.
+        values: Score per sieve, example, layer and head; NaN where the sieve has nothing to say.
+        null: Chance value per sieve and example.
+    """
+
+    sieves: tuple[str, ...]
+    examples: tuple[str, ...]
+    units: tuple[str, ...]
+    tokens: Int[np.ndarray, " examples"]
+    cells: Float[np.ndarray, "sieves examples"]
+    values: Float32[np.ndarray, "sieves examples layers heads"]
+    null: Float[np.ndarray, "sieves examples"]
+
+    def __post_init__(self) -> None:
+        """Check lengths, and make the arrays read-only."""
+        sieves, examples = len(self.sieves), len(self.examples)
+        if len(self.units) != examples:
+            raise BadInput(f"scores of {examples} examples have one unit each, but {len(self.units)} came")
+        table = (sieves, examples)
+        for name, shape in (("tokens", table[1:]), ("cells", table), ("null", table), ("values", table)):
+            array = getattr(self, name)
+            if array.shape[:2] != shape or array.ndim != len(shape) + 2 * (name == "values"):
+                raise BadInput(
+                    f"scores of {sieves} sieves and {examples} examples have {name!r} of shape {shape}"
+                    f"{' and layers, heads' * (name == 'values')}, but {array.shape} came"
+                )
+            object.__setattr__(self, name, frozen(array))
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return int(self.values.shape[2])
+
+    @property
+    def heads(self) -> int:
+        """Number of heads in a layer."""
+        return int(self.values.shape[3])

@@ -1,0 +1,368 @@
+"""Results of runs and comparisons as notebooks show them.
+
+Tables as notebooks show them: no script, no style but the elements' own, every text escaped.
+
+Colours are those of the notebook, light or dark.
+
+Marks of roles where there is no room for their names.
+
+How a mean score and what is corrected together are worded, in notebooks and reports alike.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from headroles.records.example import Decision, Rule
+
+LONGEST = 80
+"""Characters of a name that are shown."""
+MOST_ROWS = 60
+"""Rows of a table of counts."""
+TABLE = (
+    '<table cellpadding="4" cellspacing="0" border="0" '
+    'style="font-variant-numeric:tabular-nums;white-space:nowrap;margin:.5em 0 1em">'
+)
+CAPTION = '<caption style="caption-side:top;text-align:left;color:inherit;padding:.3em 0">'
+SCROLLED = '<div style="overflow-x:auto;max-width:100%" tabindex="0" role="region" aria-label="{}">'
+PARAGRAPH = '<p style="max-width:62em;margin:.5em 0;overflow-wrap:anywhere">{}</p>'
+
+
+def paragraph(markup: str) -> str:
+    """A paragraph of markup."""
+    return PARAGRAPH.format(markup)
+
+
+def named(text: object) -> str:
+    """A name as text that is no markup, cut where it is long, and that turns no sentence around it.
+
+    Example:
+        >>> named("<b>"), named("syntactic:amod")
+        ('&lt;b&gt;', 'syntactic:amod')
+    """
+    words = str(text)
+    shown = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+    return escape(shown) if shown.isascii() else f"<bdi>{escape(shown)}</bdi>"
+
+
+def counts_table(caption: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[object]]]) -> str:
+    """A row per sieve: its name, then cells of plain numbers or names.
+
+    Args:
+        caption: What the table holds, as plain text.
+        heads: Titles of the columns after the first.
+        rows: Name and cells.
+    """
+    parts = [TABLE, f"{CAPTION}{escape(caption)}</caption>", '<thead style="text-align:right"><tr><td></td>']
+    parts += [f"<th>{escape(head)}</th>" for head in heads]
+    parts.append('</tr></thead><tbody style="text-align:right">')
+    for name, cells in rows[:MOST_ROWS]:
+        told = "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
+        parts.append(f"<tr><th>{named(name)}</th>{told}</tr>")
+    parts.append("</tbody></table>")
+    left = len(rows) - MOST_ROWS
+    more = paragraph(f"{left} more rows are left out here; .frame() has them all.") if left > 0 else ""
+    return _scrolled(caption, "".join(parts)) + more
+
+
+def heads_table(caption: str, cells: Iterable[Iterable[str]]) -> str:
+    """A row per layer and a column per head, both numbered from 0.
+
+    Args:
+        caption: What a cell says, as plain text.
+        cells: Plain text per layer and head; a dot stands where there is none.
+    """
+    rows = [[escape(cell) or "·" for cell in row] for row in cells]
+    numbers = "".join(f"<th>{head}</th>" for head in range(len(rows[0]) if rows else 0))
+    parts = [
+        TABLE,
+        f"{CAPTION}{escape(caption)}</caption>",
+        f"<thead><tr><td></td>{numbers}</tr></thead><tbody>",
+    ]
+    for layer, row in enumerate(rows):
+        parts.append(f"<tr><th>{layer}</th>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>")
+    return _scrolled(caption, "".join([*parts, "</tbody></table>"]))
+
+
+def _scrolled(label: str, table: str) -> str:
+    """A table that scrolls by itself where the notebook is narrower, by keyboard too."""
+    return f"{SCROLLED.format(escape(label))}{table}</div>"
+
+
+def codes(names: Sequence[str]) -> tuple[str, ...]:
+    """Marks of one or two characters, one per name, no two alike.
+
+    Example:
+        >>> codes(["local", "delimiter", "delimiter:cls", "syntactic:amod", "syntactic:advmod", "律"])
+        ('L', 'D', 'Dc', 'Sa', 'Sd', '6')
+    """
+    taken: list[str] = []
+    for number, name in enumerate(names, start=1):
+        words = re.findall("[a-z]+", name.lower())
+        wishes = [words[0][0].upper()] if len(words) == 1 else []
+        if words:
+            tail = "".join(words[1:]) or words[0][1:]
+            wishes += [words[0][0].upper() + letter for letter in tail]
+        wishes += [str(number + shift) for shift in range(len(names) + 1)]
+        taken.append(next(wish for wish in wishes if wish not in taken))
+    return tuple(taken)
+
+
+BOTH = ", both directions of a row together"
+"""What is added to the family of probes whose rows are asked in two directions."""
+
+FAMILIES = {
+    "sieve": "the heads of one sieve",
+    "run": "all heads and sieves of the run",
+    "layer": "the heads of one sieve in one layer",
+}
+
+
+def mean(value: float) -> str:
+    """A mean score, two decimals, three where the second would not show; never a zero below 0.
+
+    Example:
+        >>> mean(-0.123), mean(-0.0123), mean(-0.0001), mean(float("nan"))
+        ('−0.12', '−0.012', '0.000', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:z.3f}"
+    return text.replace("-", "−")
+
+
+MOST_MARKS, MOST_HEADS = 35, 2048
+"""Above so many roles or heads a cell says how many roles the head holds, not which."""
+NO_HEAD = ("none", "")
+
+
+Grid = Float[np.ndarray, "sieves layers heads"]
+Codes = Int[np.ndarray, "sieves layers heads"]
+
+
+@runtime_checkable
+class Ruled(Protocol):
+    """Tests by sieve, layer and head."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What each sieve was tested against, in the order of the first axis."""
+
+    @property
+    def low(self) -> Grid:
+        """Lower ends of 95 % intervals."""
+
+    @property
+    def high(self) -> Grid:
+        """Upper ends."""
+
+
+@runtime_checkable
+class Judged(Ruled, Protocol):
+    """Findings of a run, as far as they are shown."""
+
+    @property
+    def mean(self) -> Grid:
+        """Mean scores."""
+
+    @property
+    def decision(self) -> Codes:
+        """Places among the outcomes; 0 is a role."""
+
+
+@runtime_checkable
+class Changed(Ruled, Protocol):
+    """Differences of two runs, as far as they are shown."""
+
+    @property
+    def difference(self) -> Grid:
+        """B − A."""
+
+    @property
+    def outcome(self) -> Codes:
+        """0 changed, 1 equivalent, 2 undetermined, 3 untestable."""
+
+
+def labelling_html(
+    found: Judged, decision: Decision, facts: Mapping[str, Any], outcomes: Sequence[str]
+) -> str:
+    """Counts per role with its strongest head, and the roles of every head.
+
+    Args:
+        found: Findings of the run.
+        decision: How it was judged.
+        facts: The run's manifest; what it lacks is left out.
+        outcomes: The four decisions in words, in their order.
+
+    Returns:
+        HTML without scripts; under 200 KB for 32 × 32 heads × 20 sieves.
+    """
+    places = [place for place, rule in enumerate(found.rules) if rule.role]
+    names = [found.rules[place].sieve for place in places]
+    held = found.decision[places] == 0
+    marks = codes(names)
+    rows = []
+    for own, place, name, mark in zip(held, places, names, marks, strict=True):
+        at = _largest(np.where(own, found.mean[place], np.nan))
+        cells = [
+            *_counted(found.decision[place], len(outcomes)),
+            *_told(at, found.mean, found.low, found.high, place),
+        ]
+        rows.append((name, [*cells, *([] if _many(held) else [mark])]))
+    heads = [*outcomes, "strongest head", "mean [95 %]", *([] if _many(held) else ["mark"])]
+    said = paragraph(f"<strong>{named(_model(facts))}</strong>. {_inputs(facts)}{_judged(decision, found)}")
+    return said + counts_table("Heads by role", heads, rows) + _roles(held, marks)
+
+
+def comparison_html(
+    found: Changed,
+    before: Judged,
+    after: Judged,
+    decision: Decision,
+    bound: float,
+    facts: Mapping[str, Any],
+) -> str:
+    """Counts per sieve with the largest of its changes, and the roles that every head gained and lost.
+
+    Args:
+        found: Differences B − A.
+        before: Findings of run A.
+        after: Findings of run B.
+        decision: How both were judged.
+        bound: Differences within ± bound are equivalent, on the score scale.
+        facts: The comparison's manifest; what it lacks is left out.
+
+    Returns:
+        HTML without scripts.
+    """
+    roles = [place for place, rule in enumerate(found.rules) if rule.role]
+    marks = codes([found.rules[place].sieve for place in roles])
+    held = [run.decision[roles] == 0 for run in (before, after)]
+    gained, lost = held[1] & ~held[0], held[0] & ~held[1]
+    rows = []
+    for place, rule in enumerate(found.rules):
+        at = _largest(np.where(found.outcome[place] == 0, np.abs(found.difference[place]), np.nan))
+        cells = [
+            *_counted(found.outcome[place], 4),
+            *_told(at, found.difference, found.low, found.high, place),
+        ]
+        moved: list[object] = ["", "", ""]
+        if rule.role:
+            role = roles.index(place)
+            moved = [int(gained[role].sum()), int(lost[role].sum()), "" if _many(held[0]) else marks[role]]
+        rows.append((rule.sieve, [*cells, *moved]))
+    heads = ["changed", "equivalent", "undetermined", "untestable", "largest change", "B − A [95 %]"]
+    a, b = (named(_model(facts.get(name))) for name in ("a", "b"))
+    said = paragraph(
+        f"<strong>B − A</strong>: A is {a}, B is {b}. {_inputs(facts)}Within ± {bound:g} is equivalent. "
+        f"{_judged(decision, before)}"
+    )
+    return (
+        said
+        + counts_table("Heads by sieve", [*heads, "gained", "lost", "mark"], rows)
+        + _moves(gained, lost, marks)
+    )
+
+
+def _counted(decision: np.ndarray, outcomes: int) -> list[object]:
+    return [int((decision == code).sum()) for code in range(outcomes)]
+
+
+def _largest(values: Float[np.ndarray, "layers heads"]) -> tuple[int, int] | None:
+    """Layer and head of the largest number; None where there is none."""
+    if not np.isfinite(values).any():
+        return None
+    layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
+    return int(layer), int(head)
+
+
+def _told(
+    at: tuple[int, int] | None, value: np.ndarray, low: np.ndarray, high: np.ndarray, place: int
+) -> tuple[str, str]:
+    """A head, and its value with the ends of its interval."""
+    if at is None:
+        return NO_HEAD
+    one, least, most = (mean(float(each[place][at])) for each in (value, low, high))
+    return f"{at[0]}-{at[1]}", f"{one} [{least}, {most}]"
+
+
+def _roles(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[str]) -> str:
+    """The roles of every head, by their marks where these fit."""
+    if _many(held):
+        numbers = held.sum(axis=0)
+        cells = [[str(number or "") for number in row] for row in numbers.tolist()]
+        return heads_table("Number of roles by layer (rows) and head", cells)
+    return heads_table("Roles by layer (rows) and head", _cells(held, marks))
+
+
+def _moves(
+    gained: Bool[np.ndarray, "roles layers heads"],
+    lost: Bool[np.ndarray, "roles layers heads"],
+    marks: Sequence[str],
+) -> str:
+    """The roles that every head gained and lost."""
+    if not (gained | lost).any():
+        return paragraph("No head gained or lost a role.")
+    if _many(gained):
+        cells = [
+            [
+                " ".join(f"{sign}{number}" for sign, number in zip("+−", pair, strict=True) if number)
+                for pair in row
+            ]
+            for row in np.stack([gained.sum(axis=0), lost.sum(axis=0)], axis=-1).tolist()
+        ]
+        return heads_table("Number of roles gained (+) and lost (−), by layer (rows) and head", cells)
+    both = np.concatenate([gained, lost])
+    signed = [f"{sign}{mark}" for sign in "+−" for mark in marks]
+    return heads_table("Roles gained (+) and lost (−), by layer (rows) and head", _cells(both, signed))
+
+
+def _many(held: np.ndarray) -> bool:
+    return held.shape[0] > MOST_MARKS or held[0].size > MOST_HEADS if len(held) else False
+
+
+def _cells(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[str]) -> list[list[str]]:
+    """Marks of the roles of every layer and head."""
+    return [
+        [" ".join(marks[role] for role in np.flatnonzero(own).tolist()) for own in held[:, layer].T]
+        for layer in range(held.shape[1])
+    ]
+
+
+def _judged(decision: Decision, found: Ruled) -> str:
+    """Test, correction, family and level."""
+    if decision.correction == "none":
+        return f"{named(decision.test)}, no correction, alpha {decision.alpha:g}."
+    over = named(FAMILIES.get(decision.family, decision.family))
+    both = BOTH * any(rule.together for rule in found.rules)
+    told = f"{named(decision.test)}, {named(decision.correction)} over {over}{both}"
+    return f"{told}, alpha {decision.alpha:g}."
+
+
+def _model(facts: Any) -> str:
+    """Name of a run's model, as far as its manifest says."""
+    return str(_at(facts, "model", "name") or "a model without a name")
+
+
+def _inputs(facts: Mapping[str, Any]) -> str:
+    """What was read and how much of it, as far as a manifest says; a comparison's is told by its run A."""
+    run = facts if "source" in facts else facts.get("a", {})
+    names = [_at(run, "task"), _at(run, "source", "name")]
+    words = [named(each) for each in names if isinstance(each, str) and each]
+    for name, one in (("examples", "input"), ("units", "unit")):
+        number = _at(facts, "counts", name)
+        if isinstance(number, int):
+            words.append(f"{number:,} {one}{'s' * (number != 1)}")
+    return f"{', '.join(words)}. " if words else ""
+
+
+def _at(facts: Any, *names: str) -> Any:
+    """What lies at a path of names; None where there is nothing."""
+    for name in names:
+        facts = facts.get(name) if isinstance(facts, Mapping) else None
+    return facts

@@ -1,0 +1,44 @@
+"""What is read before it is tokenised: texts, their words where annotated, and where they come from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from headroles.records.example import Mention
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """The words of one text and their dependency tree.
+
+    Attributes:
+        spans: Character span of each word in the text, start included, end excluded.
+        heads: Index of each word's head word; −1 for a root.
+        relations: Relation of each word to its head.
+        lemmas: Lemma of each word, "" where unknown; None when there are none.
+    """
+
+    spans: Int[np.ndarray, "words 2"]
+    heads: Int[np.ndarray, " words"]
+    relations: tuple[str, ...]
+    lemmas: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Passage:
+    """One input: one text or a pair.
+
+    Attributes:
+        key: A stable name, such as ``"QNLI/17"``.
+        texts: One or two texts, none of them blank.
+        group: The document or paragraph it comes from; None when unknown.
+        words: Gold words and trees of each text; None to have them parsed when they are needed.
+        mentions: Gold mentions of entities in the one text, by its words; None when not annotated.
+    """
+
+    key: str
+    texts: tuple[str, ...]
+    group: str | None = None
+    words: tuple[Words, ...] | None = None
+    mentions: tuple[Mention, ...] | None = None

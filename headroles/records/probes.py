@@ -1,0 +1,318 @@
+"""What probes found beyond the tests of single heads: the best of each row, baselines, trained probes.
+
+What a probe is: items about gold annotation, and the baselines a head has to beat.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from headroles.records.documents import Choices, Window
+
+ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention", "attention+words", "distances+words"
+CLASSIFIERS = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS)
+"""Probes that are trained, after section 5 of Clark et al. (2019)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tallies:
+    """How often the baselines of the rows were right, per example: what the best are judged again from.
+
+    Attributes:
+        rows: Names of the rows: ``"dependency:nsubj"``, ``"coreference:pronoun"``, ``"trees:uuas"``.
+        baselines: Names of all baselines of all probes, such as ``"+1"``, ``"nearest"``.
+        rivals: Per row the positions of the baselines that heads have to beat.
+        hits: Right answers per row, example and baseline; −1 where the baseline does not apply.
+        items: Items per row and example.
+        lost: Items per row that no window of a document asked about (cut off, or no right answer in
+            sight), at the document's first example.
+    """
+
+    rows: tuple[str, ...]
+    baselines: tuple[str, ...]
+    rivals: tuple[tuple[int, ...], ...]
+    hits: Int[np.ndarray, "rows examples baselines"]
+    items: Int[np.ndarray, "rows examples"]
+    lost: Int[np.ndarray, "rows examples"]
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """A row of ``best.csv``: the best head of a row, chosen on one half of the units, tested on the other.
+
+    Under the preset "published" all units choose and show: "test half" then means all of them, and
+    nothing is tested.
+
+    Accuracies are right answers over all items of the row (NaN without items); intervals are 95 %,
+    with standard errors clustered by unit.
+
+    Attributes:
+        row: Relation or kind of mention, such as ``"dependency:nsubj"``.
+        direction: "→" (the item's word attends) or "←" (it is attended to); "" where only one is asked.
+        layer: Of the head, from 0; −1 where no half could choose.
+        head: In its layer, from 0.
+        items: Items of the test half.
+        units: Units of the test half that hold any.
+        selection: Accuracy of the head on the selection half, which flatters it.
+        accuracy: On the test half.
+        low: Lower end of its interval.
+        high: Upper end.
+        baseline: The best rival on the selection half, such as "-1".
+        baseline_accuracy: On the test half.
+        difference: Accuracy minus that of the baseline, on the test half.
+        difference_low: Lower end of its interval.
+        difference_high: Upper end.
+        margin: What the difference is tested against.
+        statistic: Of the test of difference ≤ margin.
+        p: One-sided.
+        q: Adjusted over the rows of the probe.
+        p_not: One-sided p of difference ≥ margin.
+        q_not: Adjusted over the rows of the probe.
+        contrast: Mean attention beyond the head's own distance profile, test half; NaN where not measured.
+        contrast_low: Lower end of its interval.
+        contrast_high: Upper end.
+        decision: "beyond" the baseline, "not", "undetermined" or "untestable".
+    """
+
+    row: str
+    direction: str
+    layer: int
+    head: int
+    items: int
+    units: int
+    selection: float
+    accuracy: float
+    low: float
+    high: float
+    baseline: str
+    baseline_accuracy: float
+    difference: float
+    difference_low: float
+    difference_high: float
+    margin: float
+    statistic: float
+    p: float
+    q: float
+    p_not: float
+    q_not: float
+    contrast: float
+    contrast_low: float
+    contrast_high: float
+    decision: str
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A row of ``baselines.csv``: how often a baseline is right, over all units.
+
+    Attributes:
+        row: Relation or kind of mention.
+        baseline: Such as "-1" (the word before), "nearest", "right-branching".
+        items: Items of the row.
+        units: Units that hold any.
+        accuracy: Right answers over items.
+        low: Lower end of its 95 % interval, clustered by unit.
+        high: Upper end.
+    """
+
+    row: str
+    baseline: str
+    items: int
+    units: int
+    accuracy: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A row of ``conditions.csv``: one head under two conditions (WinoBias pro/anti, GAP by gender).
+
+    Attributes:
+        layer: Of the head, from 0.
+        head: In its layer, from 0.
+        measure: "accuracy", or "f1" (GAP's own: each name of a passage is judged true or false).
+        first: Name of the first condition ("pro", "feminine").
+        second: Name of the second ("anti", "masculine").
+        both: The measure over all items.
+        first_value: Under the first condition.
+        second_value: Under the second.
+        difference: First minus second.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        p: Two-sided p of no difference.
+        q: Adjusted over the heads.
+    """
+
+    layer: int
+    head: int
+    measure: str
+    first: str
+    second: str
+    both: float
+    first_value: float
+    second_value: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    q: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A row of ``trained.csv``: a trained probe (or a baseline beside it) on the test sentences.
+
+    Attributes:
+        classifier: "attention", "attention+words", "distances+words", "right-branching", "left-branching".
+        weights: "trained" model or "random" weights (the control); "" where no model is read.
+        uas: Words with the right head over all words but punctuation, 0 to 1.
+        low: Lower end of its 95 % interval, documents resampled.
+        high: Upper end.
+        words: Words judged.
+        units: Documents judged.
+        trained_on: Sentences trained on; 0 for baselines.
+        epochs: Passes over them until the held-out loss was lowest.
+        seed: Of initial weights, order and held-out part.
+    """
+
+    classifier: str
+    weights: str
+    uas: float
+    low: float
+    high: float
+    words: int
+    units: int
+    trained_on: int
+    epochs: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A row of ``contests.csv``: two trained probes on the same words, paired, clustered by document.
+
+    Attributes:
+        first: Classifier, with " (random weights)" for the control.
+        second: The other.
+        difference: UAS of the first minus the second.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        statistic: Of the test of no difference.
+        p: Two-sided.
+        q: Adjusted over the pairs.
+    """
+
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    statistic: float
+    p: float
+    q: float
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A row of ``weights.csv``: what the attention-only probe learned of a head.
+
+    Attributes:
+        classifier: "attention".
+        layer: Of the head, from 0.
+        head: In its layer, from 0.
+        direction: "→" (dependent attends to head) or "←".
+        weight: On the log-odds scale, per unit of attention.
+    """
+
+    classifier: str
+    layer: int
+    head: int
+    direction: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Probed:
+    """All that probes found beyond the findings.
+
+    Attributes:
+        tallies: What the best are judged from; None where only classifiers were trained.
+        best: Per row.
+        baselines: Per row and baseline.
+        gaps: Per head, where documents have conditions.
+        trained: Per classifier.
+        contests: Per pair of classifiers.
+        weights: Per head and direction.
+    """
+
+    tallies: Tallies | None
+    best: tuple[Best, ...] = ()
+    baselines: tuple[Baseline, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    trained: tuple[Trained, ...] = ()
+    contests: tuple[Contest, ...] = ()
+    weights: tuple[Weight, ...] = ()
+
+
+MATCHED = "matched"
+"""Last part of the name of a column of contrasts."""
+
+
+@runtime_checkable
+class Probe(Protocol):
+    """A question with right answers, asked of every head on every window.
+
+    A probe is a ``ChoiceProbe`` (a word chooses among candidates, read on the device) or a
+    ``DecodingProbe`` (a structure decoded from a head's whole word attention, on the CPU).
+    """
+
+    @property
+    def name(self) -> str:
+        """First part of the names of its columns."""
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Relations, kinds of mention or measures, such as "all", "nsubj"."""
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """``("→", "←")``, or ``("",)`` where only the asking word's own attention is read."""
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Names of the baselines; those that heads have to beat come first."""
+
+    @property
+    def rivals(self) -> int:
+        """How many of the baselines heads have to beat; the best of them is chosen on other data."""
+
+    def baseline_hits(self, window: Window) -> Int[np.ndarray, "rows baselines"]:
+        """Right answers of each baseline over the items of a window."""
+
+
+@runtime_checkable
+class ChoiceProbe(Probe, Protocol):
+    """A probe whose items are choices of words."""
+
+    @property
+    def contrast(self) -> bool:
+        """Whether attention on the right word beyond the head's distance profile is measured, too."""
+
+    def choices(self, window: Window) -> tuple[Choices, Int[np.ndarray, " rows"]]:
+        """The items of a window, and per row how many could not be asked there."""
+
+
+@runtime_checkable
+class DecodingProbe(Probe, Protocol):
+    """A probe that decodes a structure from word attention."""
+
+    def items(self, window: Window) -> Int[np.ndarray, " rows"]:
+        """Items of a window per row."""
+
+    def decode(
+        self, attention: Float[np.ndarray, "heads words words"], window: Window
+    ) -> Int[np.ndarray, "rows directions heads"]:
+        """Right items per row, direction and head of one layer, from word attention of the window."""

@@ -1,0 +1,106 @@
+"""The folder of a comparison: its tables, manifest and report, and the comparison read back."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headroles.errors import BadInput
+from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison, Differences, LayerChange, Swapped
+from headroles.records.example import Decision, Rule
+from headroles.records.findings import COLUMNS as FOUND
+from headroles.records.findings import Findings
+from headroles.storage.folder import (
+    FIGURES,
+    LABELS,
+    MANIFEST,
+    REPORT,
+    Kind,
+    manifest_in,
+    renamed,
+    staged,
+    writing,
+)
+from headroles.storage.tables import heads_in, records_in, rows_in
+
+DIFFERENCES, LAYERS, SWAPS = "differences.csv", "layers.csv", "swaps.csv"
+COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS, SWAPS, REPORT, FIGURES}))
+
+
+def write_comparison(folder: Path, comparison: Comparison, report: str) -> None:
+    """Write manifest, tables and report; the folder appears whole or not at all.
+
+    Raises:
+        BadInput: When it cannot be written.
+    """
+    texts = {
+        DIFFERENCES: comparison.frame().to_csv(index=False, lineterminator="\n"),
+        LABELS: comparison.labels().to_csv(index=False, lineterminator="\n"),
+        LAYERS: comparison.by_layer().to_csv(index=False, lineterminator="\n"),
+        SWAPS: comparison.by_role().to_csv(index=False, lineterminator="\n"),
+        REPORT: report,
+        MANIFEST: json.dumps(dict(comparison.manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+    }
+    with staged(folder) as staging, writing(f"the comparison '{folder}'"):
+        renamed({staging / name: text for name, text in texts.items()})
+
+
+def is_comparison(folder: Path) -> bool:
+    """Whether a folder's manifest says that it is a comparison."""
+    return manifest_in(folder).get("kind") == COMPARISON.name
+
+
+def load_comparison(folder: Path) -> Comparison:
+    """A comparison from its folder, for its figures and tables.
+
+    Of the two runs it keeps what its tables have: how many units counted, their means, and which heads
+    hold a role (decision 0; every other head −1). Their other columns are NaN.
+
+    Raises:
+        BadInput: When the folder is no whole comparison.
+    """
+    try:
+        manifest = manifest_in(folder)
+        rules = tuple(Rule(**each) for each in manifest["rules"])
+        differences = _differences(folder / DIFFERENCES, rules)
+        labels = rows_in(folder / LABELS)
+        before, after = (_run(differences, labels, name) for name in "ab")
+        return Comparison(
+            differences,
+            before,
+            after,
+            Decision(**manifest["decision"]),
+            float(manifest["settings"]["bound"]),
+            layers=tuple(records_in(LayerChange, folder / LAYERS)),
+            swaps=tuple(records_in(Swapped, folder / SWAPS)),
+            manifest=manifest,
+            remarks=tuple(manifest.get("remarks", ())),
+        )
+    except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
+        raise BadInput(
+            f"the comparison in '{folder}' is damaged or from another version ({type(error).__name__}: "
+            f"{error}); compare the runs again"
+        ) from error
+
+
+def _differences(path: Path, rules: tuple[Rule, ...]) -> Differences:
+    rows, arrays = heads_in(path, [rule.sieve for rule in rules], COLUMNS)
+    outcome = np.array([OUTCOMES.index(row["outcome"]) for row in rows]).reshape(arrays["count"].shape)
+    return Differences(rules=rules, outcome=outcome, **arrays)
+
+
+def _run(found: Differences, labels: Sequence[Mapping[str, str]], run: str) -> Findings:
+    """What the comparison's tables say of run A or B."""
+    shape = found.count.shape
+    held = [f";{row[f'roles_{run}']};" for row in labels]
+    decision = np.full(shape, -1, dtype=np.int8)
+    for place, rule in enumerate(found.rules):
+        if rule.role:
+            own = np.array([f";{rule.sieve};" in names for names in held]).reshape(shape[1:])
+            decision[place][own] = 0
+    arrays: dict[str, Any] = {name: np.full(shape, np.nan) for name in FOUND}
+    arrays |= {"count": found.count, "mean": getattr(found, f"mean_{run}")}
+    return Findings(rules=found.rules, decision=decision, **arrays)

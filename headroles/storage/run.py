@@ -1,0 +1,222 @@
+"""A run as a folder and back: tables, JSON and Parquet; no pickle.
+
+SHA-256 of the files of a run, which its manifest keeps.
+"""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headroles.errors import BadInput
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
+from headroles.storage.folder import (
+    BEFORE,
+    EXAMPLES,
+    FIGURES,
+    FINDINGS,
+    LABELS,
+    MANIFEST,
+    MOMENTS,
+    PLAN,
+    REPORT,
+    RUN,
+    SCORES,
+    SHARDS,
+    clear_figures,
+    manifest_in,
+    renamed,
+    writing,
+)
+from headroles.storage.moments import moments_in
+from headroles.storage.parts import parts_in, parts_of, promise_of
+from headroles.storage.remote import copied
+from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_of
+from headroles.storage.tables import assessment_in, heads_in, texts_of
+
+LASTING = frozenset({SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, BEFORE})
+"""What a run folder may hold that does not depend on how scores are judged."""
+
+
+def digests(contents: Mapping[str, str | bytes]) -> dict[str, str]:
+    """SHA-256 of files by their names, from what they hold.
+
+    Example:
+        >>> digests({"a": "text", "b": b"text"}) == dict.fromkeys("ab", digests({"": "text"})[""])
+        True
+    """
+    return {
+        name: sha256(each.encode() if isinstance(each, str) else each).hexdigest()
+        for name, each in contents.items()
+    }
+
+
+def held(folder: Path) -> dict[str, str]:
+    """SHA-256 of the files of a run that every outcome leaves as they are.
+
+    They are as its manifest says, so that what was altered since is not taken for right; where there is no
+    manifest, or it says nothing, as they are.
+    """
+    said = manifest_in(folder).get("files")
+    if isinstance(said, dict):
+        return {name: digest for name, digest in said.items() if name.split("/")[0] in LASTING}
+    found = [folder / EXAMPLES, folder / MOMENTS, *(folder / SCORES).glob("part-*.parquet")]
+    return digests(
+        {each.relative_to(folder).as_posix(): each.read_bytes() for each in found if each.is_file()}
+    )
+
+
+def write_part(folder: Path, number: int, scores: Scores) -> None:
+    """Write the scores of some examples as ``scores/part-NNNNN.parquet``, as ``part_bytes`` says."""
+    path = folder / part_name(number)
+    with writing("the scores of the run"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(part_bytes(scores))
+
+
+def write_examples(folder: Path, scores: Scores) -> None:
+    """Write cells and chance values per example, which the scores alone do not say."""
+    with writing("the scores of the run"):
+        renamed({folder / EXAMPLES: examples_bytes(scores)})
+
+
+def write_results(
+    folder: Path, labelling: Labelling, report: str, files: Mapping[str, str] | None = None
+) -> None:
+    """Write tables, report and manifest: all are written before any takes its place by rename.
+
+    The manifest comes last and has the SHA-256 of every other file, except figures.
+
+    Args:
+        folder: Of the run.
+        labelling: What is written.
+        report: The page.
+        files: SHA-256, by name, of what is in the folder already and stays; None: as the manifest that
+            is there says, so that what was altered since is not taken for right, else of what is there.
+
+    Raises:
+        BadInput: When they cannot be written; the folder is then as it was.
+    """
+    parts = parts_of(labelling)
+    manifest = dict(labelling.manifest) | {
+        "parts": promise_of(labelling, parts),
+        "decision": asdict(labelling.decision),
+        "rules": [asdict(rule) for rule in labelling.findings.rules],
+        "skipped": list(labelling.skipped),
+        "remarks": list(labelling.assessment.remarks) if labelling.assessment else [],
+    }
+    kept = held(folder) if files is None else dict(files)
+    contents: dict[str, str | bytes] = {
+        **found_texts(labelling),
+        **(texts_of(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}),
+        **parts,
+        REPORT: report,
+    }
+    manifest["files"] = dict(sorted((kept | digests(contents)).items()))
+    contents[MANIFEST] = _manifest_text(manifest)
+    with writing("the results of the run"):
+        renamed({folder / name: content for name, content in contents.items()})
+        for name in RUN.holds - contents.keys() - LASTING:  # of an earlier outcome
+            (folder / name).unlink(missing_ok=True)
+        clear_figures(folder)
+
+
+def write_report(folder: Path, report: str) -> None:
+    """Write the report of a run into its folder, and its SHA-256 into the manifest.
+
+    Raises:
+        BadInput: When it cannot be written.
+    """
+    manifest = manifest_in(folder)
+    contents: dict[str, str | bytes] = {REPORT: report}
+    if isinstance(manifest.get("files"), dict):
+        manifest["files"] |= digests(contents)
+        contents[MANIFEST] = _manifest_text(manifest)
+    with writing(f"'{folder / REPORT}'"):
+        renamed({folder / name: content for name, content in contents.items()})
+
+
+def _manifest_text(manifest: dict[str, Any]) -> str:
+    return json.dumps(_plain(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def found_texts(labelling: Labelling) -> dict[str, str]:
+    """The tables of findings and labels by their files."""
+    return {
+        FINDINGS: labelling.frame().to_csv(index=False, lineterminator="\n"),
+        LABELS: labelling.labels().to_csv(index=False, lineterminator="\n"),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """JSON types only; numbers that JSON lacks become None."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+@copied()
+def load(folder: str | Path) -> Labelling:
+    """A labelling from its folder, or from the address of one.
+
+    Raises:
+        BadInput: When the folder is no whole run.
+    """
+    place = Path(folder)
+    if not (place / MANIFEST).is_file():
+        if (place / PLAN).is_file():
+            raise BadInput(
+                f"a run is read when it is finished, but that in '{place}' is not; start the same command "
+                f"again"
+            )
+        raise BadInput(f"a run folder holds a {MANIFEST}, but '{place}' does not; give the folder of a run")
+    try:
+        manifest = manifest_in(place)
+        rules = tuple(_rule(fields) for fields in manifest.pop("rules"))
+        decision = Decision(**manifest.pop("decision"))
+        skipped = tuple(manifest.pop("skipped"))
+        manifest.pop("files", None)
+        scores = _scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
+        findings = _findings(place, rules, (scores.layers, scores.heads))
+        assessment = assessment_in(place, findings.count.shape, manifest.pop("remarks", ()))
+        moments = moments_in(place, manifest, scores)
+        parts = parts_in(place, scores, manifest.pop("parts", None))
+    except (OSError, KeyError, TypeError, ValueError, EOFError, csv.Error, BadInput) as error:
+        raise BadInput(
+            f"the run in '{place}' is damaged or from another version ({type(error).__name__}: {error}); "
+            f"run it again"
+        ) from error
+    return Labelling(scores, findings, decision, manifest, skipped, assessment, **parts, moments=moments)
+
+
+def _rule(fields: dict[str, Any]) -> Rule:
+    known: dict[str, Any] = {name: float("nan") if each is None else each for name, each in fields.items()}
+    return Rule(**known)
+
+
+def _scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> Scores:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    parts = sorted((folder / SCORES).glob("part-*.parquet"))
+    table = pa.concat_tables([pq.read_table(part) for part in parts])
+    return scores_of(
+        table, pq.read_table(folder / EXAMPLES), sieves, (int(model["layers"]), int(model["heads"]))
+    )
+
+
+def _findings(folder: Path, rules: tuple[Rule, ...], grid: tuple[int, int]) -> Findings:
+    rows, arrays = heads_in(folder / FINDINGS, [rule.sieve for rule in rules], COLUMNS, grid)
+    codes = {name: code for code, name in enumerate(DECISIONS)} | {"": -1}
+    decision = np.array([codes[row["decision"]] for row in rows], dtype=np.int8)
+    return Findings(rules=rules, decision=decision.reshape(len(rules), *grid), **arrays)

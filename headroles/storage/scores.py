@@ -1,0 +1,95 @@
+"""Scores as Parquet and back: a file of scores, and one beside it of cells and chance values."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+
+from headroles.records.example import Scores
+from headroles.storage.folder import SCORES
+
+
+def part_name(number: int) -> str:
+    """The file of the scores of a shard, within its run folder.
+
+    Example:
+        >>> part_name(7)
+        'scores/part-00007.parquet'
+    """
+    return f"{SCORES}/part-{number:05d}.parquet"
+
+
+def part_bytes(scores: Scores) -> bytes:
+    """The scores of some examples as Parquet; equal scores give equal bytes.
+
+    One row per example: key, unit, length, and per sieve a fixed-size list of layers × heads
+    float32, layer-major; NaN, never null.
+    """
+    import pyarrow as pa
+
+    size = scores.layers * scores.heads
+    columns: dict[str, Any] = {
+        "example": pa.array(scores.examples, pa.string()),
+        "group": pa.array(scores.units, pa.string()),
+        "tokens": pa.array(scores.tokens, pa.int32()),
+    }
+    for name, values in zip(scores.sieves, scores.values, strict=True):
+        flat = pa.array(np.ascontiguousarray(values).ravel(), pa.float32(), from_pandas=False)
+        columns[name] = pa.FixedSizeListArray.from_arrays(flat, size)
+    return _parquet(columns, use_dictionary=False)
+
+
+def examples_bytes(scores: Scores) -> bytes:
+    """Cells and chance values per example as Parquet, which the scores alone do not say."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {"example": pa.array(scores.examples, pa.string())}
+    for kind, table in (("cells", scores.cells), ("null", scores.null)):
+        for name, values in zip(scores.sieves, table, strict=True):
+            columns[f"{kind}:{name}"] = pa.array(values, pa.float64(), from_pandas=False)
+    return _parquet(columns)
+
+
+def scores_of(table: Any, extra: Any, sieves: Sequence[str], grid: tuple[int, int]) -> Scores:
+    """The scores of some examples from two tables, as they are in the files.
+
+    Args:
+        table: As ``part_bytes`` writes it.
+        extra: As ``examples_bytes`` does, of the same examples.
+        sieves: Columns to be read.
+        grid: Layers and heads.
+
+    Raises:
+        ValueError: When the two are of other examples, or of other layers or heads.
+        KeyError: When a column is missing.
+    """
+    examples = table["example"].to_pylist()
+    if examples != extra["example"].to_pylist():
+        raise ValueError("the two tables of scores are of other examples")
+    shape = (len(examples), *grid)
+    return Scores(
+        sieves=tuple(sieves),
+        examples=tuple(examples),
+        units=tuple(table["group"].to_pylist()),
+        tokens=table["tokens"].to_numpy().astype(np.int64),
+        cells=np.stack([extra[f"cells:{name}"].to_numpy() for name in sieves]),
+        values=np.stack([_flat(table[name]).reshape(shape) for name in sieves]),
+        null=np.stack([extra[f"null:{name}"].to_numpy() for name in sieves]),
+    )
+
+
+def _flat(column: Any) -> Float32[np.ndarray, " values"]:
+    """All values of a column of lists, one after the other."""
+    chunks = [chunk.flatten().to_numpy() for chunk in column.chunks]
+    return np.concatenate(chunks) if chunks else np.empty(0, dtype=np.float32)
+
+
+def _parquet(columns: dict[str, Any], **how: Any) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink, compression="zstd", **how)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data

@@ -1,0 +1,157 @@
+"""An assessment as the tables of a run folder, and back."""
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headroles.records.assessment import Assessment, Depth, Moved, Precision, RoleSet, Together
+from headroles.storage.folder import DEPTH, PRECISION, SENSITIVITY, SETS, TOGETHER
+
+
+def texts_of(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
+    """The text of every table by its file name; NaN is an empty cell.
+
+    Args:
+        assessment: Of a run.
+        sieves: Its sieves, in the order of the findings.
+    """
+    precision = assessment.precision
+    names = [each.name for each in fields(Precision)]
+    columns = [getattr(precision, name).ravel().tolist() for name in names]
+    places = [
+        (sieves[sieve], layer, head) for sieve, layer, head in np.ndindex(precision.hedges_g.shape)
+    ]  # fmt: skip
+    rows = ((*place, *values) for place, values in zip(places, zip(*columns, strict=True), strict=True))
+    return {PRECISION: _csv(("sieve", "layer", "head", *names), rows)} | summaries_of(assessment)
+
+
+def summaries_of(assessment: Assessment) -> dict[str, str]:
+    """The text of every table that has no row per finding, by its file name."""
+    return {
+        SENSITIVITY: csv_of(Moved, assessment.moved),
+        TOGETHER: csv_of(Together, assessment.together),
+        SETS: csv_of(RoleSet, assessment.sets),
+        DEPTH: csv_of(Depth, assessment.depth),
+    }
+
+
+def csv_of(kind: type, records: Iterable[Any]) -> str:
+    """Records of one kind as a CSV text, their fields as header; NaN is an empty cell."""
+    names = [each.name for each in fields(kind)]
+    return _csv(names, ([getattr(record, name) for name in names] for record in records))
+
+
+def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    for row in rows:
+        writer.writerow(["" if isinstance(each, float) and math.isnan(each) else each for each in row])
+    return text.getvalue()
+
+
+def assessment_in(folder: Path, shape: tuple[int, int, int], remarks: Sequence[str]) -> Assessment | None:
+    """The assessment of a run folder; None where its tables are not there.
+
+    Args:
+        folder: Of the run.
+        shape: Sieves, layers and heads.
+        remarks: As the manifest has them.
+
+    Raises:
+        KeyError: When a column is missing.
+        ValueError: When a cell is no number, or rows are missing.
+    """
+    if not all((folder / name).is_file() for name in (PRECISION, SENSITIVITY, TOGETHER, DEPTH)):
+        return None
+    rows = rows_in(folder / PRECISION)
+    arrays = {
+        each.name: np.array([_number(row[each.name]) for row in rows]).reshape(shape)
+        for each in fields(Precision)
+    }
+    return Assessment(
+        precision=Precision(**arrays),
+        moved=tuple(records_in(Moved, folder / SENSITIVITY)),
+        together=tuple(records_in(Together, folder / TOGETHER)),
+        depth=tuple(records_in(Depth, folder / DEPTH)),
+        remarks=tuple(remarks),
+        sets=tuple(records_in(RoleSet, folder / SETS)) if (folder / SETS).is_file() else (),
+    )
+
+
+def rows_in(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file.
+
+    Raises:
+        ValueError: When a row has not one cell per column.
+    """
+    with path.open(encoding="utf-8", newline="") as text:
+        rows = list(csv.DictReader(text))
+    if any(None in row or None in row.values() for row in rows):
+        raise ValueError(f"a row of {path.name} has not one cell per column")
+    return rows
+
+
+def _number(cell: str) -> float:
+    return float(cell or "nan")
+
+
+READS: dict[str, Callable[[str], Any]] = {
+    "float": _number,
+    "int": int,
+    "str": str,
+    "int | None": lambda cell: int(cell) if cell else None,
+}
+"""What reads a cell, by the type of its field."""
+
+
+def records_in(kind: type, path: Path) -> list[Any]:
+    """The records of one kind in a CSV file, in its order.
+
+    Args:
+        kind: A dataclass whose fields are text, whole or other numbers.
+        path: Of the file; an empty cell of a number is NaN, or None where the field may be.
+
+    Raises:
+        KeyError: When a column is missing.
+        ValueError: When a cell is no number.
+    """
+    wanted = {each.name: READS[_type(each.type)] for each in fields(kind)}
+    return [kind(**{name: read(row[name]) for name, read in wanted.items()}) for row in rows_in(path)]
+
+
+def _type(named: Any) -> str:
+    """The type of a field as text, whether its annotation is one or not."""
+    return named.__name__ if isinstance(named, type) else str(named)
+
+
+def heads_in(
+    path: Path, sieves: Sequence[str], names: Sequence[str], grid: tuple[int, int] | None = None
+) -> tuple[list[dict[str, str]], dict[str, np.ndarray]]:
+    """A table with a row per sieve, layer and head: its rows, and columns of numbers as grids.
+
+    Args:
+        path: Of the file.
+        sieves: In the order of the rows.
+        names: Of the columns; "count" is of whole numbers.
+        grid: Layers and heads; None for those that the rows have.
+
+    Raises:
+        KeyError: When a column is missing.
+        ValueError: When a cell is no number, or the rows are others.
+    """
+    rows = rows_in(path)
+    if grid is None:
+        grid = (1 + max(int(row["layer"]) for row in rows), 1 + max(int(row["head"]) for row in rows))
+    shape = (len(sieves), *grid)
+    places = [(sieves[sieve], str(layer), str(head)) for sieve, layer, head in np.ndindex(shape)]
+    if [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
+        raise ValueError(f"the rows of {path.name} are not every sieve, layer and head in turn")
+    arrays = {name: np.array([_number(row[name]) for row in rows]).reshape(shape) for name in names}
+    return rows, arrays | {"count": arrays["count"].astype(np.int64)}
