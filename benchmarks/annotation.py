@@ -22,14 +22,14 @@ import numpy as np
 import torch
 from curves import TEXT, sentences
 
-from headroles.extraction import annotate
-from headroles.extraction.annotate import Annotator
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import Model, load
-from headroles.extraction.parse_cache import ParseCache
-from headroles.extraction.parse_pipeline import identity_of, load_parser
-from headroles.extraction.parse_pool import ParserPool, processes_here
-from headroles.extraction.tokens import Tokenised, example_of, tokenise
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
+from headroles.extraction.parsing import annotate
+from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.parsing.cache import ParseCache
+from headroles.extraction.parsing.pipeline import identity_of, load_parser
+from headroles.extraction.parsing.pool import ParserPool, processes_here
+from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
 from headroles.records.passage import Passage
 
 BATCH, SHARD = 32, 256

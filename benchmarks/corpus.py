@@ -23,8 +23,8 @@ import torch
 from transformers import AutoModel
 
 from headroles import label
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import load_tokenizer
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import load_tokenizer
 
 DATA = Path(__file__).resolve().parents[2] / "shared/data/wikitext2"
 WORDS = (12, 32)

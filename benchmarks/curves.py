@@ -30,7 +30,7 @@ FEW, MANY, TARGET = 100, 5_000, 100
 
 def sentences(text: Path) -> Iterator[str]:
     """Sentences of 10 to 40 words of running text, without end: repeated ones bear a number."""
-    from headroles.extraction.unlabeled import read_running_text
+    from headroles.extraction.texts.running_text import read_running_text
 
     paragraphs = [line for document in read_running_text(text) for line in document.paragraphs]
     cut = [each.strip() for line in paragraphs for each in re.split(r"(?<= \.) ", line)]
@@ -53,8 +53,8 @@ def write_model(folder: Path, layers: int, positions: int) -> None:
     import torch
     from transformers import BertConfig, BertModel
 
-    from headroles.extraction.checkpoint import find
-    from headroles.extraction.model import load_tokenizer
+    from headroles.extraction.model.checkpoint import find
+    from headroles.extraction.model.load import load_tokenizer
 
     tokenizer = load_tokenizer(find(None, None))
     size = {"hidden_size": 128, "num_attention_heads": 16, "intermediate_size": 256}

@@ -20,8 +20,7 @@ import click
 import numpy as np
 import torch
 
-from headroles.extraction.divergence import pair_divergences
-from headroles.extraction.diverging import Sums
+from headroles.extraction.jobs.divergence import Sums, pair_divergences
 
 SMOOTHING = 0.001
 UNITS = 64

@@ -22,11 +22,11 @@ import torch
 from transformers import AutoModel, BertConfig, LlamaConfig
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture import FUSED, Way, run
-from headroles.extraction.model import Model
-from headroles.extraction.prepared import Prepared
-from headroles.extraction.sieving import Sieving
-from headroles.extraction.tokens import Tokenised
+from headroles.extraction.capture.attention import FUSED, Way, run
+from headroles.extraction.model.load import Model
+from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.prepared import Prepared
+from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.example import Example, Lexical
 from headroles.records.passage import Passage
 from headroles.sieves import BUILT_IN

@@ -19,15 +19,14 @@ import torch
 from transformers import AutoModel, BertConfig, BertModel
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture import EAGER, FUSED, Way, run
-from headroles.extraction.checkpoint import find
-from headroles.extraction.forming import WHOLE
-from headroles.extraction.heap import keep_blocks
-from headroles.extraction.model import DTYPES, Model, device_of
-from headroles.extraction.prepared import Prepared
-from headroles.extraction.reader import Reader, Table
-from headroles.extraction.stream import batches_of
-from headroles.extraction.tokens import Tokenised
+from headroles.extraction.capture.attention import EAGER, FUSED, Way, run
+from headroles.extraction.capture.weights import WHOLE
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import DTYPES, Model, device_of
+from headroles.extraction.scoring.prepared import Prepared
+from headroles.extraction.scoring.reader import Reader, Table
+from headroles.extraction.stream import batches_of, keep_blocks
+from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.example import Example, Lexical
 from headroles.records.passage import Passage
 from headroles.sieves import BUILT_IN

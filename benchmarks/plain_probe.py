@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from headroles.extraction.tokens import Tokenised, example_of
+from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.records.documents import Window
 from headroles.sieves.dependency import DependencyProbe
 from headroles.sieves.relations import LEFT_OUT, canonical, covers

@@ -24,15 +24,15 @@ from overhead import minima
 from plain_probe import Batch, right_heads
 from transformers import AutoModel, BertConfig, BertModel
 
-from headroles.extraction.capture import EAGER, Way, run
-from headroles.extraction.checkpoint import find
+from headroles.extraction.capture.attention import EAGER, Way, run
 from headroles.extraction.gold.read import read_documents
-from headroles.extraction.model import Model, load
-from headroles.extraction.pieces import pieces_of
-from headroles.extraction.questioning import Answers, Questioning, answer_columns
+from headroles.extraction.jobs.questions import Answers, Questioning, answer_columns
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
 from headroles.extraction.stream import PAIRS, SHARD, stream
-from headroles.extraction.tokens import Tokenised, tokenise
-from headroles.extraction.windows import document_windows, passage_of, sentence_windows
+from headroles.extraction.texts.pieces import pieces_of
+from headroles.extraction.texts.tokens import Tokenised, tokenise
+from headroles.extraction.texts.windows import document_windows, passage_of, sentence_windows
 from headroles.options.probe import LEAST_ARCS, WINDOW
 from headroles.records.documents import Window
 from headroles.records.probes import ChoiceProbe

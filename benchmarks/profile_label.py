@@ -20,12 +20,17 @@ from corpus import DATA, sentences
 from transformers import AutoModel
 
 from headroles.arrays import selection_of
-from headroles.extraction import batched, batched_reading, capture, reader, sieving, stream
-from headroles.extraction.annotate import Annotator
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import load
-from headroles.extraction.parse_pipeline import load_parser
-from headroles.extraction.tokens import tokenise
+from headroles.extraction import stream
+from headroles.extraction.capture import attention as capture
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import load
+from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.parsing.pipeline import load_parser
+from headroles.extraction.scoring import job as sieving
+from headroles.extraction.scoring import reader
+from headroles.extraction.scoring.batches import reading as batched
+from headroles.extraction.scoring.batches import reading as batched_reading
+from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage, Words
 from headroles.sieves.selection import Selection
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.extraction.annotate import Annotator
-from headroles.extraction.lexicon import Lexicon, token_frequencies, unit_rows
-from headroles.extraction.model import Model
-from headroles.extraction.parse_cache import opened_cache
-from headroles.extraction.parse_pipeline import identity_of, load_parser
-from headroles.extraction.parse_pool import ParserPool, processes_here
-from headroles.extraction.sieving import Sieving
+from headroles.extraction.model.load import Model
+from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.parsing.cache import opened_cache
+from headroles.extraction.parsing.lexicon import Lexicon, token_frequencies, unit_rows
+from headroles.extraction.parsing.pipeline import identity_of, load_parser
+from headroles.extraction.parsing.pool import ParserPool, processes_here
+from headroles.extraction.parsing.vectors import read_vectors
+from headroles.extraction.scoring.job import Sieving
 from headroles.options.label import LabelOptions, Options
-from headroles.probes.vectors import read_vectors
 from headroles.records.passage import Passage
 from headroles.sieves.base import COUNTED, NEEDS
 from headroles.sieves.selection import Selection

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from headroles.extraction.model import Model
-from headroles.extraction.questioning import Answers, Questioning
+from headroles.extraction.jobs.questions import Answers, Questioning
+from headroles.extraction.model.load import Model
 from headroles.extraction.stream import stream
 from headroles.gold_inputs import Inputs
 from headroles.progress import Progress, counted

@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from headroles.bounding import bounded
-from headroles.errors import BadInput
-from headroles.extraction.checkpoint import Checkpoint
-from headroles.extraction.model import Model
-from headroles.extraction.reader import Shard
+from headroles.extraction.model.load import Model
+from headroles.extraction.scoring.reader import Shard
 from headroles.records.example import Rule, Scores
 from headroles.records.passage import Passage
 from headroles.storage import run as store
@@ -71,19 +69,6 @@ def units_of(passages: Sequence[Passage]) -> list[str]:
     )
     check_units(len(passages), len(set(units)))
     return units
-
-
-def check_length(model: Model, checkpoint: Checkpoint, max_length: int) -> None:
-    """Refuse inputs longer than the model takes.
-
-    Raises:
-        BadInput: With the model's limit.
-    """
-    if model.limit is not None and max_length > model.limit:
-        raise BadInput(
-            f"{checkpoint.name!r} takes at most {model.limit} tokens, but --max-length is {max_length}; "
-            f"give at most {model.limit}"
-        )
 
 
 class _Table:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from headroles.extraction.texts import drawn
+from headroles.extraction.texts.sources import drawn
 from headroles.records.passage import Passage
 
 Read = Callable[[], Iterator[Passage]]

@@ -13,8 +13,8 @@ from headroles.map_making import bytes_of, writing_maps
 from headroles.options.extract import ExtractOptions, extract_options_of
 
 if TYPE_CHECKING:
-    from headroles.extraction.map_inputs import MapInput
-    from headroles.extraction.model import Model
+    from headroles.extraction.model.load import Model
+    from headroles.extraction.texts.json_inputs import MapInput
 
 MADE = ("attns", "segment", "word", "first", "spans", "texts", "visible")
 """Fields that say what an array is of; whatever an object brings under these names is replaced."""
@@ -86,9 +86,9 @@ def extract(
     Source: the layout of ``extract_attention.py`` of Clark et al. (2019), without its pickle.
     """
     asked = extract_options_of(file=file, **options)
-    from headroles.extraction.checkpoint import find
-    from headroles.extraction.map_inputs import map_inputs, read_rows
-    from headroles.extraction.model import load
+    from headroles.extraction.model.checkpoint import find
+    from headroles.extraction.model.load import load
+    from headroles.extraction.texts.json_inputs import map_inputs, read_rows
 
     rows = read_rows(Path(asked.file))[: asked.limit]
     checkpoint = find(asked.model, asked.revision)
@@ -123,7 +123,7 @@ def _written(
     announce: Callable[[Extracted], None] | None,
     progress: Callable[[int, int], None] | None,
 ) -> Extracted:
-    from headroles.extraction.map_writing import Extracting, Reach, Rows, units_of
+    from headroles.extraction.jobs.map_writer import Extracting, Reach, Rows, units_of
     from headroles.extraction.stream import streamed
     from headroles.progress import counted
 
@@ -158,14 +158,14 @@ def _written(
 
 def _list(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
     """The list beside the maps, which names them by the SHA-256 of their file."""
-    from headroles.extraction.map_inputs import written
+    from headroles.extraction.texts.json_inputs import written
 
     return written(listed | {"sha256": digest, "examples": rows}, place) + "\n"
 
 
 def _row(given: "MapInput", number: int, reach: Sequence[Any], asked: ExtractOptions) -> dict[str, Any]:
     """One example of the list: the object as it came, and what its array is of."""
-    from headroles.extraction.map_writing import units_of
+    from headroles.extraction.jobs.map_writer import units_of
 
     pieces = given.tokenised
     segment, word = pieces.texts.tolist(), given.word.tolist()

@@ -12,9 +12,9 @@ from jaxtyping import Int
 from headroles.errors import BadInput
 from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import layout_of, read_documents
-from headroles.extraction.model import Model
-from headroles.extraction.pieces import pieces_of, room_of
-from headroles.extraction.windows import document_windows, passage_of, sentence_windows
+from headroles.extraction.model.load import Model
+from headroles.extraction.texts.pieces import pieces_of, room_of
+from headroles.extraction.texts.windows import document_windows, passage_of, sentence_windows
 from headroles.options.probe import LEAST_ARCS, WINDOW, ProbeOptions
 from headroles.records.documents import Document, Window
 from headroles.records.passage import Passage

@@ -5,10 +5,10 @@ from typing import Any
 
 from headroles.corpora import Held, Streamed
 from headroles.errors import BadInput
-from headroles.extraction.checkpoint import Checkpoint
-from headroles.extraction.files import files_of, kind_of
-from headroles.extraction.rows import TABLES
-from headroles.extraction.texts import (
+from headroles.extraction.model.checkpoint import Checkpoint
+from headroles.extraction.texts.files import files_of, kind_of
+from headroles.extraction.texts.rows import TABLES
+from headroles.extraction.texts.sources import (
     CONLLU,
     check_readable,
     fingerprint,

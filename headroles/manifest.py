@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.extraction.texts import kind_of
+from headroles.extraction.texts.sources import kind_of
 from headroles.options.common import CommonOptions
 from headroles.options.label import Options
 from headroles.presets import preset_of

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadInput
-from headroles.extraction.tokens import Tokenised
+from headroles.extraction.texts.tokens import Tokenised
 from headroles.map_seen import Bounds, Reach, rule_of, seen_by
 from headroles.records.passage import Passage, Words
 

@@ -13,8 +13,8 @@ from headroles.arrays import checked_attention, selection_of, visible_keys
 from headroles.bounding import bounded
 from headroles.collecting import units_of
 from headroles.errors import BadInput
-from headroles.extraction.texts import fingerprint
-from headroles.extraction.tokens import example_of
+from headroles.extraction.texts.sources import fingerprint
+from headroles.extraction.texts.tokens import example_of
 from headroles.judging import judged
 from headroles.manifest import Scored, left_out, manifest_of
 from headroles.map_examples import MapExample, MapList, read_map_list

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from headroles.errors import BadInput
-from headroles.extraction.checkpoint import Checkpoint
 from headroles.extraction.gold.read import read_documents
+from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.options.inputs import InputOptions
 from headroles.records.documents import Document
 from headroles.records.passage import Passage
@@ -31,9 +31,9 @@ def mention_windows(options: InputOptions, needs: frozenset[str], checkpoint: Ch
         )
     documents = read_documents(Path(options.data), options.name)
     _check(documents, needs, options.data)
-    from headroles.extraction.model import load_tokenizer
-    from headroles.extraction.pieces import pieces_of, room_of
-    from headroles.extraction.windows import document_windows, passage_of
+    from headroles.extraction.model.load import load_tokenizer
+    from headroles.extraction.texts.pieces import pieces_of, room_of
+    from headroles.extraction.texts.windows import document_windows, passage_of
 
     tokenizer = load_tokenizer(checkpoint)
     room = room_of(tokenizer, options.max_length, "--max-length")

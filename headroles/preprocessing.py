@@ -80,10 +80,10 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
     """
     asked = typed_options(_Unlabeled, {"file": file} | options)
     source, target = Path(asked.file), Path(asked.out)
-    from headroles.extraction.checkpoint import find
-    from headroles.extraction.model import load_tokenizer
+    from headroles.extraction.model.checkpoint import find
+    from headroles.extraction.model.load import load_tokenizer
     from headroles.extraction.spans import Pair, PairCutter
-    from headroles.extraction.unlabeled import read_running_text
+    from headroles.extraction.texts.running_text import read_running_text
 
     cutter = PairCutter(load_tokenizer(find(asked.model, asked.revision)), asked.max_length)
     kept = Kept[tuple[Pair, str]](asked.limit, np.random.default_rng([asked.seed, 1]))

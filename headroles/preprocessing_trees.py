@@ -16,8 +16,8 @@ from headroles.preprocessing import Asked, Kept
 from headroles.storage.folder import made, writing
 
 if TYPE_CHECKING:
-    from headroles.extraction.annotate import Annotator
     from headroles.extraction.parse_trees import Untreed
+    from headroles.extraction.parsing.annotate import Annotator
     from headroles.records.documents import Document
 
 AT_ONCE = 256
@@ -137,10 +137,10 @@ def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
 
 def _annotator(asked: _Depparse) -> "tuple[Annotator, str, str | None]":
     """What parses, its name and version, and a sentence where parses cannot be kept."""
-    from headroles.extraction.annotate import Annotator
-    from headroles.extraction.parse_cache import opened_cache
-    from headroles.extraction.parse_pipeline import identity_of, load_parser
-    from headroles.extraction.parse_pool import ParserPool, processes_here
+    from headroles.extraction.parsing.annotate import Annotator
+    from headroles.extraction.parsing.cache import opened_cache
+    from headroles.extraction.parsing.pipeline import identity_of, load_parser
+    from headroles.extraction.parsing.pool import ParserPool, processes_here
 
     parser, described = load_parser(asked.parser)
     cache, note = opened_cache(asked.cache, identity_of(described))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headroles.extraction.checkpoint import EMBEDDED, find
+from headroles.extraction.model.checkpoint import EMBEDDED, find
 from headroles.options.probe import WINDOW, ProbeOptions, probe_options_of
 from headroles.probe_judging import MARGIN, Judging, conditions_of, judged
 from headroles.records.documents import Document
@@ -17,7 +17,7 @@ from headroles.storage import run as store
 from headroles.storage.folder import asked_for, staged
 
 if TYPE_CHECKING:
-    from headroles.extraction.model import Model
+    from headroles.extraction.model.load import Model
 
 
 def probe(
@@ -54,7 +54,7 @@ def probe(
     checkpoint = find(chosen.model, chosen.revision)
     folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
     from headroles.answering import answers_of
-    from headroles.extraction.model import load
+    from headroles.extraction.model.load import load
     from headroles.gold_inputs import check_relations, due_items, gather, inputs_of, probes_for, trees_told
     from headroles.probe_manifest import left_out, manifest_of
 
@@ -92,8 +92,8 @@ def _learned(options: ProbeOptions) -> list[Document]:
     """
     if options.train is None:
         return []
-    from headroles.extraction.files import opened
     from headroles.extraction.gold.read import read_documents
+    from headroles.extraction.texts.files import opened
     from headroles.gold_inputs import check_annotated
 
     learned = read_documents(Path(options.train), "train")

@@ -9,7 +9,7 @@ from headroles.addresses import is_address
 from headroles.arrays import selection_of
 from headroles.cluster_judging import with_clusters
 from headroles.errors import BadInput
-from headroles.extraction.checkpoint import EMBEDDED, find
+from headroles.extraction.model.checkpoint import EMBEDDED, find
 from headroles.inputs import gather
 from headroles.judging import judged
 from headroles.manifest import left_out, manifest_of

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headroles.annotating import Annotated, annotated
-from headroles.collecting import check_length, collect, units_of
-from headroles.extraction.checkpoint import Checkpoint
-from headroles.extraction.diverging import Diverging, Sums, fitting_batch
-from headroles.extraction.jobs import Both
-from headroles.extraction.model import Model, load
+from headroles.collecting import collect, units_of
+from headroles.extraction.jobs.both import Both
+from headroles.extraction.jobs.divergence import Diverging, Sums, fitting_batch
+from headroles.extraction.model.checkpoint import Checkpoint
+from headroles.extraction.model.load import Model, check_length, load
 from headroles.extraction.stream import stream
 from headroles.manifest import Scored
 from headroles.options.cluster import ClusterOptions

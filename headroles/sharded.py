@@ -11,7 +11,7 @@ from headroles.arrays import selection_of
 from headroles.claiming import claimed
 from headroles.engines import engine_of, leaves_the_process, threads_each
 from headroles.errors import BadInput
-from headroles.extraction.checkpoint import find
+from headroles.extraction.model.checkpoint import find
 from headroles.inputs import corpus_of
 from headroles.judging import judged
 from headroles.manifest import Scored, left_out, manifest_of

@@ -5,11 +5,11 @@ from functools import partial
 from pathlib import Path
 
 from headroles.errors import BadInput
-from headroles.extraction.checkpoint import Checkpoint
-from headroles.extraction.gradients import gradient_shards
-from headroles.extraction.losses import MASKED, LossModel, LossOptions, described_loss, load_with_loss
-from headroles.extraction.reader import Shard
-from headroles.extraction.texts import kind_of, read_table
+from headroles.extraction.jobs.gradients import gradient_shards
+from headroles.extraction.model.checkpoint import Checkpoint
+from headroles.extraction.model.losses import MASKED, LossModel, LossOptions, described_loss, load_with_loss
+from headroles.extraction.scoring.reader import Shard
+from headroles.extraction.texts.sources import kind_of, read_table
 from headroles.options.surface import MASK, SurfaceOptions
 from headroles.records.passage import Passage
 from headroles.sieves.surface import kinds

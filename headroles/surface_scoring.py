@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from headroles.collecting import check_length, collect, units_of
-from headroles.extraction.checkpoint import Checkpoint
-from headroles.extraction.losses import LossModel, described_loss
-from headroles.extraction.model import load
-from headroles.extraction.reader import Shard
-from headroles.extraction.readers import Visible
+from headroles.collecting import collect, units_of
+from headroles.extraction.capture.readers import Visible
+from headroles.extraction.jobs.surface import Counting, Surfacing
+from headroles.extraction.model.checkpoint import Checkpoint
+from headroles.extraction.model.load import check_length, load
+from headroles.extraction.model.losses import LossModel, described_loss
+from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
-from headroles.extraction.surface_reader import Counting, Surfacing
 from headroles.options.surface import SurfaceOptions
 from headroles.plans.plan import Laid
 from headroles.progress import Progress, counted

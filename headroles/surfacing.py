@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from headroles import run
-from headroles.extraction.checkpoint import find
+from headroles.extraction.model.checkpoint import find
 from headroles.inputs import gather
 from headroles.options.surface import surface_options_of
 from headroles.records.findings import Labelling

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction.model import Model
-from headroles.extraction.windows import sentence_windows
+from headroles.extraction.model.load import Model
+from headroles.extraction.parsing.vectors import read_vectors
+from headroles.extraction.texts.windows import sentence_windows
 from headroles.judged_trees import Answered, contests, right_heads, trained_rows
 from headroles.probes.branching import BRANCHING, branching
 from headroles.probes.models import AttentionProbe
 from headroles.probes.randomised import randomised
 from headroles.probes.sentences import Sentence
 from headroles.probes.training import Settings
-from headroles.probes.vectors import read_vectors
 from headroles.records.documents import Document
 from headroles.records.probes import (
     ATTENTION,

@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.extraction.model import Model
-from headroles.extraction.windows import passage_of
-from headroles.extraction.word_maps import WordMaps, word_maps
+from headroles.extraction.jobs.word_attention import WordMaps, word_maps
+from headroles.extraction.model.load import Model
+from headroles.extraction.parsing.vectors import Vectors
+from headroles.extraction.texts.windows import passage_of
 from headroles.judged_trees import RANDOM, Answered, right_heads
 from headroles.probes.models import probe_of
 from headroles.probes.sentences import Sentence, Source
 from headroles.probes.training import Fit, Settings, predict, train
-from headroles.probes.vectors import Vectors
 from headroles.progress import counted
 from headroles.records.documents import Window
 from headroles.sieves.relations import canonical

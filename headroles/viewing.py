@@ -117,8 +117,8 @@ def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
         HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
     """
     chosen = view_options_of(text=text, text_b=text_b, **options)
-    from headroles.extraction.checkpoint import find
-    from headroles.extraction.viewing import read_view
+    from headroles.extraction.model.checkpoint import find
+    from headroles.extraction.views.view import read_view
 
     found = read_view(
         find(chosen.model, chosen.revision),

@@ -10,14 +10,13 @@ import numpy as np
 from headroles import identity
 from headroles.annotating import Annotated, annotated
 from headroles.arrays import selection_of
-from headroles.collecting import check_length
-from headroles.extraction.checkpoint import find
-from headroles.extraction.keeping import Keeping
-from headroles.extraction.model import Model, load
-from headroles.extraction.processors import device_name, machine
-from headroles.extraction.reader import Shard
+from headroles.extraction.jobs.keep_maps import Keeping
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, check_length, load
+from headroles.extraction.model.machine import device_name, machine
+from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream, streamed
-from headroles.extraction.tokens import tokenise
+from headroles.extraction.texts.tokens import tokenise
 from headroles.inputs import corpus_of
 from headroles.moment_shards import shard_contents
 from headroles.options.label import LabelOptions

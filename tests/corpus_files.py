@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headroles.extraction.checkpoint import Checkpoint
+from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.inputs import corpus_of
 from headroles.options.label import LabelOptions, label_options_of
 

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from transformers import AutoModel
 
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import Model, load
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
 
 TEXTS = (
     "The committee did not decide about the long treaty, and nobody in Paris objected to it at all.",

@@ -9,9 +9,9 @@ import torch
 from transformers import AutoModel
 
 from headroles import Example
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import Model, load
-from headroles.extraction.tokens import example_of, tokenise
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
+from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.example import Arc
 from headroles.records.passage import Passage, Words
 

@@ -16,9 +16,9 @@ from spacy.training import Example
 from thinc.api import fix_random_seed
 
 from headroles.errors import BadInput
-from headroles.extraction import annotate
-from headroles.extraction.annotate import Annotator
-from headroles.extraction.parse_pipeline import load_parser, words_of
+from headroles.extraction.parsing import annotate
+from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.parsing.pipeline import load_parser, words_of
 from headroles.records.passage import Passage, Words
 
 ROOT = Path(__file__).resolve().parents[1]

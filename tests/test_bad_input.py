@@ -300,7 +300,7 @@ def test_a_device_that_is_not_there_is_refused(refused: Refused) -> None:
 def test_a_missing_demo_model_names_the_command_that_installs_it(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headroles.extraction.checkpoint.CARRIER", "no_such_carrier")
+    monkeypatch.setattr("headroles.extraction.model.checkpoint.CARRIER", "no_such_carrier")
     code, out, err = command("label", "--task", "QNLI", "--out", tmp_path / "run")
     assert (code, out) == (1, "")
     assert err == (
@@ -313,7 +313,7 @@ def test_a_missing_demo_model_names_the_command_that_installs_it(
 def test_an_embedded_model_that_was_changed_is_refused(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headroles.extraction.checkpoint.EMBEDDED_SHA256", "0" * 64)
+    monkeypatch.setattr("headroles.extraction.model.checkpoint.EMBEDDED_SHA256", "0" * 64)
     code, _, err = command("label", "--task", "QNLI", "--out", tmp_path / "run")
     assert code == 1
     assert err.startswith(f"headroles: the embedded model's weights must have SHA-256 {'0' * 64}, but those")

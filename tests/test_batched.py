@@ -10,17 +10,24 @@ import torch
 from headroles import Example, sieve
 from headroles.arrays import selection_of
 from headroles.errors import BadSieve
-from headroles.extraction import batched_profiles, batched_reading, forming
-from headroles.extraction.annotate import Annotator
-from headroles.extraction.batched import BatchPlan, batch_plan
-from headroles.extraction.batched_masks import laid_out
-from headroles.extraction.batched_reading import BatchScores, Together, reads_together
-from headroles.extraction.capture import EAGER, FUSED
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import Model, load
-from headroles.extraction.scratch import Scratches
-from headroles.extraction.seen import Seen
-from headroles.extraction.sieving import Sieving
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.attention import EAGER, FUSED
+from headroles.extraction.capture.visible import Seen
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
+from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.scoring.batches import contrasts as batched_profiles
+from headroles.extraction.scoring.batches import reading as batched_reading
+from headroles.extraction.scoring.batches.plan import laid_out
+from headroles.extraction.scoring.batches.reading import (
+    BatchPlan,
+    BatchScores,
+    Together,
+    batch_plan,
+    reads_together,
+)
+from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.scratch import Scratches
 from headroles.extraction.stream import stream
 from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
 from headroles.records.example import Lexical, Mention

@@ -13,10 +13,13 @@ from transformers import AutoModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from headroles.errors import BadInput
-from headroles.extraction import capture, forming, seen, trial
-from headroles.extraction.capture import EAGER, FUSED, RETURNED, run
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import Model, load
+from headroles.extraction.capture import attention as capture
+from headroles.extraction.capture import visible as seen
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, run
+from headroles.extraction.model import trial
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
 
 ModelOf = Callable[[str], Path]
 INSIDE = (

@@ -17,9 +17,9 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModel
 
 from headroles.errors import BadInput, MissingExtra
-from headroles.extraction import checkpoint
-from headroles.extraction.checkpoint import EMBEDDED, EMBEDDED_SHA256, Checkpoint, find, weights_hash
-from headroles.extraction.model import Model, load
+from headroles.extraction.model import checkpoint
+from headroles.extraction.model.checkpoint import EMBEDDED, EMBEDDED_SHA256, Checkpoint, find, weights_hash
+from headroles.extraction.model.load import Model, load
 
 ModelOf = Callable[[str], Path]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -16,7 +16,7 @@ from jaxtyping import config
 
 from headroles import load
 from headroles.errors import BadInput, HeadrolesError
-from headroles.extraction import diverging
+from headroles.extraction.jobs import divergence as diverging
 from headroles.options.cluster import cluster_options_of
 from headroles.records.clusters import METHODS, WAYS, Clustered, Divergence, Neighbours
 from headroles.run import save

@@ -44,7 +44,7 @@ def test_divergences_are_those_of_the_attention_that_the_library_returns(
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from headroles.extraction.texts import read_sample, sampled
+    from headroles.extraction.texts.sources import read_sample, sampled
     from headroles.tasks import task_of
 
     model = AutoModel.from_pretrained(model_of("bert"), attn_implementation="eager").eval()

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
-from headroles.extraction.conllu import read_conllu
-from headroles.extraction.texts import read_file
+from headroles.extraction.texts.conllu import read_conllu
+from headroles.extraction.texts.sources import read_file
 from headroles.records.passage import Passage
 
 Read = Callable[[str], list[Passage]]

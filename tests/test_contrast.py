@@ -371,7 +371,7 @@ def test_heads_of_distance_separators_and_position_are_neither_block_nor_syntact
 @pytest.fixture(scope="module")
 def sentences(shared: Path) -> list[Example]:
     """Sentences of EWT dev with at least five words, one token a word, two neighbours to an example."""
-    from headroles.extraction.conllu import read_conllu
+    from headroles.extraction.texts.conllu import read_conllu
 
     passages = read_conllu(shared / "data" / "ud_english_ewt" / "en_ewt-ud-dev.conllu.gz", "EWT")
     trees = [passage.words[0] for passage in passages if passage.words and len(passage.words[0].heads) >= 5]

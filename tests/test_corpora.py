@@ -10,7 +10,7 @@ import pytest
 
 from headroles.corpora import Streamed
 from headroles.errors import BadInput
-from headroles.extraction.texts import fingerprint, read_table, sampled
+from headroles.extraction.texts.sources import fingerprint, read_table, sampled
 from headroles.inputs import corpus_of, gather
 from headroles.options.label import LabelOptions, label_options_of
 from headroles.records.passage import Passage

@@ -105,7 +105,7 @@ def test_a_dataset_on_the_hub_is_fetched_as_it_is_read_when_it_is_streamed(
         asked.append((*given, split, streaming, cache_dir))
         return ({"question": f"Who is {n}?", "sentence": f"He is {n}."} for n in range(40))
 
-    monkeypatch.setattr("headroles.extraction.hub.reachable", lambda *given: None)
+    monkeypatch.setattr("headroles.extraction.texts.hub.reachable", lambda *given: None)
     monkeypatch.setattr("datasets.load_dataset", load)
     options = label_options_of(task="QNLI", source="hub", data="owner/glue", stream=stream, limit=3)
     assert len(list(corpus_of(options, frozenset(), NOWHERE))) == 3

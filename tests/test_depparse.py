@@ -16,8 +16,8 @@ import headroles
 from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import read_documents
-from headroles.extraction.parse_pipeline import load_parser
 from headroles.extraction.parse_trees import layout_of, whole_trees
+from headroles.extraction.parsing.pipeline import load_parser
 from headroles.gold_inputs import trees_told
 from headroles.preprocessing_trees import Treed, preprocess_depparse
 from headroles.records.documents import Document

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy.spatial.distance import jensenshannon
 
-from headroles.extraction import divergence
-from headroles.extraction.divergence import LATER, device_sums, logarithm, pair_divergences
+from headroles.extraction.jobs import divergence
+from headroles.extraction.jobs.divergence import LATER, device_sums, logarithm, pair_divergences
 
 
 def _attention(seed: int, heads: int, tokens: int, *, sharp: float = 2.0) -> np.ndarray:
@@ -84,8 +84,8 @@ def shared_cells() -> torch.Tensor:
 def test_a_device_sums_in_larger_blocks_to_the_same(
     shared_cells: torch.Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headroles.extraction.divergence.DEVICE_CELLS", 1000)
-    monkeypatch.setattr("headroles.extraction.divergence.DEVICE_BLOCK", 2000)
+    monkeypatch.setattr("headroles.extraction.jobs.divergence.DEVICE_CELLS", 1000)
+    monkeypatch.setattr("headroles.extraction.jobs.divergence.DEVICE_BLOCK", 2000)
     halves = shared_cells.flatten(1) / 2 + 2.0**-101
     sums = device_sums(halves)
     alone, (rows, columns) = sums.diagonal(), np.triu_indices(6, 1)
@@ -134,7 +134,7 @@ def test_leaving_out_hidden_keys_changes_nothing(smoothing: float, monkeypatch: 
 
     monkeypatch.setattr(torch.Tensor, "add_", counted)
     less = pair_divergences(causal, smoothing=smoothing)
-    monkeypatch.setattr("headroles.extraction.divergence.SPARE", 1.0)
+    monkeypatch.setattr("headroles.extraction.jobs.divergence.SPARE", 1.0)
     everything = pair_divergences(causal, smoothing=smoothing)
     assert seen == [60 * 61 // 2, 60 * 60]
     np.testing.assert_allclose(less, everything, rtol=1e-12)

@@ -11,16 +11,18 @@ from transformers import AutoModel
 
 from headroles.arrays import selection_of
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction import capture, diverging, forming, stream
-from headroles.extraction.capture import FUSED, Way
-from headroles.extraction.checkpoint import find
-from headroles.extraction.divergence import pair_divergences
-from headroles.extraction.diverging import Diverging, Sums, fitting_batch
-from headroles.extraction.jobs import Both
-from headroles.extraction.model import Model, load
-from headroles.extraction.sieving import Sieving
+from headroles.extraction import stream
+from headroles.extraction.capture import attention as capture
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.attention import FUSED, Way
+from headroles.extraction.jobs import divergence as diverging
+from headroles.extraction.jobs.both import Both
+from headroles.extraction.jobs.divergence import Diverging, Sums, fitting_batch, pair_divergences
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
+from headroles.extraction.scoring.job import Sieving
 from headroles.extraction.stream import Ready
-from headroles.extraction.tokens import tokenise
+from headroles.extraction.texts.tokens import tokenise
 from headroles.records.clusters import Divergence
 from headroles.records.passage import Passage
 

@@ -15,8 +15,8 @@ from transformers import AutoModel, AutoTokenizer
 import headroles
 from headroles.errors import BadInput, UnknownName
 from headroles.extracting import Extracted
-from headroles.extraction import forming
-from headroles.extraction.map_writing import between_units, reach_of
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.jobs.map_writer import between_units, reach_of
 from headroles.storage.map_files import MapFile
 
 ModelOf = Callable[..., Path]

@@ -12,9 +12,9 @@ import torch
 import headroles
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
-from headroles.extraction import forming
-from headroles.extraction.map_writing import reach_of, units_seen
-from headroles.extraction.model import Model, load
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.jobs.map_writer import reach_of, units_seen
+from headroles.extraction.model.load import Model, load
 from headroles.map_examples import read_map_list
 from headroles.map_seen import rule_of, seen_by
 from headroles.sieves.apply import apply
@@ -138,7 +138,7 @@ def test_attention_that_is_no_number_is_not_stored(
         return model
 
     texts = _texts(tmp_path)
-    monkeypatch.setattr("headroles.extraction.model.load", spoilt)
+    monkeypatch.setattr("headroles.extraction.model.load.load", spoilt)
     for words in (False, True):
         with pytest.raises(BadInput, match="must be finite, but layer 1 gives some that are not"):
             headroles.extract(texts, out=tmp_path / "maps.npz", model=model_of("bert"), word_level=words)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from headroles.errors import BadInput
-from headroles.extraction.checkpoint import CARRIER, EMBEDDED_SHA256, weights_hash
+from headroles.extraction.model.checkpoint import CARRIER, EMBEDDED_SHA256, weights_hash
 
 if TYPE_CHECKING:
     from headroles import Labelling

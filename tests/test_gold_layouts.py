@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
+from headroles.extraction.gold.pronouns import spotted, words_of
 from headroles.extraction.gold.read import read_documents
-from headroles.extraction.gold.spotting import spotted, words_of
 from headroles.records.documents import Document
 
 Read = Callable[..., list[Document]]

@@ -138,7 +138,7 @@ def test_an_empty_file_or_none_is_said_to_be_so(layout: str, read: Read, tmp_pat
 
 def test_readers_load_no_model_library() -> None:
     code = (
-        "import sys, headroles.extraction.gold.read, headroles.extraction.windows\n"
+        "import sys, headroles.extraction.gold.read, headroles.extraction.texts.windows\n"
         "print([each for each in ('torch', 'transformers', 'spacy', 'pandas') if each in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

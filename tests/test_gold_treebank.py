@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import Brackets
 from headroles.extraction.gold.read import read_documents
-from headroles.extraction.gold.trees import check_tree
+from headroles.extraction.texts.trees import check_tree
 from headroles.records.documents import Document, Mention
 
 Read = Callable[[str], list[Document]]

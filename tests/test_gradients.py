@@ -10,11 +10,13 @@ import torch
 import transformers
 
 from headroles.errors import BadInput
-from headroles.extraction import forming, gradients
-from headroles.extraction.capture import EAGER, FUSED, RETURNED, Way, run
-from headroles.extraction.checkpoint import find
-from headroles.extraction.gradients import MEASURES, fitting, gradient_shards
-from headroles.extraction.losses import (
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, Way, run
+from headroles.extraction.capture.readers import Visible
+from headroles.extraction.jobs import gradients
+from headroles.extraction.jobs.gradients import MEASURES, fitting, gradient_shards
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.losses import (
     CAUSAL,
     LossModel,
     LossOptions,
@@ -23,9 +25,8 @@ from headroles.extraction.losses import (
     losses,
     with_target,
 )
-from headroles.extraction.reader import Shard
-from headroles.extraction.readers import Visible
-from headroles.extraction.tokens import Tokenised, example_of, tokenise
+from headroles.extraction.scoring.reader import Shard
+from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
 from headroles.records.passage import Passage
 from headroles.sieves.surface import KINDS, kinds
 

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from headroles.extraction.checkpoint import find
-from headroles.extraction.gradients import gradient_shards
-from headroles.extraction.losses import LossOptions, load_with_loss, losses, with_target
-from headroles.extraction.tokens import tokenise
+from headroles.extraction.jobs.gradients import gradient_shards
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.losses import LossOptions, load_with_loss, losses, with_target
+from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage
 from headroles.sieves.surface import kinds
 

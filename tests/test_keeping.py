@@ -12,13 +12,15 @@ from transformers import AutoModel
 import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
-from headroles.extraction import forming, keeping, stream
-from headroles.extraction.capture import FUSED, Way
-from headroles.extraction.checkpoint import find
-from headroles.extraction.keeping import Keeping, Kept, bytes_of
-from headroles.extraction.model import Model, load
-from headroles.extraction.spelled import words_of
-from headroles.extraction.tokens import tokenise
+from headroles.extraction import stream
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.attention import FUSED, Way
+from headroles.extraction.jobs import keep_maps as keeping
+from headroles.extraction.jobs.keep_maps import Keeping, Kept, bytes_of
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
+from headroles.extraction.texts.spelling import words_of
+from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage, Words
 
 ModelOf = Callable[[str], Path]

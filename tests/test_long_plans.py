@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from headroles.arrays import selection_of
-from headroles.extraction.forming import reach
-from headroles.extraction.long_sums import LongSums
-from headroles.extraction.readers import shown_of
+from headroles.extraction.capture.readers import shown_of
+from headroles.extraction.capture.weights import reach
+from headroles.extraction.scoring.blocks.sums import LongSums
 from headroles.plans import even as even_units
 from headroles.plans.masks import Band, Keys, Mask
 from headroles.plans.plan import LongPlan

@@ -11,15 +11,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel
 
 from headroles.arrays import selection_of
-from headroles.extraction import forming, seen
-from headroles.extraction.annotate import Annotator
-from headroles.extraction.capture import FUSED, run
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import Model, load
-from headroles.extraction.readers import Shown, Visible, dense, key_of, shown_of
-from headroles.extraction.sieving import Sieving
+from headroles.extraction.capture import visible as seen
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.attention import FUSED, run
+from headroles.extraction.capture.readers import Shown, Visible, dense, key_of, shown_of
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
+from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.scoring.job import Sieving
 from headroles.extraction.stream import stream
-from headroles.extraction.tokens import example_of, tokenise
+from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.plans.masks import Band, Cells, Match
 from headroles.plans.scorers import per_head
 from headroles.records.example import Example

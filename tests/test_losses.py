@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
-from headroles.extraction.capture import EAGER, RETURNED
-from headroles.extraction.checkpoint import find
-from headroles.extraction.losses import (
+from headroles.extraction.capture.attention import EAGER, RETURNED
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.losses import (
     CAUSAL,
     CLASSES,
     MASKED,
@@ -27,7 +27,7 @@ from headroles.extraction.losses import (
     losses,
     with_target,
 )
-from headroles.extraction.tokens import Tokenised, tokenise
+from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
 
 Headed = Callable[..., Path]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from headroles.extraction.capture import run
+from headroles.extraction.capture.attention import run
 from tests.architectures import EAGER, FUSED, TABLE
 from tests.read_models import Kept, batch_of, one_thread, plain_network, plain_run, ready
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headroles import Arc, Example, score
 from headroles.arrays import selection_of
-from headroles.extraction.capture import run
+from headroles.extraction.capture.attention import run
 from headroles.records.example import Lexical, Mention
 from headroles.sieves import BUILT_IN, PATTERNS
 from headroles.sieves.apply import apply

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import headroles
-from headroles.extraction.capture import run
+from headroles.extraction.capture.attention import run
 from tests.architectures import FUSED, TABLE
 from tests.read_models import Kept, batch_of, opened, plain_network, plain_run, ready
 

@@ -17,7 +17,7 @@ import torch
 
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
-from headroles.extraction.capture import run
+from headroles.extraction.capture.attention import run
 from headroles.sieves.apply import apply
 from tests.architectures import FUSED, TABLE
 from tests.read_models import Kept, batch_of, opened

@@ -15,8 +15,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 import headroles
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import load
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import load
 
 ModelOf = Callable[[str], Path]
 SENTENCES = (
@@ -138,8 +138,8 @@ def test_a_tokenizer_of_any_make_serves_a_whole_run(fitted: tuple[str, Path], tm
 
 
 def test_the_words_of_a_text_do_not_depend_on_the_tokenizer(fitted: tuple[str, Path]) -> None:
-    from headroles.extraction.annotate import Annotator
-    from headroles.extraction.tokens import example_of, tokenise
+    from headroles.extraction.parsing.annotate import Annotator
+    from headroles.extraction.texts.tokens import example_of, tokenise
     from headroles.records.passage import Passage, Words
 
     kind, folder = fitted

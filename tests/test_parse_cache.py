@@ -21,12 +21,13 @@ from spacy.tokens import Doc
 
 import headroles
 from headroles.annotating import annotated
-from headroles.extraction import annotate, parse_cache
-from headroles.extraction.annotate import Annotator
-from headroles.extraction.parse_cache import ParseCache, cache_folder, opened_cache
-from headroles.extraction.parse_packing import pack, unpack
-from headroles.extraction.parse_pipeline import identity_of, load_parser, parsed, words_of
-from headroles.extraction.parse_pool import ParserPool, processes_here
+from headroles.extraction.parsing import annotate
+from headroles.extraction.parsing import cache as parse_cache
+from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.parsing.cache import ParseCache, cache_folder, opened_cache
+from headroles.extraction.parsing.packing import pack, unpack
+from headroles.extraction.parsing.pipeline import identity_of, load_parser, parsed, words_of
+from headroles.extraction.parsing.pool import ParserPool, processes_here
 from headroles.options.label import label_options_of
 from headroles.records.passage import Passage, Words
 from headroles.sieves.selection import Selection
@@ -106,7 +107,7 @@ def test_packed_words_that_were_changed_anywhere_or_are_of_another_key_are_none(
 def test_a_text_has_the_same_words_alone_among_others_and_from_the_cache(
     shipped: tuple[Language, dict[str, str]], shared: Path, tmp_path: Path
 ) -> None:
-    from headroles.extraction.unlabeled import read_running_text
+    from headroles.extraction.texts.running_text import read_running_text
 
     parser, described = shipped
     wiki = next(read_running_text(shared / "data/wikitext2/wiki.valid.raw.gz")).text.splitlines()

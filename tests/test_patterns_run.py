@@ -13,10 +13,10 @@ from headroles import Labelling
 from headroles.arrays import selection_of
 from headroles.catalogue import entries, sieve_of, sieves_of
 from headroles.errors import BadInput, BadSieve, UnknownName
-from headroles.extraction.annotate import Annotator
-from headroles.extraction.conllu import read_conllu
-from headroles.extraction.lexicon import Lexicon, token_frequencies, unit_rows
-from headroles.extraction.tokens import tokenise
+from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.parsing.lexicon import Lexicon, token_frequencies, unit_rows
+from headroles.extraction.texts.conllu import read_conllu
+from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage, Words
 from headroles.sieves import BUILT_IN, GROUPS, PATTERNS
 from headroles.sieves.base import MaskSieve, sieve

@@ -14,9 +14,9 @@ from hypothesis import strategies as some
 
 from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.spans import PairCutter
-from headroles.extraction.texts import read_file
-from headroles.extraction.tokens import tokenise
-from headroles.extraction.unlabeled import read_running_text
+from headroles.extraction.texts.running_text import read_running_text
+from headroles.extraction.texts.sources import read_file
+from headroles.extraction.texts.tokens import tokenise
 from headroles.preprocessing import Prepared, preprocess_unlabeled
 from headroles.records.passage import Passage
 
@@ -137,8 +137,8 @@ def test_what_is_written_is_what_a_run_reads(text_file: Path, planted: Path, tmp
     assert done.count == done.found == len(passages) > 10
     assert (done.documents, done.short) == (7, 2)
     assert {each.group for each in passages} == {f"document {number}" for number in range(1, 6)}
-    from headroles.extraction.checkpoint import find
-    from headroles.extraction.model import load_tokenizer
+    from headroles.extraction.model.checkpoint import find
+    from headroles.extraction.model.load import load_tokenizer
 
     sizes = [each.size for each in tokenise(load_tokenizer(find(str(planted), None)), passages, 512)]
     assert (done.shortest, done.longest) == (min(sizes), max(sizes))

@@ -9,13 +9,13 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import Model, load
-from headroles.extraction.pieces import pieces_of
-from headroles.extraction.questioning import Answers, Questioning, answer_columns
+from headroles.extraction.jobs.questions import Answers, Questioning, answer_columns
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
 from headroles.extraction.stream import stream
-from headroles.extraction.tokens import example_of, tokenise
-from headroles.extraction.windows import document_windows, passage_of, sentence_windows
+from headroles.extraction.texts.pieces import pieces_of
+from headroles.extraction.texts.tokens import example_of, tokenise
+from headroles.extraction.texts.windows import document_windows, passage_of, sentence_windows
 from headroles.records.documents import Document, Window
 from headroles.records.example import Mention
 from headroles.records.passage import Passage

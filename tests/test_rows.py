@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from headroles.errors import BadInput
-from headroles.extraction.map_inputs import read_rows
-from headroles.extraction.rows import rows_of
+from headroles.extraction.texts.json_inputs import read_rows
+from headroles.extraction.texts.rows import rows_of
 
 DEEP = '{"text": ' + "[" * 100_000 + "]" * 100_000 + "}"
 LONG = '{"text": ' + "9" * 5000 + "}"

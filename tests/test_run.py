@@ -11,7 +11,7 @@ from scipy import stats as reference
 
 import headroles
 from headroles import Example, Labelling
-from headroles.extraction.checkpoint import EMBEDDED_SHA256
+from headroles.extraction.model.checkpoint import EMBEDDED_SHA256
 
 Label = Callable[..., Labelling]
 PLAIN = ("local", "delimiter", "block")

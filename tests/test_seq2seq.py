@@ -14,18 +14,18 @@ from transformers import AutoTokenizer
 from headroles import Example, sieve
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
-from headroles.extraction import forming
-from headroles.extraction.across import across
-from headroles.extraction.annotate import Annotator
-from headroles.extraction.capture import EAGER, FUSED, RETURNED
-from headroles.extraction.checkpoint import find
-from headroles.extraction.lexicon import Lexicon
-from headroles.extraction.model import Model, load
-from headroles.extraction.reader import Shard
-from headroles.extraction.sieving import Sieving
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED
+from headroles.extraction.capture.cross import across
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
+from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.parsing.lexicon import Lexicon
+from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
-from headroles.extraction.tokens import example_of, tokenise
-from headroles.extraction.view_parts import entry_of_both
+from headroles.extraction.texts.tokens import example_of, tokenise
+from headroles.extraction.views.parts import entry_of_both
 from headroles.records.example import Lexical
 from headroles.records.passage import Passage
 from headroles.sieves.apply import apply

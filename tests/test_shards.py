@@ -19,8 +19,8 @@ from headroles.engines import threads_each
 from headroles.engines.process import raised
 from headroles.engines.processes import Processes
 from headroles.errors import BadInput, HeadrolesError, UnknownName
-from headroles.extraction.available import processors
-from headroles.extraction.texts import fingerprint
+from headroles.extraction.model.machine import processors
+from headroles.extraction.texts.sources import fingerprint
 from headroles.identity import differing, identity_of, sieves_digest
 from headroles.options.label import label_options_of
 from headroles.records.passage import Passage, Words

@@ -10,9 +10,9 @@ from tokenizers import processors
 from transformers import AutoModel, PreTrainedTokenizerFast
 
 from headroles.errors import BadInput
-from headroles.extraction.checkpoint import Checkpoint
-from headroles.extraction.shifting import Target, ready_to_shift, shifted_right
-from headroles.extraction.tokens import tokenise
+from headroles.extraction.model.checkpoint import Checkpoint
+from headroles.extraction.model.two_texts import Target, ready_to_shift, shifted_right
+from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage
 
 ModelOf = Callable[[str], Path]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.extraction.spelled import word_spans, words_of
-from headroles.extraction.tokens import tokenise
+from headroles.extraction.texts.spelling import word_spans, words_of
+from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage
 
 KINDS = ("bert", "roberta", "gpt2", "t5", "xlnet")

@@ -17,15 +17,19 @@ from transformers import AutoModel
 from headroles import Example
 from headroles.arrays import selection_of
 from headroles.errors import BadInput, BadSieve
-from headroles.extraction import batched, batched_reading, capture, forming, stream
-from headroles.extraction.annotate import Annotator
-from headroles.extraction.capture import FUSED, Way
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import Model, load
-from headroles.extraction.prepared import Prepared
-from headroles.extraction.reader import Reader, Shard, Table
-from headroles.extraction.sieving import Sieving
-from headroles.extraction.tokens import example_of, tokenise
+from headroles.extraction import stream
+from headroles.extraction.capture import attention as capture
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.attention import FUSED, Way
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
+from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.scoring.batches import reading as batched
+from headroles.extraction.scoring.batches import reading as batched_reading
+from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.prepared import Prepared
+from headroles.extraction.scoring.reader import Reader, Shard, Table
+from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage, Words
 from headroles.sieves.apply import apply
 from headroles.sieves.selection import Selection

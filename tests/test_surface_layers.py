@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from headroles.extraction.reader import Shard
+from headroles.extraction.scoring.reader import Shard
 from headroles.records.example import Rule, Scores
 from headroles.stats.layer_means import layer_means
 from headroles.surface_scoring import joined

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from headroles.extraction import capture, forming
-from headroles.extraction.capture import FUSED
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import Model, load
-from headroles.extraction.reader import Shard
+from headroles.extraction.capture import attention as capture
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.attention import FUSED
+from headroles.extraction.jobs.surface import Surfacing, entropies
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
+from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
-from headroles.extraction.surface_reader import Surfacing, entropies
-from headroles.extraction.tokens import example_of, tokenise
+from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage
 from headroles.sieves import spread
 from headroles.sieves.spread import SMOOTHING

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
-from headroles.extraction.texts import (
+from headroles.extraction.texts.sources import (
     fingerprint,
     kind_of,
     read_file,

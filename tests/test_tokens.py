@@ -11,7 +11,7 @@ from tokenizers import processors
 
 from headroles import Example
 from headroles.errors import BadInput
-from headroles.extraction.tokens import Tokenised, example_of, tokenise
+from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
 from headroles.records.passage import Passage, Words
 
 TokenizerOf = Callable[[str], Any]

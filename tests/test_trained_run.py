@@ -13,8 +13,8 @@ from scipy import stats
 from transformers import AutoModel
 
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import Model, load
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
 from headroles.judged_trees import Answered, contests, right_heads, trained_rows
 from headroles.probes.branching import branching
 from headroles.probes.randomised import randomised

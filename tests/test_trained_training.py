@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.word_maps import SPECIAL, WordMaps
+from headroles.extraction.jobs.word_attention import SPECIAL, WordMaps
+from headroles.extraction.parsing.vectors import Vectors
 from headroles.probes.models import AttentionProbe, probe_of
 from headroles.probes.sentences import Sentence, Source
 from headroles.probes.training import Fit, Settings, held_loss, predict, split, train
-from headroles.probes.vectors import Vectors
 
 MAPS, PLANTED = 6, 4
 QUICK = Settings(rate=0.05, batch_size=8, epochs=30, patience=5)

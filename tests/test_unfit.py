@@ -10,16 +10,15 @@ import torch
 from headroles import Example
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
-from headroles.extraction import forming
-from headroles.extraction.batched import batch_plan
-from headroles.extraction.batched_reading import BatchScores, Together
-from headroles.extraction.model import Model
-from headroles.extraction.reader import Shard, Table
-from headroles.extraction.readers import shown_of
-from headroles.extraction.scratch import Scratches
-from headroles.extraction.sieving import Sieving
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.readers import shown_of
+from headroles.extraction.model.load import Model
+from headroles.extraction.scoring.batches.reading import BatchScores, Together, batch_plan
+from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.reader import Shard, Table
+from headroles.extraction.scoring.scratch import Scratches
 from headroles.extraction.stream import stream
-from headroles.extraction.tokens import tokenise
+from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.selection import Selection

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headroles.errors import BadInput
-from headroles.probes.vectors import read_vectors
+from headroles.extraction.parsing.vectors import read_vectors
 
 
 def _file(folder: Path, text: str) -> Path:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import headroles
 from headroles.cli import cli
 from headroles.errors import BadInput, HeadrolesError
-from headroles.extraction.checkpoint import EMBEDDED
+from headroles.extraction.model.checkpoint import EMBEDDED
 from headroles.options.view import ViewOptions, numbers_of, view_options_of
 from headroles.records.example import Example
 from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, View
@@ -60,7 +60,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         kinds = tuple(_maps(kind, texts[one], texts[other], layers, heads) for kind, one, other in sides)
         return View("some/model", texts, kinds)
 
-    monkeypatch.setattr("headroles.extraction.viewing.read_view", read)
+    monkeypatch.setattr("headroles.extraction.views.view.read_view", read)
     return calls
 
 

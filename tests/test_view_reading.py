@@ -9,8 +9,8 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from headroles.extraction.checkpoint import EMBEDDED, find
-from headroles.extraction.viewing import read_view
+from headroles.extraction.model.checkpoint import EMBEDDED, find
+from headroles.extraction.views.view import read_view
 from headroles.records.view import Maps, Neurons, View
 
 ModelOf = Callable[[str], Path]

@@ -12,10 +12,13 @@ import pytest
 import torch
 
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction import forming, view_capture, view_neurons, viewing
-from headroles.extraction.checkpoint import find
-from headroles.extraction.view_keeping import in_bytes
-from headroles.extraction.viewing import read_view
+from headroles.extraction.capture import neurons as view_neurons
+from headroles.extraction.capture import plain as view_capture
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.views import view as viewing
+from headroles.extraction.views.kept import in_bytes
+from headroles.extraction.views.view import read_view
 from headroles.records.view import View
 
 ModelOf = Callable[[str], Path]

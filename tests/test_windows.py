@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
-from headroles.extraction.conllu import read_conllu
-from headroles.extraction.gold.lines import firsts, laid_out
 from headroles.extraction.gold.read import read_documents
-from headroles.extraction.windows import document_windows, passage_of, sentence_windows
+from headroles.extraction.texts.conllu import read_conllu
+from headroles.extraction.texts.lines import firsts, laid_out
+from headroles.extraction.texts.windows import document_windows, passage_of, sentence_windows
 from headroles.records.documents import Document, Window
 
 

@@ -9,12 +9,12 @@ import torch
 from transformers import AutoModel
 
 from headroles.errors import BadInput
-from headroles.extraction import forming
-from headroles.extraction.capture import FUSED
-from headroles.extraction.checkpoint import find
-from headroles.extraction.model import Model, load
-from headroles.extraction.tokens import example_of, tokenise
-from headroles.extraction.word_maps import SPECIAL, WordMaps, word_maps
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.attention import FUSED
+from headroles.extraction.jobs.word_attention import SPECIAL, WordMaps, word_maps
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, load
+from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage, Words
 
 ModelOf = Callable[[str], Path]

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.extraction.choosing import right_answers, to_device
-from headroles.extraction.scratch import Scratch
-from headroles.extraction.word_space import from_words, rows_of, to_words, word_space
+from headroles.extraction.scoring.distance_profile import right_answers, to_device
+from headroles.extraction.scoring.scratch import Scratch
+from headroles.extraction.scoring.word_space import from_words, rows_of, to_words, word_space
 from headroles.records.documents import Choices
 from headroles.sieves.choosing import chosen, hits, right_by_row
 from headroles.sieves.words import word_attention

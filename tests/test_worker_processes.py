@@ -10,8 +10,8 @@ import pytest
 from headroles.engines.process import Process
 from headroles.engines.processes import Processes
 from headroles.errors import BadInput
-from headroles.extraction.parse_pipeline import load_parser
-from headroles.extraction.parse_pool import ParserPool
+from headroles.extraction.parsing.pipeline import load_parser
+from headroles.extraction.parsing.pool import ParserPool
 from headroles.options.label import label_options_of
 from headroles.work import Facts, Order
 

@@ -19,9 +19,9 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils import logging as library_logging
 
 from headroles.errors import BadInput, HeadrolesError
-from headroles.extraction.checkpoint import EMBEDDED, find, weights_hash
-from headroles.extraction.texts import kind_of, read_table, sampled
-from headroles.extraction.tokens import tokenise
+from headroles.extraction.model.checkpoint import EMBEDDED, find, weights_hash
+from headroles.extraction.texts.sources import kind_of, read_table, sampled
+from headroles.extraction.texts.tokens import tokenise
 from headroles.storage.folder import writing
 from headroles.tasks import task_of
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from headroles.errors import BadInput
-from headroles.extraction.available import processors
+from headroles.extraction.model.machine import processors
 from headroles.options.label import LabelOptions
 from headroles.storage.places import Place
 from headroles.work import Corpus, Engine, Order

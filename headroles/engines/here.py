@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
-from headroles.extraction.processors import threads_of
+from headroles.extraction.model.machine import threads_of
 from headroles.records.kept_maps import Maps
 from headroles.records.passage import Passage
 from headroles.storage.places import Place

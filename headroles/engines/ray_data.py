@@ -19,7 +19,7 @@ from headroles.work import Facts, Order, Receipt, Task
 
 def worker_of(order: Order) -> Any:
     """A worker of a run, with its threads for as long as it is there."""
-    from headroles.extraction.processors import threads_of
+    from headroles.extraction.model.machine import threads_of
     from headroles.working import Worker
 
     with ExitStack() as held:

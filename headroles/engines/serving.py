@@ -51,7 +51,7 @@ def _answer(answers: _Answers, asked: "SimpleQueue[Any]") -> None:
     """Do what is asked, one thing after the other; an error is an answer, too."""
     try:
         order = asked.get()
-        from headroles.extraction.processors import threads_of
+        from headroles.extraction.model.machine import threads_of
         from headroles.working import Worker
 
         with threads_of(order.threads):

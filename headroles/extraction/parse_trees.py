@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction.files import kind_of
-from headroles.extraction.gold.lines import numbered
 from headroles.extraction.gold.read import PAIR, read_documents
-from headroles.extraction.rows import TABLES
-from headroles.extraction.texts import passages_in
-from headroles.extraction.unlabeled import read_running_text
+from headroles.extraction.texts.files import kind_of
+from headroles.extraction.texts.lines import numbered
+from headroles.extraction.texts.rows import TABLES
+from headroles.extraction.texts.running_text import read_running_text
+from headroles.extraction.texts.sources import passages_in
 from headroles.records.documents import Document
 from headroles.records.passage import Words
 

@@ -1,20 +1,62 @@
-"""Passages to results, shard by shard: prepared beside the model, attention read as it passes by."""
+"""Passages to results, shard by shard: prepared beside the model, attention read as it passes by.
 
+How the C library keeps free memory while inputs of many lengths pass by; nothing where it is not glibc.
+"""
+
+import ctypes
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar, runtime_checkable
+from functools import cache
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture import RETURNED, run
-from headroles.extraction.heap import give_back, keep_blocks
-from headroles.extraction.model import Model
-from headroles.extraction.readers import GraphReader, Reader
-from headroles.extraction.stacks import DECODED, ENCODED
-from headroles.extraction.tokens import Tokenised, tokenise
+from headroles.extraction.capture.attention import RETURNED, run
+from headroles.extraction.capture.readers import GraphReader, Reader
+from headroles.extraction.capture.stacks import DECODED, ENCODED
+from headroles.extraction.model.load import Model
+from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
+
+MMAP_THRESHOLD, LARGE = -3, 8 * 2**20
+"""glibc's name for the smallest block that is mapped on its own, and what we set it to, in bytes."""
+TRIM_THRESHOLD, SPARE = -1, 128 * 2**20
+"""glibc's name for how much free memory it keeps at the end of its heap, and what we set it to, in bytes."""
+
+
+def keep_blocks() -> None:
+    """Have the C library keep blocks of up to 8 MB, and give larger ones back as soon as they are freed.
+
+    A block that is given back and asked for again has each of its pages cleared by the system, which
+    took a fifth of the time of a run of short inputs when blocks of 1 MB were. Left to itself, the
+    library soon keeps blocks of up to 32 MB, where batches of many shapes leave holes, and memory
+    grows with the number of batches.
+    """
+    set_option = _function("mallopt")
+    if set_option is not None:
+        set_option(MMAP_THRESHOLD, LARGE)
+        set_option(TRIM_THRESHOLD, SPARE)
+
+
+def give_back() -> None:
+    """Have the C library give the pages of all free blocks back, holes among them.
+
+    Asked for after each batch, whose layers use the same blocks again and again, it costs a run of short
+    inputs 3 to 5 % of its time, and keeps memory from growing with the number of batches.
+    """
+    trim = _function("malloc_trim")
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _function(name: str) -> Any:
+    """A function of the C library; None where there is none of that name."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
+
 
 SHARD = 256
 """Passages in a shard: what is sorted by length, held and written together."""

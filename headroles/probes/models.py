@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float
 
 from headroles.errors import UnknownName
-from headroles.extraction.word_maps import SPECIAL, WordMaps
+from headroles.extraction.jobs.word_attention import SPECIAL, WordMaps
+from headroles.extraction.parsing.vectors import Vectors
 from headroles.probes.sentences import Batch
-from headroles.probes.vectors import Vectors
 from headroles.records.probes import ATTENTION, ATTENTION_WORDS, CLASSIFIERS, DISTANCES_WORDS
 
 HIDDEN = 256

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.model import Model
+from headroles.extraction.model.load import Model
 
 
 def randomised(model: Model, seed: int) -> Model:

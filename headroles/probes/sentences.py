@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
-from headroles.extraction.word_maps import SPECIAL, WordMaps
-from headroles.probes.vectors import Vectors
+from headroles.extraction.jobs.word_attention import SPECIAL, WordMaps
+from headroles.extraction.parsing.vectors import Vectors
 from headroles.records.arrays import frozen
 
 POOL = 64

@@ -10,8 +10,8 @@ from jaxtyping import Int
 
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import in_order
-from headroles.extraction.gold.lines import firsts, laid_out, numbered
-from headroles.extraction.gold.trees import check_tree
+from headroles.extraction.texts.lines import firsts, laid_out, numbered
+from headroles.extraction.texts.trees import check_tree
 from headroles.records.documents import Document, Mention
 
 Span = tuple[int, int]

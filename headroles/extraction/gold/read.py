@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction.gold.columns import BEGIN, read_columns
-from headroles.extraction.gold.gap import read_gap
+from headroles.extraction.gold.conll2012 import BEGIN, read_columns
 from headroles.extraction.gold.jsonlines import read_jsonlines
-from headroles.extraction.gold.lines import numbered
+from headroles.extraction.gold.pronouns import BRACKETED, LINE, read_gap, read_winobias
 from headroles.extraction.gold.treebank import read_treebank
-from headroles.extraction.gold.winobias import BRACKETED, LINE, read_winobias
-from headroles.extraction.gold.words import read_words
-from headroles.extraction.texts import kind_of
+from headroles.extraction.gold.word_columns import read_words
+from headroles.extraction.texts.lines import numbered
+from headroles.extraction.texts.sources import kind_of
 from headroles.records.documents import Document
 
 READERS: dict[str, Callable[[Path, str], list[Document]]] = {

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.extraction.conllu import Sentence, read_sentences, rebuilt
 from headroles.extraction.gold.brackets import Brackets
-from headroles.extraction.gold.lines import firsts
+from headroles.extraction.texts.conllu import Sentence, read_sentences, rebuilt
+from headroles.extraction.texts.lines import firsts
 from headroles.records.documents import Document, Mention
 
 NONE = "_"

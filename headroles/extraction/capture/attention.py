@@ -1,0 +1,178 @@
+"""Reading attention while a model runs: the weights of each layer pass by and are dropped.
+
+Two names are registered with transformers' attention interfaces. ``headroles-eager`` uses the eager
+mask and the model's own eager attention, whose weights it reads. ``headroles`` uses the sdpa mask and
+returns the library's sdpa output, so the model's activations are those of the plain model; the
+weights are formed beside it by the model's own eager function, in float32. Models outside the
+interface run eagerly with ``output_attentions=True``.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import eager_mask, sdpa_mask
+
+from headroles.extraction.capture import stacks
+from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture.cross import Crossing, sides_of
+from headroles.extraction.capture.readers import BatchReader, GraphReader, KeyReader, Reader, Visible
+from headroles.extraction.capture.visible import Pass, hides_later
+from headroles.extraction.capture.weights import block_mask, read_across, read_beside, read_together
+from headroles.records.view import CROSS, DECODER, SELF
+
+FUSED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How attention is read: by which registered name, or as returned by the model.
+
+    Attributes:
+        name: "headroles", "headroles-eager" or "output_attentions".
+        causal: Whether every layer hides later keys; returned attention comes without its mask, so
+            this is all that is known of it, and elsewhere plans are made by it beforehand.
+        kind: "decoder" or "cross" of an encoder-decoder that reads two texts; "self" of any network
+            with one stack, an encoder by itself among them.
+        modules: What computes this kind, where the network computes others too; None: all modules.
+    """
+
+    name: str
+    causal: bool = False
+    kind: str = SELF
+    modules: frozenset[torch.nn.Module] | None = field(default=None, repr=False)
+
+
+_RUNNING: ContextVar[Pass | None] = ContextVar("headroles_pass", default=None)
+
+
+def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
+    running = _RUNNING.get()
+    if running is not None and torch.is_grad_enabled() and not query.requires_grad:
+        query = query.detach().requires_grad_()  # parameters are frozen: the graph begins at these weights
+    output, weights = forming.own_eager(module)(module, query, key, value, attention_mask, **rest)
+    if running is not None and running.reads(module):
+        _tell_keys(running, key)
+        _hand_over(running, weights, attention_mask)
+    return output, None
+
+
+def _tell_keys(running: Pass, key: torch.Tensor) -> None:
+    """Say how many heads of keys a layer has: here they are not yet repeated for query heads."""
+    if isinstance(running.reader, KeyReader):
+        running.reader.read_keys(running.layer, key.shape[1])
+
+
+def _hand_over(running: Pass, weights: torch.Tensor, mask: Any, *, causal: bool = False) -> None:
+    """Give a layer's weights (examples, heads, queries, keys) to the reader, whole or one by one."""
+    layer, running.layer = running.layer, running.layer + 1
+    visible: Sequence[Visible]
+    if running.crossing is not None:
+        weights, visible = running.crossing.squares(weights), running.crossing.under(mask)
+    else:
+        visible = running.seen.under(mask, causal)
+    if isinstance(running.reader, GraphReader):
+        running.reader.read_graph(layer, weights, visible)
+        return
+    with _one_thread(weights.device):
+        if isinstance(running.reader, BatchReader) and len(running.lengths) > 1:
+            running.reader.read_batch(layer, weights.float(), visible)
+            return
+        for example, length in enumerate(running.lengths):
+            rows = weights[example, :, :length, :length].float()
+            running.reader.read(layer, example, 0, rows, visible[example])
+
+
+@contextmanager
+def _one_thread(device: torch.device) -> Iterator[None]:
+    """One thread for the many small operations on single examples.
+
+    Split over threads, each of them waits for the scheduler whenever another process wants a core,
+    which takes longer than the operation itself.
+    """
+    threads = torch.get_num_threads()
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
+    running = _RUNNING.get()
+    if running is not None and running.reads(module):
+        _tell_keys(running, key)
+        if running.crossing is not None:
+            read_across(running, running.crossing, module, query, key, attention_mask, rest)
+        elif not read_together(running, module, query, key, attention_mask, rest):
+            read_beside(running, module, query, key, attention_mask, rest)
+        running.layer += 1
+    if running is not None and running.trial:
+        causal = hides_later(module, query, attention_mask, rest)
+        rows, keys, kind = slice(0, query.shape[2]), key.shape[2], query.dtype
+        whole = block_mask(attention_mask, causal, 0, rows, keys, kind, query.device)
+        return forming.own_eager(module)(module, query, key, value, whole, **rest)[0], None
+    return sdpa_attention_forward(module, query, key, value, attention_mask, **rest)
+
+
+AttentionInterface.register(FUSED, _fused)
+AttentionMaskInterface.register(FUSED, sdpa_mask)
+AttentionInterface.register(EAGER, _eager)
+AttentionMaskInterface.register(EAGER, eager_mask)
+
+
+def run(
+    model: Any,
+    way: Way,
+    inputs: dict[str, torch.Tensor],
+    lengths: Sequence[int],
+    reader: Reader | GraphReader,
+    *,
+    trial: int = 0,
+) -> tuple[torch.Tensor, int]:
+    """Run a model once and hand every layer's attention to a reader.
+
+    Args:
+        model: With its attention implementation already set for the way.
+        way: How attention is read.
+        inputs: Padded on the right.
+        lengths: Real tokens of each example; in cross attention those of decoder and encoder together.
+        reader: Gets the attention, layer by layer; a ``GraphReader`` with the graph of gradients.
+        trial: For the check at load: into how many blocks an input is cut, while every layer passes
+            on what the eager function gives and weights have the model's precision; 0 for no trial.
+
+    Returns:
+        The model's last hidden state (logits, where it has a head) and the number of layers read.
+    """
+    crossing = Crossing(sides_of(inputs)) if way.kind == CROSS else None
+    running = Pass(reader, lengths, trial, modules=way.modules, crossing=crossing)
+    if isinstance(reader, GraphReader):
+        with torch.enable_grad():
+            output = _forward(model, way, inputs, running)
+            reader.loss(output).backward()  # type: ignore[no-untyped-call]
+        return output.detach(), running.layer
+    with torch.inference_mode():
+        return _forward(model, way, inputs, running), running.layer
+
+
+def _forward(model: Any, way: Way, inputs: dict[str, torch.Tensor], running: Pass) -> torch.Tensor:
+    """The first output of a run whose attention is handed over."""
+    given = inputs | stacks.uncached(inputs)
+    if way.name == RETURNED:
+        returned = model(**given, output_attentions=True)
+        both = way.kind in (DECODER, CROSS)
+        for weights in getattr(returned, stacks.RETURNED[way.kind if both else SELF]):
+            _hand_over(running, weights, None, causal=way.causal)
+    else:
+        token = _RUNNING.set(running)
+        try:
+            returned = model(**given)
+        finally:
+            _RUNNING.reset(token)
+    return returned[0]  # type: ignore[no-any-return]

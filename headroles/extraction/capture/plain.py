@@ -1,0 +1,89 @@
+"""Attention calls of one input, each handed over with the queries and keys it was made of.
+
+A third name is registered with transformers' attention interfaces. ``headroles-view`` uses the eager
+mask and the model's own eager attention, so what a view shows is what the plain eager model computes.
+"""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import eager_mask
+
+from headroles.errors import BadInput
+from headroles.extraction.capture.neurons import Call
+from headroles.extraction.capture.stacks import RETURNED, Inputs, sizes, uncached
+from headroles.extraction.capture.weights import own_eager
+from headroles.records.view import SELF
+
+VIEWED = "headroles-view"
+
+Taker = Callable[[Call], None]
+_TAKING: ContextVar[Taker | None] = ContextVar("headroles_view", default=None)
+
+
+def _viewed(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
+    output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
+    taker = _TAKING.get()
+    if taker is not None:
+        taker(Call(module, query, key, attention_mask, weights, rest))
+    return output, None
+
+
+AttentionInterface.register(VIEWED, _viewed)
+AttentionMaskInterface.register(VIEWED, eager_mask)
+
+
+def run_viewed(network: Any, inputs: Inputs, taker: Taker) -> None:
+    """Run a model once and hand over every call of its attention."""
+    network.set_attn_implementation(VIEWED)
+    token = _TAKING.set(taker)
+    try:
+        with torch.inference_mode():
+            network(**inputs, **uncached(inputs))
+    finally:
+        _TAKING.reset(token)
+
+
+def run_plain(network: Any, inputs: Inputs, kinds: tuple[str, ...]) -> dict[str, list[torch.Tensor]]:
+    """Weights (heads, queries, keys) of the plain eager model, by kind and layer.
+
+    Raises:
+        BadInput: When the model does not return one attention per layer, all of as many heads.
+    """
+    network.set_attn_implementation("eager")
+    if network.config._attn_implementation != "eager":
+        raise BadInput(
+            f"weights are checked against plain eager attention, which {type(network).__name__} does not "
+            f"take up; this architecture cannot be read"
+        )
+    with torch.inference_mode():
+        output = network(**inputs, **uncached(inputs), output_attentions=True)
+    found = {}
+    for kind in kinds:
+        returned = getattr(output, RETURNED[kind if len(kinds) > 1 else SELF], None) or ()
+        shapes = {None if weights is None else tuple(weights.shape[1:]) for weights in returned}
+        expected = sizes(inputs, kind)
+        if len(shapes) != 1 or any(shape is None or shape[1:] != expected for shape in shapes):
+            raise BadInput(
+                f"every layer must compute one attention of {expected[0]} by {expected[1]} tokens for this "
+                f"input, by as many heads, but {type(network).__name__} gave "
+                f"{sorted(map(str, shapes)) or 'none'}; its heads cannot be read"
+            )
+        found[kind] = [weights[0].float() for weights in returned]
+    return found
+
+
+def kind_of(call: Call, inputs: Inputs, kinds: tuple[str, ...]) -> str:
+    """Which kind of attention a call is, by how many queries and keys it has.
+
+    Raises:
+        ValueError: When it is of none.
+    """
+    shape = tuple(call.weights.shape[2:])
+    for kind in kinds:
+        if shape == sizes(inputs, kind):
+            return kind
+    raise ValueError(f"attention of {shape[0]} by {shape[1]} tokens is of no part of the model")

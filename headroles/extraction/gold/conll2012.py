@@ -1,0 +1,113 @@
+"""Coreference in columns as in CoNLL-2012, with OntoGUM's three columns and LitBank's empty cells."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headroles.errors import BadInput
+from headroles.extraction.gold.brackets import Brackets
+from headroles.extraction.texts.lines import firsts, laid_out, numbered
+from headroles.records.documents import Document
+
+BEGIN = re.compile(r"#\s*begin document\b\s*(?P<name>.*)")
+END = re.compile(r"#\s*end document\b.*")
+PART = re.compile(r"\((?P<name>.*)\)(?:\s*;\s*part\s+(?P<part>\d+))?\s*;?")
+NONE = ("", "-", "_")
+FEW, MANY = 3, 11
+
+
+@dataclass(slots=True)
+class _Open:
+    """A document while its lines are read."""
+
+    name: str
+    line: int
+    words: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    brackets: Brackets = field(default_factory=Brackets)
+    width: int = 0
+
+
+def read_columns(path: Path, name: str) -> list[Document]:
+    """One document per ``#begin document (NAME); part 000``, or ``# begin document NAME``.
+
+    Lines have at least eleven cells between tabs or blanks: the word is the fourth, its part of speech
+    the fifth (``-`` or ``_`` for none), coreference the last (``-``, ``_`` or, after a tab, nothing at
+    all for none). Or they have three cells between tabs: number, word, coreference. Blank lines part
+    sentences. The text is the words with a blank between each two, punctuation too. Parts of one
+    document are documents of their own in one group.
+
+    Raises:
+        BadInput: Naming file, line and rule.
+    """
+    documents: list[Document] = []
+    current: _Open | None = None
+    for number, line in numbered(path):
+        begin = BEGIN.fullmatch(line.strip())
+        if begin or END.fullmatch(line.strip()):
+            documents += [] if current is None else [_document(current, path, name)]
+            title = begin["name"].strip() if begin else ""
+            current = _Open(title or f"document {len(documents) + 1}", number) if begin else None
+        elif not line.strip():
+            if current is not None:
+                current.width = 0
+        elif not line.startswith("#"):
+            if current is None:
+                raise BadInput(
+                    f"{path}, line {number}: words stand between '#begin document (NAME); part 000' and "
+                    f"'#end document', but this line does not; add the line that begins the document"
+                )
+            _take(current, line, f"{path}, line {number}")
+    documents += [] if current is None else [_document(current, path, name)]
+    if not documents:
+        raise BadInput(f"a CoNLL-2012 file holds at least one document, but '{path}' has none")
+    return documents
+
+
+def _take(document: _Open, line: str, place: str) -> None:
+    cells = line.split("\t") if "\t" in line else line.split()
+    width = len(cells)
+    if width != FEW and width < MANY:
+        raise BadInput(
+            f"{place}: a line has {FEW} cells between tabs (number, word, coreference) or at least {MANY} "
+            f"(coreference last), but {width} came"
+        )
+    if document.width and width != document.width:
+        raise BadInput(
+            f"{place}: lines of one sentence have equally many cells, here {document.width}, but {width} came"
+        )
+    if not document.width:
+        document.lengths.append(0)
+        document.width = width
+    word, tag = (cells[1], "") if width == FEW else (cells[3], cells[4])
+    if not word.strip():
+        raise BadInput(f"{place}: a word has letters, but this one is blank")
+    at = len(document.words)
+    if cells[-1] not in NONE:
+        document.brackets.read(cells[-1], at, at + 1, place)
+    document.words.append(word)
+    document.tags.append("" if tag in NONE else tag)
+    document.lengths[-1] += 1
+
+
+def _document(document: _Open, path: Path, name: str) -> Document:
+    if not document.words:
+        raise BadInput(
+            f"{path}, line {document.line}: a document holds at least one word, "
+            f"but {document.name!r} has none"
+        )
+    named = PART.fullmatch(document.name)
+    title, part = (named["name"], int(named["part"] or 0)) if named else (document.name, 0)
+    group = f"{name}/{title}"
+    text, spans = laid_out(document.words)
+    return Document(
+        key=f"{group}#{part}" if part else group,
+        text=text,
+        spans=spans,
+        words=tuple(document.words),
+        sentences=firsts(document.lengths),
+        tags=tuple(document.tags) if any(document.tags) else None,
+        mentions=document.brackets.closed(),
+        group=group if part else "",
+    )

@@ -1,0 +1,244 @@
+"""Passages of GAP (Webster et al. 2018): an ambiguous pronoun, and two names it may refer to.
+
+Words of plain text, cut so that spans which are known by their characters are whole words.
+
+Sentences of WinoBias (Zhao et al. 2018): a pronoun, the occupation it refers to, and another one.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+
+from headroles.errors import BadInput
+from headroles.extraction.gold.brackets import in_order
+from headroles.extraction.texts.lines import numbered
+from headroles.records.documents import Document, Mention
+
+WORD = re.compile(r"(?<=\w)['’]\w+|\w+|[^\w\s]")
+FEMININE = frozenset({"she", "her", "hers", "herself"})
+MASCULINE = frozenset({"he", "him", "his", "himself"})
+NEUTRAL = frozenset({"they", "them", "their", "theirs", "themself", "themselves", "it", "its", "itself"})
+PRONOUNS = FEMININE | MASCULINE | NEUTRAL
+
+
+def spotted(text: str, known: Sequence[tuple[int, int]]) -> Int[np.ndarray, "words 2"]:
+    """Character spans of words: runs of letters and digits, endings such as 's, other marks one by one.
+
+    Args:
+        text: Any text.
+        known: Character spans at whose ends words end, whatever stands there.
+
+    Example:
+        >>> text = "Ann's cat-flap."
+        >>> [text[start:stop] for start, stop in spotted(text, []).tolist()]
+        ['Ann', "'s", 'cat', '-', 'flap', '.']
+        >>> [text[start:stop] for start, stop in spotted(text, [(1, 4)]).tolist()]
+        ['A', 'nn', "'", 's', 'cat', '-', 'flap', '.']
+    """
+    cuts = sorted({0, len(text), *(end for span in known for end in span)})
+    spans = [match.span() for start, stop in pairwise(cuts) for match in WORD.finditer(text, start, stop)]
+    return np.array(spans, dtype=np.int32).reshape(-1, 2)
+
+
+def words_of(spans: Int[np.ndarray, "words 2"], start: int, stop: int) -> tuple[int, int]:
+    """First word of the characters from ``start`` to ``stop``, and one past the last."""
+    return int(np.searchsorted(spans[:, 0], start)), int(np.searchsorted(spans[:, 1], stop, side="right"))
+
+
+COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
+TRUTH = {"true": True, "false": False}
+
+
+def read_gap(path: Path, name: str) -> list[Document]:
+    """One document per row of a tab-separated GAP file, read without quoting.
+
+    Mentions are the pronoun, A and B, each whole words. The pronoun is of entity "pronoun", and so is a
+    name that it refers to; the other names are of entities "A" and "B". The condition is the pronoun's
+    gender, "feminine" or "masculine". Each document counts as one sentence.
+
+    Raises:
+        BadInput: Naming file, line and rule: cells, offsets, TRUE and FALSE, and pronouns are checked.
+    """
+    header: list[str] = []
+    documents: list[Document] = []
+    for number, line in numbered(path):
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        if not header:
+            header = cells
+            _check_header(header, path, number)
+            continue
+        if len(cells) != len(header):
+            raise BadInput(
+                f"{path}, line {number}: a row has as many cells between tabs as the header ({len(header)}), "
+                f"but {len(cells)} came"
+            )
+        row = dict(zip(header, cells, strict=True))
+        documents.append(_gap_document(row, f"{path}, line {number}", name))
+    if not documents:
+        raise BadInput(f"a GAP file holds at least one row, but '{path}' has only a header")
+    return documents
+
+
+def _check_header(header: list[str], path: Path, number: int) -> None:
+    missing = [column for column in COLUMNS if column not in header]
+    if missing:
+        raise BadInput(
+            f"{path}, line {number}: a GAP file has the columns {', '.join(COLUMNS)}, "
+            f"but {missing[0]!r} is not there"
+        )
+
+
+def _gap_document(row: dict[str, str], place: str, name: str) -> Document:
+    text = row["Text"]
+    places = {what: _span(row, what, place) for what in ("Pronoun", "A", "B")}
+    spans = spotted(text, list(places.values()))
+    pronoun = row["Pronoun"].lower()
+    if pronoun not in FEMININE | MASCULINE:
+        raise BadInput(
+            f"{place}: the pronoun is one of {', '.join(sorted(FEMININE | MASCULINE))}, "
+            f"but {row['Pronoun']!r} came"
+        )
+    entities = {what: "pronoun" if _refers(row, what, place) else what for what in ("A", "B")}
+    mentions = [Mention(*words_of(spans, *places[what]), entities.get(what, "pronoun")) for what in places]
+    return Document(
+        key=f"{name}/{row['ID']}",
+        text=text,
+        spans=spans,
+        words=tuple(text[start:stop] for start, stop in spans.tolist()),
+        sentences=np.zeros(1, dtype=np.int32),
+        mentions=in_order(mentions),
+        layout="gap",
+        condition="feminine" if pronoun in FEMININE else "masculine",
+    )
+
+
+def _span(row: dict[str, str], what: str, place: str) -> tuple[int, int]:
+    offset, spelled = row[f"{what}-offset"], row[what]
+    start = int(offset) if offset.isdecimal() else -1
+    if start < 0 or not spelled.strip() or row["Text"][start : start + len(spelled)] != spelled:
+        raise BadInput(
+            f"{place}: {what}-offset is where {what} stands in the text, counted in characters from 0, "
+            f"but {spelled!r} does not stand at {offset!r}"
+        )
+    return start, start + len(spelled)
+
+
+def _refers(row: dict[str, str], what: str, place: str) -> bool:
+    answer = row[f"{what}-coref"]
+    if answer.strip().lower() not in TRUTH:
+        raise BadInput(f"{place}: {what}-coref is TRUE or FALSE, but {answer!r} came")
+    return TRUTH[answer.strip().lower()]
+
+
+LINE = re.compile(r"\s*(?P<number>\d+)\s+(?P<sentence>\S.*)")
+BRACKETED = re.compile(r"\[([^\[\]]*)\]")
+STEREOTYPE = re.compile(r"(?<![a-z])(pro|anti)[-_]stereotyp", re.IGNORECASE)
+TYPE = re.compile(r"type[-_]?(\d)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line without its brackets: where the pronoun and the occupation it refers to stand in the text."""
+
+    number: str
+    text: str
+    pronoun: tuple[int, int]
+    occupation: tuple[int, int]
+
+    @property
+    def named(self) -> str:
+        return _bare(self.text[slice(*self.occupation)])
+
+
+def read_winobias(path: Path, name: str) -> list[Document]:
+    """One document per ``NUMBER sentence`` line with corefering mentions in square brackets.
+
+    One bracketed mention is an occupation; the first of the others, which are pronouns, is asked for,
+    and further ones (30 lines of 1,584 of the development part have one) are not mentions here.
+
+    The pronoun and the bracketed occupation are of entity "pronoun". The other occupation of the
+    sentence, of entity "other", is found among the occupations that any line of the file brackets,
+    its article with it; a line without one keeps two mentions and cannot be asked. The condition is
+    "pro" or "anti" where the file's name says so (``pro_stereotyped``); a pro and an anti line with
+    the same number and type (``type1`` in the file's name) are one group, such as "type1/17".
+
+    Raises:
+        BadInput: Naming file, line and rule.
+    """
+    lines = [_line(line, f"{path}, line {number}") for number, line in numbered(path) if line.strip()]
+    occupations = {line.named for line in lines}
+    stereotype, kind = STEREOTYPE.search(path.name), TYPE.search(path.name)
+    condition = stereotype[1].lower() if stereotype else ""
+    family = f"type{kind[1]}" if kind else ""
+    return [_winobias_document(line, occupations, name, condition, family) for line in lines]
+
+
+def _line(line: str, place: str) -> _Line:
+    parts = LINE.fullmatch(line.rstrip())
+    brackets = list(BRACKETED.finditer(parts["sentence"])) if parts else []
+    if parts is None or len(brackets) < 2 or parts["sentence"].count("[") != len(brackets):
+        raise BadInput(
+            f"{place}: a line is a number, a blank and a sentence with mentions in square brackets, as in "
+            f"'1 [The cook] ate because [he] was hungry', but {line.strip()!r} came"
+        )
+    text, spans = "", []
+    last = 0
+    for found in brackets:
+        text += parts["sentence"][last : found.start()]
+        inside = found[1].strip()
+        start = len(text) + len(found[1]) - len(found[1].lstrip())
+        spans.append((start, start + len(inside)))
+        text += found[1]
+        last = found.end()
+    text += parts["sentence"][last:]
+    pronouns = [text[slice(*span)].lower() in PRONOUNS for span in spans]
+    if pronouns.count(False) != 1 or any(start == stop for start, stop in spans):
+        raise BadInput(
+            f"{place}: one of the mentions in square brackets is an occupation and the others are pronouns "
+            f"(such as he, him, his, she, her), but {', '.join(repr(each[1]) for each in brackets)} came"
+        )
+    return _Line(parts["number"], text, spans[pronouns.index(True)], spans[pronouns.index(False)])
+
+
+def _bare(mention: str) -> str:
+    return re.sub(r"^(the|an?)\s+", "", mention.strip().lower())
+
+
+def _winobias_document(
+    line: _Line, occupations: set[str], name: str, condition: str, family: str
+) -> Document:
+    other = _other(line, occupations)
+    places = [line.pronoun, line.occupation, *([other] if other else [])]
+    spans = spotted(line.text, places)
+    mentions = [Mention(*words_of(spans, *span), "other" if span == other else "pronoun") for span in places]
+    return Document(
+        key="/".join(filter(None, [name, family, condition, line.number])),
+        text=line.text,
+        spans=spans,
+        words=tuple(line.text[start:stop] for start, stop in spans.tolist()),
+        sentences=np.zeros(1, dtype=np.int32),
+        mentions=in_order(mentions),
+        group="/".join(filter(None, [family, line.number])),
+        layout="winobias",
+        condition=condition,
+    )
+
+
+def _other(line: _Line, occupations: set[str]) -> tuple[int, int] | None:
+    """Where the first other occupation stands, with its article; None where there is none."""
+    names = sorted(occupations - {line.named}, key=lambda each: (-len(each), each))
+    if not names:
+        return None
+    pattern = rf"(?<!\w)(?:(?:the|an?)\s+)?(?:{'|'.join(map(re.escape, names))})(?!\w)"
+    for found in re.finditer(pattern, line.text, re.IGNORECASE):
+        start, stop = found.span()
+        if all(stop <= first or last <= start for first, last in (line.pronoun, line.occupation)):
+            return start, stop
+    return None

@@ -1,0 +1,260 @@
+"""A checkpoint to a model whose attention can be read, checked against the plain model at load."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModel, AutoTokenizer
+from transformers.utils import logging as library_logging
+
+from headroles.errors import BadInput
+from headroles.extraction.capture.attention import Way
+from headroles.extraction.model.checkpoint import Checkpoint, weights_hash
+from headroles.extraction.model.trial import chosen
+from headroles.extraction.model.trial_cross import chosen_of
+from headroles.extraction.model.two_texts import TwoTexts, network_of
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A model ready to be read.
+
+    Attributes:
+        network: The torch module.
+        tokenizer: Its tokenizer.
+        way: How its attention is read.
+        layers: Number of layers, counted from what was read.
+        heads: Number of heads, counted from what was read.
+        device: Where it lies.
+        limit: Longest input it takes, in tokens; None when it has no limit of its own.
+        described: What it is, for the record.
+    """
+
+    network: Any
+    tokenizer: Any
+    way: Way
+    layers: int
+    heads: int
+    device: torch.device
+    limit: int | None
+    described: dict[str, Any]
+
+
+def load(
+    checkpoint: Checkpoint,
+    *,
+    device: str,
+    dtype: str,
+    max_length: int,
+    head: Any = None,
+    kind: str | None = None,
+) -> Model:
+    """Load a checkpoint, choose how its attention is read, and check that reading on one input.
+
+    Args:
+        checkpoint: From ``headroles.extraction.model.checkpoint.find``.
+        device: "auto", "cpu", "cuda" or "mps".
+        dtype: "float32", "bfloat16" or "float16".
+        max_length: Longest input that will come; long ones are read in blocks.
+        head: The library's automatic class with a head, for runs with gradients; None for the plain network.
+        kind: Which attention is read, of ``headroles.records.view.KINDS``; None for an encoder-decoder's
+            encoder, and for all of any other model.
+
+    Raises:
+        BadInput: When it cannot be loaded, or what is read is not what the plain model computes.
+    """
+    place = device_of(device)
+    with quiet():
+        network, missing = open_network(checkpoint, DTYPES[dtype], head)
+        tokenizer = load_tokenizer(checkpoint)
+    both = bool(network.config.is_encoder_decoder)
+    network, texts, own = network_of(network, tokenizer, checkpoint, kind)
+    place_on(network, place, checkpoint.name)
+    limit = limit_of(network, tokenizer)
+    with quiet():
+        longest = min(max_length, limit or max_length)
+        if isinstance(texts, TwoTexts):
+            read = chosen_of(network, texts, place, longest)
+        else:
+            read = chosen(network, texts, place, longest, fused=head is None)
+    return Model(
+        network=network,
+        tokenizer=texts,
+        way=read.way,
+        layers=read.layers,
+        heads=read.heads,
+        device=place,
+        limit=limit,
+        described={
+            "name": checkpoint.name,
+            "origin": checkpoint.origin,
+            "revision": checkpoint.revision or getattr(network.config, "_commit_hash", None),
+            "architecture": type(network).__name__,
+            **({"kind": own} if both else {}),
+            "layers": read.layers,
+            "heads": read.heads,
+            "kv_heads": one_or_each(read.key_heads),
+            "weights_sha256": _weights_sha256(checkpoint, network),
+            "missing_weights": missing,
+            "capture": read.way.name,
+            "dtype": dtype,
+            "device": str(place),
+            "tokenizer": type(tokenizer).__name__,
+            "threads": torch.get_num_threads(),
+        },
+    )
+
+
+def device_of(name: str) -> torch.device:
+    """The device of a name; "auto" is the best of this machine.
+
+    Raises:
+        BadInput: When this machine has no such device.
+    """
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        name = next(kind for kind in ("cuda", "mps", "cpu") if there[kind])
+    if not there.get(name, False):
+        usable = ", ".join(kind for kind, usable in there.items() if usable)
+        raise BadInput(f"the device must be on this machine, but {name!r} is not; usable: auto, {usable}")
+    return torch.device(name)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the library's own messages; what matters of them becomes a sentence of ours."""
+    level = library_logging.get_verbosity()
+    library_logging.set_verbosity(logging.CRITICAL)
+    bars = library_logging.is_progress_bar_enabled()
+    library_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        library_logging.set_verbosity(level)
+        if bars:
+            library_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def open_network(checkpoint: Checkpoint, dtype: torch.dtype, head: Any = None) -> tuple[Any, list[str]]:
+    """The network, plain or with a head, and which of its weights the checkpoint lacks.
+
+    Raises:
+        BadInput: When it cannot be loaded, or lacks weights that attention depends on.
+    """
+    try:
+        network, notes = (head or AutoModel).from_pretrained(
+            checkpoint.target,
+            revision=checkpoint.revision or "main",
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            dtype=dtype,
+            attn_implementation="eager",
+        )
+    except Exception as error:  # the library raises many kinds; each becomes one sentence
+        reason = " ".join(str(error).split())[:300]
+        raise BadInput(
+            f"the model {checkpoint.name!r} cannot be loaded from {checkpoint.origin}: {reason}"
+        ) from error
+    missing = sorted(str(key) for key in notes["missing_keys"])
+    wrong = [key for key in missing if head is not None or "pooler" not in key]
+    if wrong:
+        raise BadInput(
+            f"every weight must come from the checkpoint, but {checkpoint.name!r} lacks {len(wrong)}, such "
+            f"as {wrong[0]!r}, so its heads would be partly random; give a checkpoint of this architecture"
+        )
+    return network, missing
+
+
+def load_tokenizer(checkpoint: Checkpoint) -> Any:
+    """The tokenizer of a checkpoint.
+
+    Raises:
+        BadInput: When it has none that can be loaded.
+    """
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
+        )
+    except Exception as error:  # the library raises many kinds; each becomes one sentence
+        reason = " ".join(str(error).split())[:300]
+        raise BadInput(
+            f"the model {checkpoint.name!r} has no tokenizer that can be loaded: {reason}"
+        ) from error
+    folder = Path(checkpoint.target)
+    names = {"tokenizer.json", *getattr(tokenizer, "vocab_files_names", {}).values()}
+    if folder.is_dir() and not any((folder / name).is_file() for name in names):
+        raise BadInput(  # the library would make up a vocabulary in which every word is unknown
+            f"the model {checkpoint.name!r} has no tokenizer: its folder holds none of "
+            f"{', '.join(sorted(names))}; save the model's tokenizer there"
+        )
+    return tokenizer
+
+
+def place_on(network: Any, device: torch.device, name: str) -> None:
+    """Bring a network to a device, without dropout.
+
+    Raises:
+        BadInput: When the device does not take it.
+    """
+    try:
+        network.to(device).eval()
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise BadInput(
+            f"the model {name!r} cannot be brought to {device} ({reason}); give another --device or --dtype"
+        ) from error
+
+
+def limit_of(network: Any, tokenizer: Any) -> int | None:
+    """The longest input: the tokenizer's word, or the number of positions, whichever is smaller."""
+    config = network.config
+    named = getattr(tokenizer, "model_max_length", None)
+    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    counted = [
+        each.num_embeddings - 1 - each.padding_idx
+        for path, each in network.named_modules()
+        if path.endswith("position_embeddings") and getattr(each, "padding_idx", None) is not None
+    ]
+    known = [int(each) for each in (named, positions, *counted) if each is not None and 0 < each < 10**6]
+    return min(known) if known else None
+
+
+def one_or_each(key_heads: tuple[int, ...]) -> int | list[int]:
+    """The number of key-value heads as it is recorded: one, or one of each layer where they differ.
+
+    Example:
+        >>> one_or_each((2, 2, 2)), one_or_each((2, 1))
+        (2, [2, 1])
+    """
+    return key_heads[0] if len(set(key_heads)) == 1 else list(key_heads)
+
+
+def _weights_sha256(checkpoint: Checkpoint, network: Any) -> str:
+    folder = Path(checkpoint.target)
+    if folder.is_dir():
+        return weights_hash(folder)
+    from huggingface_hub import snapshot_download
+
+    commit = getattr(network.config, "_commit_hash", None) or checkpoint.revision
+    cached = snapshot_download(checkpoint.target, revision=commit, local_files_only=True)
+    return weights_hash(Path(cached))
+
+
+def check_length(model: Model, checkpoint: Checkpoint, max_length: int) -> None:
+    """Refuse inputs longer than the model takes.
+
+    Raises:
+        BadInput: With the model's limit.
+    """
+    if model.limit is not None and max_length > model.limit:
+        raise BadInput(
+            f"{checkpoint.name!r} takes at most {model.limit} tokens, but --max-length is {max_length}; "
+            f"give at most {model.limit}"
+        )

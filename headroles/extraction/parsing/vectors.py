@@ -1,0 +1,106 @@
+"""Word vectors from text files in GloVe's layout."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32, Int
+
+from headroles.errors import BadInput
+from headroles.extraction.texts.files import opened
+from headroles.records.arrays import frozen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """Fixed word vectors.
+
+    Attributes:
+        places: Row of each word, all of them in lower case.
+        table: The vectors.
+    """
+
+    places: dict[str, int]
+    table: Float32[np.ndarray, "words size"]
+
+    def __post_init__(self) -> None:
+        """Make the table read-only."""
+        object.__setattr__(self, "table", frozen(self.table))
+
+    @property
+    def size(self) -> int:
+        """Numbers in a vector."""
+        return int(self.table.shape[1])
+
+    def rows(self, words: Sequence[str]) -> Int[np.ndarray, " words"]:
+        """Row of each word in lower case; the number of rows for an unknown one.
+
+        Example:
+            >>> vectors = Vectors({"a": 0, "cat": 1}, np.ones((2, 3), dtype=np.float32))
+            >>> vectors.rows(("A", "cat", "purrs")).tolist()
+            [0, 1, 2]
+        """
+        unknown = len(self.table)
+        return np.array([self.places.get(word.lower(), unknown) for word in words], dtype=np.int64)
+
+
+def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
+    """Read ``word n1 n2 …`` lines, plain or gzipped; a first line ``count size`` is passed over.
+
+    Words are lower-cased; of several that are then the same, the first counts (files are ordered by
+    how frequent words are).
+
+    Args:
+        path: The file.
+        wanted: Words to keep, in lower case; None for all. The others' numbers are counted, not read.
+
+    Raises:
+        BadInput: Naming file, line and rule, for a line with another number of columns, a cell that is
+            no finite number, or a file without vectors.
+    """
+    places: dict[str, int] = {}
+    kept: list[np.ndarray] = []
+    size = words = 0
+    with opened(path) as text:
+        for number, raw in enumerate(text, start=1):
+            word, *cells = raw.rstrip("\r\n ").split(" ")
+            if not word and not cells:
+                continue
+            if number == 1 and len(cells) == 1 and word.isdecimal() and cells[0].isdecimal():
+                size = int(cells[0])
+                continue
+            size, words = size or len(cells), words + 1
+            if len(cells) != size or not size:
+                raise BadInput(
+                    f"{path}, line {number}: every word has as many numbers as the first line ({size}, "
+                    f"at least 1), between single blanks, but {len(cells)} came after {word!r}"
+                )
+            name = word.lower()
+            if name not in places and (wanted is None or name in wanted):
+                places[name] = len(kept)
+                kept.append(_numbers(cells, f"{path}, line {number}"))
+    if not words:
+        raise BadInput(
+            f"a file of word vectors holds at least one word and its numbers, but '{path}' has none"
+        )
+    return Vectors(places, np.stack(kept) if kept else np.zeros((0, size), dtype=np.float32))
+
+
+def _numbers(cells: list[str], place: str) -> Float32[np.ndarray, " size"]:
+    try:
+        with np.errstate(over="ignore"):
+            numbers = np.array(cells, dtype=np.float64).astype(np.float32)
+        if np.isfinite(numbers).all():
+            return numbers
+    except ValueError:
+        pass
+    wrong = next(cell for cell in cells if not _is_number(cell))
+    raise BadInput(f"{place}: a word is followed by finite numbers such as 0.25, but {wrong[:40]!r} came")
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return bool(abs(float(cell)) <= float(np.finfo(np.float32).max))
+    except ValueError:
+        return False

@@ -1,0 +1,259 @@
+"""Contrasts against distance profiles of heads, for a whole batch at once; see ``headroles.plans.plan``.
+
+With w the weights of the counted pairs, R the compared ones, c_i what even attention makes of w in row i over
+what it makes of R, and rate_i = m_i / Σ_k f(k−i) U_ik as there, a contrast is
+``Σ_ij (w_ij − c_i R_ij) A_ij + Σ_i rate_i Σ_j (c_i R_ij − w_ij) U_ij f(j−i)``. The first sum is linear in
+attention, so that it becomes one more row of the product over tokens; the second needs only the profile.
+
+Distance profiles of words taken from attention between tokens, or between words where that is faster.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch.nn.functional import one_hot, pad
+
+from headroles.extraction.scoring.batches import contrasts as batched_profiles
+from headroles.extraction.scoring.batches.plan import Padding
+from headroles.extraction.scoring.batches.units import (
+    Units,
+    even_units,
+    of_tokens,
+    token_units,
+    unit_cells,
+    unit_labels,
+    word_units,
+)
+from headroles.extraction.scoring.distance_profile import Compared, compared, profile
+from headroles.extraction.scoring.scratch import Scratch
+from headroles.extraction.scoring.word_space import WordSpace, from_words, to_words, word_space
+from headroles.plans.batch import Asking, Stated
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """What the tokens of words add to their profile, for processors: there one sum by index over tokens takes
+    half as long as attention between words does. Elsewhere such sums come in any order, with other bits each
+    time.
+
+    Attributes:
+        share: One over the tokens of the attending word, on pairs of tokens of compared words; 0 elsewhere.
+        offset: Signed offset d of the words of each pair, as d + words − 1.
+        member: 1 where a token is a piece of a word.
+    """
+
+    share: Float[torch.Tensor, "examples 1 tokens tokens"]
+    offset: Int[torch.Tensor, "examples 1 pairs"]
+    member: Float[torch.Tensor, "examples tokens units"]
+
+
+def by_index(device: torch.device) -> bool:
+    """Whether profiles of words are summed by index from attention between tokens."""
+    return device.type == "cpu"
+
+
+def space_of(units: Units, batch: Padding) -> WordSpace:
+    """From tokens to the words that have one."""
+    unit = units.unit.cpu().numpy()
+    own = [np.where(each < units.width, each, -1) for each in unit]
+    return word_space(own, [units.width] * len(own), batch.device)
+
+
+def spread_of(inside: Bool[torch.Tensor, "e u u"], units: Units) -> Spread:
+    """What tokens add to the profile of their words."""
+    width, tokens = units.width, units.unit.shape[1]
+    edged = pad(inside / units.pieces[..., None], (0, 1, 0, 1))
+    cell = units.unit[:, :, None] * (width + 1) + units.unit[:, None, :]
+    offset = units.unit[:, None, :] - units.unit[:, :, None] + width - 1
+    none = (units.unit == width)[:, None, :] | (units.unit == width)[:, :, None]
+    return Spread(
+        share=edged.flatten(1).gather(1, cell.flatten(1)).view(-1, 1, tokens, tokens),
+        offset=offset.masked_fill_(none, 0).view(-1, 1, tokens**2),
+        member=one_hot(units.unit, width + 1)[..., :width].float(),
+    )
+
+
+def spread_profile(
+    spread: Spread, pairs: Compared, weights: torch.Tensor, scratch: Scratch
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Profiles (examples, offsets, heads) and rates (examples, units, heads), without attention of units."""
+    examples, heads = weights.shape[:2]
+    shared = torch.mul(weights, spread.share, out=scratch.take("shared", tuple(weights.shape)))
+    sums = weights.new_zeros((examples, heads, pairs.inverse.shape[1]))
+    sums.scatter_add_(2, spread.offset.expand(-1, heads, -1), shared.flatten(2))
+    curve = (sums * pairs.inverse[:, None]).mT
+    expected = pairs.by_offset @ curve
+    mass = (shared.sum(-1) @ spread.member).mT
+    return curve, torch.where(expected > 0, mass / expected, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contrasts:
+    """The contrasts of one space over a batch.
+
+    Attributes:
+        columns: Output column of each.
+        space: From tokens to words, where these are compared on another device than a processor.
+        spread: The same on a processor.
+        pairs: What even attention puts on the compared pairs.
+        excess: By kept row and signed offset: what even attention puts on the compared pairs, times the
+            chance of a counted one, less its weight on the counted pairs.
+        query: Which unit attends in each kept row (examples, rows).
+        which: 1 where a kept row belongs to a contrast (examples, contrasts, rows).
+        seen: Weight of each pair of tokens: that of the counted pairs, less chance on all that are
+            compared, so that sums over many pairs stay small (examples, contrasts, tokens × tokens).
+        said: Whether there are eligible units (examples, contrasts).
+        cells: How many (examples, contrasts).
+        reach: Groups that are summed, the largest size of the contrast (examples, contrasts).
+    """
+
+    columns: list[int]
+    space: WordSpace | None
+    spread: Spread | None
+    pairs: Compared
+    excess: Float[torch.Tensor, "examples rows offsets"]
+    query: Int[torch.Tensor, "examples rows"]
+    which: Float[torch.Tensor, "examples contrasts rows"]
+    seen: Float[torch.Tensor, "examples contrasts pairs"]
+    said: Bool[torch.Tensor, "examples contrasts"]
+    cells: Int[torch.Tensor, "examples contrasts"]
+    reach: Int[torch.Tensor, "examples contrasts"]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Examples, units of the space, and whether they are words: what memory on the way depends on."""
+        return (*self.pairs.even.shape[:2], int(self.space is not None or self.spread is not None))
+
+
+def contrasts_of(asking: Asking, stated: Sequence[Stated], batch: Padding) -> list[Contrasts]:
+    """The contrasts of a batch, space by space.
+
+    Args:
+        asking: What the selection asks.
+        stated: What it says of each example.
+        batch: The tokens.
+    """
+    made, known = [], {}
+    for space in dict.fromkeys(asking.space):
+        members = [number for number, own in enumerate(asking.space) if own == space]
+        words = asking.words[members[0]]
+        if words not in known:
+            units = word_units(batch) if words else token_units(batch)
+            known[words] = units, even_units(batch, units)
+        units, even = known[words]
+        inside = unit_cells([each.compared[space] for each in stated], units, batch.device)
+        inside = inside if batch.everything else inside & (even > 0)
+        cells = [
+            unit_cells([each.cells[number] for each in stated], units, batch.device) for number in members
+        ]
+        labels = [[each.families[number] for each in stated] for number in members]
+        counted = torch.stack([each & inside for each in cells], dim=1)
+        size, room = counted.sum(-1), inside.sum(-1)[:, None]
+        eligible = (size > 0) & (size < room)
+        if bool(eligible.any()):  # such as contrasts of pairs, where the inputs are single texts
+            pairs = _Pairs(even * inside, inside, counted, eligible, unit_labels(labels, units, batch))
+            made.append(_made([asking.contrasts[number] for number in members], batch, units, pairs))
+    return made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairs:
+    """Pairs of units of one space.
+
+    Attributes:
+        level: What even attention puts on the compared pairs, 0 elsewhere (examples, units, units).
+        inside: The compared pairs.
+        counted: Those that each contrast counts (examples, contrasts, units, units).
+        eligible: Units with pairs that count and pairs that do not (examples, contrasts, units).
+        labels: The label of each unit.
+    """
+
+    level: Float[torch.Tensor, "examples units units"]
+    inside: Bool[torch.Tensor, "examples units units"]
+    counted: Bool[torch.Tensor, "examples contrasts units units"]
+    eligible: Bool[torch.Tensor, "examples contrasts units"]
+    labels: Int[torch.Tensor, "examples contrasts units"]
+
+
+def _made(columns: list[int], batch: Padding, units: Units, pairs: _Pairs) -> Contrasts:
+    """The contrasts of one space, of pairs that are laid out."""
+    count, width = pairs.counted.shape[1:3]
+    share, reach = _shares(pairs.eligible, pairs.labels)
+    weight = pairs.counted * share[..., None]
+    level = pairs.level
+    chance = (weight * level[:, None]).sum(-1) / level.sum(-1).clamp(min=torch.finfo(level.dtype).tiny)[
+        :, None
+    ]
+    weight -= chance[..., None] * pairs.inside[:, None]
+    order, kept = _kept(pairs.eligible.flatten(1))
+    query, indexed = order % width, batched_profiles.by_index(batch.device)
+    contrast = torch.arange(count, device=batch.device)[None, :, None] == (order // width)[:, None]
+    return Contrasts(
+        columns=columns,
+        space=space_of(units, batch) if units.words and not indexed else None,
+        spread=spread_of(pairs.inside, units) if units.words and indexed else None,
+        pairs=compared(level),
+        excess=_by_offset(_rows(weight.flatten(1, 2), order) * -_rows(level, query), query),
+        query=query,
+        which=(contrast & kept[:, None]).float(),
+        seen=of_tokens(weight, units),
+        said=pairs.eligible.any(-1),
+        cells=pairs.eligible.sum(-1),
+        reach=reach,
+    )
+
+
+def _rows(cells: Float[torch.Tensor, "e all u"], which: Int[torch.Tensor, "e rows"]) -> torch.Tensor:
+    """Some rows of each example's cells."""
+    return cells.gather(1, which[..., None].expand(-1, -1, cells.shape[2]))
+
+
+def _by_offset(rows: Float[torch.Tensor, "e rows u"], query: Int[torch.Tensor, "e rows"]) -> torch.Tensor:
+    """Rows shifted so that keys of one signed offset share a column, offset d in column d + u − 1."""
+    examples, count, width = rows.shape
+    place = torch.arange(width, device=rows.device) - query[..., None] + width - 1
+    return rows.new_zeros((examples, count, 2 * width - 1)).scatter_(2, place, rows)
+
+
+def beyond(contrasts: Contrasts, seen: torch.Tensor, weights: torch.Tensor, scratch: Scratch) -> torch.Tensor:
+    """Contrasts (examples, contrasts, heads) of attention.
+
+    Args:
+        contrasts: Of one space.
+        seen: Attention on the counted pairs beyond chance (examples, contrasts, heads).
+        weights: Attention (examples, heads, tokens, tokens).
+        scratch: Memory for what is on the way.
+    """
+    if contrasts.spread is not None:
+        curve, rate = spread_profile(contrasts.spread, contrasts.pairs, weights, scratch)
+    else:
+        units = weights
+        if contrasts.space is not None:
+            units = from_words(to_words(weights, contrasts.space, scratch), contrasts.space, scratch)
+        heads = profile(units, contrasts.pairs, scratch)
+        curve, rate = heads.curve, heads.rate
+    asked = contrasts.query[..., None].expand(-1, -1, weights.shape[1])
+    excess = rate.gather(1, asked) * (contrasts.excess @ curve)
+    return seen + contrasts.which @ excess
+
+
+def _shares(
+    eligible: Bool[torch.Tensor, "e c u"], labels: Int[torch.Tensor, "e c u"]
+) -> tuple[Float[torch.Tensor, "e c u"], Int[torch.Tensor, "e c"]]:
+    """Weight of each eligible unit, each label weighing 1 in all; and the number of labels."""
+    most = int(labels.max()) + 1 if labels.numel() else 1
+    size = torch.zeros((*labels.shape[:2], most), device=labels.device)
+    size.scatter_add_(2, labels, eligible.float())
+    share = 1 / size.gather(2, labels).clamp(min=1)
+    return torch.where(eligible, share, 0.0), (size > 0).sum(-1)
+
+
+def _kept(eligible: Bool[torch.Tensor, "e rows"]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Places of the eligible rows of each example, padded to the most there are; and which are real."""
+    counts = eligible.sum(1)
+    most = max(1, int(counts.max()))
+    order = torch.sort((~eligible).to(torch.uint8), dim=1, stable=True).indices[:, :most]
+    return order, torch.arange(most, device=eligible.device)[None] < counts[:, None]

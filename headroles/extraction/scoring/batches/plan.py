@@ -1,0 +1,284 @@
+"""Mask sieves laid over a whole batch at once, as ``headroles.sieves.plan`` lays them over one example.
+
+Kinds of mask of many examples at once, as booleans on the device where attention lies.
+
+What travels there are numbers per token (labels, keys, pairs), never a cell per pair, unless a sieve named
+its cells one by one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+
+from headroles.extraction.capture.readers import Visible
+from headroles.plans.batch import Asking, Stated
+from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
+from headroles.records.example import Example
+
+Cube = Bool[torch.Tensor, "examples #tokens #tokens"]
+
+
+def padded(arrays: Sequence[np.ndarray], width: int, fill: int, kind: type[np.generic]) -> np.ndarray:
+    """Arrays (tokens,) of several examples as one (examples, width), filled up on the right.
+
+    Example:
+        >>> padded([np.array([3]), np.array([1, 2])], 2, -1, np.int64).tolist()
+        [[3, -1], [1, 2]]
+    """
+    made = np.full((len(arrays), width), fill, dtype=kind)
+    for row, each in enumerate(arrays):
+        made[row, : len(each)] = each
+    return made
+
+
+def laid_out(masks: Sequence[Mask], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+    """One mask per example, all of one sieve, as cells of a padded batch.
+
+    Args:
+        masks: What the sieve says of each example.
+        sizes: Units of each example.
+        width: Units of the widest.
+        device: Where the cells are wanted.
+
+    Returns:
+        Cells (examples, width, width), or of width 1 where they are the same for all queries. Those beyond
+        an example's own units are unspecified.
+    """
+    kinds = {type(mask) for mask in masks}
+    known = _KINDS.get(kinds.pop()) if len(kinds) == 1 else None
+    if known is None:
+        return _cells(masks, sizes, width, device)
+    return known(masks, sizes, width, device)
+
+
+def _cells(masks: Sequence[Mask], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+    """Masks of any kind, by their own rows."""
+    made = np.zeros((len(masks), width, width), dtype=np.bool_)
+    for row, (mask, size) in enumerate(zip(masks, sizes, strict=True)):
+        made[row, :size, :size] = mask.cells if isinstance(mask, Cells) else mask.rows(0, size)
+    return torch.from_numpy(made).to(device)
+
+
+def _keys(masks: Sequence[Keys], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+    made = padded([mask.keys for mask in masks], width, 0, np.bool_)
+    return torch.from_numpy(made).to(device)[:, None]
+
+
+def _band(masks: Sequence[Band], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+    place = torch.arange(width, device=device)
+    offset = (place[None, :] - place[:, None])[None]
+    low = torch.tensor([mask.low for mask in masks], device=device)[:, None, None]
+    high = torch.tensor([mask.high for mask in masks], device=device)[:, None, None]
+    return (offset >= low) & (offset <= high)
+
+
+def _same(masks: Sequence[Same], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+    labels = torch.from_numpy(padded([mask.labels for mask in masks], width, -1, np.int64)).to(device)
+    return (labels[:, :, None] == labels[:, None, :]) & (labels >= 0)[:, :, None]
+
+
+def _match(masks: Sequence[Match], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+    query = torch.from_numpy(padded([mask.query for mask in masks], width, -1, np.int64)).to(device)
+    key = torch.from_numpy(padded([mask.key for mask in masks], width, -1, np.int64)).to(device)
+    return (query[:, :, None] == key[:, None, :]) & (query >= 0)[:, :, None]
+
+
+def _pairs(masks: Sequence[Pairs], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+    query, key = (np.concatenate([getattr(mask, name) for mask in masks]) for name in ("query", "key"))
+    row = np.repeat(np.arange(len(masks)), [len(mask.query) for mask in masks])
+    cell = (row * width + query) * width + key
+    made = torch.zeros(len(masks) * width**2, dtype=torch.bool, device=device)
+    made[torch.from_numpy(cell).to(device)] = True
+    return made.view(len(masks), width, width)
+
+
+def _every(masks: Sequence[Every], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+    if len({len(mask.masks) for mask in masks}) > 1:
+        return _cells(masks, sizes, width, device)
+    inner = zip(*(mask.masks for mask in masks), strict=True)
+    inside, *others = (laid_out(each, sizes, width, device) for each in inner)
+    for each in others:
+        inside = inside & each
+    return inside
+
+
+def _without(masks: Sequence[Without], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+    inside = laid_out([mask.mask for mask in masks], sizes, width, device)
+    return inside & ~laid_out([mask.taken for mask in masks], sizes, width, device)
+
+
+_KINDS: dict[type, Callable[..., Cube]] = {
+    Keys: _keys,
+    Band: _band,
+    Same: _same,
+    Match: _match,
+    Pairs: _pairs,
+    Every: _every,
+    Without: _without,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Padding:
+    """The tokens of a padded batch.
+
+    Attributes:
+        examples: Its inputs.
+        sizes: Tokens of each.
+        width: Tokens of the widest.
+        real: Tokens that are no padding (examples, tokens).
+        special: Special tokens and padding (examples, tokens).
+        words: Words that spaces of words are padded to, where that is more than there are.
+        visible: The keys each query can see, padding never (examples, 1 or tokens, tokens).
+        everything: Whether every query of every example sees all keys of its own.
+        device: Where all of this lies.
+    """
+
+    examples: Sequence[Example]
+    sizes: Sequence[int]
+    width: int
+    real: Bool[torch.Tensor, "examples tokens"]
+    special: Bool[torch.Tensor, "examples tokens"]
+    words: int
+    visible: Cube
+    everything: bool
+    device: torch.device
+
+    @property
+    def exact(self) -> torch.dtype:
+        """The best precision that the device has, for numbers per token."""
+        return torch.float32 if self.device.type == "mps" else torch.float64
+
+
+def padding_of(
+    examples: Sequence[Example], visible: Sequence[Visible], device: torch.device, width: int, words: int
+) -> Padding:
+    """The tokens of a batch, padded on the right to a width, and words to a number of their own."""
+    sizes = [example.size for example in examples]
+    special = torch.from_numpy(padded([each.special for each in examples], width, 1, np.bool_)).to(device)
+    real = torch.arange(width, device=device)[None] < torch.tensor(sizes, device=device)[:, None]
+    everything = all(seen is None for seen in visible)
+    if everything:
+        seen = real[:, None]
+    else:
+        cells = np.zeros((len(sizes), width, width), dtype=np.bool_)
+        for row, (own, size) in enumerate(zip(visible, sizes, strict=True)):
+            cells[row, :size, :size] = True if own is None else own
+        seen = torch.from_numpy(cells).to(device)
+    return Padding(examples, sizes, width, real, special, words, seen, everything, device)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """The mask sieves of a batch, ready to be multiplied with attention.
+
+    Attributes:
+        weight: Score = Σ weight · attention (examples, masks and rows beside them, tokens × tokens).
+        divisor: For the bias: the score is divided by Σ divisor · attention; None for selectivity.
+        said: Whether the sieve has eligible queries in the example; elsewhere its score is NaN.
+        cells: Eligible queries, or groups where those are counted (examples, masks).
+        low: Smallest value the score can take; unspecified where nothing is said.
+        high: Largest value.
+    """
+
+    weight: Float[torch.Tensor, "examples rows pairs"]
+    divisor: Float[torch.Tensor, "examples masks pairs"] | None
+    said: Bool[torch.Tensor, "examples masks"]
+    cells: Int[torch.Tensor, "examples masks"]
+    low: Float[torch.Tensor, "examples masks"]
+    high: Float[torch.Tensor, "examples masks"]
+
+
+def weights_of(asking: Asking, stated: Sequence[Stated], batch: Padding, beside: int = 0) -> Weights:
+    """Chance, eligible queries and weights of all mask sieves over all examples; see ``sieves.plan``.
+
+    Args:
+        asking: What the selection asks.
+        stated: What it says of each example.
+        batch: The tokens.
+        beside: Further rows of the product that others fill in.
+    """
+    whole, scopes = _squares(asking, stated, batch, beside)
+    counted = whole[:, : len(asking.linear)]
+    size = counted.sum(-1)
+    room = torch.stack([each.sum(-1).expand_as(size[:, 0]) for each in scopes], dim=1)
+    eligible = (size > 0) & (size < room) & ~batch.special[:, None]
+    query, groups = _query_weights(_labels(stated, batch), eligible, batch.exact)
+    chance = size.to(batch.exact) / room.clamp(min=1)
+    queries = (query > 0).sum(-1)
+    arcs = torch.tensor(asking.arcs, dtype=torch.bool, device=batch.device)
+    expected = (query * chance).sum(-1)
+    scaled = query if asking.ratio else query / (1 - expected)[..., None]
+    counted *= scaled.float()[..., None]
+    level = (scaled * chance).float()[..., None]
+    divisor = None
+    if asking.ratio:
+        divisor = torch.stack([scope * level[:, number] for number, scope in enumerate(scopes)], dim=1)
+        low, high = torch.zeros_like(expected), torch.where(query > 0, 1 / chance, 0.0).amax(-1)
+    else:
+        for number, scope in enumerate(scopes):
+            counted[:, number].addcmul_(scope, level[:, number], value=-1)
+        low, high = -expected / (1 - expected), torch.ones_like(expected)
+    return Weights(
+        weight=whole.flatten(2),
+        divisor=None if divisor is None else divisor.flatten(2),
+        said=groups > 0,
+        cells=torch.where(arcs, groups, queries),
+        low=low,
+        high=high,
+    )
+
+
+def _squares(
+    asking: Asking, stated: Sequence[Stated], batch: Padding, beside: int
+) -> tuple[Float[torch.Tensor, "e all t t"], list[Float[torch.Tensor, "e #t t"]]]:
+    """S (with room for rows beside it) and, for each mask, R of every query as 1 and 0.
+
+    Masks that are compared within the same keys share one tensor; R is of width 1 where all queries have the
+    same.
+    """
+    shape = (len(stated), len(asking.linear) + beside, batch.width, batch.width)
+    counted = torch.empty(shape, device=batch.device)
+    seen = batch.visible, batch.visible.float()
+    known: dict[int, tuple[Cube, torch.Tensor]] = {}
+    words, scopes = ~batch.special[:, None], []
+    for number, specials in enumerate(asking.specials):
+        (scope, level), given = seen, [each.scope[number] for each in stated]
+        own = [each for each in given if each is not None]
+        if own:
+            key = id(own[0])  # sieves that share a scope's function got one and the same answer
+            if key not in known:
+                inside = laid_out(own, batch.sizes, batch.width, batch.device) & batch.visible
+                known[key] = inside, inside.float()
+            scope, level = known[key]
+        cells = laid_out([each.counted[number] for each in stated], batch.sizes, batch.width, batch.device)
+        counted[:, number] = cells & (scope if specials else scope & words)
+        scopes.append(level)
+    return counted, scopes
+
+
+def _labels(stated: Sequence[Stated], batch: Padding) -> Int[torch.Tensor, "examples masks tokens"]:
+    """The group of each query; every query its own where a sieve has no groups."""
+    shape = (len(stated), len(stated[0].labels), batch.width)
+    labels = np.broadcast_to(np.arange(batch.width), shape).copy()
+    for row, (each, size) in enumerate(zip(stated, batch.sizes, strict=True)):
+        for number, own in enumerate(each.labels):
+            if own is not None:
+                labels[row, number, :size] = own
+    return torch.from_numpy(np.maximum(labels, 0)).to(batch.device)
+
+
+def _query_weights(
+    labels: Int[torch.Tensor, "e m t"], eligible: Bool[torch.Tensor, "e m t"], exact: torch.dtype
+) -> tuple[Float[torch.Tensor, "e m t"], Int[torch.Tensor, "e m"]]:
+    """Weights of the eligible queries, summing to 1, and the number of groups that share them."""
+    examples, masks, _ = labels.shape
+    most = int(labels.max()) + 1 if labels.numel() else 1
+    size = torch.zeros((examples, masks, most), dtype=exact, device=labels.device)
+    size.scatter_add_(2, labels, eligible.to(exact))
+    groups = (size > 0).sum(-1)
+    share = 1 / (groups.clamp(min=1)[..., None] * size.clamp(min=1))
+    return torch.where(eligible, share.gather(2, labels), 0.0), groups

@@ -1,0 +1,226 @@
+"""Sentences of CoNLL-U files: one parser, for passages with gold trees and for whole documents."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from headroles.errors import BadInput
+from headroles.extraction.texts.files import Where
+from headroles.extraction.texts.lines import numbered
+from headroles.extraction.texts.trees import check_tree
+from headroles.records.passage import Passage, Words
+
+COLUMNS = 10
+
+
+@dataclass(slots=True)
+class Sentence:
+    """One sentence as its lines say it, lists with one entry per word unless said otherwise.
+
+    Attributes:
+        document: Name of its document; None before the first ``# newdoc``.
+        entity_fields: Names of the fields of a mention (``# global.Entity``); "" where not named.
+        surface: Of each surface token its form, whether a blank follows, and how many words it has.
+        forms: The words.
+        lemmas: Their lemmas; ``"_"`` for none.
+        heads: Head of each word, counted from 0 in the sentence; −1 for the root.
+        relations: Relation to the head.
+        tags: Universal and specific part of speech; ``"_"`` for none.
+        features: Morphological features; ``"_"`` for none.
+        lines: Line of each word in the file.
+        entities: Each ``Entity=`` note, with its line, the word that a mention opened there starts
+            with, and one past the word that a mention closed there ends with; equal at empty nodes.
+        covered: How many words the multi-word tokens so far reach up to.
+    """
+
+    document: str | None
+    entity_fields: str = ""
+    surface: list[tuple[str, bool, int]] = field(default_factory=list)
+    forms: list[str] = field(default_factory=list)
+    lemmas: list[str] = field(default_factory=list)
+    heads: list[int] = field(default_factory=list)
+    relations: list[str] = field(default_factory=list)
+    tags: list[tuple[str, str]] = field(default_factory=list)
+    features: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    entities: list[tuple[int, int, int, str]] = field(default_factory=list)
+    covered: int = 0
+
+
+def read_conllu(path: Where, name: str) -> list[Passage]:
+    """As ``stream_conllu``, all at once."""
+    return list(stream_conllu(path, name))
+
+
+def stream_conllu(path: Where, name: str, first: int = 0) -> Iterator[Passage]:
+    """One passage per sentence, as they are read; ``# newdoc`` names its group.
+
+    The text is rebuilt from the surface tokens and ``SpaceAfter=No``; the words of a multi-word
+    token share its span; empty nodes are passed over.
+
+    Args:
+        path: The file.
+        name: First part of the keys.
+        first: Number of the first sentence, which the second part counts from.
+
+    Raises:
+        BadInput: Naming file, line and rule.
+    """
+    for number, sentence in enumerate(read_sentences(path), start=first):
+        text, words = rebuilt(sentence)
+        yield Passage(f"{name}/{number}", (text,), sentence.document, (words,))
+
+
+def read_sentences(path: Where) -> Iterator[Sentence]:
+    """The sentences of a CoNLL-U file, each with a tree that is one.
+
+    Raises:
+        BadInput: Naming file, line and rule; also when there is no sentence, or none in a document.
+    """
+    current, documents = Sentence(None), _Documents(path)
+    for number, line in numbered(path):
+        if line.startswith("#"):
+            documents.comment(number, line)
+        elif line.strip():
+            current.document, current.entity_fields = documents.name, documents.entity_fields
+            documents.filled = documents.any = True
+            _take(current, line.split("\t"), path, number)
+        elif current.surface:
+            yield _finished(current, path, f"line {number}")
+            current = Sentence(None)
+    if current.surface:
+        yield _finished(current, path, "end of file")
+    documents.close()
+
+
+@dataclass(slots=True)
+class _Documents:
+    """Which document the lines belong to, and whether it, and any, has words yet."""
+
+    path: Where
+    name: str | None = None
+    entity_fields: str = ""
+    count: int = 0
+    line: int = 0
+    filled: bool = False
+    any: bool = False
+
+    def comment(self, number: int, line: str) -> None:
+        label, _, value = line[1:].partition("=")
+        if label.split()[:1] == ["newdoc"]:
+            if self.count:
+                self.check_filled()
+            self.count += 1
+            self.name = value.strip() or f"document {self.count}"
+            self.line, self.filled = number, False
+        elif label.strip() == "global.Entity":
+            self.entity_fields = value.strip()
+
+    def close(self) -> None:
+        if not self.any:
+            raise BadInput(f"a CoNLL-U file holds at least one sentence, but '{self.path}' has none")
+        self.check_filled()
+
+    def check_filled(self) -> None:
+        if not self.filled:
+            raise BadInput(
+                f"{self.path}, line {self.line}: a document holds at least one sentence, "
+                f"but {self.name!r} has none"
+            )
+
+
+def _take(sentence: Sentence, cells: list[str], path: Where, line: int) -> None:
+    if len(cells) != COLUMNS:
+        raise BadInput(
+            f"{path}, line {line}: a CoNLL-U line has {COLUMNS} cells between tabs, but {len(cells)} came"
+        )
+    misc = cells[9].split("|")
+    word = len(sentence.forms)
+    empty = "." in cells[0]
+    sentence.entities += [
+        (line, word, word + (not empty), note[7:]) for note in misc if note.startswith("Entity=")
+    ]
+    if empty:
+        return
+    spaced = "SpaceAfter=No" not in misc
+    if "-" in cells[0]:
+        _take_range(sentence, cells, f"{path}, line {line}", spaced)
+        return
+    if cells[0] != str(word + 1):
+        raise BadInput(
+            f"{path}, line {line}: words are numbered from 1 without gaps, but {cells[0]!r} came after {word}"
+        )
+    if not cells[6].isdecimal() or cells[6] == cells[0]:
+        raise BadInput(
+            f"{path}, line {line}: the head (cell 7) is another word's number, or 0 for the root, "
+            f"but {cells[6]!r} came"
+        )
+    sentence.forms.append(cells[1])
+    sentence.lemmas.append(cells[2])
+    sentence.heads.append(int(cells[6]) - 1)
+    sentence.relations.append(cells[7])
+    sentence.tags.append((cells[3], cells[4]))
+    sentence.features.append(cells[5])
+    sentence.lines.append(line)
+    if word >= sentence.covered:
+        sentence.surface.append((cells[1], spaced, 1))
+
+
+def _take_range(sentence: Sentence, cells: list[str], place: str, spaced: bool) -> None:
+    first, _, last = cells[0].partition("-")
+    following = len(sentence.forms) + 1
+    fits = first == str(following) and last.isdecimal() and int(last) >= following
+    if not fits or following <= sentence.covered:
+        raise BadInput(
+            f"{place}: a multi-word token's id spans the words that follow it, here from {following} on, "
+            f"as in {following}-{following + 1}, but {cells[0]!r} came"
+        )
+    sentence.surface.append((cells[1], spaced, int(last) - int(first) + 1))
+    sentence.covered = int(last)
+
+
+def _finished(sentence: Sentence, path: Where, end: str) -> Sentence:
+    words = len(sentence.forms)
+    if not any(form.strip() for form, _, _ in sentence.surface):
+        raise BadInput(f"{path}, {end}: a sentence has a text, but all of its {words} words are blank")
+    if sum(count for _, _, count in sentence.surface) != words:
+        raise BadInput(f"{path}, {end}: a multi-word token's id reaches beyond the sentence's {words} words")
+    check_tree(sentence.heads, path, sentence.lines)
+    return sentence
+
+
+def rebuilt(sentence: Sentence) -> tuple[str, Words]:
+    """The text of a sentence from its surface tokens, and its words in it."""
+    text, spans, word = "", [], 0
+    for form, spaced, count in sentence.surface:
+        spans += _split(len(text), form, sentence.forms[word : word + count])
+        word += count
+        text += form + (" " if spaced else "")
+    return text.rstrip(), Words(
+        spans=np.array(spans, dtype=np.int32).reshape(-1, 2),
+        heads=np.array(sentence.heads, dtype=np.int32),
+        relations=tuple(sentence.relations),
+        lemmas=_lemmas(sentence),
+    )
+
+
+def _lemmas(sentence: Sentence) -> tuple[str, ...] | None:
+    """The lemmas, "" where none is told (``_``, unless the word itself is that); None where none is."""
+    pairs = zip(sentence.lemmas, sentence.forms, strict=True)
+    told = tuple("" if lemma == "_" != form else lemma for lemma, form in pairs)
+    return told if any(told) else None
+
+
+def _split(start: int, form: str, words: list[str]) -> list[tuple[int, int]]:
+    """Spans of the words of a surface token: as they are spelled, else in proportion to their length."""
+    if len(words) == 1:
+        return [(start, start + len(form))]
+    joined = "".join(words)
+    if joined.lower() == form.lower() and len(joined) == len(form):
+        ends = np.cumsum([len(word) for word in words])
+    else:
+        share = np.cumsum([len(word) for word in words]) / max(sum(map(len, words)), 1)
+        ends = np.round(share * len(form)).astype(int)
+    starts = [0, *ends[:-1].tolist()]
+    return [(start + first, start + int(last)) for first, last in zip(starts, ends, strict=True)]

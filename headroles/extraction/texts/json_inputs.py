@@ -1,0 +1,163 @@
+"""Inputs of ``headroles extract``: JSON objects with a text, words or tokens, everything else kept."""
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from headroles.errors import BadInput
+from headroles.extraction.texts.files import opened
+from headroles.extraction.texts.lines import laid_out
+from headroles.extraction.texts.rows import objects
+from headroles.extraction.texts.spelling import words_of
+from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
+from headroles.records.passage import Passage, Words
+
+GIVEN = ("text", "words", "tokens")
+"""Fields of which every object has exactly one."""
+UNCUT = 10**6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapInput:
+    """One input whose attention is stored.
+
+    Attributes:
+        row: The object as it came.
+        given: "text", "words" or "tokens".
+        tokenised: Its pieces.
+        word: Word of each piece, from 0 over all texts; −1 on special tokens, and on every piece where
+            tokens came.
+    """
+
+    row: dict[str, Any]
+    given: str
+    tokenised: Tokenised
+    word: Int[np.ndarray, " tokens"]
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON list, or of JSON lines, ``.gz`` too.
+
+    Raises:
+        BadInput: When the file is no such list, naming the place.
+    """
+    with opened(path) as file:
+        text = file.read()
+    if not text.lstrip().startswith("["):
+        return [row for _, row in objects(io.StringIO(text, newline=""), path)]
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:  # also numbers of too many digits
+        raise BadInput(f"'{path}' must be a list of JSON objects, or one a line, but {error}") from error
+    for number, row in enumerate(found):
+        if not isinstance(row, dict):
+            raise BadInput(f"{path}, object {number}: each is a JSON object, but a {type(row).__name__} came")
+    if not found:
+        raise BadInput(f"'{path}' must hold at least one object, but its list is empty")
+    rows: list[dict[str, Any]] = found
+    return rows
+
+
+def written(kept: Any, place: str) -> str:
+    """What is kept as JSON, as it will stand in the list of examples.
+
+    Raises:
+        BadInput: When it holds what no JSON in UTF-8 can hold: NaN, an infinite number, half a character
+            (a lone surrogate), or lists within lists without end.
+    """
+    try:
+        text = json.dumps(kept, ensure_ascii=False, indent=1, allow_nan=False)
+        text.encode()
+    except (ValueError, RecursionError) as error:
+        raise BadInput(
+            f"{place}: all fields are kept as JSON in UTF-8, but some cannot be written so ({error}); mend "
+            f"or drop them"
+        ) from error
+    return text
+
+
+def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path) -> list[MapInput]:
+    """Tokenise objects; none is cut.
+
+    Args:
+        tokenizer: Of the model.
+        rows: Each with exactly one of "text" (a string, or a list of two for a pair), "words" (strings)
+            or "tokens" (the tokenizer's own, special tokens included).
+        place: The file, for errors.
+
+    Raises:
+        BadInput: Naming the object and the rule it breaks.
+    """
+    return [_input(tokenizer, row, f"{place}, object {number}", number) for number, row in enumerate(rows)]
+
+
+def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapInput:
+    fields = [name for name in GIVEN if name in row]
+    if len(fields) != 1:
+        raise BadInput(
+            f"{place}: each object has exactly one of {', '.join(GIVEN)}, but "
+            f"{' and '.join(fields) or 'none'} came; fields: {', '.join(map(str, row)) or 'none'}"
+        )
+    given, value = fields[0], row[fields[0]]
+    several = value if isinstance(value, list) else [value]
+    blank = not several or any(not isinstance(each, str) or not each.strip() for each in several)
+    pair = given == "text" and isinstance(value, list) and len(value) != 2
+    if blank or pair or (given != "text" and not isinstance(value, list)):
+        wanted = "a string, or a list of two" if given == "text" else "a list of strings"
+        raise BadInput(f"{place}: {given!r} is {wanted}, none blank, but {value!r:.80} came")
+    written(row, place)  # refused here rather than when all maps are made
+    key, group = str(row.get("key", number)), row.get("group")
+    unit = None if group is None else str(group)
+    if given == "tokens":
+        tokenised = pretokenised(tokenizer, Passage(key, (" ".join(several),), unit), several, place)
+        return MapInput(row, given, tokenised, np.full(tokenised.size, -1, dtype=np.int32))
+    if given == "words":
+        text, spans = laid_out(several)
+        words = Words(spans, np.full(len(several), -1, dtype=np.int32), ("",) * len(several))
+        tokenised = tokenise(tokenizer, [Passage(key, (text,), unit, (words,))], UNCUT)[0]
+        return MapInput(row, given, tokenised, example_of(tokenised, (words,), arcs=False).word)
+    tokenised = tokenise(tokenizer, [Passage(key, tuple(several), unit)], UNCUT)[0]
+    return MapInput(row, given, tokenised, words_of(tokenised))
+
+
+def pretokenised(tokenizer: Any, passage: Passage, tokens: Sequence[str], place: str) -> Tokenised:
+    """Tokens as they came, for the model: special tokens are those the tokenizer calls so.
+
+    A text ends at a special token; the one after it is the second. Unknown words and masks are part of
+    a text.
+
+    Raises:
+        BadInput: When the tokenizer does not know a token.
+    """
+    vocabulary = tokenizer.get_vocab()
+    strange = [token for token in tokens if token not in vocabulary]
+    if strange:
+        raise BadInput(
+            f"{place}: every token is one of the model's vocabulary, but {strange[0]!r} is not; give 'words' "
+            f"or 'text' to have them made"
+        )
+    inner = {getattr(tokenizer, name, None) for name in ("unk_token", "mask_token")}
+    specials = {*tokenizer.all_special_tokens} - inner
+    special = np.array([token in specials for token in tokens])
+    opens = ~special & np.concatenate([[True], special[:-1]])
+    texts = np.where(special, -1, np.cumsum(opens) - 1).astype(np.int32)
+    ids = [vocabulary[token] for token in tokens]
+    segments = np.maximum(0, np.cumsum(opens) - 1)
+    inputs = {"input_ids": ids}
+    if "token_type_ids" in tokenizer.model_input_names:
+        inputs["token_type_ids"] = np.minimum(segments, 1).tolist()
+    return Tokenised(
+        passage=replace(passage, texts=(passage.texts[0],)),
+        inputs=inputs,
+        tokens=tuple(tokens),
+        texts=texts,
+        spans=np.zeros((len(tokens), 2), dtype=np.int64),
+        class_id=np.array(ids) == getattr(tokenizer, "cls_token_id", None),
+        truncated=False,
+    )

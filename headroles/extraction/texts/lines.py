@@ -1,0 +1,53 @@
+"""What all readers of gold annotation do alike: lines with their numbers, words laid out as a text."""
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+import numpy as np
+from jaxtyping import Int
+
+from headroles.extraction.texts.files import Where, opened
+
+
+def numbered(path: Where) -> Iterator[tuple[int, str]]:
+    """Lines of a text file, numbered from 1, without their ends (whether LF or CRLF) and byte-order mark.
+
+    Raises:
+        BadInput: When the file is missing, a folder, empty, binary or not UTF-8.
+    """
+    with opened(path) as text:
+        for number, line in enumerate(text, start=1):
+            yield number, line.rstrip("\r\n")
+
+
+def laid_out(
+    words: Sequence[str], spaces: Sequence[bool] | None = None
+) -> tuple[str, Int[np.ndarray, "words 2"]]:
+    """A text of words, and the character span of each in it.
+
+    Args:
+        words: None of them empty.
+        spaces: Whether a blank follows each word; all but the last where None.
+
+    Example:
+        >>> text, spans = laid_out(["It", "rains", "."], [True, False, False])
+        >>> text, spans.tolist()
+        ('It rains.', [[0, 2], [3, 8], [8, 9]])
+    """
+    gaps = [True] * len(words) if spaces is None else spaces
+    text = "".join(word + " " * space for word, space in zip(words, gaps, strict=True)).rstrip()
+    lengths = [len(word) + space for word, space in zip(words, gaps, strict=True)]
+    starts = list(accumulate(lengths, initial=0))[:-1]
+    spans = [(start, start + len(word)) for start, word in zip(starts, words, strict=True)]
+    return text, np.array(spans, dtype=np.int32).reshape(-1, 2)
+
+
+def firsts(lengths: Sequence[int]) -> Int[np.ndarray, " sentences"]:
+    """First word of each sentence from how many words each has.
+
+    Example:
+        >>> firsts([3, 1, 2]).tolist()
+        [0, 3, 4]
+    """
+    starts: np.ndarray = np.cumsum([0, *lengths], dtype=np.int32)[:-1]
+    return starts

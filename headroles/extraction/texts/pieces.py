@@ -1,0 +1,49 @@
+"""How many pieces a tokenizer makes of the words of documents."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from headroles.errors import BadInput
+from headroles.extraction.texts.tokens import example_of, tokenise
+from headroles.extraction.texts.windows import passage_of
+from headroles.records.documents import Document, Window
+
+UNCUT = 10**6
+"""More pieces than any document has, so that nothing is cut where pieces are counted."""
+
+
+def room_of(tokenizer: Any, size: int, option: str) -> int:
+    """Pieces of a text that fit into an input beside the special tokens.
+
+    Args:
+        tokenizer: Of the model.
+        size: Longest input in tokens.
+        option: That names the size, for the error.
+
+    Raises:
+        BadInput: When none fits.
+    """
+    special = int(tokenizer.num_special_tokens_to_add())
+    if size <= special:
+        raise BadInput(
+            f"an input holds special tokens and at least one more, but {option} is {size} and {special} of "
+            f"these are special; give a longer one"
+        )
+    return size - special
+
+
+def pieces_of(tokenizer: Any, documents: Sequence[Document]) -> list[Int[np.ndarray, "_"]]:
+    """Pieces of each word of each document, special tokens aside; 0 for a word that has none.
+
+    Raises:
+        BadInput: When the tokenizer keeps no character offsets, or makes nothing of a document.
+    """
+    whole = [passage_of(Window(each, 0, len(each.words), 0)) for each in documents]
+    counted = []
+    for tokenised, document in zip(tokenise(tokenizer, whole, UNCUT), documents, strict=True):
+        word = example_of(tokenised, tokenised.passage.words, False).word
+        counted.append(np.bincount(word[word >= 0], minlength=len(document.words)))
+    return counted

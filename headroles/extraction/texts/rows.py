@@ -1,0 +1,161 @@
+"""Rows of tables, one after the other: tab- or comma-separated, JSON lines, Parquet."""
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from headroles.errors import BadInput
+from headroles.extraction.texts.files import Where, binary, kind_of, opened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLES = (".tsv", ".csv", ".jsonl", ".parquet")
+"""How files of rows end, ``.gz`` aside."""
+AT_ONCE = 512
+"""Rows of a Parquet file that are held at once."""
+
+Row = tuple[str, dict[str, object]]
+"""Where a row is, for errors, and its cells by column."""
+
+
+def rows_of(where: Where, texts: Sequence[str] = (), labels: Sequence[str] = ()) -> Iterator[Row]:
+    """The rows of a table by the ending of its file; ``.tsv`` without quotes, as GLUE's files must be read.
+
+    Args:
+        where: The file.
+        texts: Columns that hold texts. Of a Parquet file no others are read than these and the labels.
+        labels: Columns that hold names or numbers.
+
+    Raises:
+        BadInput: When the file cannot be read as a table, naming it and the line.
+    """
+    kind = kind_of(where)
+    if kind == ".parquet":
+        return _parquet_rows(where, texts, labels)
+    return (
+        _json_rows(where, labels) if kind == ".jsonl" else _table_rows(where, "\t" if kind == ".tsv" else ",")
+    )
+
+
+def _table_rows(where: Where, delimiter: str) -> Iterator[Row]:
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    with opened(where) as text:
+        try:
+            reader = csv.reader(text, delimiter=delimiter, quoting=quoting)
+            header = next(reader)
+            twice = sorted({name for name in header if name and header.count(name) > 1})
+            if twice:
+                raise BadInput(f"'{where}' has two columns called {twice[0]!r}; give each a name of its own")
+            for cells in reader:
+                if cells:
+                    yield f"{where}, line {reader.line_num}", _row(cells, header, where, reader.line_num)
+        except csv.Error as error:
+            raise BadInput(f"'{where}' cannot be read as a table: {error}") from error
+
+
+def _row(cells: list[str], header: list[str], where: Where, line: int) -> dict[str, object]:
+    if len(cells) > len(header):
+        raise BadInput(
+            f"{where}, line {line}: a row has as many cells as the header ({len(header)}), "
+            f"but {len(cells)} came"
+        )
+    blank: list[object] = [None] * (len(header) - len(cells))
+    return dict(zip(header, [*cells, *blank], strict=True))
+
+
+def objects(lines: Iterable[str], where: Where) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of JSON lines, each with its place; blank lines are passed over.
+
+    Raises:
+        BadInput: For a line that is no object, naming it.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        place = f"{where}, line {number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:  # also numbers of too many digits
+            raise BadInput(f"{place}: each line is one JSON object, but {error}") from error
+        if not isinstance(row, dict):
+            raise BadInput(f"{place}: each line is one JSON object, but a {type(row).__name__} came")
+        yield place, row
+
+
+def _json_rows(where: Where, labels: Sequence[str]) -> Iterator[Row]:
+    with opened(where) as text:
+        for place, row in objects(text, where):
+            for label in labels:
+                value = row.get(label)
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise BadInput(
+                        f"{place}: {label!r} is a name or a number, or null where it is unknown, but {value} "
+                        f"came"
+                    )
+            yield place, row
+
+
+def _parquet_rows(where: Where, texts: Sequence[str], labels: Sequence[str]) -> Iterator[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    with binary(where) as raw:
+        try:
+            file = pq.ParquetFile(raw, pre_buffer=False)
+            _check_types(where, file.schema_arrow, texts, labels)
+            for batch in file.iter_batches(batch_size=AT_ONCE, columns=[*dict.fromkeys([*texts, *labels])]):
+                for row in batch.to_pylist():
+                    yield f"{where}, row {number}", row
+                    number += 1
+        except (pa.ArrowException, OSError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise BadInput(f"'{where}' cannot be read as a Parquet file: {reason}") from error
+        except UnicodeDecodeError as error:
+            raise BadInput(
+                f"the data must be text in UTF-8, but '{where}' holds the byte "
+                f"0x{error.object[error.start]:02x} in one of the {AT_ONCE} rows from {number} on, which is "
+                f"not; save it as UTF-8"
+            ) from error
+
+
+def _check_types(where: Where, schema: "pa.Schema", texts: Sequence[str], labels: Sequence[str]) -> None:
+    """Refuse columns that are missing or of no type that they may have, before any row is read."""
+    names: list[str] = schema.names
+    for column in (*texts, *labels):
+        if names.count(column) != 1:
+            raise (
+                missing(f"'{where}'", column, names)
+                if column not in names
+                else BadInput(f"'{where}' has two columns called {column!r}; give each a name of its own")
+            )
+        found = schema.field(column).type
+        if not _holds(found, label=column in labels):
+            what = "names or whole numbers" if column in labels else "texts"
+            raise BadInput(f"'{where}': the column {column!r} must hold {what}, but it holds {found}")
+
+
+def _holds(found: Any, *, label: bool) -> bool:
+    """Whether a type is one of text, or for labels of whole numbers; also where each value is kept once."""
+    from pyarrow import types
+
+    plain = found.value_type if types.is_dictionary(found) else found
+    text = types.is_string(plain) or types.is_large_string(plain) or types.is_string_view(plain)
+    return bool(text or (label and (types.is_integer(plain) or types.is_boolean(plain))))
+
+
+def missing(place: str, column: str, columns: Sequence[object]) -> BadInput:
+    """What to say where a column is not there.
+
+    Args:
+        place: The file, or the row in it.
+        column: Its name.
+        columns: Those that are there.
+    """
+    there = ", ".join(map(str, columns)) or "none"
+    return BadInput(f"{place}: the column {column!r} is needed but not there; columns: {there}")
