@@ -138,7 +138,7 @@ def real(folders: Sequence[str]) -> tuple[list[Population], str]:
     if folders:
         found = [each for folder in folders for each in recentred(Path(folder))]
         return found, f"run folders: {', '.join(map(_told, folders))}"
-    from headroles.run import label
+    from headroles.runs.label import label
 
     found = []
     with tempfile.TemporaryDirectory() as scratch:

@@ -4,27 +4,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headroles.arrays import score
-    from headroles.clustering import cluster
-    from headroles.comparing import compare
+    from headroles.arrays import score, surface_of
+    from headroles.comparing.compare import compare
+    from headroles.comparing.replicate import replicate
     from headroles.errors import HeadrolesError
     from headroles.exporting import figures, table
-    from headroles.extracting import extract
-    from headroles.judging import judge_again
-    from headroles.preprocessing import preprocess_unlabeled
-    from headroles.preprocessing_trees import preprocess_depparse
-    from headroles.probing import probe
+    from headroles.judging.again import judge_again
+    from headroles.maps.extract import extract
+    from headroles.preprocessing.pairs import preprocess_unlabeled
+    from headroles.preprocessing.trees import preprocess_depparse
+    from headroles.probing.run import probe
     from headroles.records.comparison import Comparison
     from headroles.records.example import Arc, Example
     from headroles.records.findings import Labelling
     from headroles.records.replication import Replication
-    from headroles.replicating import replicate
-    from headroles.run import label, save
+    from headroles.runs.cluster import cluster
+    from headroles.runs.label import label, save
+    from headroles.runs.surface import surface
     from headroles.sieves.base import MaskSieve, Scorer, sieve
     from headroles.sieves.masks import Band, Pairs, Same
     from headroles.storage.run import load
-    from headroles.surface_arrays import surface_of
-    from headroles.surfacing import surface
     from headroles.viewing import Viewed, view
 
 _HOMES = {
@@ -40,22 +39,22 @@ _HOMES = {
     "Same": "headroles.sieves.masks",
     "Scorer": "headroles.sieves.base",
     "Viewed": "headroles.viewing",
-    "cluster": "headroles.clustering",
-    "compare": "headroles.comparing",
-    "extract": "headroles.extracting",
+    "cluster": "headroles.runs.cluster",
+    "compare": "headroles.comparing.compare",
+    "extract": "headroles.maps.extract",
     "figures": "headroles.exporting",
-    "judge_again": "headroles.judging",
-    "label": "headroles.run",
+    "judge_again": "headroles.judging.again",
+    "label": "headroles.runs.label",
     "load": "headroles.storage.run",
-    "preprocess_depparse": "headroles.preprocessing_trees",
-    "preprocess_unlabeled": "headroles.preprocessing",
-    "probe": "headroles.probing",
-    "replicate": "headroles.replicating",
-    "save": "headroles.run",
+    "preprocess_depparse": "headroles.preprocessing.trees",
+    "preprocess_unlabeled": "headroles.preprocessing.pairs",
+    "probe": "headroles.probing.run",
+    "replicate": "headroles.comparing.replicate",
+    "save": "headroles.runs.label",
     "score": "headroles.arrays",
     "sieve": "headroles.sieves.base",
-    "surface": "headroles.surfacing",
-    "surface_of": "headroles.surface_arrays",
+    "surface": "headroles.runs.surface",
+    "surface_of": "headroles.arrays",
     "table": "headroles.exporting",
     "view": "headroles.viewing",
 }

@@ -1,6 +1,6 @@
 """python -m headroles."""
 
-from headroles.cli import main
+from headroles.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -54,7 +54,7 @@ Command = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     """Run ``headroles`` with some words; gives exit code, stdout and stderr."""
-    from headroles.cli import main
+    from headroles.cli.main import main
 
     def run(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["headroles", *map(str, words)])

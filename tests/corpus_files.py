@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headroles.extraction.model.checkpoint import Checkpoint
-from headroles.inputs import corpus_of
+from headroles.inputs.passages import corpus_of
 from headroles.options.label import LabelOptions, label_options_of
 
 ROWS = [{"text": f"sentence number {n} is here", "from": f"document {n // 4}"} for n in range(50)]

@@ -21,7 +21,7 @@ for line in sys.stdin:
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         try:
-            headroles.run.label(**options)
+            headroles.runs.label.label(**options)
         except BaseException as error:
             print(repr(error), file=sys.stderr, flush=True)
             os._exit(1)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput, UnknownName
-from headroles.work import Facts, Order, Receipt
+from headroles.shards.work import Facts, Order, Receipt
 
 
 def _lost(order: Order) -> None:

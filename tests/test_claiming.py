@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from headroles import Labelling
-from headroles.claiming import claimed
 from headroles.errors import BadInput
-from headroles.working import Worker
+from headroles.shards.lock import claimed
+from headroles.shards.worker import Worker
 
 Label = Callable[..., Labelling]
 SENTENCE = r"a run folder is written by one command at a time, but another one is writing '.*'; wait until"
@@ -51,7 +51,7 @@ def test_a_second_command_is_refused_before_it_touches_anything(
 
 def test_a_killed_command_holds_a_folder_no_longer_though_its_processes_live(tmp_path: Path) -> None:
     code = (
-        "import subprocess, sys\nfrom headroles.claiming import claimed\n"
+        "import subprocess, sys\nfrom headroles.shards.lock import claimed\n"
         f"with claimed({str(tmp_path / 'run')!r}):\n"
         "    child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
         "    print(child.pid, flush=True)\n    input()\n"
@@ -92,7 +92,7 @@ def test_where_there_are_no_locks_a_folder_is_held_without(
         patched.setattr(fcntl, "flock", unknown)
         with claimed(tmp_path / "run"), claimed(tmp_path / "run"):
             pass
-    monkeypatch.setattr("headroles.claiming.fcntl", None)
+    monkeypatch.setattr("headroles.shards.lock.fcntl", None)
     with claimed(tmp_path / "run"), claimed(tmp_path / "run"):
         assert (tmp_path / "run").is_dir()
     assert list(tmp_path.iterdir()) == []

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 import headroles
-import headroles.judging
-import headroles.run
+import headroles.judging.again
+import headroles.runs.label
 from headroles.catalogue import Entry
-from headroles.cli import cli
+from headroles.cli.main import cli
 from headroles.errors import BadInput
 from headroles.options.label import LabelOptions
 from headroles.records.passage import Passage
@@ -72,7 +72,7 @@ def test_the_options_of_label_are_the_keywords_of_label_with_the_same_defaults()
 def test_the_options_of_other_commands_are_keywords_too() -> None:
     judge, figures, report = (
         set(inspect.signature(each).parameters)
-        for each in (headroles.judge_again, headroles.figures, headroles.run.report)
+        for each in (headroles.judge_again, headroles.figures, headroles.runs.label.report)
     )
     assert {option.name for option in cli.commands["judge"].params} == judge
     assert {option.name for option in cli.commands["report"].params} == figures > report
@@ -169,7 +169,7 @@ def test_the_source_hub_is_asked_for_the_task_and_its_dataset(
         asked.append((getattr(task, "config", ""), repository))
         return (Passage(f"{name}/{k}", (f"who is cat {k} ?", f"it sat in house {k} .")) for k in range(9))
 
-    monkeypatch.setattr("headroles.inputs.stream_hub", read)
+    monkeypatch.setattr("headroles.inputs.passages.stream_hub", read)
     words = ["--task", "QNLI", "--model", planted, "--source", "hub", "--max-length", 32, *SIEVES]
     assert command("label", *words, "--out", tmp_path / "one")[0] == 0
     assert command("label", *words, "--data", "me/glue", "--out", tmp_path / "two")[0] == 0
@@ -327,7 +327,7 @@ def test_a_mistake_is_code_1_and_one_line_on_stderr(
     def fail(*_: object, **__: object) -> None:
         raise BadInput("a library\nspoke in\n  several lines")
 
-    monkeypatch.setattr("headroles.run.label", fail)
+    monkeypatch.setattr("headroles.runs.label.label", fail)
     assert command("label", "--task", "QNLI") == (
         1,
         "",
@@ -342,7 +342,7 @@ def test_a_run_interrupted_before_its_first_shard_says_so_and_leaves_nothing(
     def interrupt(*_: object, **__: object) -> None:
         signal.raise_signal(how)
 
-    monkeypatch.setattr("headroles.working.streamed", interrupt)
+    monkeypatch.setattr("headroles.shards.worker.streamed", interrupt)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
     try:
         code, out, err = command("label", *basic, "--out", tmp_path / "runs" / "run")

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from headroles.addresses import is_address
-from headroles.cli import cli
+from headroles.cli.main import cli
 from headroles.options.label import LabelOptions, label_options_of
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -139,7 +139,7 @@ def test_clusters_are_not_made_anew_while_the_seed_stays(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("clusters were made anew")
 
-    monkeypatch.setattr("headroles.cluster_judging.cluster_heads", refuse)
+    monkeypatch.setattr("headroles.judging.clusters.cluster_heads", refuse)
     copy = Path(shutil.copytree(folder, tmp_path / "run"))
     assert judge_again(copy, alpha=0.01, resample_seed=0).clustered is not None
     with pytest.raises(AssertionError, match="made anew"):

@@ -13,7 +13,7 @@ import pytest
 
 import headroles
 from headroles import Comparison, Labelling, compare
-from headroles.comparing import bound_of, swaps_of
+from headroles.comparing.compare import bound_of, swaps_of
 from headroles.errors import BadInput, UnknownName
 from headroles.records.example import Rule
 from headroles.records.findings import COLUMNS

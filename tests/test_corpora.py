@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from headroles.corpora import Streamed
 from headroles.errors import BadInput
 from headroles.extraction.texts.sources import fingerprint, read_table, sampled
-from headroles.inputs import corpus_of, gather
+from headroles.inputs.corpora import Streamed
+from headroles.inputs.passages import corpus_of, gather
 from headroles.options.label import LabelOptions, label_options_of
 from headroles.records.passage import Passage
 from tests.corpus_files import NOWHERE, ROWS, options_for, read, written

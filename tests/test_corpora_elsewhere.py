@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headroles.errors import BadInput
-from headroles.inputs import corpus_of
+from headroles.inputs.passages import corpus_of
 from headroles.options.label import label_options_of
 from tests.corpus_files import NOWHERE, ROWS, read, written
 

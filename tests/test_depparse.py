@@ -16,10 +16,10 @@ import headroles
 from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import read_documents
-from headroles.extraction.parse_trees import layout_of, whole_trees
 from headroles.extraction.parsing.pipeline import load_parser
-from headroles.gold_inputs import trees_told
-from headroles.preprocessing_trees import Treed, preprocess_depparse
+from headroles.preprocessing.documents import layout_of, whole_trees
+from headroles.preprocessing.trees import Treed, preprocess_depparse
+from headroles.probing.inputs import trees_told
 from headroles.records.documents import Document
 
 CONLLU = """# newdoc id = one

@@ -14,9 +14,9 @@ from transformers import AutoModel, AutoTokenizer
 
 import headroles
 from headroles.errors import BadInput, UnknownName
-from headroles.extracting import Extracted
 from headroles.extraction.capture import weights as forming
 from headroles.extraction.jobs.map_writer import between_units, reach_of
+from headroles.maps.extract import Extracted
 from headroles.storage.map_files import MapFile
 
 ModelOf = Callable[..., Path]
@@ -214,7 +214,7 @@ def test_a_disk_without_room_is_one_sentence_and_leaves_nothing(
     rows: Path, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr("headroles.map_making.shutil.disk_usage", lambda place: usage._replace(free=100))
+    monkeypatch.setattr("headroles.maps.writer.shutil.disk_usage", lambda place: usage._replace(free=100))
     before = sorted(tmp_path.iterdir())
     with pytest.raises(BadInput, match=r"maps need 0\.0 GB of disk .* has 0\.0 GB free"):
         headroles.extract(rows, out=tmp_path / "maps.npz", model=planted)

@@ -15,7 +15,7 @@ import pytest
 import headroles
 from headroles.errors import BadInput
 from headroles.extraction.jobs.map_writer import Extracting
-from headroles.map_making import writing_maps
+from headroles.maps.writer import writing_maps
 from headroles.storage.map_files import MapFile
 
 ENDINGS = [".safetensors", ".npz"]

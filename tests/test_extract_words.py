@@ -15,8 +15,7 @@ from headroles.errors import BadInput
 from headroles.extraction.capture import weights as forming
 from headroles.extraction.jobs.map_writer import reach_of, units_seen
 from headroles.extraction.model.load import Model, load
-from headroles.map_examples import read_map_list
-from headroles.map_seen import rule_of, seen_by
+from headroles.maps.examples import read_map_list, rule_of, seen_by
 from headroles.sieves.apply import apply
 from headroles.storage.map_files import MapFile
 

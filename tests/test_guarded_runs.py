@@ -14,19 +14,21 @@ import pytest
 
 import headroles
 import headroles.sieves
-from headroles import Labelling, identity, sharded
+from headroles import Labelling
 from headroles.errors import BadInput
-from headroles.moment_runs import sample_of
 from headroles.options.label import label_options_of
 from headroles.records.passage import Passage
-from headroles.resuming import Work
-from headroles.shards import whole_files, written
+from headroles.runs import label as sharded
+from headroles.shards import identity
+from headroles.shards.files import whole_files, written
+from headroles.shards.moment_runs import sample_of
+from headroles.shards.resume import Work
+from headroles.shards.survey import surveyed, tasks_of
+from headroles.shards.tally import Tally
+from headroles.shards.verify import verify
+from headroles.shards.work import Receipt, Task
 from headroles.storage.places import Memory, place_of
 from headroles.storage.run import load
-from headroles.surveys import surveyed, tasks_of
-from headroles.tally import Tally
-from headroles.verifying import verify
-from headroles.work import Receipt, Task
 
 Label = Callable[..., Labelling]
 QUICK: dict[str, Any] = {"maps": 0, "splits": 0, "sieve": ["local", "delimiter"]}

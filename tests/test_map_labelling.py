@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 import headroles
 from headroles.errors import BadInput, BadSieve
-from headroles.map_examples import read_map_list
+from headroles.maps.examples import read_map_list
 
 ModelOf = Callable[..., Path]
 Command = Callable[..., tuple[int, str, str]]

@@ -7,12 +7,12 @@ import pytest
 
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.moments import moments_of
+from headroles.shards.moments import rows_of
 from headroles.stats.assess import assess
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.grouped import equal_groups
 from headroles.stats.moment_remarks import moment_remarks
-from headroles.subsample import rows_of
 from tests.test_moment_findings import RULES, drawn, scored
 
 

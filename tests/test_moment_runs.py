@@ -12,11 +12,11 @@ import pytest
 
 from headroles import Labelling
 from headroles.errors import BadInput
-from headroles.judging import judge_again
+from headroles.judging.again import judge_again
 from headroles.records.moments import GROUPS
-from headroles.run import save
+from headroles.runs.label import save
+from headroles.shards.verify import verify
 from headroles.storage.run import load
-from headroles.verifying import verify
 
 Label = Callable[..., Labelling]
 FEW: dict[str, Any] = {"keep": 20, "shard_size": 8, "splits": 10, "maps": 6}
@@ -128,7 +128,7 @@ def test_a_finished_run_in_which_a_file_is_lost_is_made_whole(
 def test_a_finished_run_that_is_started_again_scores_nothing(
     summed: Path, label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headroles.working import Worker
+    from headroles.shards.worker import Worker
 
     folder = Path(shutil.copytree(summed, tmp_path / "run"))
     monkeypatch.setattr(Worker, "score", lambda *given: pytest.fail("a shard was scored"))
@@ -140,14 +140,14 @@ def test_a_finished_run_that_is_started_again_scores_nothing(
 def test_a_run_that_was_stopped_while_it_was_finished_scores_nothing_again(
     at: str, summed: Path, label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headroles.working import Worker
+    from headroles.shards.worker import Worker
 
     def stop(*given: object) -> None:
         raise KeyboardInterrupt
 
     how: dict[str, Any] = {"group": "document", "out": tmp_path / "run", **FEW}
     with monkeypatch.context() as patched:
-        patched.setattr(f"headroles.sharded.{at}", stop)
+        patched.setattr(f"headroles.runs.label.{at}", stop)
         with pytest.raises(KeyboardInterrupt):
             label(**how)
     assert len(list((tmp_path / "run" / "shards").glob("*.scores.parquet"))) == 8

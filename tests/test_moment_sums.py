@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from headroles.errors import BadInput
-from headroles.moment_runs import sample_of
-from headroles.moment_shards import Adding, shard_contents
 from headroles.options.label import LabelOptions, label_options_of
 from headroles.records.example import Rule, Scores
 from headroles.records.moments import ARRAYS, GROUPS, Moments, group_of, moments_of, unit_in_passing
-from headroles.shards import written
+from headroles.shards.files import written
+from headroles.shards.moment_runs import sample_of
+from headroles.shards.moments import Adding, candidates, rows_of, shard_contents
+from headroles.shards.work import Receipt, Task
 from headroles.storage.moments import moments_bytes, moments_of_bytes
 from headroles.storage.places import Memory
-from headroles.subsample import candidates, rows_of
-from headroles.work import Receipt, Task
 
 RULES = (Rule("a", contrast="c"), Rule("b", pooled=True), Rule("c", role=False))
 

@@ -20,7 +20,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 import headroles
-from headroles.annotating import annotated
 from headroles.extraction.parsing import annotate
 from headroles.extraction.parsing import cache as parse_cache
 from headroles.extraction.parsing.annotate import Annotator
@@ -28,6 +27,7 @@ from headroles.extraction.parsing.cache import ParseCache, cache_folder, opened_
 from headroles.extraction.parsing.packing import pack, unpack
 from headroles.extraction.parsing.pipeline import identity_of, load_parser, parsed, words_of
 from headroles.extraction.parsing.pool import ParserPool, processes_here
+from headroles.inputs.annotation import annotated
 from headroles.options.label import label_options_of
 from headroles.records.passage import Passage, Words
 from headroles.sieves.selection import Selection
@@ -454,14 +454,14 @@ def test_a_corpus_that_says_whether_it_is_gold_is_not_gone_through() -> None:
 
 
 def test_many_workers_start_no_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    from headroles.annotating import _pool
+    from headroles.inputs.annotation import _pool
 
     told = {"name": "parser"}
-    monkeypatch.setattr("headroles.annotating.processes_here", lambda: 3)
+    monkeypatch.setattr("headroles.inputs.annotation.processes_here", lambda: 3)
     assert _pool(label_options_of(task="SST-2"), told) is not None
     assert _pool(label_options_of(task="SST-2", workers=2), told) is None
     assert _pool(label_options_of(task="SST-2", engine="ray"), told) is None
-    monkeypatch.setattr("headroles.annotating.processes_here", lambda: 0)
+    monkeypatch.setattr("headroles.inputs.annotation.processes_here", lambda: 0)
     assert _pool(label_options_of(task="SST-2"), told) is None
     assert processes_here() >= 0
 
@@ -490,8 +490,8 @@ def test_scores_are_the_same_bytes_whatever_was_cached_or_parsed_ahead(
         return pools[-1]
 
     monkeypatch.setattr(annotate, "ALONE", 1)
-    monkeypatch.setattr("headroles.annotating.ParserPool", started)
-    monkeypatch.setattr("headroles.annotating.processes_here", lambda: 1)
+    monkeypatch.setattr("headroles.inputs.annotation.ParserPool", started)
+    monkeypatch.setattr("headroles.inputs.annotation.processes_here", lambda: 1)
     assert bytes_of("none") == plain
     assert len(pools) == 1
     assert not pools[0].alive

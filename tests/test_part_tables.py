@@ -14,7 +14,7 @@ from headroles.errors import BadInput
 from headroles.records.findings import Labelling
 from headroles.records.probes import Probed
 from headroles.records.surface import Surface
-from headroles.run import report, save
+from headroles.runs.label import report, save
 from headroles.stats.noop import noop_tests
 from headroles.storage.folder import CLUSTERED, EXHIBITED, LAYERS, NOOP, PROBED, SURFACE
 from tests.clustered_runs import clustered_run

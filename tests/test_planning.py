@@ -13,7 +13,7 @@ from headroles.errors import BadInput, UnknownName
 from headroles.planning import Study, study
 from headroles.stats.families import FAMILIES
 from headroles.stats.power import ASSUMED, needed, power_of
-from headroles.terminal import show_plan
+from headroles.terminal.label import show_plan
 
 Command = Callable[..., tuple[int, str, str]]
 USUAL = ("plan", "--effect", 0.3, "--heads", 144, "--sieves", 12)
@@ -165,7 +165,7 @@ def test_each_choice_is_told(options: tuple[object, ...], told: str, command: Co
 
 
 def test_the_command_has_the_keywords_of_the_function_and_their_defaults() -> None:
-    from headroles.cli import cli
+    from headroles.cli.main import cli
 
     whole = cli.make_context("headroles", ["plan"])
     given = cli.commands["plan"].make_context("plan", ["--effect", "0.3", "--heads", "144"], parent=whole)

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headroles.errors import BadInput, HeadrolesError
-from headroles.extraction.spans import PairCutter
 from headroles.extraction.texts.running_text import read_running_text
 from headroles.extraction.texts.sources import read_file
 from headroles.extraction.texts.tokens import tokenise
-from headroles.preprocessing import Prepared, preprocess_unlabeled
+from headroles.preprocessing.pairs import Prepared, preprocess_unlabeled
+from headroles.preprocessing.spans import PairCutter
 from headroles.records.passage import Passage
 
 WIKI = (

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import headroles
 from headroles import exporting
-from headroles.cli import cli
+from headroles.cli.main import cli
 from headroles.errors import BadInput, UnknownName
 from headroles.records.comparison import COLUMNS, Comparison, Differences, Swapped
 from headroles.records.example import Decision, Rule, Scores

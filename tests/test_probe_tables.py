@@ -20,7 +20,7 @@ import headroles
 from headroles.errors import BadInput
 from headroles.records.findings import Labelling
 from headroles.records.probes import Probed, Tallies
-from headroles.run import save
+from headroles.runs.label import save
 from headroles.storage.folder import PROBED, RUN, TALLIES, renamed
 from headroles.storage.probes import KINDS, probed_in, tallies_bytes, texts_of_probed
 from headroles.storage.run import write_results

@@ -14,13 +14,13 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 import headroles
-from headroles.cli import cli
+from headroles.cli.main import cli
 from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.gold.read import read_documents
+from headroles.inputs.units import unit_names
 from headroles.options.probe import ProbeOptions
 from headroles.records.documents import Window
 from headroles.sieves.dependency import DependencyProbe
-from headroles.units import unit_names
 
 ModelOf = Callable[[str], Path]
 Command = Callable[..., tuple[int, str, str]]

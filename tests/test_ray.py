@@ -20,15 +20,15 @@ import psutil
 import pytest
 
 import headroles
-from headroles.engines import ray_room
-from headroles.engines.crossing import Failure, failure_of
-from headroles.engines.ray_data import RayEngine
-from headroles.engines.ray_feed import Feed
-from headroles.engines.ray_session import connected
 from headroles.errors import BadInput, HeadrolesError, MissingExtra, UnknownName
 from headroles.options.label import label_options_of
 from headroles.records.passage import Passage
-from headroles.work import Order, Task
+from headroles.shards.engines.losses import Failure, failure_of
+from headroles.shards.engines.on_ray import session as ray_room
+from headroles.shards.engines.on_ray.data import RayEngine
+from headroles.shards.engines.on_ray.feed import Feed
+from headroles.shards.engines.on_ray.session import connected
+from headroles.shards.work import Order, Task
 
 pytestmark = [
     pytest.mark.xdist_group("ray"),
@@ -179,8 +179,8 @@ def test_a_cluster_that_starts_machines_by_itself_is_waited_for(
 
 def test_a_worker_keeps_the_threads_it_was_told(planted: Path, table: Path) -> None:
     code = (
-        "import gc, torch\nfrom headroles.engines.ray_data import worker_of\n"
-        "from headroles.options.label import label_options_of\nfrom headroles.work import Order\n"
+        "import gc, torch\nfrom headroles.shards.engines.on_ray.data import worker_of\n"
+        "from headroles.options.label import label_options_of\nfrom headroles.shards.work import Order\n"
         f"given = dict(task='QNLI', data={str(table)!r}, model={str(planted)!r}, sieve=['local'],"
         " max_length=48, engine='ray')\n"
         "before = torch.get_num_threads()\n"

@@ -9,11 +9,11 @@ import pytest
 
 import headroles
 from headroles.errors import BadInput, HeadrolesError
-from headroles.judging import judge_again
-from headroles.run import report
+from headroles.judging.again import judge_again
+from headroles.runs.label import report
+from headroles.shards.verify import verify
 from headroles.storage.places import FsspecPlace, Place, place_of
 from headroles.storage.remote import local_copy
-from headroles.verifying import verify
 
 Label = Callable[..., headroles.Labelling]
 
@@ -120,7 +120,7 @@ def test_a_damaged_shard_at_an_address_is_found_and_made_anew(label: Label, addr
 def test_a_run_that_fails_before_its_first_shard_leaves_an_address_as_it_was(
     label: Label, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headroles.working import Worker
+    from headroles.shards.worker import Worker
 
     label(out=address, **QUICK)
     place = place_of(address)

@@ -18,9 +18,9 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import GROUPS, moments_of
 from headroles.records.probes import Best, Probed
+from headroles.shards.moments import rows_of
 from headroles.stats.engine import judge
 from headroles.stats.replication import best_again, pearson, replicated, replicates
-from headroles.subsample import rows_of
 
 Command = Callable[..., tuple[int, str, str]]
 Saved = Callable[..., Path]
@@ -81,7 +81,7 @@ def _labelling(scores: Scores, rules: Sequence[Rule], decision: Decision = USUAL
 @pytest.fixture
 def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Saved:
     """Write a labelling as a run folder; its report is beside the point."""
-    monkeypatch.setattr("headroles.run.page_of", lambda labelling: "")
+    monkeypatch.setattr("headroles.runs.label.page_of", lambda labelling: "")
 
     def write(name: str, labelling: Labelling) -> Path:
         save(labelling, tmp_path / name)

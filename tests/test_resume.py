@@ -15,12 +15,11 @@ import pytest
 
 import headroles
 from headroles import Labelling
-from headroles.aside import restore
 from headroles.errors import BadInput
-from headroles.resuming import recovered
-from headroles.shards import receipt_of
+from headroles.shards.files import receipt_of
+from headroles.shards.resume import recovered, restore
+from headroles.shards.worker import Worker
 from headroles.storage.folder import BEFORE
-from headroles.working import Worker
 from tests.crashing import Nursery, after, after_shards, killed
 
 Label = Callable[..., Labelling]

@@ -15,20 +15,20 @@ import numpy as np
 import pytest
 
 from headroles import Example, Labelling
-from headroles.engines import threads_each
-from headroles.engines.process import raised
-from headroles.engines.processes import Processes
 from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.model.machine import processors
 from headroles.extraction.texts.sources import fingerprint
-from headroles.identity import differing, identity_of, sieves_digest
+from headroles.inputs.units import unit_names
 from headroles.options.label import label_options_of
 from headroles.records.passage import Passage, Words
-from headroles.shards import damaged, done_already, receipt_bytes, receipt_of, written
+from headroles.shards.engines import threads_each
+from headroles.shards.engines.process import raised
+from headroles.shards.engines.processes import Processes
+from headroles.shards.files import damaged, done_already, receipt_bytes, receipt_of, written
+from headroles.shards.identity import differing, identity_of, sieves_digest
+from headroles.shards.survey import digest_of, surveyed, tasks_of
+from headroles.shards.work import Order, Receipt
 from headroles.storage.places import LocalPlace, Memory
-from headroles.surveys import digest_of, surveyed, tasks_of
-from headroles.units import unit_names
-from headroles.work import Order, Receipt
 
 Label = Callable[..., Labelling]
 
@@ -339,7 +339,7 @@ def test_workers_end_by_themselves_when_their_run_is_killed(
     planted: Path, table: Path, tmp_path: Path
 ) -> None:
     code = (
-        "import sys, time, headroles\nfrom headroles.engines.processes import Processes\n"
+        "import sys, time, headroles\nfrom headroles.shards.engines.processes import Processes\n"
         "started = Processes._start\n"
         "def start(self):\n    started(self)\n    print(self._workers[-1]._process.pid, flush=True)\n"
         "Processes._start = start\n"

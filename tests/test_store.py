@@ -22,7 +22,7 @@ from headroles.errors import BadInput
 from headroles.options.label import LabelOptions
 from headroles.records.example import Rule
 from headroles.records.findings import COLUMNS
-from headroles.run import save
+from headroles.runs.label import save
 
 PLAIN = ("local", "delimiter", "block")
 FILES = [
@@ -264,8 +264,8 @@ def test_judging_needs_no_model_and_no_data(run: Path, monkeypatch: pytest.Monke
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the model was asked for")
 
-    monkeypatch.setattr("headroles.sharded.find", refuse)
-    monkeypatch.setattr("headroles.sharded.corpus_of", refuse)
+    monkeypatch.setattr("headroles.runs.label.find", refuse)
+    monkeypatch.setattr("headroles.runs.label.corpus_of", refuse)
     assert headroles.judge_again(run, alpha=0.01).decision.alpha == 0.01
 
 
@@ -342,7 +342,7 @@ def test_an_empty_folder_and_a_link_are_filled(label: Label, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("trouble", [RuntimeError("a bug"), KeyboardInterrupt(), OSError("not ours")])
-@pytest.mark.parametrize("place", ["headroles.working.load", "headroles.working.streamed"])
+@pytest.mark.parametrize("place", ["headroles.shards.worker.load", "headroles.shards.worker.streamed"])
 def test_a_crash_before_the_first_shard_leaves_nothing_behind(
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, trouble: BaseException
 ) -> None:
@@ -356,7 +356,7 @@ def test_a_crash_before_the_first_shard_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("place", ["headroles.working.load", "headroles.working.streamed"])
+@pytest.mark.parametrize("place", ["headroles.shards.worker.load", "headroles.shards.worker.streamed"])
 def test_a_crash_before_the_first_shard_leaves_the_run_that_was_there(
     label: Label, run: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -368,7 +368,7 @@ def test_a_crash_before_the_first_shard_leaves_the_run_that_was_there(
     monkeypatch.setattr(place, crash)
     with pytest.raises(KeyboardInterrupt):
         label(limit=5, out=run, overwrite=True)
-    monkeypatch.setattr("headroles.judging.judge", crash)
+    monkeypatch.setattr("headroles.judging.again.judge", crash)
     with pytest.raises(KeyboardInterrupt):
         headroles.judge_again(run, alpha=0.1)
     assert _contents(run) == before
@@ -435,7 +435,7 @@ def test_a_full_disk_leaves_a_judged_run_as_it_was(run: Path, full_disk: Callabl
     with pytest.raises(BadInput, match=r"the results of the run cannot be written \(No space left"):
         headroles.judge_again(run, alpha=0.01)
     with pytest.raises(BadInput, match=r"'.*report.html' cannot be written \(No space left"):
-        headroles.run.report(run)
+        headroles.runs.label.report(run)
     assert _contents(run) == before
 
 
@@ -531,11 +531,11 @@ def test_rules_survive_with_their_unknown_bounds(label: Label, tmp_path: Path) -
 
 def test_the_report_of_a_folder_is_written_again_as_it_was(run: Path, tmp_path: Path) -> None:
     other = tmp_path / "deep" / "page.html"
-    assert headroles.run.report(run, other) == other
+    assert headroles.runs.label.report(run, other) == other
     assert filecmp.cmp(other, run / "report.html", shallow=False)
     assert [each.name for each in other.parent.iterdir()] == ["page.html"]
     with pytest.raises(BadInput, match="cannot be written"):
-        headroles.run.report(run, tmp_path)
+        headroles.runs.label.report(run, tmp_path)
 
 
 def test_the_manifest_says_which_kind_of_run_it_is(run: Path) -> None:

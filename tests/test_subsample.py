@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats as reference
 
-from headroles.subsample import HIGHEST, candidates, ceiling, ranks_of
+from headroles.shards.moments import HIGHEST, candidates, ceiling, ranks_of
 
 
 def test_the_subsample_is_random_and_takes_every_example_equally_often() -> None:

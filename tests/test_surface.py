@@ -11,10 +11,10 @@ from scipy.stats import entropy
 
 import headroles
 from headroles import Example
+from headroles.arrays import surface_of
 from headroles.errors import BadInput
 from headroles.sieves.spread import SMOOTHING, entropies, even_entropy
 from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS, MASSES, kinds, laid, rules
-from headroles.surface_arrays import surface_of
 from headroles.testing import made_example, planted
 
 RELEASED = {

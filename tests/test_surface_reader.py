@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from headroles.arrays import surface_of
 from headroles.extraction.capture import attention as capture
 from headroles.extraction.capture import weights as forming
 from headroles.extraction.capture.attention import FUSED
@@ -17,11 +18,10 @@ from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage
+from headroles.runs.surface_pass import counting
 from headroles.sieves import spread
 from headroles.sieves.spread import SMOOTHING
 from headroles.sieves.surface import COLUMNS, laid
-from headroles.surface_arrays import surface_of
-from headroles.surface_scoring import counting
 
 ModelOf = Callable[[str], Path]
 WORDS = [

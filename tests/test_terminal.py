@@ -16,7 +16,7 @@ from headroles.records.assessment import Together
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.reports.words import STEADY
-from headroles.terminal import LETTERS, SPARE, letters, show_labelling
+from headroles.terminal.label import LETTERS, SPARE, letters, show_labelling
 
 
 def _shown(

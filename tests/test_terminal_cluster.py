@@ -12,7 +12,7 @@ from headroles.records.findings import Labelling
 from headroles.reports.claim_words import among
 from headroles.reports.cluster_facts import distances_of
 from headroles.reports.cluster_words import how_chosen
-from headroles.terminal_cluster import CHOICES, GROUPS, PAIRS, show_clusters
+from headroles.terminal.cluster import CHOICES, GROUPS, PAIRS, show_clusters
 from tests.clustered_runs import NAMES, clustered_run, replaced
 
 NAN = float("nan")

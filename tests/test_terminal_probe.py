@@ -9,7 +9,7 @@ from rich.console import Console
 
 from headroles.records.findings import Labelling
 from headroles.records.probes import Baseline, Best, Probed
-from headroles.terminal_probe import show_probe
+from headroles.terminal.probe import show_probe
 
 Made = Callable[..., Labelling]
 

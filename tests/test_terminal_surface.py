@@ -8,7 +8,7 @@ from rich.console import Console
 
 from headroles.records.findings import Labelling
 from headroles.reports.surface_columns import counts, peak
-from headroles.terminal_surface import show_surface
+from headroles.terminal.surface import show_surface
 
 Made = Callable[..., Labelling]
 

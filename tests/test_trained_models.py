@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from headroles.errors import UnknownName
 from headroles.extraction.jobs.word_attention import SPECIAL, WordMaps
 from headroles.extraction.parsing.vectors import Vectors
-from headroles.probes.models import AttentionProbe, AttentionWordsProbe, distances, probe_of
-from headroles.probes.sentences import Batch, Sentence, Source, bucketed
+from headroles.probing.trained.models import AttentionProbe, AttentionWordsProbe, distances, probe_of
+from headroles.probing.trained.sentences import Batch, Sentence, Source, bucketed
 from headroles.records.probes import CLASSIFIERS
 
 MAPS, SIZE = 5, 3

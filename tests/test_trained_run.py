@@ -15,14 +15,13 @@ from transformers import AutoModel
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model.checkpoint import find
 from headroles.extraction.model.load import Model, load
-from headroles.judged_trees import Answered, contests, right_heads, trained_rows
-from headroles.probes.branching import branching
-from headroles.probes.randomised import randomised
-from headroles.probes.sentences import Sentence
-from headroles.probes.training import Settings
+from headroles.probing.trained.course import Course, Read
+from headroles.probing.trained.judged import Answered, contests, right_heads, trained_rows
+from headroles.probing.trained.models import branching, randomised
+from headroles.probing.trained.run import Training, train_probes
+from headroles.probing.trained.sentences import Sentence
+from headroles.probing.trained.training import Settings
 from headroles.records.documents import Document
-from headroles.trained_probes import Training, train_probes
-from headroles.training_course import Course, Read
 
 ModelOf = Callable[[str], Path]
 Jackknife = Callable[[Any, Any], tuple[float, float, int]]

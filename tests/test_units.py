@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.units import unit_names
+from headroles.inputs.units import unit_names
 
 GROUPS = st.one_of(st.none(), st.sampled_from(["group a", "group b", "group c"]))
 TEXTS = st.lists(st.sampled_from([f"text {number}" for number in range(12)]), min_size=1, max_size=2)

@@ -12,9 +12,9 @@ import pytest
 import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
-from headroles.run import report
-from headroles.shards import receipt_bytes, receipt_of
-from headroles.verifying import Verified, verify
+from headroles.runs.label import report
+from headroles.shards.files import receipt_bytes, receipt_of
+from headroles.shards.verify import Verified, verify
 
 Label = Callable[..., Labelling]
 Command = Callable[..., tuple[int, str, str]]

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headroles
-from headroles.cli import cli
+from headroles.cli.main import cli
 from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.model.checkpoint import EMBEDDED
 from headroles.options.view import ViewOptions, numbers_of, view_options_of

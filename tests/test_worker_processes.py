@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from headroles.engines.process import Process
-from headroles.engines.processes import Processes
 from headroles.errors import BadInput
 from headroles.extraction.parsing.pipeline import load_parser
 from headroles.extraction.parsing.pool import ParserPool
 from headroles.options.label import label_options_of
-from headroles.work import Facts, Order
+from headroles.shards.engines.process import Process
+from headroles.shards.engines.processes import Processes
+from headroles.shards.work import Facts, Order
 
 SIEVE = """
 from beside import asked

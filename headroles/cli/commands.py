@@ -1,0 +1,176 @@
+"""Commands that write what a finished run found: its report, its figures, its tables.
+
+The command that writes attention maps to disk.
+
+Commands that run nothing: how much to collect, and what can be asked.
+
+The commands that prepare texts as inputs.
+"""
+
+from typing import Any
+
+import click
+
+from headroles.cli.options import DEPPARSE, UNLABELED, option, with_options
+
+
+@click.command("report")
+@click.argument("folder")
+@option("out", str, "File to write, or folder with --figures.  [default: report.html, figures in FOLDER]")
+@click.option("--figures", "form", type=str, help="Write the figures alone, as svg, pdf or png files.")
+@option("width", float, "Of figures, in millimetres; 89 for one column.  [default: 183]")
+def report_command(folder: str, out: str | None, form: str | None, width: float | None) -> None:
+    """Write the report of a run FOLDER, or with --figures all its figures as files.
+
+    Figures can be had of a comparison, too. They need the extra "figures" and Chrome or Chromium.
+    """
+    from headroles.terminal.console import console
+
+    if form is None and width is not None:
+        raise click.UsageError("--width is that of figures, which --figures asks for; leave it out")
+    if form is None:
+        from headroles.runs.label import report
+
+        console().print(f"report  {report(folder, out)}", markup=False)
+        return
+    from headroles.exporting import figures
+
+    for path in figures(folder, form, out, *(() if width is None else (width,))):
+        console().print(f"figure  {path}", markup=False)
+
+
+@click.command("table")
+@click.argument("folder")
+@option(
+    "name", str, "roles, heads, findings; best, statistics, clusters, changes or differences where they are."
+)
+@click.option("--markdown", is_flag=True, help="Between pipes; usual.")
+@click.option("--latex", is_flag=True, help="For booktabs, with caption and label.")
+@click.option("--csv", is_flag=True, help="All digits.")
+def table_command(folder: str, name: str | None, markdown: bool, latex: bool, csv: bool) -> None:
+    """Print a table of a run or comparison FOLDER for a paper; without --name what it is about."""
+    from headroles.exporting import table
+
+    asked = [form for form, wanted in (("markdown", markdown), ("latex", latex), ("csv", csv)) if wanted]
+    if len(asked) > 1:
+        raise click.UsageError(f"a table has one form, but --{' and --'.join(asked)} came; give one of them")
+    click.echo(table(folder, name, *asked), nl=False)
+
+
+EXPORTING = (report_command, table_command)
+
+
+@click.command("extract")
+@click.argument("file")
+@option("out", str, "File of the maps, .safetensors or .npz; a .json beside it lists them.", required=True)
+@option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]")
+@option("revision", str, "Branch, tag or commit of a model on the hub.")
+@click.option(
+    "--word-level", is_flag=True, help="Sum over attended pieces of a word, average over attending ones."
+)
+@option("precision", str, "Of the maps: float16 or float32.", default="float16", show_default=True)
+@option("limit", int, "Only the first so many inputs.")
+@option(
+    "max-length", int, "Longest input in tokens; longer ones are left out.", default=128, show_default=True
+)
+@option("batch-size", int, "Largest batch.", default=16, show_default=True)
+@option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True)
+@option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True)
+@click.option("--overwrite", is_flag=True, help="Replace files that are there.")
+def extract_command(file: str, **given: Any) -> None:
+    """Write a model's attention maps over the texts of FILE, for other tools.
+
+    FILE holds JSON objects (a list, or one a line), each with a "text" (or two, as a list), "words" or the
+    model's own "tokens"; other fields are kept. How much will be written is said before.
+    """
+    from headroles.maps.extract import extract
+    from headroles.terminal.console import console, progress
+
+    def announce(told: object) -> None:
+        console().print(f"writes  {told}", markup=False)
+
+    with progress() as advance:
+        done = extract(file, announce=announce, progress=advance, **given)
+    console().print(f"maps    {done.file}\nlist    {done.file.with_suffix('.json')}", markup=False)
+
+
+EXTRACTING = (extract_command,)
+
+
+@click.command("plan")
+@option("effect", float, "(mean − θ) / sd of a head to find, θ = null + margin.", required=True)
+@option("heads", int, "Heads of the model, over all its layers.", required=True)
+@option("sieves", int, "Roles that are asked for.", default=1, show_default=True)
+@option("power", float, "Wanted probability of finding it.", default=0.8, show_default=True)
+@option("alpha", float, "Level of the correction.", default=0.05, show_default=True)
+@option("correction", str, "As for label, such as holm.", default="fdr_bh", show_default=True)
+@option("family", str, "Corrected together: sieve, run or layer.", default="sieve", show_default=True)
+@option("share", float, "Expected share of heads that hold the role.  [default: this head alone]")
+@option("layers", int, "Layers of the model, for --family layer.")
+def plan_command(**given: Any) -> None:
+    """Tell how many examples a study needs, before anything is run."""
+    from headroles.planning import study
+    from headroles.terminal.console import console
+    from headroles.terminal.label import show_plan
+
+    show_plan(console(), study(**given))
+
+
+@click.command("sieves")
+def sieves_command() -> None:
+    """List the sieves: name, question, source, and where each comes from."""
+    from headroles.catalogue import entries
+    from headroles.terminal.console import console
+    from headroles.terminal.label import show_sieves
+
+    show_sieves(console(), entries())
+
+
+@click.command("tasks")
+def tasks_command() -> None:
+    """List the tasks."""
+    from headroles.tasks import TASKS
+    from headroles.terminal.console import console
+    from headroles.terminal.label import show_tasks
+
+    show_tasks(console(), list(TASKS.values()))
+
+
+PLANNING = (plan_command, sieves_command, tasks_command)
+
+
+@click.group("preprocess")
+def preprocess_group() -> None:
+    """Prepare texts as inputs."""
+
+
+@preprocess_group.command("unlabeled")
+@click.argument("file")
+@with_options(UNLABELED)
+def unlabeled_command(file: str, **given: Any) -> None:
+    """Cut running text into pairs of spans that follow each other, as Clark et al. (2019) did.
+
+    FILE is plain text (.gz too): documents between blank lines, or WikiText with its titles.
+    """
+    from headroles.preprocessing.pairs import preprocess_unlabeled
+    from headroles.terminal.console import console
+
+    console().print(str(preprocess_unlabeled(file, **given)), markup=False)
+
+
+@preprocess_group.command("depparse")
+@click.argument("file")
+@with_options(DEPPARSE)
+def depparse_command(file: str, **given: Any) -> None:
+    """Write words and dependency trees as headroles probe reads them.
+
+    FILE is CoNLL-U or lines of "word head-relation", whose gold trees pass through; a table of texts; or
+    plain text. Texts are parsed, and each line that is written says so.
+    """
+    from headroles.preprocessing.trees import preprocess_depparse
+    from headroles.terminal.console import console
+
+    console().print(str(preprocess_depparse(file, **given)), markup=False)
+
+
+PREPROCESSING = (preprocess_group,)

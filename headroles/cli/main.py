@@ -1,0 +1,226 @@
+"""The command line: each command parses, calls one function, and prints."""
+
+import signal
+import sys
+from importlib.metadata import version
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from headroles.cli.commands import EXPORTING as EXPORTING
+from headroles.cli.commands import EXTRACTING as EXTRACTING
+from headroles.cli.commands import PLANNING as PLANNING
+from headroles.cli.commands import PREPROCESSING as PREPROCESSING
+from headroles.cli.options import (
+    CLUSTER,
+    COMPARE,
+    DECISION,
+    LABEL,
+    PROBE,
+    REPLICATE,
+    SURFACE,
+    VIEW,
+    with_options,
+)
+from headroles.errors import HeadrolesError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from rich.console import Console
+
+    from headroles.progress import Progress
+
+WIDE = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def _console() -> "Console":
+    from headroles.terminal.console import console
+
+    return console()
+
+
+def _progress() -> "AbstractContextManager[Progress]":
+    from headroles.terminal.console import progress
+
+    return progress()
+
+
+@click.group(context_settings=WIDE)
+@click.version_option(version("headroles"), prog_name="headroles")
+def cli() -> None:
+    """What do the attention heads of a model do, and how sure can we be?"""
+
+
+@cli.command("label")
+@with_options(LABEL)
+def label_command(**given: Any) -> None:
+    """Label the heads of a model, and write tables and a report."""
+    from headroles.runs.label import default_folder, label
+    from headroles.terminal.label import show_labelling
+
+    data, model = (given["attention"], "maps") if given["attention"] else (given["data"], given["model"])
+    given["out"] = given["out"] or default_folder(given["task"], data, model, given["kind"] or "")
+    with _progress() as progress:
+        labelling = label(progress=progress, **given)
+    show_labelling(_console(), labelling, given["out"])
+
+
+@cli.command("probe")
+@click.argument("probes", nargs=-1, required=True)
+@with_options(PROBE)
+def probe_command(**given: Any) -> None:
+    """Ask every head questions with right answers: PROBES are dependency, trees, coreference.
+
+    Several probes share one pass over the data. The best head of each row is chosen on one half of the
+    documents and tested on the other.
+    """
+    from headroles.probing.run import default_folder, probe
+    from headroles.terminal.probe import show_probe
+
+    given["out"] = given["out"] or default_folder(given["probes"], given["data"], given["model"])
+    with _progress() as progress:
+        labelling = probe(progress=progress, **given)
+    show_probe(_console(), labelling, given["out"])
+
+
+@cli.command("surface")
+@with_options(SURFACE)
+def surface_command(**given: Any) -> None:
+    """Describe attention by kind of token, offset and entropy, head by head, beside even attention.
+
+    With --gradients also how much the loss depends on the attention to each kind of token; all layers'
+    attention is then held until the backward pass, so batches are small.
+    """
+    from headroles.runs.label import default_folder
+    from headroles.runs.surface import surface
+    from headroles.terminal.surface import show_surface
+
+    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"], "surface")
+    with _progress() as progress:
+        labelling = surface(progress=progress, **given)
+    show_surface(_console(), labelling, given["out"])
+
+
+@cli.command("cluster")
+@with_options(CLUSTER)
+def cluster_command(**given: Any) -> None:
+    """Label the heads of a model, and cluster them by how their attention differs.
+
+    Distances between all pairs of heads (Jensen-Shannon divergence) are summed in the same pass.
+    """
+    from headroles.runs.cluster import cluster
+    from headroles.runs.label import default_folder
+    from headroles.terminal.run import show_run
+
+    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"], "cluster")
+    with _progress() as progress:
+        labelling = cluster(progress=progress, **given)
+    show_run(_console(), labelling, given["out"])
+
+
+@cli.command("judge")
+@click.argument("folder")
+@with_options(DECISION)
+def judge_command(folder: str, **given: Any) -> None:
+    """Decide again from the stored scores of a run FOLDER; no model is needed."""
+    from headroles.judging.again import judge_again
+    from headroles.terminal.run import show_run
+
+    show_run(_console(), judge_again(folder, **given), folder)
+
+
+@cli.command("verify")
+@click.argument("folder")
+def verify_command(folder: str) -> None:
+    """Check every hash of a run FOLDER, and that its findings follow from its scores.
+
+    Every file must be what it was when it was written, all shards must be there, and findings and labels,
+    made anew from the stored scores, must be those of the tables. No model is needed.
+    """
+    from headroles.shards.verify import verify
+    from headroles.terminal.run import show_verified
+
+    show_verified(_console(), verify(folder), folder)
+
+
+@cli.command("view")
+@click.argument("text")
+@click.argument("text_b", required=False)
+@with_options(VIEW)
+def view_command(**given: Any) -> None:
+    """Show a model's attention over TEXT, or over the pair TEXT and TEXT_B, as one HTML page.
+
+    Heads one by one, all layers × heads, and what weights are made of. Of an encoder-decoder, TEXT is
+    read by the encoder and TEXT_B by the decoder.
+    """
+    from headroles.viewing import PAGE, view
+
+    given["out"] = given["out"] or (None if given["svg"] else PAGE)
+    viewed = view(**given)
+    _console().print(f"model   {viewed.view.model}", markup=False)
+    for note in viewed.view.notes:
+        _console().print(f"note    {note}", markup=False)
+    for name in ("svg", "out"):
+        if given[name]:
+            _console().print(f"view    {given[name]}", markup=False)
+
+
+@cli.command("compare")
+@click.argument("dir_a")
+@click.argument("dir_b")
+@with_options(COMPARE)
+def compare_command(dir_a: str, dir_b: str, **given: Any) -> None:
+    """Compare the runs DIR_A and DIR_B head by head: what changed, which roles came and went.
+
+    Both score the same examples with the same sieves, under two models, or one model on two inputs
+    of equal layout. Differences are B − A. No model is needed.
+    """
+    from headroles.comparing.compare import compare, default_folder
+    from headroles.terminal.compare import show_comparison
+
+    given["out"] = given["out"] or default_folder(dir_a, dir_b)
+    show_comparison(_console(), compare(dir_a, dir_b, **given), given["out"])
+
+
+@cli.command("replicate")
+@click.argument("dir_a")
+@click.argument("dir_b")
+@with_options(REPLICATE)
+def replicate_command(dir_a: str, dir_b: str, **given: Any) -> None:
+    """Test the roles that run DIR_A found on the other inputs of run DIR_B.
+
+    Of one model, with the same sieves or probes. B is judged by the test, margins and alpha of A, and
+    corrected over the roles of A only. No model is needed.
+    """
+    from headroles.comparing.replicate import replicate
+    from headroles.terminal.replicate import show_replication
+
+    show_replication(_console(), replicate(dir_a, dir_b, **given), given["out"])
+
+
+for each in (*EXPORTING, *EXTRACTING, *PLANNING, *PREPROCESSING):
+    cli.add_command(each)
+
+
+def main() -> NoReturn:
+    """Run the command line: exit 0 when done, 1 on a user's mistake in one sentence, 2 on wrong usage."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a killed run cleans up, too
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # results that the terminal's encoding lacks
+    try:
+        cli.main(standalone_mode=False, prog_name="headroles")
+    except HeadrolesError as error:
+        click.echo(f"headroles: {' '.join(str(error).split())}", err=True)
+        sys.exit(1)
+    except click.exceptions.Exit as leaving:
+        sys.exit(leaving.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt) as stopping:
+        said = str(stopping.__cause__ if isinstance(stopping, click.Abort) else stopping)
+        click.echo(f"headroles: {said or 'stopped; nothing was written'}", err=True)
+        sys.exit(130)
+    sys.exit(0)

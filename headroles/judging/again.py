@@ -1,0 +1,113 @@
+"""judge_again(): stored scores, judged by other rules; no model is needed."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from headroles.judging.clusters import claimed_anew, with_clusters
+from headroles.judging.probes import judged_anew
+from headroles.judging.scores import judged
+from headroles.judging.surface import judged_surface
+from headroles.options.cluster import ClusterOptions, cluster_options_of
+from headroles.options.common import CommonOptions
+from headroles.options.label import label_options_of
+from headroles.options.probe import probe_options_of
+from headroles.options.surface import surface_options_of
+from headroles.records.example import Decision, Rule
+from headroles.records.findings import Labelling
+from headroles.reports.pages import page_of
+from headroles.storage import run as store
+from headroles.storage.remote import copied
+
+NAMED = {"resample_seed": "seed"}
+"""What options are called in a decision, where not the same."""
+
+
+@copied(back=True)
+def judge_again(
+    folder: str | Path,
+    *,
+    alpha: float | None = None,
+    margin: float | None = None,
+    test: str | None = None,
+    correction: str | None = None,
+    family: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    splits: int | None = None,
+    bayes: bool | None = None,
+) -> Labelling:
+    """Decide again from the stored scores of a run folder, and write the outcome into it.
+
+    No model is needed. What is not given stays as it was. Of a run of probes the halves stay, too. Of a
+    run of clusters these stay unless another ``resample_seed`` is given, which draws them anew. Kept
+    attention maps stay: a head that gains a role has none for it.
+
+    Raises:
+        HeadrolesError: When the folder is no run, or a setting does not exist; the folder is then
+            left as it was.
+    """
+    before = store.load(folder)
+    asked = {
+        "alpha": alpha, "test": test, "correction": correction, "family": family,
+        "resamples": resamples, "resample_seed": resample_seed, "interval": interval,
+        "splits": splits, "bayes": bayes,
+    }  # fmt: skip
+    given: dict[str, Any] = {name: each for name, each in asked.items() if each is not None}
+    settings = dict(before.manifest.get("settings", {})) | given
+    settings |= {} if margin is None else {"margin": margin}
+    options = _options(before, {"data": "scores"} | settings)
+    kept = {each.name for each in fields(Decision)}
+    changed = {NAMED.get(name, name): getattr(options, name) for name in given}
+    decision = replace(before.decision, **{name: each for name, each in changed.items() if name in kept})
+    rules = before.findings.rules
+    if margin is not None:
+        rules = tuple(replace(rule, margin=float(margin)) if rule.role else rule for rule in rules)
+    after = _after(before, rules, decision, options)
+    manifest = dict(before.manifest)
+    if "settings" in manifest:
+        manifest |= {"settings": options.settings(), "command": options.command()}
+    after = replace(after, manifest=manifest, skipped=before.skipped, exhibited=before.exhibited)
+    store.write_results(Path(folder), after, page_of(after))
+    return after
+
+
+def _options(before: Labelling, settings: dict[str, Any]) -> CommonOptions:
+    """The options of the kind of run that a labelling comes from."""
+    if before.probed is not None:
+        return probe_options_of(**{"probes": "dependency"} | settings)
+    if before.surface is not None:
+        return surface_options_of(**settings)
+    settings = {"maps": 0} | settings  # of folders from before maps were kept
+    return label_options_of(**settings) if before.clustered is None else cluster_options_of(**settings)
+
+
+def _after(before: Labelling, rules: Sequence[Rule], decision: Decision, options: CommonOptions) -> Labelling:
+    """The same scores judged as their kind of run judges them."""
+    if before.probed is not None and before.probed.tallies is not None:
+        return judged_anew(before, rules, decision, options)
+    if before.surface is not None:
+        return judged_surface(before.scores, rules, options, decision)
+    after = judged(before.scores, rules, options, decision, before.moments)
+    after = replace(after, probed=before.probed)
+    if before.clustered is None or not isinstance(options, ClusterOptions):
+        return after
+    if decision.seed != before.decision.seed:
+        return with_clusters(after, before.clustered.divergence, options.clustering)
+    return claimed_anew(after, before.clustered, options.clustering)
+
+
+def recomputed(run: Labelling) -> Labelling:
+    """The findings of a run anew from its scores, by the rules it has; nothing is written.
+
+    Raises:
+        HeadrolesError: When its settings are none.
+    """
+    options = _options(run, {"data": "scores"} | dict(run.manifest.get("settings", {})))
+    if run.clustered is None:
+        found = _after(run, run.findings.rules, run.decision, options)
+    else:
+        found = judged(run.scores, run.findings.rules, options, run.decision, run.moments)
+    return replace(run, findings=found.findings)

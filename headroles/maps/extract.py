@@ -1,0 +1,215 @@
+"""extract(): attention maps of texts, to disk for other tools."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headroles.arrays import ROUNDING
+from headroles.errors import BadInput
+from headroles.maps.writer import bytes_of, writing_maps
+from headroles.options.extract import ExtractOptions, extract_options_of
+
+if TYPE_CHECKING:
+    from headroles.extraction.model.load import Model
+    from headroles.extraction.texts.json_inputs import MapInput
+
+MADE = ("attns", "segment", "word", "first", "spans", "texts", "visible")
+"""Fields that say what an array is of; whatever an object brings under these names is replaced."""
+SHARD = 64
+"""Inputs run between two reports of progress; what is alive at once is a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What was, or is about to be, written.
+
+    Attributes:
+        file: Of the maps; a ``.json`` beside it says what they are of.
+        count: Inputs.
+        long: Inputs left out because they have more tokens than allowed.
+        layers: Layers.
+        heads: Heads of each.
+        units: Of all inputs together.
+        kind: What the units are, "tokens" or "words".
+        size: Bytes of the maps.
+    """
+
+    file: Path
+    count: int
+    long: int
+    layers: int
+    heads: int
+    units: int
+    kind: str
+    size: int
+
+    def __str__(self) -> str:
+        """In words."""
+        left = f" ({self.long:,} longer ones left out)" if self.long else ""
+        return (
+            f"{self.count:,} inputs{left} of {self.units:,} {self.kind}, {self.layers} layers × {self.heads} "
+            f"heads: {_told(self.size)} in {self.file}"
+        )
+
+
+def extract(
+    file: str | Path,
+    *,
+    announce: Callable[[Extracted], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Extracted:
+    """Run a model on texts and write its attention maps, one array (layers, heads, tokens, tokens) an input.
+
+    Args:
+        file: JSON objects, as a list or one a line (``.gz`` too), each with exactly one of ``text`` (a
+            string, or a list of two for a pair), ``words`` (a list) or ``tokens`` (the model's own, special
+            tokens included); all other fields are kept.
+        announce: Called with what will be written and its size before anything is.
+        progress: Called with the inputs done and their total.
+        **options: The options of ``headroles extract``, by the same names: ``out`` (ends in .safetensors
+            or .npz; the list of examples is written beside it, ending in .json), ``model`` (None: the
+            embedded one), ``revision``, ``word_level`` (attention to a word summed over its pieces, from
+            one averaged; special tokens stand alone), ``precision`` ("float16", as published, or
+            "float32"), ``limit`` (the first so many), ``max_length`` (128; longer inputs are left out, not
+            cut), ``batch_size``, ``device``, ``dtype`` and ``overwrite``.
+
+    Returns:
+        What was written.
+
+    Raises:
+        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+
+    Source: the layout of ``extract_attention.py`` of Clark et al. (2019), without its pickle.
+    """
+    asked = extract_options_of(file=file, **options)
+    from headroles.extraction.model.checkpoint import find
+    from headroles.extraction.model.load import load
+    from headroles.extraction.texts.json_inputs import map_inputs, read_rows
+
+    rows = read_rows(Path(asked.file))[: asked.limit]
+    checkpoint = find(asked.model, asked.revision)
+    model = load(checkpoint, device=asked.device, dtype=asked.dtype, max_length=asked.max_length)
+    most = min(asked.max_length, model.limit or asked.max_length)
+    every = map_inputs(model.tokenizer, rows, Path(asked.file))
+    kept = [each for each in every if each.tokenised.size <= most]
+    if not kept:
+        raise BadInput(
+            f"inputs longer than {most} tokens are left out, but all {len(every)} of '{asked.file}' are; "
+            f"give a larger --max-length, or shorter texts"
+        )
+    _check_words(kept, asked)
+    return _written(kept, len(every) - len(kept), model, asked, announce, progress)
+
+
+def _check_words(kept: Sequence["MapInput"], asked: ExtractOptions) -> None:
+    """Refuse words where only tokens are known."""
+    tokens = sum(each.given == "tokens" for each in kept)
+    if asked.word_level and tokens:
+        raise BadInput(
+            f"--word-level needs to know the words, but {tokens} inputs of '{asked.file}' give 'tokens'; "
+            f"give 'words' or 'text', or leave --word-level out"
+        )
+
+
+def _written(
+    kept: Sequence["MapInput"],
+    long: int,
+    model: "Model",
+    asked: ExtractOptions,
+    announce: Callable[[Extracted], None] | None,
+    progress: Callable[[int, int], None] | None,
+) -> Extracted:
+    from headroles.extraction.jobs.map_writer import Extracting, Reach, Rows, units_of
+    from headroles.extraction.stream import streamed
+    from headroles.progress import counted
+
+    sizes = [int(units_of(each).max()) + 1 if asked.word_level else each.tokenised.size for each in kept]
+    shapes = {str(number): (model.layers, model.heads, size, size) for number, size in enumerate(sizes)}
+    target = Path(asked.out)
+    total = bytes_of(list(shapes.values()), asked.precision)
+    kind = "words" if asked.word_level else "tokens"
+    told = Extracted(target, len(kept), long, model.layers, model.heads, sum(sizes), kind, total)
+    if announce is not None:
+        announce(told)
+    order = sorted(range(len(kept)), key=lambda number: -sizes[number])
+    shards = [order[start : start + SHARD] for start in range(0, len(order), SHARD)]
+    advance = counted(progress or (lambda done, total: None), len(kept))
+    reaches: dict[int, list[Reach | Rows]] = {}
+    with writing_maps(target, shapes, asked.precision) as making:
+        job = Extracting(kept, list(making.arrays.values()), shards, asked.word_level)
+        tokenised = ([kept[number].tokenised for number in shard] for shard in shards)
+        for found in streamed(model, tokenised, job, batch_size=asked.batch_size, advance=advance):
+            reaches |= found
+        listed = {
+            "headroles": version("headroles"),
+            "model": model.described,
+            "word_level": asked.word_level,
+            "precision": asked.precision,
+            "sinks": job.least < 1 - ROUNDING,
+        }
+        rows = [_row(each, number, reaches[number], asked) for number, each in enumerate(kept)]
+        making.listed = partial(_list, listed, rows, f"'{target}'")
+    return told
+
+
+def _list(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
+    """The list beside the maps, which names them by the SHA-256 of their file."""
+    from headroles.extraction.texts.json_inputs import written
+
+    return written(listed | {"sha256": digest, "examples": rows}, place) + "\n"
+
+
+def _row(given: "MapInput", number: int, reach: Sequence[Any], asked: ExtractOptions) -> dict[str, Any]:
+    """One example of the list: the object as it came, and what its array is of."""
+    from headroles.extraction.jobs.map_writer import units_of
+
+    pieces = given.tokenised
+    segment, word = pieces.texts.tolist(), given.word.tolist()
+    first = (pieces.class_id & (pieces.texts < 0)).tolist()
+    row = {name: value for name, value in given.row.items() if name not in MADE}
+    row |= {"tokens": list(pieces.tokens), "attns": str(number), "segment": segment}
+    if given.given != "tokens":
+        row |= {"word": word, "texts": list(pieces.passage.texts), "spans": pieces.spans.tolist()}
+    if asked.word_level:
+        units = units_of(given).tolist()
+        leads = [units.index(unit) for unit in range(max(units) + 1)]
+        row["tokens"] = [_spelled(given, lead) for lead in leads]
+        row["segment"] = [segment[lead] for lead in leads]
+        row["word"] = [word[lead] for lead in leads]
+        row["spans"] = [_span(given, unit, units) for unit in range(max(units) + 1)]
+        first = [first[lead] for lead in leads]
+    row["first"] = [place for place, opens in enumerate(first) if opens]
+    if any(each != (None, None) for each in reach):
+        row["visible"] = list(reach)
+    return row
+
+
+def _span(given: "MapInput", unit: int, units: Sequence[int]) -> list[int]:
+    """Characters of a unit: from its first piece to its last."""
+    own = [place for place, each in enumerate(units) if each == unit]
+    spans = given.tokenised.spans
+    return [int(spans[own[0], 0]), int(spans[own[-1], 1])]
+
+
+def _spelled(given: "MapInput", lead: int) -> str:
+    """A special token as it is, a word as the text spells it."""
+    pieces, word = given.tokenised, int(given.word[lead])
+    if word < 0:
+        return pieces.tokens[lead]
+    own = [place for place, each in enumerate(given.word.tolist()) if each == word]
+    text = pieces.passage.texts[int(pieces.texts[lead])]
+    return text[int(pieces.spans[own[0], 0]) : int(pieces.spans[own[-1], 1])].strip()
+
+
+def _told(size: int) -> str:
+    """A number of bytes in words.
+
+    Example:
+        >>> _told(1_500_000), _told(3_200_000_000)
+        ('1.5 MB', '3.2 GB')
+    """
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"

@@ -1,0 +1,138 @@
+"""Windows to answers: a loaded model and probes, shard by shard, into scores and tallies."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from headroles.extraction.jobs.questions import Answers, Questioning
+from headroles.extraction.model.load import Model
+from headroles.extraction.stream import stream
+from headroles.inputs.units import unit_names
+from headroles.probing.inputs import Inputs
+from headroles.progress import Progress, counted
+from headroles.records.example import Scores
+from headroles.records.probes import ChoiceProbe, DecodingProbe, Tallies
+from headroles.stats.rivals import check_halves
+from headroles.storage import run as store
+
+
+def answers_of(
+    model: Model,
+    probes: Sequence[ChoiceProbe | DecodingProbe],
+    inputs: Inputs,
+    batch_size: int,
+    place: Path | None,
+    progress: Progress,
+) -> tuple[Scores, Tallies]:
+    """Ask every head, in one pass over the inputs, writing each shard as it is done.
+
+    The chance values of the scores are left at NaN: which baseline heads are held against depends
+    on the other half of the inputs.
+
+    Args:
+        model: Loaded.
+        probes: All are asked of one forward pass.
+        inputs: Windows and passages.
+        batch_size: Largest batch.
+        place: Run folder in the making; None to write nothing.
+        progress: Called with the inputs done and their total.
+
+    Raises:
+        BadInput: When the inputs are too few units for two halves.
+    """
+    passages = inputs.passages
+    units = _units(inputs)
+    check_halves(units)
+    job = Questioning(model, probes, inputs.windows)
+    table = _Table(job, tuple(each.key for each in passages), tuple(units))
+    coming = stream(
+        model,
+        passages,
+        job,
+        batch_size=batch_size,
+        max_length=inputs.size,
+        advance=counted(progress, len(passages)),
+    )
+    for number, answers in enumerate(coming):
+        part = table.add(answers)
+        if place is not None:
+            store.write_part(place, number, part)
+    return table.scores(0, len(passages)), table.tallies(inputs)
+
+
+def _units(inputs: Inputs) -> list[str]:
+    """The unit of each passage: its document's group, or document; equal documents are one."""
+    documents = list({id(each.document): each.document for each in inputs.windows.values()}.values())
+    named = unit_names(
+        [each.group or each.key for each in documents],
+        [(each.text,) for each in documents],
+        [each.key for each in documents],
+    )
+    unit = {id(document): name for document, name in zip(documents, named, strict=True)}
+    return [unit[id(inputs.windows[each.key].document)] for each in inputs.passages]
+
+
+class _Table:
+    """The answers of a run while its shards come in: one allocation, each shard a slice of it."""
+
+    def __init__(self, job: Questioning, keys: tuple[str, ...], units: tuple[str, ...]) -> None:
+        self._job, self._keys, self._units = job, keys, units
+        columns, rows, count = len(job.columns), int(job.starts[-1]), len(keys)
+        self._row = [int(job.starts[each.probe]) + each.row for each in job.columns]
+        self._values = np.full((columns, count, job.model.layers, job.model.heads), np.nan, dtype=np.float32)
+        self._tokens = np.zeros(count, dtype=np.int64)
+        self._items = np.zeros((rows, count), dtype=np.int64)
+        self._hits = np.full((rows, count, job.baselines), -1, dtype=np.int64)
+        self._done = 0
+
+    def add(self, answers: Answers) -> Scores:
+        """Take a shard over; its scores alone."""
+        here = slice(self._done, self._done + len(answers.examples))
+        self._values[:, here], self._tokens[here] = answers.values, answers.tokens
+        self._items[:, here] = answers.items
+        self._hits[:, here] = answers.hits
+        self._done = here.stop
+        return self.scores(here.start, here.stop)
+
+    def scores(self, start: int, stop: int) -> Scores:
+        """The scores of some examples, their chance values unknown."""
+        here = slice(start, stop)
+        cells = self._items[self._row, here].astype(np.float64)
+        return Scores(
+            sieves=tuple(each.name for each in self._job.columns),
+            examples=self._keys[here],
+            units=self._units[here],
+            tokens=self._tokens[here],
+            cells=np.where(cells > 0, cells, np.nan),
+            values=self._values[:, here],
+            null=np.full(cells.shape, np.nan),
+        )
+
+    def tallies(self, inputs: Inputs) -> Tallies:
+        """What the baselines got right, under their names over all probes, and what was not asked."""
+        names: dict[str, int] = {}
+        for probe in self._job.probes:
+            for each in probe.baselines:
+                names.setdefault(each, len(names))
+        hits = np.full((*self._items.shape, len(names)), -1, dtype=np.int64)
+        rivals, rows = [], []
+        for number, probe in enumerate(self._job.probes):
+            own = [names[each] for each in probe.baselines]
+            for row, label in enumerate(probe.rows):
+                place = int(self._job.starts[number]) + row
+                hits[place][:, own] = self._hits[place][:, : len(own)]
+                rivals.append(tuple(own[: probe.rivals]))
+                rows.append(f"{probe.name}:{label}")
+        return Tallies(tuple(rows), tuple(names), tuple(rivals), hits, self._items, self._lost(inputs))
+
+    def _lost(self, inputs: Inputs) -> np.ndarray:
+        """Items of a document that no window asked about, noted at its first window."""
+        lost = np.zeros_like(self._items)
+        first: dict[str, int] = {}
+        for place, key in enumerate(self._keys):
+            document = inputs.windows[key].document.key
+            if document not in first:
+                lost[:, place] = inputs.due[document]
+            lost[:, first.setdefault(document, place)] -= self._items[:, place]
+        return lost

@@ -1,0 +1,122 @@
+"""What a run of probes was made with, what was published of its rows, and what it left out."""
+
+from typing import Any
+
+from headroles.options.probe import ProbeOptions
+from headroles.probing.inputs import Inputs
+from headroles.records.arrays import sharing_told
+from headroles.records.documents import PAIRED
+from headroles.records.findings import Labelling
+from headroles.runs.manifest import common, counts_of
+from headroles.sieves.published_heads import published_head
+from headroles.stats.rivals import selection_half
+
+WARNING = (
+    "The preset 'published' counts as the released code of Clark et al. (2019) does: best head and offset "
+    "are chosen on the data they are shown on, offsets are -3 to +2, and row 'all' counts punctuation and "
+    "roots. The best of many heads looks better than it is, so best.csv holds no p values; those of "
+    "findings.csv are tested with cross-fitted offsets as usual."
+)
+
+COREFERENCE = {
+    "all": (0.65, (0.27, 0.52, 0.69)),
+    "pronoun": (0.64, (0.29, 0.47, 0.70)),
+    "proper": (0.73, (0.29, 0.67, 0.77)),
+    "nominal": (0.58, (0.19, 0.40, 0.60)),
+}
+"""Table 2 of Clark et al. (2019): head 5-4 (from 1), and nearest mention, same head word, four rules."""
+COREFERENCE_HEAD = "5-4"
+TRAINED = {
+    "right-branching": 0.26,
+    "distances+words": 0.58,
+    "attention": 0.61,
+    "attention+words": 0.77,
+}
+"""Table 3 of Clark et al. (2019), UAS."""
+
+
+def manifest_of(
+    options: ProbeOptions, source: dict[str, Any], described: dict[str, Any], inputs: Inputs, found: Labelling
+) -> dict[str, Any]:
+    """Everything needed to reproduce a run of probes, in JSON types."""
+    counts = counts_of(found.scores) | {"truncated": inputs.cut}
+    return common(options, source, described, inputs.size, counts) | {
+        "task": None,
+        "parser": None,
+        "statistic": "accuracy",
+        "probe": _facts(options, inputs, found, str(source["layout"])),
+        "notes": [*([WARNING] if options.preset == "published" else []), *sharing_told(described)],
+    }
+
+
+def _facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout: str) -> dict[str, Any]:
+    units = found.scores.units
+    chosen = selection_half(units, options.seed)
+    first = {unit for unit, mine in zip(units, chosen, strict=True) if mine}
+    halves = {"selection": len(first), "test": len(set(units) - first), "seed": options.seed}
+    facts: dict[str, Any] = {
+        "names": list(options.probes),
+        "asked": "of a pronoun among names" if layout in PAIRED else "of running text",
+        "read": "sentence by sentence" if inputs.stride is None else "in windows of documents",
+        "scheme": options.scheme,
+        "root": options.root if "trees" in options.probes else None,
+        "halves": None if options.preset == "published" else halves,
+        "published": _published(options, found, layout in PAIRED),
+    }
+    if inputs.stride is not None:
+        facts["windows"] = {"size": inputs.size, "stride": inputs.stride, "lost": _lost(found)}
+    return facts
+
+
+def _lost(found: Labelling) -> dict[str, int]:
+    tallies = found.probed.tallies if found.probed else None
+    if tallies is None:
+        return {}
+    return {row: int(tallies.lost[place].sum()) for place, row in enumerate(tallies.rows)}
+
+
+def _published(options: ProbeOptions, found: Labelling, paired: bool) -> dict[str, Any]:
+    """What was published of the rows at hand, by row; accuracies from 0 to 1.
+
+    Of choices between two names (GAP, WinoBias) nothing was published.
+    """
+    told: dict[str, Any] = {}
+    tallies = found.probed.tallies if found.probed else None
+    for row in tallies.rows if tallies else ():
+        probe, _, name = row.partition(":")
+        if probe == "dependency" and (head := published_head(name, options.scheme)) is not None:
+            told[row] = {
+                "accuracy": head.accuracy / 100,
+                "head": head.head,
+                "baselines": {f"{head.offset:+d}": head.baseline / 100},
+            }
+        elif probe == "coreference" and not paired:
+            accuracy, baselines = COREFERENCE[name]
+            names = ("nearest", "head match", "rules")
+            told[row] = {
+                "accuracy": accuracy,
+                "head": COREFERENCE_HEAD,
+                "baselines": dict(zip(names, baselines, strict=True)),
+            }
+    if options.classifier:
+        told |= {f"trained:{name}": {"accuracy": uas} for name, uas in TRAINED.items()}
+    return told
+
+
+def left_out(found: Labelling, inputs: Inputs) -> list[str]:
+    """What was cut, could not be asked, or rests on too little, one sentence each."""
+    said = []
+    if inputs.cut:
+        said.append(f"{inputs.cut} sentences were cut to {inputs.size} tokens.")
+    if inputs.stride is not None and any(not row.startswith("coref") for row in _lost(found)):
+        said.append(
+            "Sentences were read inside windows of their documents, where heads look beyond the sentence; "
+            "without coreference, dependency and trees are read sentence by sentence."
+        )
+    for row, lost in _lost(found).items():
+        if lost:
+            why = (
+                "their antecedents lie outside the window" if row.startswith("coref") else "they were cut off"
+            )
+            said.append(f"{lost} items of {row} could not be asked: {why}.")
+    return said

@@ -1,0 +1,153 @@
+"""probe(): gold annotation and a checkpoint in, a labelling with what probes found out."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headroles.extraction.model.checkpoint import EMBEDDED, find
+from headroles.judging.probes import MARGIN, Judging, conditions_of, judged
+from headroles.options.probe import WINDOW, ProbeOptions, probe_options_of
+from headroles.records.documents import Document
+from headroles.records.findings import Labelling
+from headroles.reports.page import page
+from headroles.stats.resolution import check_decision
+from headroles.storage import run as store
+from headroles.storage.folder import asked_for, staged
+
+if TYPE_CHECKING:
+    from headroles.extraction.model.load import Model
+
+
+def probe(
+    probes: str | Iterable[str],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Labelling:
+    """Ask every head questions with right answers: head words, trees, antecedents.
+
+    Args:
+        probes: "dependency", "trees", "coreference", or several, which share one forward pass.
+        progress: Called with the inputs done and their total.
+        **options: The options of ``headroles probe``, by the same names, checked by
+            ``headroles.options.probe``: ``data`` (a file or several), ``layout`` (None: told from the
+            file), ``relations`` (None: all with enough arcs), ``scheme`` ("ud" or "clearnlp"), ``root``
+            of directed trees ("found" or "given"), ``window`` and ``stride`` in tokens, ``classifier``
+            (probes to train), ``train`` (their sentences), ``vectors``, ``epochs``, ``minutes``,
+            ``model``, ``revision``, ``limit`` and ``seed`` (a random subset of the documents; the seed
+            also draws the halves), ``preset``, ``margin`` (beyond the best baseline), ``alpha``,
+            ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``,
+            ``splits``, ``bayes``, ``device``, ``dtype``, ``batch_size``, ``out`` (run folder; None:
+            nothing is written) and ``overwrite``.
+
+    Returns:
+        Scores (shares of right answers per window), findings against the cross-fitted baseline, and
+        ``probed``: the best head of each row, baselines, gaps, trained probes.
+
+    Raises:
+        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+    """
+    chosen = probe_options_of(probes=probes, **options)
+    check_decision(chosen.decision)
+    checkpoint = find(chosen.model, chosen.revision)
+    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
+    from headroles.extraction.model.load import load
+    from headroles.probing.answers import answers_of
+    from headroles.probing.inputs import check_relations, due_items, gather, inputs_of, probes_for, trees_told
+    from headroles.probing.manifest import left_out, manifest_of
+
+    documents, source = gather(chosen)
+    asked, said = probes_for(chosen, documents)
+    said += trees_told(source)
+    due = due_items(asked, documents)
+    check_relations(chosen, documents, due, [f"{each.name}:{row}" for each in asked for row in each.rows])
+    learned = _learned(chosen)
+    model = load(checkpoint, device=chosen.device, dtype=chosen.dtype, max_length=chosen.window or WINDOW)
+    inputs = inputs_of(chosen, documents, model, due)
+    with ExitStack() as open_folders:
+        place = None if folder is None else open_folders.enter_context(staged(folder))
+        advance = progress or (lambda done, total: None)
+        scores, tallies = answers_of(model, asked, inputs, chosen.batch_size, place, advance)
+        behind = [inputs.windows[key].document for key in scores.examples]
+        margin = MARGIN if chosen.margin is None else chosen.margin
+        found = judged(scores, tallies, judging_of(chosen), margin, conditions_of(behind))
+        if chosen.classifier:
+            found, more = _trained(chosen, (learned, documents), model, inputs.size, found, advance)
+            said += more
+        facts = manifest_of(chosen, source, model.described, inputs, found)
+        labelling = replace(found, manifest=facts, skipped=(*said, *left_out(found, inputs)))
+        if place is not None:
+            store.write_examples(place, labelling.scores)
+            store.write_results(place, labelling, page(labelling))
+    return labelling
+
+
+def _learned(options: ProbeOptions) -> list[Document]:
+    """The documents that classifiers learn from, checked before anything is computed.
+
+    Raises:
+        BadInput: When they or the word vectors are not there, or have no trees.
+    """
+    if options.train is None:
+        return []
+    from headroles.extraction.gold.read import read_documents
+    from headroles.extraction.texts.files import opened
+    from headroles.probing.inputs import check_annotated
+
+    learned = read_documents(Path(options.train), "train")
+    check_annotated("dependency", learned)
+    if options.vectors is not None:
+        with opened(Path(options.vectors)):
+            pass
+    return learned
+
+
+def _trained(
+    options: ProbeOptions,
+    parts: tuple[Sequence[Document], Sequence[Document]],
+    model: "Model",
+    size: int,
+    found: Labelling,
+    progress: Callable[[int, int], None],
+) -> tuple[Labelling, list[str]]:
+    """The labelling with classifiers trained on other documents and tested on these, and notes."""
+    from headroles.probing.trained.course import Read
+    from headroles.probing.trained.run import train_probes
+    from headroles.probing.trained.training import Settings
+
+    assert found.probed is not None
+    training = train_probes(
+        *parts,
+        options.classifier,
+        read=Read(model, options.batch_size, size),
+        vectors=None if options.vectors is None else Path(options.vectors),
+        settings=Settings(epochs=options.epochs, seed=options.seed, minutes=options.minutes),
+        progress=lambda stage, done, total: progress(done, total),
+    )
+    probed = replace(
+        found.probed, trained=training.trained, contests=training.contests, weights=training.weights
+    )
+    return replace(found, probed=probed), list(training.notes)
+
+
+def judging_of(options: ProbeOptions) -> Judging:
+    """How the answers of a run are judged."""
+    return Judging(
+        decision=options.decision,
+        seed=options.seed,
+        honest=options.preset != "published",
+        assessed=options.assessed,
+    )
+
+
+def default_folder(probes: Sequence[str], data: Sequence[str], model: str | None) -> str:
+    """Where the command line writes a run: ``runs/<probes>-<inputs>-<model>``.
+
+    Example:
+        >>> default_folder(["dependency"], ["dev.conllu.gz"], None)
+        'runs/dependency-dev-all-MiniLM-L6-v2'
+    """
+    inputs = Path(data[0]).name.split(".")[0] if data else "data"
+    return str(Path("runs") / "-".join([*probes, inputs, Path(model or EMBEDDED).resolve().name]))

@@ -1,0 +1,158 @@
+"""One course of training: sentences, their word attention, probes in turn, and the time that is left."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from headroles.errors import BadInput
+from headroles.extraction.jobs.word_attention import WordMaps, word_maps
+from headroles.extraction.model.load import Model
+from headroles.extraction.parsing.vectors import Vectors
+from headroles.extraction.texts.windows import passage_of
+from headroles.inputs.units import unit_names
+from headroles.probing.trained.judged import RANDOM, Answered, right_heads
+from headroles.probing.trained.models import probe_of
+from headroles.probing.trained.sentences import Sentence, Source
+from headroles.probing.trained.training import Fit, Settings, predict, train
+from headroles.progress import counted
+from headroles.records.documents import Window
+from headroles.sieves.relations import canonical
+
+Progress = Callable[[str, int, int], None]
+"""Gets what is being done, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Read:
+    """How attention is read.
+
+    Attributes:
+        model: Loaded.
+        batch_size: Largest batch of sentences.
+        max_length: Longest sentence in tokens; longer ones are left out.
+    """
+
+    model: Model
+    batch_size: int = 32
+    max_length: int = 256
+
+
+class Fitted(NamedTuple):
+    """A probe after training, and what it chose."""
+
+    answered: Answered
+    fit: Fit
+
+
+def sentences_of(windows: Sequence[Window]) -> list[Sentence]:
+    """Windows of one sentence each, with their trees, numbered from 0.
+
+    Documents of one group, and documents with the same text, are one unit.
+    """
+    documents = list({id(each.document): each.document for each in windows}.values())
+    groups, texts = [each.group or None for each in documents], [(each.text,) for each in documents]
+    names = unit_names(groups, texts, [each.key for each in documents])
+    unit = {id(document): name for document, name in zip(documents, names, strict=True)}
+    made = []
+    for number, window in enumerate(windows):
+        (tree,) = passage_of(window).words or ()
+        judged = np.array([canonical(each) != "punct" for each in tree.relations], dtype=np.bool_)
+        words = window.document.words[window.start : window.stop]
+        made.append(Sentence(words, tree.heads.astype(np.int64), judged, unit[id(window.document)], number))
+    return made
+
+
+@dataclass(slots=True)
+class Course:
+    """All training of one call: the sentences, the time that is left, and what is to be said of it."""
+
+    sentences: list[Sentence]
+    first_tested: int
+    settings: Settings
+    progress: Progress
+    notes: list[str]
+    vectors: Vectors | None = None
+    fits: int = 1
+    reserved: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+    learned: list[Sentence] = field(init=False)
+    tested: list[Sentence] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with all sentences."""
+        self._split(self.sentences)
+
+    def _split(self, kept: Sequence[Sentence]) -> None:
+        self.learned = [each for each in kept if each.number < self.first_tested]
+        self.tested = [each for each in kept if each.number >= self.first_tested]
+
+    def keep(self, maps: WordMaps) -> None:
+        """Go on with the sentences that were read whole.
+
+        Raises:
+            BadInput: When none of the test sentences was.
+        """
+        whole = [each for each in self.sentences if maps.kept[each.number]]
+        before = len(self.learned), len(self.tested)
+        self._split(whole)
+        lost = before[0] - len(self.learned), before[1] - len(self.tested)
+        if not self.tested:
+            raise BadInput(
+                f"probes are tested on sentences that a model reads whole, but all {before[1]} are too "
+                f"long; give a longer --window"
+            )
+        if any(lost):
+            self.notes.append(
+                f"{lost[0]} of {before[0]} training and {lost[1]} of {before[1]} test sentences are longer "
+                f"than the model was given, and left out of training and testing."
+            )
+
+    @contextmanager
+    def reading(
+        self, read: Read, windows: Sequence[Window], stage: str, later: bool = False
+    ) -> Iterator[WordMaps]:
+        """Word attention of all sentences; ``later``: as much time is put by for reading once more."""
+        began = time.monotonic()
+        advance = counted(partial(self.progress, stage), len(windows))
+        passages = [passage_of(each) for each in windows]
+        sizes = {"batch_size": read.batch_size, "max_length": read.max_length}
+        with word_maps(read.model, passages, **sizes, advance=advance) as maps:
+            self.reserved = (time.monotonic() - began) * later
+            yield maps
+
+    def fit(self, name: str, weights: str, maps: WordMaps | None) -> Fitted:
+        """Train a probe, and let it choose heads on the test sentences."""
+        settings, label = self.settings, name + RANDOM * (weights == "random")
+        probe = probe_of(name, self.vectors, maps, settings.seed)
+        source = Source(self.vectors if "words" in name else None, maps)
+        fitted = train(
+            probe,
+            source,
+            self.learned,
+            settings,
+            deadline=self.deadline(),
+            progress=lambda epoch: self.progress(f"training {label}", epoch, settings.epochs),
+        )
+        self.fits -= 1
+        right = right_heads(predict(probe, source, self.tested), self.tested)
+        answered = Answered(name, weights, right, fitted.trained_on, fitted.epochs)
+        if fitted.stopped != "held-out loss":
+            limit = "its time" if fitted.stopped == "minutes" else f"{settings.epochs} passes"
+            self.notes.append(
+                f"{answered.name} was stopped after {len(fitted.losses)} passes, at the end of {limit}; its "
+                f"held-out loss was lowest after pass {fitted.epochs}."
+            )
+        return Fitted(answered, fitted)
+
+    def deadline(self) -> float:
+        """When the next training has had its share of the time that is left."""
+        if self.settings.minutes is None:
+            return float("inf")
+        now = time.monotonic()
+        left = self.started + 60 * self.settings.minutes - now - self.reserved
+        return now + max(left, 0.0) / max(self.fits, 1)

@@ -1,0 +1,165 @@
+"""Documents to trained probes, tested beside baselines and beside probes of a random model."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from headroles.errors import BadInput, UnknownName
+from headroles.extraction.model.load import Model
+from headroles.extraction.parsing.vectors import read_vectors
+from headroles.extraction.texts.windows import sentence_windows
+from headroles.probing.trained.course import Course, Fitted, Progress, Read, sentences_of
+from headroles.probing.trained.judged import Answered, contests, right_heads, trained_rows
+from headroles.probing.trained.models import BRANCHING, AttentionProbe, branching, randomised
+from headroles.probing.trained.sentences import Sentence
+from headroles.probing.trained.training import Settings
+from headroles.records.documents import Document
+from headroles.records.probes import (
+    ATTENTION,
+    ATTENTION_WORDS,
+    CLASSIFIERS,
+    DISTANCES_WORDS,
+    Contest,
+    Trained,
+    Weight,
+)
+
+ATTENDING = (ATTENTION, ATTENTION_WORDS)
+"""Classifiers that read attention."""
+LONGER = 5
+"""Words from which a sentence is no common phrase that two texts may share."""
+
+
+class Training(NamedTuple):
+    """What trained probes give.
+
+    Attributes:
+        trained: The baselines, then each probe, then the controls.
+        contests: Every pair of them.
+        weights: Of the attention probe on the trained model, by layer, head and direction.
+        notes: What was left out or cut short, one sentence each.
+    """
+
+    trained: tuple[Trained, ...]
+    contests: tuple[Contest, ...]
+    weights: tuple[Weight, ...]
+    notes: tuple[str, ...]
+
+
+def train_probes(
+    learned: Sequence[Document],
+    tested: Sequence[Document],
+    classifiers: Sequence[str],
+    *,
+    read: Read | None,
+    vectors: Path | None,
+    settings: Settings,
+    progress: Progress = lambda stage, done, total: None,
+) -> Training:
+    """Train probes to find the head of every word, and test them (Clark et al. 2019, section 5).
+
+    UAS counts words with the right head over all words but punctuation, roots included; probes learn
+    from all words. A probe's head is its most probable candidate, so its arcs need not form a tree.
+
+    Args:
+        learned: Documents to learn from; some are held out to stop training.
+        tested: Documents to be judged on.
+        classifiers: Names of ``headroles.records.probes.CLASSIFIERS``.
+        read: The model; None where no classifier reads attention.
+        vectors: A file of word vectors, for classifiers that read words.
+        settings: Of the training.
+        progress: Called now and then.
+
+    Raises:
+        UnknownName: For a classifier that does not exist.
+        BadInput: When documents have no trees or are too few, or the model, the vectors or room on
+            the disk is missing.
+    """
+    _check(classifiers, read, vectors, (learned, tested))
+    parts = [sentence_windows(each) for each in (learned, tested)]
+    windows = [window for part in parts for window in part]
+    sentences, first = sentences_of(windows), len(parts[0])
+    shared = _shared(sentences[:first], sentences[first:])
+    course = Course(sentences, first, settings, progress, shared)
+    if vectors is not None:
+        words = {word.lower() for each in course.sentences for word in each.words}
+        course.vectors = read_vectors(vectors, words)
+    attending = [name for name in ATTENDING if name in classifiers]
+    course.fits = len(set(classifiers)) + len(attending) * settings.control
+    if read is None or not attending:
+        return _finished(course, [course.fit(DISTANCES_WORDS, "", None)])
+    fits = []
+    with course.reading(read, windows, "reading attention", later=settings.control) as maps:
+        course.keep(maps)
+        if DISTANCES_WORDS in classifiers:
+            fits.append(course.fit(DISTANCES_WORDS, "", None))
+        fits += [course.fit(name, "trained", maps) for name in attending]
+    if settings.control:
+        random = replace(read, model=randomised(read.model, settings.seed))
+        with course.reading(random, windows, "reading attention of random weights") as maps:
+            fits += [course.fit(name, "random", maps) for name in attending]
+    return _finished(course, fits, read.model)
+
+
+def _finished(course: Course, fits: Sequence[Fitted], model: Model | None = None) -> Training:
+    tested = course.tested
+    answered = [
+        Answered(name, "", right_heads([branching(name, len(each.words)) for each in tested], tested))
+        for name in BRANCHING
+    ]
+    answered += [each.answered for each in fits]
+    learned = [each.fit.probe for each in fits if each.answered.weights == "trained"]
+    weights = [
+        weight
+        for probe in learned
+        if isinstance(probe, AttentionProbe) and model is not None
+        for weight in _weights(probe, model)
+    ]
+    rows = trained_rows(answered, tested, course.settings.seed)
+    return Training(rows, contests(answered, tested), tuple(weights), tuple(course.notes))
+
+
+def _weights(probe: AttentionProbe, model: Model) -> Iterator[Weight]:
+    table = probe.weight.detach().cpu().numpy().reshape(model.layers, model.heads, 2)
+    for layer in range(model.layers):
+        for head in range(model.heads):
+            for turn, direction in enumerate(("→", "←")):
+                yield Weight(ATTENTION, layer, head, direction, float(table[layer, head, turn]))
+
+
+def _check(
+    classifiers: Sequence[str],
+    read: Read | None,
+    vectors: Path | None,
+    parts: tuple[Sequence[Document], Sequence[Document]],
+) -> None:
+    for name in classifiers:
+        if name not in CLASSIFIERS:
+            raise UnknownName("classifier", name, CLASSIFIERS)
+    if not classifiers:
+        raise BadInput(f"training needs at least one of {', '.join(CLASSIFIERS)}, but no classifier came")
+    if read is None and set(ATTENDING) & set(classifiers):
+        raise BadInput("a classifier that reads attention needs a model, but none came")
+    if vectors is None and set(classifiers) - {ATTENTION}:
+        raise BadInput("a classifier that reads words needs word vectors: name their file with --vectors")
+    for what, documents in zip(("training", "test"), parts, strict=True):
+        without = [each.key for each in documents if each.heads is None]
+        if without or not documents:
+            raise BadInput(
+                f"trained probes need {what} documents with dependency trees, but {len(without)} of "
+                f"{len(documents)} have none{f', such as {without[0]!r}' if without else ''}"
+            )
+
+
+def _shared(learned: Sequence[Sentence], tested: Sequence[Sentence]) -> list[str]:
+    """A warning where test sentences of more than a few words were learned from."""
+    known = {each.words for each in learned}
+    longer = [each for each in tested if len(each.words) >= LONGER]
+    count = sum(each.words in known for each in longer)
+    if not count:
+        return []
+    return [
+        f"{count} of {len(longer)} test sentences of at least {LONGER} words are also among the training "
+        f"sentences, which flatters the trained probes."
+    ]

@@ -1,0 +1,176 @@
+"""A run of clusters: passages to scores and divergences in one pass, shard by shard; then to kept maps."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from headroles.addresses import is_address
+from headroles.arrays import selection_of
+from headroles.judging.clusters import with_clusters
+from headroles.errors import BadInput
+from headroles.extraction.model.checkpoint import EMBEDDED, find
+from headroles.inputs.passages import gather
+from headroles.judging.scores import judged
+from headroles.runs.manifest import left_out, manifest_of
+from headroles.options.cluster import ClusterOptions
+from headroles.options.inputs import called
+from headroles.options.label import label_options_of
+from headroles.records.findings import Labelling
+from headroles.reports.pages import page_of
+from headroles.runs.label import labelled_in_shards
+from headroles.sieves.base import Sieve
+from headroles.stats.resolution import check_decision
+from headroles.storage import run as store
+from headroles.storage.folder import MOMENTS, REPORT, RUN, asked_for, check_free, staged, staged_or_none, write_text
+from headroles.storage.moments import moments_bytes
+from headroles.storage.places import place_of
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headroles.inputs.annotation import Annotated, annotated
+from headroles.runs.collect import collect, units_of
+from headroles.extraction.jobs.both import Both
+from headroles.extraction.jobs.divergence import Diverging, Sums, fitting_batch
+from headroles.extraction.model.checkpoint import Checkpoint
+from headroles.extraction.model.load import Model, check_length, load
+from headroles.extraction.stream import stream
+from headroles.runs.manifest import Scored
+from headroles.options.cluster import ClusterOptions
+from headroles.progress import Progress, counted
+from headroles.records.findings import Labelling
+from headroles.records.kept_maps import Exhibited
+from headroles.records.passage import Passage
+from headroles.runs.card_maps import shown
+from headroles.sieves.selection import Selection
+from headroles.stats.choosing_clusters import numbers_of
+from headroles.stats.resolution import check_resolution
+from headroles.shards.worker import kept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """What a run reads its inputs with, loaded once for all its passes.
+
+    Attributes:
+        options: Of the run.
+        passages: The inputs.
+        units: The unit of each.
+        model: Ready to be read.
+        known: The sieves that have what they read, and what gives it.
+    """
+
+    options: ClusterOptions
+    passages: Sequence[Passage]
+    units: list[str]
+    model: Model
+    known: Annotated
+
+
+def loaded(
+    options: ClusterOptions, selection: Selection, checkpoint: Checkpoint, passages: Sequence[Passage]
+) -> Loaded:
+    """Load the model and the parser, and refuse what cannot be scored or tested with them.
+
+    Args:
+        options: Of the run.
+        selection: The sieves; those that came by a group and lack annotation are left out.
+        checkpoint: The model, found but not loaded.
+        passages: The inputs.
+
+    Raises:
+        BadInput: When the inputs are fewer than two units or longer than the model takes, the model,
+            parser or vectors cannot be used, a sieve lacks its annotation, or the resamples asked for
+            are too few for its heads, or it has too few heads for the clusters asked for.
+    """
+    units = units_of(passages)
+    known = annotated(options, selection, passages)
+    model = load(checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length)
+    check_length(model, checkpoint, options.max_length)
+    check_resolution(options.decision, known.selection.rules(), model.layers, model.heads)
+    numbers_of(model.layers * model.heads, options.clustering.method, options.clustering.clusters)
+    counts = known.counted(model.tokenizer, passages, options.max_length)
+    return Loaded(options, passages, units, model, counts)
+
+
+def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Scored:
+    """Score every passage, writing each shard as it is done.
+
+    Args:
+        ready: Model, sieves and inputs; divergences between heads are summed in the same pass.
+        place: Run folder in the making; None to write nothing.
+        progress: Called with the inputs done and their total.
+    """
+    options, model, known, passages = ready.options, ready.model, ready.known, ready.passages
+    sieving = known.sieving(model)
+    advance = counted(progress, len(passages))
+    how = options.clustering
+    sums = Sums(ready.units, model.layers, model.heads, smoothing=how.smoothing, way=how.way)
+    both = Both(sieving, Diverging(model, sums))
+    size = fitting_batch(model.layers, model.heads, options.max_length, options.batch_size)
+    pairs = stream(model, passages, both, batch_size=size, max_length=options.max_length, advance=advance)
+    shards = (shard for shard, _ in pairs)
+    rules = known.selection.rules(options.margin)
+    found = collect(shards, passages, ready.units, rules, model, place)
+    return Scored(
+        found.scores,
+        found.rules,
+        model.described,
+        known.parser,
+        found.truncated,
+        vectors=known.vectors,
+        omitted=(*known.omitted, *known.notes),
+        divergence=sums.divergence(),
+    )
+
+
+def exhibited(ready: Loaded, judged: Labelling) -> tuple[Exhibited | None, list[str]]:
+    """Run the examples that head cards show once more, and keep their maps; as ``showing.shown`` says.
+
+    Args:
+        ready: Model and inputs; the options say how many maps are kept at most.
+        judged: The scores and which heads hold which roles.
+    """
+    return shown(
+        judged,
+        ready.options.maps,
+        ready.passages,
+        lambda passages, asked: kept(ready.model, ready.options, passages, asked),
+    )
+
+
+def labelled(chosen: ClusterOptions, progress: Callable[[int, int], None] | None) -> Labelling:
+    """The run of sieves and clusters that options ask for, in one process and one pass.
+
+    Args:
+        chosen: The options.
+        progress: Called with the inputs done and their total.
+
+    Raises:
+        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+    """
+    selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
+    check_decision(chosen.decision)
+    checkpoint = find(chosen.model, chosen.revision)
+    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
+    passages, source = gather(chosen, selection.needs, checkpoint)
+    with staged_or_none(folder) as place:
+        pass
+
+        ready = loaded(chosen, selection, checkpoint, passages)
+        scored = score_passages(ready, place, progress or (lambda done, total: None))
+        found = judged(scored.scores, scored.rules, chosen, chosen.decision)
+        if scored.divergence is not None:
+            found = with_clusters(found, scored.divergence, chosen.clustering)
+        shown, without = exhibited(ready, found)
+        labelling = replace(
+            found,
+            manifest=manifest_of(chosen, source, scored),
+            skipped=(*left_out(chosen, scored), *without),
+            exhibited=shown,
+        )
+        if place is not None:
+            store.write_examples(place, labelling.scores)
+            store.write_results(place, labelling, page_of(labelling))
+    return labelling

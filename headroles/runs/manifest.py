@@ -1,0 +1,218 @@
+"""What a run was made with, and what it left out.
+
+Which attention of an encoder-decoder a run labels, in one sentence.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+import numpy as np
+from headroles.extraction.texts.sources import kind_of
+from headroles.options.common import CommonOptions
+from headroles.options.label import Options
+from headroles.presets import preset_of
+from headroles.records.arrays import sharing_told
+from headroles.records.clusters import Divergence
+from headroles.records.example import Rule, Scores
+from headroles.records.moments import GROUPS, Moments
+from headroles.stats.engine import ENOUGH_FOR_NOT
+
+
+
+
+SHIFTED = (
+    "the decoder reads the second text, shifted right by one token, so that the row of a token is where the "
+    "model predicts the one after it"
+)
+TOLD = {
+    "encoder": "The encoder's attention is labelled; layers and heads are those of the encoder.",
+    "decoder": f"The decoder's attention to its own tokens is labelled: {SHIFTED}.",
+    "cross": (
+        "Cross attention is labelled, from the decoder's tokens to those of the first text, which the "
+        f"encoder reads: {SHIFTED}. Sieves of offsets and of the query's own text do not apply to it."
+    ),
+}
+"""By kind of attention, as manifests name it."""
+
+
+def kind_told(model: Mapping[str, Any]) -> list[str]:
+    """Which attention is labelled; nothing for a model with one stack.
+
+    Args:
+        model: What a manifest says of the model.
+
+    Example:
+        >>> kind_told({"kind": "encoder"})
+        ["The encoder's attention is labelled; layers and heads are those of the encoder."]
+        >>> kind_told({})
+        []
+    """
+    return [TOLD[model["kind"]]] if model.get("kind") in TOLD else []
+
+
+PACKAGES = (
+    "torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn", "statsmodels", "pandas", "spacy",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Scores, how they are judged, and what they were made with.
+
+    Attributes:
+        scores: One number per sieve, example and head.
+        rules: One per sieve, with the bounds its scores had on these examples.
+        model: What the model is, for the record.
+        parser: What the parser is; None when none was used.
+        truncated: Inputs that were cut.
+        divergence: Between all pairs of heads; None where not asked for.
+        vectors: What the word vectors are; None when none were used.
+        omitted: Sieves left out for want of annotation, one sentence each.
+        moments: Sums over all examples, where the scores are of a random subsample of them.
+    """
+
+    scores: Scores
+    rules: tuple[Rule, ...]
+    model: dict[str, Any]
+    parser: dict[str, str] | None
+    truncated: int
+    divergence: Divergence | None = None
+    vectors: dict[str, Any] | None = None
+    omitted: tuple[str, ...] = ()
+    moments: Moments | None = None
+
+
+def manifest_of(options: Options, source: dict[str, Any], scored: Scored) -> dict[str, Any]:
+    """Everything needed to reproduce a run of sieves, in JSON types."""
+    preset = preset_of(options.preset)
+    counts = counts_of(scored.scores, scored.moments) | {"truncated": scored.truncated}
+    return common(options, source, scored.model, options.max_length, counts) | {
+        **({"kept": kept_of(scored.scores, scored.moments)} if scored.moments else {}),
+        "task": options.task,
+        "parser": scored.parser,
+        **({"vectors": scored.vectors} if scored.vectors else {}),
+        "statistic": "published" if preset.warning else options.statistic,
+        "notes": [
+            *([preset.warning] if preset.warning else []),
+            *kind_told(scored.model),
+            *sharing_told(scored.model),
+        ],
+    }
+
+
+def common(
+    options: CommonOptions,
+    source: dict[str, Any],
+    described: dict[str, Any],
+    max_length: int,
+    counts: dict[str, int],
+) -> dict[str, Any]:
+    """What every kind of run records; no clock, so that equal runs are equal."""
+    model = dict(described)
+    tokenizer, threads = model.pop("tokenizer"), model.pop("threads")
+    machine = model.pop("machine", {})
+    return {
+        "headroles": version("headroles"),
+        "command": options.command(),
+        "source": source,
+        "tokenizer": {"class": tokenizer, "max_length": max_length},
+        "model": model,
+        "preset": options.preset,
+        "settings": options.settings(),
+        "counts": counts,
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        "machine": {
+            "system": platform.platform(),
+            "processor": platform.machine(),
+            "threads": threads,
+            **machine,
+        },
+    }
+
+
+def kept_of(scores: Scores, moments: Moments) -> dict[str, Any]:
+    """What was kept of the scores of a run that has too many examples to keep them all."""
+    return {
+        "mode": "moments",
+        "groups": GROUPS,
+        "examples": moments.examples,
+        "subsample": len(scores.examples),
+    }
+
+
+def counts_of(scores: Scores, moments: Moments | None = None) -> dict[str, int]:
+    """Examples, units and tokens of a run; units are not counted where not all scores are kept."""
+    if moments is not None:
+        return {"examples": moments.examples, "tokens": moments.tokens}
+    return {
+        "examples": len(scores.examples),
+        "units": len(set(scores.units)),
+        "tokens": int(scores.tokens.sum()),
+    }
+
+
+def left_out(options: Options, scored: Scored) -> list[str]:
+    """What was cut, not applicable or too little to say, one sentence each."""
+    sums = scored.moments
+    total = len(scored.scores.examples) if sums is None else sums.examples
+    said = cut_told(scored.truncated, total, options.max_length)
+    said += scored.omitted
+    for position, rule in enumerate(scored.rules):
+        nothing = "nothing in them can be counted"
+        if rule.role and sums is not None:
+            spoke = int(sums.spoke[position])
+            said += silent_told(rule.sieve, sums.examples - spoke, sums.examples, nothing)
+        elif rule.role:
+            said += silence(
+                rule.sieve,
+                scored.scores,
+                position,
+                nothing=nothing,
+                few="no head is called 'not', because rare scores then look absent too often",
+            )
+    if options.parser is not None and scored.parser is None:
+        said.append("--parser was not used: no sieve of this run needs words, or the inputs bring their own.")
+    if options.vectors is not None and scored.vectors is None:
+        said.append("--vectors was not used: no sieve of this run needs word vectors.")
+    if options.data and kind_of(Path(options.data)) == ".conllu" and options.task is not None:
+        said.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
+    return said
+
+
+def cut_told(truncated: int, total: int, max_length: int) -> list[str]:
+    """How many inputs were cut, as one sentence; none where none was."""
+    cut = f"{truncated} of {total} inputs were cut to {max_length} tokens, longest text first."
+    return [cut] if truncated else []
+
+
+def silence(name: str, scores: Scores, position: int, *, nothing: str, few: str) -> list[str]:
+    """Where a column had nothing to say, or too little, one sentence each.
+
+    Args:
+        name: Of the column.
+        scores: Of the run.
+        position: Of the column.
+        nothing: Why it says nothing of any input.
+        few: What fewer units than a "not" needs keep from being said, and why; "" where that is nothing.
+    """
+    total = len(scores.examples)
+    silent = np.isnan(scores.values[position]).all(axis=(1, 2))
+    units = len({unit for unit, quiet in zip(scores.units, silent, strict=True) if not quiet})
+    said = silent_told(name, int(silent.sum()), total, nothing)
+    if silent.all():
+        return said
+    if units == 1:
+        said.append(f"{name} rests on 1 unit and cannot be tested; give more inputs.")
+    elif units < ENOUGH_FOR_NOT and few:
+        said.append(f"{name} rests on {units} units; below {ENOUGH_FOR_NOT} {few}.")
+    return said
+
+
+def silent_told(name: str, silent: int, total: int, nothing: str) -> list[str]:
+    """Of how many inputs a column says nothing, as one sentence; none where there is none such."""
+    if silent == total:
+        return [f"{name} does not apply to these inputs: {nothing}."]
+    return [f"{name} had nothing to count in {silent} of {total} inputs."] if silent else []

@@ -1,0 +1,189 @@
+"""Passages to surface statistics: one pass over the inputs, and one more where gradients are asked for.
+
+What gradients need beside attention: a model with a loss, and the classes of the inputs.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from headroles.errors import BadInput
+from headroles.extraction.jobs.gradients import gradient_shards
+from headroles.extraction.model.checkpoint import Checkpoint
+from headroles.extraction.model.losses import LossModel, LossOptions, MASKED, described_loss, load_with_loss
+from headroles.extraction.scoring.reader import Shard
+from headroles.extraction.texts.sources import kind_of, read_table
+from headroles.options.surface import MASK, SurfaceOptions
+from headroles.records.passage import Passage
+from headroles.sieves.surface import kinds
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+import numpy as np
+from headroles.runs.collect import collect, units_of
+from headroles.extraction.capture.readers import Visible
+from headroles.extraction.jobs.surface import Counting, Surfacing
+from headroles.extraction.model.load import check_length, load
+from headroles.extraction.model.losses import LossModel, described_loss
+from headroles.extraction.stream import stream
+from headroles.options.surface import SurfaceOptions
+from headroles.plans.plan import Laid
+from headroles.progress import Progress, counted
+from headroles.records.example import Example, Rule, Scores
+from headroles.sieves.surface import COLUMNS, importance_rules, laid, rules
+from headroles.stats.resolution import check_resolution
+
+
+
+
+def loss_options(options: SurfaceOptions) -> LossOptions:
+    """What the losses of a run depend on, the classes of its inputs read from the file.
+
+    Raises:
+        BadInput: When the file has no such column.
+    """
+    return LossOptions(mask=options.mask, seed=options.seed, labels=_labels(options))
+
+
+def _labels(options: SurfaceOptions) -> dict[str, str] | None:
+    """The class of each row of the file, by the keys that its passages have."""
+    if options.label is None:
+        return None
+    file = Path(options.data or "")
+    if kind_of(file) == ".conllu":
+        raise BadInput(f"--label names a column of a table, but '{file}' is a CoNLL-U file; leave it out")
+    rows = read_table(file, (), group=options.label, name=options.name)
+    return {row.key: row.group for row in rows if row.group is not None}
+
+
+def model_with_loss(checkpoint: Checkpoint, options: SurfaceOptions, losses: LossOptions) -> LossModel:
+    """The model of a run with gradients.
+
+    Raises:
+        BadInput: When it has no loss, or one that an option does not fit.
+    """
+    model = load_with_loss(
+        checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length
+    )
+    described_loss(model, losses)
+    if options.mask != MASK and model.about != MASKED:
+        raise BadInput(
+            f"--mask is for losses of {MASKED}, but that of {checkpoint.name!r} "
+            f"({model.described['architecture']}) is of {model.about}; leave it out"
+        )
+    return model
+
+
+def importance_shards(
+    model: LossModel,
+    passages: Sequence[Passage],
+    options: SurfaceOptions,
+    losses: LossOptions,
+    advance: Callable[[int], None],
+) -> Iterator[Shard]:
+    """Importance of attention to each kind of token, shard by shard."""
+    return gradient_shards(
+        model,
+        passages,
+        partial(kinds, marks=options.marks),
+        options=losses,
+        batch_size=options.batch_size,
+        max_length=options.max_length,
+        advance=advance,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Surface statistics, how they are judged, and what they were made with.
+
+    Attributes:
+        scores: One number per column, example and head.
+        rules: One per column.
+        model: What the model is, for the record.
+        truncated: Inputs that were cut.
+        unequal: Inputs whose layers see different keys.
+        loss: Which loss gradients are of, in a sentence; "" without gradients.
+    """
+
+    scores: Scores
+    rules: tuple[Rule, ...]
+    model: dict[str, Any]
+    truncated: int
+    unequal: int
+    loss: str = ""
+
+
+def score_surface(
+    options: SurfaceOptions,
+    checkpoint: Checkpoint,
+    passages: Sequence[Passage],
+    place: Path | None,
+    progress: Progress,
+) -> Measured:
+    """Load the model and take the statistics of every passage, writing each shard as it is done.
+
+    Args:
+        options: Of the run.
+        checkpoint: The model, found but not loaded.
+        passages: The inputs.
+        place: Run folder in the making; None to write nothing.
+        progress: Called with the inputs done and their total, which counts both passes.
+
+    Raises:
+        BadInput: When the inputs are fewer than two units or longer than the model takes, the model
+            cannot be used or has no loss, or the resamples asked for are too few for its heads.
+    """
+    units = units_of(passages)
+    columns = (*rules(options.max_length), *(importance_rules() if options.gradients else ()))
+    advance = counted(progress, len(passages) * (2 if options.gradients else 1))
+    losses = loss_options(options)
+    model = (
+        model_with_loss(checkpoint, options, losses)
+        if options.gradients
+        else load(checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length)
+    )
+    check_length(model, checkpoint, options.max_length)
+    check_resolution(options.decision, columns, model.layers, model.heads)
+    job = Surfacing(model, counting(options.marks, options.smoothing))
+    size, longest = options.batch_size, options.max_length
+    shards: Iterable[Shard] = stream(
+        model, passages, job, batch_size=size, max_length=longest, advance=advance
+    )
+    loss = ""
+    if isinstance(model, LossModel):
+        shards = joined(shards, importance_shards(model, passages, options, losses, advance))
+        loss = described_loss(model, losses)
+    found = collect(shards, passages, units, columns, model, place)
+    return Measured(found.scores, found.rules, model.described, found.truncated, job.unequal, loss)
+
+
+def counting(marks: str, smoothing: float = 0.0) -> Counting:
+    """What is counted, in the precision that attention is read in.
+
+    Args:
+        marks: Characters that count as punctuation.
+        smoothing: Share of each row that is spread evenly before entropies are taken.
+    """
+
+    def lay(example: Example, visible: Visible) -> Laid:
+        return laid(example, visible, marks=marks, smoothing=smoothing, dtype=np.float32)
+
+    return Counting(len(COLUMNS), lay, smoothing)
+
+
+def joined(first: Iterable[Shard], second: Iterable[Shard]) -> Iterator[Shard]:
+    """Shards of the same examples side by side: the columns of the first, then those of the second.
+
+    Chance values of all columns are said per example; where the second has none, they are 0.
+    """
+    for one, other in zip(first, second, strict=True):
+        assert one.examples == other.examples
+        null = np.zeros((len(other.values), len(other.examples)))
+        yield replace(
+            one,
+            values=np.concatenate([one.values, other.values]),
+            cells=np.concatenate([one.cells, other.cells]),
+            null=np.concatenate([one.null, null]),
+            low=np.concatenate([one.low, other.low]),
+            high=np.concatenate([one.high, other.high]),
+        )

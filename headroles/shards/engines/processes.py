@@ -1,0 +1,213 @@
+"""Shards scored side by side, by processes of this machine that live as long as the run.
+
+Each worker is a fresh interpreter. It gets its order and its shards over a pipe and writes its files
+itself, so only receipts come back. A worker that is lost is replaced and its shard done again; when this
+process is lost its workers see the end of their pipes and go, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any
+
+from headroles.errors import BadInput
+from headroles.records.kept_maps import Maps
+from headroles.records.passage import Passage
+from headroles.shards.engines.losses import LOSSES, lost, scoring
+from headroles.shards.engines.process import Process, raised
+from headroles.shards.work import Facts, Order, Receipt, Task
+
+
+class Processes:
+    """Workers in processes of their own."""
+
+    def __init__(self, order: Order, advance: Callable[[int], None]) -> None:
+        """Take what the workers do; the first is started when the engine is entered.
+
+        Args:
+            order: What they do.
+            advance: Called with the examples done since the last call; a negative number when a lost
+                worker's shard has to be done again.
+        """
+        self._order, self._advance = order, advance
+        self._workers: list[Process] = []
+        self._told: SimpleQueue[tuple[Process, Any]] = SimpleQueue()
+        self._facts: Facts | None = None
+        self._unloaded = 0
+
+    @property
+    def facts(self) -> Facts:
+        """Of the model and annotation, as the first worker loaded them."""
+        if self._facts is None:
+            raise RuntimeError("an engine is used within 'with'")
+        return self._facts
+
+    def score(self, tasks: Iterable[Task]) -> Iterator[Receipt]:
+        """Score shards side by side; receipts come in the order in which shards are done.
+
+        A task is taken from the iterable when a worker is free for it.
+
+        Raises:
+            HeadrolesError: What a worker raised; or when a shard was lost with its worker too often.
+        """
+        feed = _Feed(tasks)
+        while True:
+            self._hand_out(feed)
+            if not feed.has(1) and not any(worker.task for worker in self._workers):
+                return
+            receipt = self._next(feed)
+            if receipt is not None:
+                self._hand_out(feed)  # before whoever asked takes time for it
+                yield receipt
+
+    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
+        """Run some inputs once more and keep maps of the heads asked for, by layer, for each."""
+        for _ in range(LOSSES):
+            worker = self._ready()
+            worker.send(("keep", list(passages), list(asked)))
+            for came, (kind, content) in iter(self._told.get, None):
+                if came is worker and kind == "lost":
+                    self._forget(worker)
+                    break
+                if came is worker and kind == "error":
+                    raise raised(*content)
+                if came is worker and kind == "kept":
+                    maps: list[Maps] = content
+                    return maps
+                self._note(came, kind, content)
+        raise lost("keeping maps of heads", content)
+
+    def _ready(self) -> Process:
+        """A worker that has loaded its model and does nothing."""
+        while True:
+            for worker in self._workers:
+                if worker.loaded and worker.task is None:
+                    return worker
+            if not self._workers:
+                self._start()
+            came, (kind, content) = self._told.get()
+            self._note(came, kind, content)
+
+    def _hand_out(self, feed: _Feed) -> None:
+        """Give every free worker a shard, and start workers while there are more shards than those."""
+        for worker in self._workers:
+            if worker.loaded and worker.task is None and (task := feed.take()) is not None:
+                worker.task = task
+                worker.send(("score", task))
+        waiting = sum(not worker.loaded for worker in self._workers)
+        while len(self._workers) < self._order.options.workers and feed.has(waiting + 1):
+            self._start()
+            waiting += 1
+
+    def _next(self, feed: _Feed) -> Receipt | None:
+        """What a worker says next; its receipt when a shard is done."""
+        worker, (kind, content) = self._told.get()
+        task = worker.task
+        if kind == "receipt" and task is not None:
+            worker.task = None
+            if left := _left(worker, task):
+                self._advance(left)
+            worker.advanced = 0
+            receipt: Receipt = content
+            return receipt
+        if kind == "lost" and task is not None:
+            self._advance(-worker.advanced)
+            feed.give_back(task, content)
+        self._note(worker, kind, content)
+        return None
+
+    def _note(self, worker: Process, kind: str, content: Any) -> None:
+        """Take in what a worker says beside receipts."""
+        if kind == "facts":
+            worker.loaded, self._unloaded = True, 0
+            if self._facts is None:
+                self._facts = content
+            elif content.identity != self._facts.identity:
+                raise BadInput(
+                    "all workers of a run load the same model, code and parser, but a worker found others "
+                    "than the first; do not change them while a run is made, and start it again"
+                )
+        elif kind == "advance":
+            worker.advanced += content
+            self._advance(content)
+        elif kind == "error":
+            raise raised(*content)
+        elif kind == "lost":
+            self._forget(worker)
+            self._unloaded += not worker.loaded
+            if self._unloaded >= LOSSES:
+                raise lost("loading the model", content)
+
+    def _forget(self, worker: Process) -> None:
+        self._workers.remove(worker)
+        worker.dismiss()
+        worker.wait()
+
+    def _start(self) -> None:
+        self._workers.append(Process(self._order, self._told))
+
+    def __enter__(self) -> Processes:
+        """Start the first worker, and wait until it has loaded what it needs."""
+        try:
+            while self._facts is None:
+                if not self._workers:
+                    self._start()
+                came, (kind, content) = self._told.get()
+                self._note(came, kind, content)
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop all workers and wait until they are gone."""
+        self._stop()
+
+    def _stop(self) -> None:
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.dismiss()
+        for worker in workers:
+            worker.wait()
+
+
+def _left(worker: Process, task: Task) -> int:
+    """Examples of a finished shard that its worker has not told of."""
+    return len(task.passages) - worker.advanced
+
+
+class _Feed:
+    """Tasks that are left, those that came back first."""
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._coming = iter(tasks)
+        self._held: list[Task] = []
+        self._losses: dict[int, int] = {}
+
+    def has(self, number: int) -> bool:
+        """Whether there are as many tasks; no more of them are made than that."""
+        while len(self._held) < number:
+            task = next(self._coming, None)
+            if task is None:
+                return False
+            self._held.append(task)
+        return True
+
+    def take(self) -> Task | None:
+        """The next task; None when there is none."""
+        return self._held.pop(0) if self.has(1) else None
+
+    def give_back(self, task: Task, how: int) -> None:
+        """Take back a task whose worker was lost.
+
+        Raises:
+            BadInput: When that happened too often.
+        """
+        losses = self._losses[task.number] = self._losses.get(task.number, 0) + 1
+        if losses >= LOSSES:
+            raise lost(scoring(task), how)
+        self._held.insert(0, task)

@@ -1,0 +1,146 @@
+"""A run in the making at an address: workers write its shards there, and its results follow at the end."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from headroles.addresses import is_address
+from headroles.errors import BadInput, HeadrolesError
+from headroles.options.label import LabelOptions
+from headroles.shards.resume import Work, differences, plan_bytes
+from headroles.storage.folder import MANIFEST, PLAN, RUN, check_holds, manifest_in
+from headroles.storage.places import Place, place_of
+from headroles.storage.remote import naming, put_back
+
+
+@dataclass(slots=True)
+class RemoteWork(Work):
+    """A run in the making at an address; ``folder`` is where its results are made, on this machine.
+
+    An object store cannot put a folder aside. So with ``overwrite`` an earlier run is deleted once model,
+    settings and inputs of the new one are known to be good, just before its first shard is scored.
+
+    Attributes:
+        plan: What the run is, as it is written down.
+        fresh: Whether nothing of this run was there at its start.
+        opened: Whether something had to be scored.
+    """
+
+    plan: bytes = b""
+    fresh: bool = False
+    opened: bool = False
+
+    def begin(self, plan: dict[str, Any]) -> None:
+        """Take up the run that is there, or make room for a new one where another may be replaced.
+
+        Raises:
+            BadInput: When another run is there and may not be replaced, saying what differs.
+        """
+        before = json_in(self.place, PLAN)
+        other = differences(before, plan)
+        if other and before and not self.overwrite:
+            raise BadInput(
+                f"'{self.place.url}' holds a run with {' and '.join(other)}; give --overwrite to replace it, "
+                f"or another --out"
+            )
+        self.plan = plan_bytes(plan)
+        self.fresh = bool(other)
+        if self.fresh:
+            self.reopen()
+        else:
+            self.place.write(PLAN, self.plan)
+
+    def counted(self) -> None:
+        """Note that a shard is done."""
+        self.done += 1
+
+    def reopen(self) -> None:
+        """Make room and write down what the run is, before its first shard is looked for."""
+        if self.opened:
+            return
+        self.opened = True
+        gone = self.place.names() if self.fresh else [MANIFEST]
+        for name in sorted(gone, key=lambda name: (name != MANIFEST, name == PLAN)):  # a run until the last
+            self.place.delete(name)
+        self.place.write(PLAN, self.plan)
+
+    def publish(self) -> None:
+        """Put the results there, the manifest last, in place of those of an earlier outcome."""
+        folder = self.folder or Path()
+        stays = {MANIFEST, *manifest_in(folder).get("files", {})}
+        put_back(self.place, folder, {name: "" for name in self.place.names() if name not in stays})
+
+    def abandon(self) -> None:
+        """Take away what was begun, unless a shard is done."""
+        with suppress(HeadrolesError):
+            if self.fresh and self.opened and not self.kept():
+                for name in self.place.names():
+                    self.place.delete(name)
+
+
+def remote_place(chosen: LabelOptions, apart: bool) -> Place | None:
+    """The place that ``out`` names, when it is an address that may be written; None for folders.
+
+    Args:
+        chosen: The options.
+        apart: Whether its shards are written by other processes.
+
+    Raises:
+        BadInput: When the address holds what may not be replaced, or cannot be read.
+    """
+    if chosen.out is None or not is_address(chosen.out):
+        return None
+    place = place_of(chosen.out)
+    if apart and place.url.startswith("memory://"):
+        raise BadInput(
+            f"memory belongs to one process, but shards are written to '{place.url}' by several; "
+            f"give another --out, or one worker"
+        )
+    check_room(place, chosen.settings(), chosen.overwrite)
+    return place
+
+
+@contextmanager
+def remote_work(place: Place, overwrite: bool) -> Iterator[RemoteWork]:
+    """A run in the making at an address; what fails before its first shard is done leaves nothing there.
+
+    Args:
+        place: Where it is.
+        overwrite: Whether a run with other settings or inputs may be replaced.
+
+    Raises:
+        BadInput: When the address cannot be written.
+    """
+    with TemporaryDirectory(prefix="headroles-") as beside, naming(Path(beside), place.url):
+        work = RemoteWork(place, Path(beside), overwrite)
+        try:
+            yield work
+        except BaseException:
+            work.abandon()
+            raise
+
+
+def check_room(place: Place, settings: dict[str, Any], overwrite: bool) -> None:
+    """Refuse an address that cannot be replaced, before any work is done.
+
+    Raises:
+        BadInput: When it holds something else than a run, or one with other settings while ``overwrite``
+            is off.
+    """
+    there = {name.partition("/")[0] for name in place.names()}
+    if there:
+        before = json_in(place, MANIFEST if MANIFEST in there else PLAN)
+        check_holds(place.url, there, before, settings, overwrite, RUN)
+
+
+def json_in(place: Place, name: str) -> dict[str, Any]:
+    """What a file of JSON says; nothing when there is none, or it is no JSON object."""
+    try:
+        found = json.loads(place.read(name))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,119 @@
+"""verify(): whether a finished run is what it was when it was written, and says what its scores say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headroles.errors import BadInput
+from headroles.judging.again import recomputed
+from headroles.shards.files import damaged, receipt_of, shard_name
+from headroles.storage import run as store
+from headroles.storage.folder import MANIFEST, MOMENTS, SCORES, SHARDS, manifest_in
+from headroles.storage.places import LocalPlace, Place
+from headroles.storage.remote import copied
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was checked and found right.
+
+    Attributes:
+        files: Files whose SHA-256 is that of the manifest.
+        shards: Shards whose receipts fit; 0 for runs that are not cut into shards.
+        examples: Inputs of the run.
+        findings: Findings that follow from the scores.
+    """
+
+    files: int
+    shards: int
+    examples: int
+    findings: int
+
+
+@copied()
+def verify(folder: str | Path) -> Verified:
+    """Check every hash of a run folder, that all its shards are there, and that its findings follow.
+
+    Findings and labels are made anew from the stored scores, and have to be equal to the tables to the
+    last character. Figures are not checked, as they are drawn from the rest.
+
+    Args:
+        folder: Of a finished run of any kind.
+
+    Returns:
+        What was checked.
+
+    Raises:
+        BadInput: Naming the first file that is wrong; or when the folder is no finished run.
+    """
+    where = Path(folder)
+    manifest = manifest_in(where)
+    files = manifest.get("files")
+    if manifest and not isinstance(files, dict):
+        raise BadInput(
+            f"a run is checked by the SHA-256 of its files in {MANIFEST}, but that of '{where}' has none "
+            f"(it is from another version, or no run); make the run again"
+        )
+    place = LocalPlace(where)
+    if isinstance(files, dict):
+        _check_files(where, place, files)
+    run = store.load(where)
+    shards = _check_shards(where, place, files or {}, run.manifest["counts"]["examples"])
+    anew = store.found_texts(recomputed(run))
+    for name, text in anew.items():
+        if place.read(name) != text.encode():
+            raise BadInput(
+                f"'{where / name}' is not what the scores of the run give; decide again with headroles judge"
+            )
+    return Verified(
+        len(files or {}), shards, run.manifest["counts"]["examples"], int(run.findings.count.size)
+    )
+
+
+def _check_files(where: Path, place: Place, files: Mapping[str, Any]) -> None:
+    """Refuse a file that is missing, altered, or beside those of the run among its scores and shards.
+
+    Raises:
+        BadInput: Naming it.
+    """
+    wrong = damaged(place, {name: str(digest) for name, digest in files.items()})
+    if wrong is not None:
+        how = "was altered since it was written" if (where / wrong).is_file() else "is missing"
+        raise BadInput(f"'{where / wrong}' {how}; start the same command again, and it is made again")
+    for folder in (SCORES, SHARDS):
+        for name in place.names(f"{folder}/"):
+            if name not in files:
+                raise BadInput(f"'{where / name}' is no file of the run; move it away")
+
+
+def _check_shards(where: Path, place: Place, files: Mapping[str, str], examples: int) -> int:
+    """How many shards a run has, when their receipts are of one run and name the files that are there.
+
+    Where sums are kept of all examples, the files of shards were added to them and are gone.
+
+    Args:
+        where: The folder.
+        place: The same, as shards are written to it.
+        files: SHA-256 by name, as the manifest has them.
+        examples: Inputs of the run.
+
+    Raises:
+        BadInput: Naming the first receipt that does not fit.
+    """
+    receipts = [name for name in files if name.startswith(f"{SHARDS}/") and name.endswith(".json")]
+    found, identities = 0, set()
+    for number in range(len(receipts)):
+        name = shard_name(number, "json")
+        receipt = receipt_of(place.read(name)) if name in files else None
+        own = receipt is not None and (MOMENTS in files or receipt.files.items() <= files.items())
+        if receipt is None or receipt.number != number or not own:
+            raise BadInput(f"'{where / name}' does not say what its shard is; start the same command again")
+        found += receipt.examples
+        identities.add(receipt.identity)
+    if receipts and (found != examples or len(identities) != 1):
+        raise BadInput(
+            f"the shards of '{where}' are of one run and hold its {examples} examples, but they are of "
+            f"{len(identities)} and hold {found}; start the same command again"
+        )
+    return len(receipts)

@@ -1,0 +1,218 @@
+"""A worker: model, sieves and annotation loaded once in some process, which then scores shards."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from headroles.arrays import selection_of
+from headroles.extraction.jobs.keep_maps import Keeping
+from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.load import Model, check_length, load
+from headroles.extraction.model.machine import device_name, machine
+from headroles.extraction.scoring.reader import Shard
+from headroles.extraction.stream import stream, streamed
+from headroles.extraction.texts.tokens import tokenise
+from headroles.inputs.annotation import Annotated, annotated
+from headroles.inputs.corpora import Corpus
+from headroles.inputs.passages import corpus_of
+from headroles.options.label import LabelOptions
+from headroles.records.example import Rule, Scores
+from headroles.records.kept_maps import Maps
+from headroles.records.passage import Passage
+from headroles.shards import identity
+from headroles.shards.files import bounds, shard_name, written
+from headroles.shards.moments import shard_contents
+from headroles.shards.work import Facts, Order, Receipt, Task
+from headroles.storage.places import Place, place_of
+from headroles.storage.scores import examples_bytes, part_bytes, part_name
+
+
+class Worker:
+    """Scores shards of one run, in whatever process it was made."""
+
+    def __init__(self, order: Order, *, place: Place | None = None, corpus: Corpus | None = None) -> None:
+        """Load model, sieves and annotation.
+
+        Args:
+            order: What the run is.
+            place: Where shards are written to; None: where the order says.
+            corpus: The inputs of the run, where they are at hand; None: found anew from the options.
+
+        Raises:
+            BadInput: When model, parser, vectors or inputs cannot be used, or a sieve lacks its annotation.
+        """
+        options = order.options
+        self._order, self._options = order, options
+        self._place = place_of(order.place or "") if place is None else place
+        selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
+        checkpoint = find(options.model, options.revision)
+        inputs = corpus_of(options, selection.needs, checkpoint) if corpus is None else corpus
+        found = annotated(options, selection, inputs)
+        self._model = load(
+            checkpoint,
+            device=options.device,
+            dtype=options.dtype,
+            max_length=options.max_length,
+            kind=options.kind,
+        )
+        check_length(self._model, checkpoint, options.max_length)
+        known = found.counted(self._model.tokenizer, inputs, options.max_length)
+        self._job = known.sieving(self._model)
+        self._rules = known.selection.rules(options.margin)
+        self._annotator = known.annotator
+        self.facts = facts_of(options, self._model, known)
+
+    def score(self, task: Task, advance: Callable[[int], None] | None = None) -> Receipt:
+        """Score a shard and write its files, the receipt last.
+
+        Args:
+            task: The shard.
+            advance: Called with the examples done since the last call.
+        """
+        tokenised = tokenise(self._model.tokenizer, task.passages, self._options.max_length)
+        (shard,) = streamed(
+            self._model,
+            iter([tokenised]),
+            self._job,
+            batch_size=self._options.batch_size,
+            advance=advance or (lambda count: None),
+        )
+        receipt = Receipt(
+            number=task.number,
+            examples=len(shard.examples),
+            tokens=int(shard.tokens.sum()),
+            truncated=int(shard.truncated.sum()),
+            digest=task.digest,
+            identity=self.facts.identity,
+            files={},
+            low=bounds(shard.low),
+            high=bounds(shard.high),
+        )
+        return written(self._place, receipt, self._contents(task, scores_of(shard, task, self._rules)))
+
+    def _contents(self, task: Task, scores: Scores) -> dict[str, bytes]:
+        """The files of a shard by their names."""
+        if not self._order.whole:
+            return shard_contents(scores, self._rules, task, self._options)
+        return {
+            part_name(task.number): part_bytes(scores),
+            shard_name(task.number, "parquet"): examples_bytes(scores),
+        }
+
+    def expect(self, task: Task) -> None:
+        """Say which shard comes after the next, so that processes may parse its texts ahead."""
+        if self._annotator is not None:
+            self._annotator.expect(task.passages)
+
+    def close(self) -> None:
+        """Let go of what parses beside the model."""
+        if self._annotator is not None:
+            self._annotator.close()
+
+    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
+        """Run some inputs once more and keep maps of the heads asked for, by layer, for each."""
+        return kept(self._model, self._options, passages, asked)
+
+
+def kept(
+    model: Model, options: Any, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]
+) -> list[Maps]:
+    """Run some inputs and keep maps of heads.
+
+    Args:
+        model: Ready to be read.
+        options: Of the run, for size of batches and longest input.
+        passages: The inputs.
+        asked: Heads by layer, for each input.
+    """
+    shards = stream(
+        model,
+        passages,
+        Keeping(asked),
+        batch_size=options.batch_size,
+        max_length=options.max_length,
+        advance=lambda count: None,  # the inputs of the run are all done
+    )
+    return [
+        Maps(
+            each.example(),
+            {
+                (layer, head): each.weights(layer, head)
+                for layer, heads in each.asked.items()
+                for head in heads
+            },
+        )
+        for shard in shards
+        for each in shard
+    ]
+
+
+def scores_of(shard: Shard, task: Task, rules: Sequence[Rule]) -> Scores:
+    """The scores of a shard as they are written.
+
+    Args:
+        shard: What was read.
+        task: Which says keys and units.
+        rules: One per column, which say chance values; those of scorers are of each example.
+    """
+    null = np.repeat(np.array([[rule.null] for rule in rules]), len(task.passages), axis=1)
+    if len(shard.null):
+        null[-len(shard.null) :] = shard.null
+    return Scores(
+        sieves=tuple(rule.sieve for rule in rules),
+        examples=tuple(passage.key for passage in task.passages),
+        units=tuple(task.units),
+        tokens=shard.tokens,
+        cells=shard.cells,
+        values=shard.values,
+        null=null,
+    )
+
+
+def facts_of(options: LabelOptions, model: Model, known: Annotated) -> Facts:
+    """What a worker says of itself: its identity is equal wherever it would give equal scores."""
+    config = model.network.config.to_dict()
+    config.pop("_name_or_path", None)
+    components = {
+        "settings": identity.deciding(options.settings()),
+        "code": identity.code(),
+        "weights": model.described["weights_sha256"],
+        "configuration": config,
+        "tokenizer": _tokenizer_digest(model.tokenizer),
+        "parser": known.parser,
+        "vectors": known.vectors,
+        "sieves": identity.sieves_digest(known.selection.sieves),
+        "versions": identity.versions(),
+        "device": [device_name(model.device), options.dtype],
+        "frequencies": _frequencies_digest(known.lexicon.frequency),
+    }
+    return Facts(
+        layers=model.layers,
+        heads=model.heads,
+        described=model.described | {"machine": machine()},
+        identity=identity.identity_of(components),
+        parser=known.parser,
+        vectors=known.vectors,
+        omitted=(*known.omitted, *known.notes),
+        columns=known.selection.columns,
+        scorers=len(known.selection.scorers),
+        components=components,
+    )
+
+
+def _frequencies_digest(often: Mapping[str, int] | None) -> str | None:
+    """SHA-256 over how often each token occurs; None where no sieve asks."""
+    return None if often is None else sha256(json.dumps(sorted(often.items())).encode()).hexdigest()
+
+
+def _tokenizer_digest(tokenizer: Any) -> str:
+    """SHA-256 over what a tokenizer does: its own description, and its special tokens."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    said = json.loads(backend.to_str()) if backend is not None else {"plain": type(tokenizer).__name__}
+    for name in ("truncation", "padding"):  # of the last call, and no part of what it is
+        said.pop(name, None)
+    special = sorted((str(name), str(value)) for name, value in tokenizer.special_tokens_map.items())
+    return sha256(json.dumps([said, special], sort_keys=True).encode()).hexdigest()

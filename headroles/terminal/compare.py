@@ -1,0 +1,93 @@
+"""A comparison in the terminal: what was compared, outcomes by layer and by sieve, roles gained and lost."""
+
+from collections.abc import Mapping
+from textwrap import wrap
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from headroles.records.comparison import OUTCOMES, Comparison
+from headroles.reports.compare_words import (
+    LAYER_HEADER,
+    labels_moved,
+    layer_rows,
+    outcomes,
+    roles_moved,
+    scores_moved,
+    tested,
+)
+from headroles.reports.words import count, number, plural, ranged
+from headroles.terminal.phrases import SPACE
+
+
+def show_comparison(console: Console, comparison: Comparison, folder: str) -> None:
+    """Print what was compared, what changed where, and where the report is."""
+    facts = comparison.manifest
+    for name in ("a", "b"):
+        _line(console, name.upper(), _run(facts[name]))
+    counts = facts["counts"]
+    source = plural(counts["examples"], "example")
+    _line(console, "units", f"{counts['units']}, from {source} ({facts['matched']})")
+    swaps = facts["settings"]["swaps"]
+    drawn = f"; {swaps:,} swaps, seed {comparison.decision.seed}" if swaps else ""
+    _line(console, "tested", tested(comparison.decision, comparison.bound) + drawn)
+    for remark in comparison.remarks:
+        _line(console, "note", remark, style="yellow")
+    console.print()
+    console.print(_layers(comparison))
+    console.print()
+    console.print(_sieves(comparison))
+    console.print()
+    _line(console, "found", outcomes(comparison))
+    if comparison.swaps:
+        _line(console, "labels", f"of all roles: {labels_moved(comparison.swaps[-1])}")
+    _line(console, "moved", f"{roles_moved(comparison)} {scores_moved(comparison)}")
+    console.print(Text(f"report  {folder}/report.html"))
+
+
+def _line(console: Console, name: str, words: str, style: str = "") -> None:
+    """A named line; on a terminal it is broken between words, elsewhere left whole for other programs."""
+    width = console.width - 8 if console.is_terminal and console.width > 40 else len(words) + 1
+    for place, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
+        console.print(Text(f"{'' if place else name:<8}{line.replace(SPACE, ' ')}", style=style))
+
+
+def _run(run: Mapping[str, Any]) -> str:
+    """Folder, model and inputs of one run, as far as its manifest names them."""
+    model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
+    told = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
+    return ", ".join([str(run["folder"]), *(each for each in told if each)])
+
+
+def _table(header: tuple[str, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for place, title in enumerate(header):
+        table.add_column(title, justify="right" if place else "left")
+    return table
+
+
+def _layers(comparison: Comparison) -> Table:
+    """Outcomes and labels of every layer, over its heads and roles."""
+    table = _table(LAYER_HEADER)
+    for row in layer_rows(comparison):
+        table.add_row(*row)
+    return table
+
+
+def _sieves(comparison: Comparison) -> Table:
+    """Outcomes of every sieve; of roles also the labels, beside what swaps of A and B move."""
+    found, moved = comparison.differences, {row.sieve: row for row in comparison.swaps}
+    drawn = comparison.swaps and comparison.swaps[-1].p == comparison.swaps[-1].p
+    table = _table(("sieve", *OUTCOMES, "in A", "in B", "gained", "lost", *(["by swaps", "p"] * bool(drawn))))
+    for place, rule in enumerate(found.rules):
+        cells: list[Any] = [Text(rule.sieve), *map(str, found.counts(place))]
+        row = moved.get(rule.sieve) if rule.role else None
+        if row is not None:
+            cells += [str(each) for each in (row.labels_a, row.labels_b, row.gained, row.lost)]
+            low, high = count(row.changed_low), count(row.changed_high)
+            reference = ranged(count(row.changed_mean), low, high).replace(SPACE, " ")
+            cells += [reference, number(row.p)] if drawn else []
+        table.add_row(*cells)
+    return table

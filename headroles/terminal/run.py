@@ -1,0 +1,46 @@
+"""A run in the terminal, by its kind."""
+
+from rich.console import Console
+
+from headroles.records.findings import Labelling
+from headroles.reports.words import plural
+from headroles.shards.verify import Verified
+from headroles.terminal.cluster import show_clusters
+from headroles.terminal.label import show_labelling
+from headroles.terminal.probe import show_probe
+from headroles.terminal.surface import show_surface
+
+
+def show_run(console: Console, labelling: Labelling, folder: str) -> None:
+    """Print what a run found, and where its report is.
+
+    Args:
+        console: Of any width.
+        labelling: Of any kind of run.
+        folder: Of the run, as it is named in the last line.
+    """
+    if labelling.surface is not None:
+        show_surface(console, labelling, folder)
+    elif labelling.probed is not None:
+        show_probe(console, labelling, folder)
+    else:
+        if labelling.clustered is not None:
+            show_clusters(console, labelling)
+            console.print()
+        show_labelling(console, labelling, folder)
+
+
+def show_verified(console: Console, verified: Verified, folder: str) -> None:
+    """Print what was checked of a run and found right.
+
+    Args:
+        console: Of any width.
+        verified: What was checked.
+        folder: Of the run.
+    """
+    lines = [f"files     {verified.files}: every SHA-256 is that of the manifest"]
+    if verified.shards:
+        lines.append(f"shards    {verified.shards}: all there, {plural(verified.examples, 'example')}")
+    lines.append(f"findings  {verified.findings}: as the stored scores give them, to the last character")
+    for line in (*lines, f"{folder} is whole"):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

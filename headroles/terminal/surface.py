@@ -1,0 +1,143 @@
+"""A surface run in the terminal: attention by layer, the strongest heads, entropies, importance."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from headroles.records.findings import Labelling
+from headroles.reports.surface_columns import (
+    ENTROPIES,
+    GROUP,
+    MEASURES,
+    brief,
+    counts,
+    even,
+    known,
+    layers_of,
+    named,
+    peak,
+    told_interval,
+)
+from headroles.reports.surface_words import harmless_lines, sentence
+from headroles.reports.words import chance_of, number, plural
+from headroles.terminal.label import inputs_told, named_line
+from headroles.terminal.phrases import how_tested
+
+WIDE = 100
+"""Columns from which on means have three decimals."""
+HEADINGS = {
+    "surface:first": "first",
+    "surface:separator": "sepa-\nrator",
+    "surface:separator→separator": "sep.→\nsep.",
+    "surface:other→separator": "other→\nsep.",
+    "surface:punctuation": "punc-\ntuation",
+    "surface:previous": "pre-\nvious",
+    "surface:next": "next",
+    "surface:self": "self",
+    "surface:entropy": "entro-\npy",
+    "surface:entropy-first": "first\nrow",
+}
+
+
+def show_surface(console: Console, labelling: Labelling, folder: str) -> None:
+    """Print what was run, means by layer, the strongest heads, importance, and where the report is.
+
+    Args:
+        console: Of any width; from 100 columns on means have three decimals.
+        labelling: With ``surface``.
+        folder: Of the run, as it is named in the last line.
+    """
+    _account(console, labelling)
+    found = labelling.findings
+    columns = [name for name in found.sieves if name.startswith(GROUP) and known(found, name)]
+    tables = [
+        _layers(labelling, columns, "layer", HEADINGS, 3 if console.width >= WIDE else 2),
+        _strongest(labelling, [name for name in columns if name not in ENTROPIES]),
+    ]
+    for measure in MEASURES:
+        own = [
+            name for name in found.sieves if name.partition(":")[0] == measure and known(found, name)
+        ]  # fmt: skip
+        tables += [_layers(labelling, own, measure, {name: brief(name) for name in own})] if own else []
+    for table in tables:
+        console.print()
+        console.print(table)
+    console.print()
+    for column in ENTROPIES:
+        if column in columns:
+            named_line(console, "entropy", f"of {brief(column)}: {_small(sentence(labelling, column))}")
+    for said in harmless_lines(labelling):
+        named_line(console, "loss", _small(said))
+    for note in labelling.skipped:
+        named_line(console, "note", note)
+    console.print(Text(f"report  {folder}/report.html"))
+
+
+def _small(said: str) -> str:
+    """A sentence after a name."""
+    return said[0].lower() + said[1:]
+
+
+def _account(console: Console, labelling: Labelling) -> None:
+    """What was run, on what, and how it was tested."""
+    facts = labelling.manifest
+    model, sizes = facts["model"], facts["counts"]
+    console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
+    told = f"{plural(sizes['examples'], 'example')}, {plural(sizes['units'], 'unit')}"
+    console.print(Text(f"inputs  {inputs_told(facts)}: {told}"))
+    tested = how_tested(labelling.decision, facts["preset"]).replace("one sieve", "one statistic")
+    named_line(console, "tested", f"against even attention, both ways; {tested}")
+    loss = facts.get("surface", {}).get("loss")
+    if loss:
+        named_line(console, "loss", _small(loss))
+    remarks = labelling.assessment.remarks if labelling.assessment else ()
+    for note in (*facts.get("notes", ()), *remarks):
+        named_line(console, "note", note, style="yellow")
+
+
+def _layers(
+    labelling: Labelling,
+    columns: Sequence[str],
+    corner: str,
+    headings: Mapping[str, str],
+    decimals: int | None = None,
+) -> Table:
+    """Means by layer, the largest of each column in bold; then what even attention gives, if anything."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(corner)
+    for column in columns:
+        table.add_column(Text(headings.get(column, brief(column))), justify="right")
+    means = {column: {row.layer: row.mean for row in layers_of(labelling, column)} for column in columns}
+    for layer in range(labelling.findings.count.shape[1]):
+        cells = []
+        for column in columns:
+            value = means[column].get(layer, math.nan)
+            largest = len(means[column]) > 1 and value == max(means[column].values())
+            cells.append(Text(_told(value, decimals), style="bold" if largest else ""))
+        table.add_row(str(layer), *cells)
+    evens = [even(labelling.findings, column) for column in columns]
+    if not all(map(math.isnan, evens)):
+        table.add_row("even", *(_told(value, decimals) for value in evens), style="dim")
+    return table
+
+
+def _told(value: float, decimals: int | None) -> str:
+    return "–" if math.isnan(value) else number(value) if decimals is None else f"{value:.{decimals}f}"
+
+
+def _strongest(labelling: Labelling, columns: Sequence[str]) -> Table:
+    """One line per kind of attention: heads above and below even attention, the strongest with its test."""
+    found = labelling.findings
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("attention to")
+    for name in ("above", "below", "strongest", "mean [95 %]", "q"):
+        table.add_column(Text(name), justify="right")
+    for column in columns:
+        above, below, *_ = counts(found, column)
+        top = peak(found, column)
+        cells = (str(above), str(below), top.place, told_interval(column, top.mean), chance_of(top.q))
+        table.add_row(Text(brief(column) if column in HEADINGS else named(column)), *map(Text, cells))
+    return table
