@@ -25,14 +25,14 @@ from populations import Population
 
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Column, settled
+from headroles.stats.comparing.paired import paired
 from headroles.stats.correction import CORRECTIONS, adjust, significant
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.effects import bca, effect_interval, hedges
-from headroles.stats.hypotheses import Outcome, flat
-from headroles.stats.maxt import max_t
-from headroles.stats.methods import METHODS
+from headroles.stats.max_t import max_t
+from headroles.stats.methods.closed_form import Outcome, flat
+from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
-from headroles.stats.paired import paired
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from populations import Population
 
-from headroles.stats.methods import METHODS
+from headroles.stats.methods.names import METHODS
 
 ALPHA = 0.05
 LEVELS = {"0.05": 0.05, "0.05/144": 0.05 / 144}

@@ -12,11 +12,11 @@ import numpy as np
 from scipy import stats
 
 from headroles.records.example import Decision, Rule, Scores
+from headroles.stats.assessment.sensitivity import stability
 from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
-from headroles.stats.stability import stability
 
 SPLITS = 200
 TRIED = 5

@@ -8,8 +8,8 @@ import torch
 
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.records.documents import Window
-from headroles.sieves.dependency import DependencyProbe
-from headroles.sieves.relations import LEFT_OUT, canonical, covers
+from headroles.sieves.language.relations import LEFT_OUT, canonical, covers
+from headroles.sieves.probes.dependency import DependencyProbe
 
 Batch = tuple[np.ndarray, dict[str, torch.Tensor]]
 

@@ -36,9 +36,9 @@ from headroles.extraction.texts.windows import document_windows, passage_of, sen
 from headroles.options.probe import LEAST_ARCS, WINDOW
 from headroles.records.documents import Window
 from headroles.records.probes import ChoiceProbe
-from headroles.sieves.coreference import CoreferenceProbe
-from headroles.sieves.dependency import DependencyProbe
-from headroles.sieves.relations import relations_of
+from headroles.sieves.language.relations import relations_of
+from headroles.sieves.probes.coreference import CoreferenceProbe
+from headroles.sieves.probes.dependency import DependencyProbe
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SENTENCES = Path("ud_english_ewt", "en_ewt-ud-dev.conllu.gz")

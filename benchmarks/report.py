@@ -25,7 +25,7 @@ from headroles.records.example import Decision, Example, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import Exhibited
 from headroles.reports.page import page
-from headroles.stats.assess import assess
+from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 from headroles.storage.kept_maps import candidates, exhibited_of, wanted
 

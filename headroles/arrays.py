@@ -14,12 +14,12 @@ from headroles.plans.scorers import per_head
 from headroles.presets import preset_of
 from headroles.records.example import Example
 from headroles.sieves import BUILT_IN
-from headroles.sieves.apply import apply
 from headroles.sieves.base import MaskSieve, Sieve, annotation_of
-from headroles.sieves.marks import USUAL
+from headroles.sieves.built_in.punctuation import USUAL
 from headroles.sieves.selection import STATISTICS, Selection, select
 from headroles.sieves.spread import entropies
 from headroles.sieves.surface import COLUMNS, MASSES, laid
+from headroles.sieves.weights.reference import apply
 
 ROUNDING = 5e-3
 """How far from 1 a row may sum: half-precision rows reach 0.9976 to 1.003."""

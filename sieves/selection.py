@@ -12,9 +12,9 @@ from headroles.plans.masks import Mask
 from headroles.plans.plan import LongPlan, Plan
 from headroles.records.example import Example, Rule
 from headroles.sieves.base import MARGIN, Contrast, MaskSieve, Scorer, Sieve
-from headroles.sieves.long_plan import long_plan
-from headroles.sieves.plan import columns_of, matched, plan
-from headroles.sieves.stating import asking, stated
+from headroles.sieves.weights.batch import asking, stated
+from headroles.sieves.weights.long.plan import long_plan
+from headroles.sieves.weights.plan import columns_of, matched, plan
 
 STATISTICS = ("selectivity", "bias")
 BIAS_MARGIN = 2.0
@@ -90,7 +90,7 @@ class Selection:
         visible: Bool[np.ndarray, "tokens tokens"] | None,
         dtype: type[np.floating] = np.float32,
     ) -> Plan:
-        """The mask sieves laid over one example; ``headroles.sieves.plan`` says how."""
+        """The mask sieves laid over one example; ``headroles.sieves.weights.plan`` says how."""
         return plan(example, self.masks, visible, statistic=self.statistic, dtype=dtype, beside=self.beside)
 
     @property
@@ -99,7 +99,7 @@ class Selection:
         return asking(self.masks, self.statistic, self.beside)
 
     def stated(self, example: Example) -> Stated:
-        """What they say of one example; ``headroles.sieves.stating`` says how."""
+        """What they say of one example; ``headroles.sieves.weights.batch`` says how."""
         return stated(self.masks, self.beside, example)
 
     def long_plan(self, example: Example, visible: Mask | None) -> LongPlan:

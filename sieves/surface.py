@@ -6,7 +6,7 @@ from jaxtyping import Bool
 from headroles.errors import BadInput
 from headroles.plans.plan import Laid, Plan
 from headroles.records.example import Example, Rule
-from headroles.sieves.marks import ALL, USUAL, is_mark, mark_keys
+from headroles.sieves.built_in.punctuation import ALL, USUAL, is_mark, mark_keys
 from headroles.sieves.spread import even_entropy
 
 KINDS = ("first", "separator", "punctuation", "other")

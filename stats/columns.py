@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from headroles.records.example import Rule, Scores
 from headroles.stats.effects import design_effect
-from headroles.stats.hypotheses import Outcome, constant, flat
+from headroles.stats.methods.closed_form import Outcome, constant, flat
 from headroles.stats.moments import Sample, describe, unit_means
 from headroles.stats.pooled import pooled_units
 

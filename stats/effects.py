@@ -1,13 +1,21 @@
-"""How large an effect is: standardised effects, bootstrap intervals, the cost of dependent examples."""
+"""How large an effect is: standardised effects, bootstrap intervals, the cost of dependent examples.
+
+Bayes factors of a point null, beside the decisions and no part of them.
+
+Which interval of the mean a finding shows.
+"""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri, stdtrit
 
-from headroles.stats.hypotheses import flat
-from headroles.stats.moments import Sample, describe, unit_means
+from headroles.records.example import Decision
+from headroles.stats.draws import bootstrap_counts
+from headroles.stats.methods.closed_form import Outcome, flat, student
+from headroles.stats.moments import Sample, complete, describe, unit_means
 
 CELLS = 4_000_000
 """Bootstrap means held at once (32 MB): columns are taken in slices, which changes no result."""
@@ -191,3 +199,80 @@ def design_effect(
     spread = np.where(flat(each) | (group.count < 2), np.nan, each.sd)
     ratio = (group.sd**2 / np.maximum(group.count, 1)) / (spread**2 / np.maximum(each.count, 1))
     return np.where(np.isnan(ratio) | (group.count < each.count), ratio, 1.0)
+
+
+SCALE = 0.707
+"""Scale of the Cauchy prior on the standardised effect, as in pingouin (about 1/√2)."""
+NODES = np.linspace(-8.0, 60.0, 401)
+"""Values of ln g: below, the prior is 0 in floats; above, it adds nothing up to statistics of 1e8."""
+
+
+def bayes_factors(
+    statistic: Float[np.ndarray, "*shape"], count: Int[np.ndarray, "*shape"]
+) -> Float[np.ndarray, "*shape"]:
+    """BF10 of Student's t: how much likelier the scores are if the mean is not θ than if it is θ.
+
+    The JZS Bayes factor of one sample, two-sided: under H0 the mean is exactly θ, under H1 its
+    standardised distance from θ has a Cauchy prior of scale 0.707. This is a test of a *point* null,
+    unlike the decisions, whose null is all means on one side of θ: a head far *below* θ has a large
+    BF10, too, and the number says nothing about roles or many tests. Unit: the entries counted.
+    Assumptions: independent units with normal scores. Source: Rouder, Speckman, Sun, Morey and
+    Iverson (2009), "Bayesian t tests for accepting and rejecting the null hypothesis", Psychonomic
+    Bulletin and Review 16, equation 1.
+
+    The integral over g is a sum over ln g (trapezoid rule, error under 1e-10) in logarithms, for all
+    heads at once. It is ``pingouin.bayesfactor_ttest`` where that holds: its integral has an absolute
+    tolerance only, so that it is wrong by orders of magnitude, or warns, for statistics of hundreds.
+
+    Args:
+        statistic: Student's t of ``mean − θ``, which is effect × √count (not Hall's).
+        count: Units of each.
+
+    Returns:
+        From 0 upwards, 1 = the scores do not tell; inf beyond the range of floats; NaN where the
+        statistic is not finite or under 2 units.
+
+    Example:
+        >>> bayes_factors(np.array([0.0, 3.5]), np.array([20, 20])).round(3).tolist()
+        [0.232, 17.185]
+    """
+    testable = np.isfinite(statistic) & (count > 1)
+    n = np.where(testable, count, 2).astype(np.float64)
+    square = np.where(testable, statistic, 0.0) ** 2 / (n - 1)
+    likely = np.full(n.shape, -np.inf)
+    for node in NODES:
+        wide = 1 + n * np.exp(node) * SCALE**2
+        prior = -0.5 * (np.log(2 * np.pi) + node + np.exp(-node))
+        likely = np.logaddexp(likely, prior - 0.5 * np.log(wide) - n / 2 * np.log1p(square / wide))
+    with np.errstate(over="ignore"):
+        factor = np.exp(likely + np.log(NODES[1] - NODES[0]) + n / 2 * np.log1p(square))
+    return np.where(testable, factor, np.nan)
+
+
+INTERVALS = ("test", "t", "bca")
+"""That of the test (default), Student's, or the bias-corrected and accelerated bootstrap's."""
+
+
+def interval_of(
+    decision: Decision, values: Float[np.ndarray, "units heads"], sample: Sample, outcome: Outcome
+) -> Outcome:
+    """The outcome with the 95 % interval that was asked for.
+
+    Args:
+        decision: Names the interval; resamples and seed are those of ``bca``.
+        values: Scores, NaN where a unit says nothing.
+        sample: Their moments.
+        outcome: Of the test, with its own interval.
+    """
+    if decision.interval == "t":
+        plain = student(sample, 0.0)
+        return replace(outcome, low=plain.low, high=plain.high)
+    if decision.interval == "bca":
+        pass
+
+        low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+        for units, heads in complete(values):
+            counts = bootstrap_counts(int(units.sum()), decision.resamples, decision.seed)
+            low[heads], high[heads] = bca(values[np.ix_(units, heads)], counts)
+        return replace(outcome, low=low, high=high)
+    return outcome

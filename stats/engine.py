@@ -11,12 +11,12 @@ from headroles.records.findings import Findings
 from headroles.records.moments import Moments
 from headroles.stats.columns import Column, Columns, settled
 from headroles.stats.correction import significant
+from headroles.stats.effects import interval_of
 from headroles.stats.families import adjust_families, both_beyond, either_below, members, with_contrast
 from headroles.stats.grouped import GroupColumns
-from headroles.stats.hypotheses import Outcome, flat
-from headroles.stats.intervals import interval_of
-from headroles.stats.maxt import max_t
-from headroles.stats.methods import METHODS
+from headroles.stats.max_t import max_t
+from headroles.stats.methods.closed_form import Outcome, flat
+from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
 from headroles.stats.resolution import check_decision, check_resolution, check_rules
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from headroles.records.example import Rule
 from headroles.records.moments import Moments
 from headroles.stats.columns import Column, Columns
-from headroles.stats.hypotheses import SPREAD, flat
+from headroles.stats.methods.closed_form import SPREAD, flat
 from headroles.stats.moments import Sample, describe
 from headroles.stats.pooled import ratio_units
 

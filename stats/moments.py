@@ -1,9 +1,13 @@
-"""Scores of examples to means, spreads and skewness over units."""
+"""Scores of examples to means, spreads and skewness over units.
 
+Columns of scores that are known for the same units, so that a test sees no NaN.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,3 +104,21 @@ def from_sums(
     mean = np.where(count > 0, first + centre, np.nan)
     whole = np.broadcast_to(np.rint(count).astype(np.int64), mean.shape)
     return Sample(count=whole, mean=mean, sd=sd, skew=skew)
+
+
+def complete(
+    values: Float[np.ndarray, "units columns"],
+) -> Iterator[tuple[Bool[np.ndarray, " units"], Int[np.ndarray, " some"]]]:
+    """Groups of columns with the same units present: those units, and the places of the columns.
+
+    Columns with fewer than two units are left out.
+    """
+    present = ~np.isnan(values)
+    if present.all():
+        patterns, group = np.ones((len(values), 1), dtype=np.bool_), np.zeros(values.shape[1], dtype=int)
+    else:
+        patterns, group = np.unique(present, axis=1, return_inverse=True)
+    for number, units in enumerate(patterns.T):
+        columns = np.flatnonzero(group.reshape(-1) == number)
+        if units.sum() >= 2 and columns.size:
+            yield units, columns

@@ -10,7 +10,7 @@ from headroles.records.example import Decision, Rule
 from headroles.stats.columns import Column, settled
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, both_beyond, members
-from headroles.stats.methods import METHODS
+from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe, from_sums
 
 CELLS = 2**18

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from headroles.errors import BadInput, UnknownName
 from headroles.records.example import Decision, Rule
 from headroles.stats.correction import CORRECTIONS
+from headroles.stats.effects import INTERVALS
 from headroles.stats.families import FAMILIES, members
-from headroles.stats.intervals import INTERVALS
-from headroles.stats.methods import METHODS
+from headroles.stats.methods.names import METHODS
 from headroles.stats.power import assumed_cut
 
 ALL_CORRECTIONS = (*CORRECTIONS, "maxT")

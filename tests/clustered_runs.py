@@ -8,9 +8,9 @@ from scipy.cluster.hierarchy import linkage
 from headroles.records.clusters import Choice, Claim, Clustered, Divergence
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.stats.clustering import cluster_heads
+from headroles.stats.clusters.role_claims import role_claims
+from headroles.stats.clusters.run import cluster_heads
 from headroles.stats.engine import judge
-from headroles.stats.role_claims import role_claims
 
 UNITS = 40
 NAMES = ("local", "block", "delimiter")

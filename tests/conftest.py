@@ -527,7 +527,7 @@ def _probed_run(
     from headroles.records.example import Decision
     from headroles.records.findings import Labelling
     from headroles.records.probes import Probed
-    from headroles.stats.assess import assess
+    from headroles.stats.assessment.assess import assess
     from headroles.stats.engine import judge
 
     chance = np.random.default_rng(11)

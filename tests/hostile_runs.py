@@ -7,13 +7,13 @@ import numpy as np
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.stats.assess import assess
+from headroles.stats.assessment.assess import assess
 from headroles.stats.columns import Columns
+from headroles.stats.comparing.paired import paired
+from headroles.stats.comparing.summary import by_layer
+from headroles.stats.comparing.swaps import swapped
 from headroles.stats.engine import judge
-from headroles.stats.paired import paired
-from headroles.stats.paired_summary import by_layer
 from headroles.stats.relabel import Grid
-from headroles.stats.swaps import swapped
 
 SCRIPT = "<script>alert(1)</script>"
 TURNED = "\u202eright to left\u202c \u05d0\u05d1 😀"

@@ -8,7 +8,7 @@ from scipy import stats
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.surface import LayerMean, NoOp, Surface
-from headroles.stats.assess import assess
+from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 
 SURFACE = (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from headroles.records.documents import Document, Mention
-from headroles.sieves.antecedents import BASELINES, agreement_of, chosen
-from headroles.sieves.mentions import described
+from headroles.sieves.language.mentions import described
+from headroles.sieves.probes.antecedents import BASELINES, agreement_of, chosen
 
 
 def _document(

@@ -16,7 +16,7 @@ from headroles.errors import BadInput
 from headroles.records.assessment import Assessment, Depth, Moved, Precision, Together
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.stats.assess import assess
+from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 
 Run = tuple[Scores, list[Rule]]

@@ -33,8 +33,8 @@ from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, 
 from headroles.records.example import Lexical, Mention
 from headroles.records.passage import Passage, Words
 from headroles.sieves import BUILT_IN, PATTERNS
-from headroles.sieves.apply import apply
 from headroles.sieves.selection import Selection
+from headroles.sieves.weights.reference import apply
 from headroles.testing import made_example
 
 ModelOf = Callable[[str], Path]

@@ -14,7 +14,7 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.stats.correction import adjust, significant
 from headroles.stats.engine import judge
-from headroles.stats.methods import METHODS
+from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
 
 SIZE = 65536

@@ -11,15 +11,14 @@ from sklearn.metrics import adjusted_rand_score
 from headroles.errors import BadInput
 from headroles.records.clusters import Claim, Divergence
 from headroles.records.example import Decision, Rule, Scores
-from headroles.stats.choosing_clusters import choose
-from headroles.stats.clustering import cluster_heads
-from headroles.stats.clusters import adjusted_rand
-from headroles.stats.distances import intervals, jackknife, square
+from headroles.stats.clusters.clusters import adjusted_rand, choose
+from headroles.stats.clusters.distance_tests import r_squared
+from headroles.stats.clusters.distances import intervals, jackknife, square
+from headroles.stats.clusters.layer_claims import halves_agree, layer_claims
+from headroles.stats.clusters.role_claims import role_claims
+from headroles.stats.clusters.run import cluster_heads
 from headroles.stats.draws import halves
 from headroles.stats.engine import judge
-from headroles.stats.layer_claims import halves_agree, layer_claims
-from headroles.stats.permanova import r_squared
-from headroles.stats.role_claims import role_claims
 
 Named = dict[tuple[str, str, str], Claim]
 

@@ -20,7 +20,7 @@ from headroles.extraction.jobs import divergence as diverging
 from headroles.options.cluster import cluster_options_of
 from headroles.records.clusters import METHODS, WAYS, Clustered, Divergence, Neighbours
 from headroles.runs.label import save
-from headroles.stats import clusters
+from headroles.stats.clusters import clusters
 from headroles.storage.clusters import clustered_in, texts_of_clustered
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
 from tests.clustered_runs import UNITS, clustered_run

@@ -13,20 +13,22 @@ from sklearn.metrics import adjusted_rand_score, silhouette_samples
 
 from headroles.errors import BadInput, UnknownName
 from headroles.records.clusters import Choice, Divergence
-from headroles.stats.choosing_clusters import choose, preferred, silhouette
-from headroles.stats.clusters import (
+from headroles.stats.clusters.clusters import (
     METHODS,
     NOISE,
     adjusted_rand,
     alone,
     by_size,
+    choose,
     cut,
     dense,
     merges,
     overlap,
+    preferred,
+    silhouette,
     spectral,
 )
-from headroles.stats.distances import distances, resampled, square
+from headroles.stats.clusters.distances import distances, resampled, square
 
 Planted = tuple[Divergence, np.ndarray]
 

@@ -10,7 +10,7 @@ from headroles.records.example import Rule, Scores
 from headroles.stats.columns import Columns, unit_numbers
 from headroles.stats.correction import adjust
 from headroles.stats.families import FAMILIES, adjust_families, members, with_contrast
-from headroles.stats.patterns import complete
+from headroles.stats.moments import complete
 
 Run = tuple[Scores, list[Rule]]
 RULES = [Rule("a", contrast="a:matched"), Rule("a:matched", role=False), Rule("b"), Rule("c")]

@@ -29,11 +29,11 @@ from headroles.reports.compare_words import (
     sieve_verdict,
 )
 from headroles.stats.columns import Columns
+from headroles.stats.comparing.paired import paired
+from headroles.stats.comparing.summary import by_layer
+from headroles.stats.comparing.swaps import swapped
 from headroles.stats.engine import judge
-from headroles.stats.paired import paired
-from headroles.stats.paired_summary import by_layer
 from headroles.stats.relabel import Grid
-from headroles.stats.swaps import swapped
 
 LOUD = '<b>loud</b>, "quoted" \u202e😀'
 NAMES = ("local", LOUD, "rare")

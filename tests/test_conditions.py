@@ -7,9 +7,9 @@ from scipy import stats
 from headroles.errors import BadInput
 from headroles.records.example import Decision
 from headroles.records.probes import Gap
-from headroles.stats.conditions import compare, gaps
 from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts
+from headroles.stats.probes.conditions import compare, gaps
 
 NONE = Decision(correction="none")
 

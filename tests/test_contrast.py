@@ -15,8 +15,8 @@ from headroles import Example, score
 from headroles.arrays import selection_of
 from headroles.records.example import Arc, Decision, Scores
 from headroles.records.findings import Findings
-from headroles.sieves.apply import apply
-from headroles.sieves.contrast import by_offset
+from headroles.sieves.weights.contrast import by_offset
+from headroles.sieves.weights.reference import apply
 from headroles.stats.engine import judge
 from headroles.testing import made_example, planted
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from headroles.errors import BadInput
 from headroles.records.documents import Document, Mention, Window
 from headroles.records.probes import ChoiceProbe
-from headroles.sieves.coreference import CoreferenceProbe, true_names
-from headroles.sieves.mentions import described
+from headroles.sieves.language.mentions import described
+from headroles.sieves.probes.coreference import CoreferenceProbe, true_names
 
 PROBE = CoreferenceProbe()
 STORY = "Ann met a man . He saw her mother and she saw Ann ."

@@ -15,7 +15,7 @@ from headroles.arrays import selection_of
 from headroles.catalogue import entries, sieve_of
 from headroles.errors import BadInput, BadSieve
 from headroles.records.example import Mention
-from headroles.sieves.coreferent import coreference, other_mentions, own_mention, same_entity
+from headroles.sieves.built_in.coreference import coreference, other_mentions, own_mention, same_entity
 from headroles.testing import PLANTED, check_sieve, planted
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from headroles.errors import BadInput, UnknownName
 from headroles.records.documents import Document, Window
 from headroles.records.probes import ChoiceProbe
-from headroles.sieves import dependency
-from headroles.sieves.choosing import chosen, hits, right_by_row
-from headroles.sieves.dependency import DependencyProbe
-from headroles.sieves.published_heads import PUBLISHED_TABLE, STANFORD_ONLY, published_head
-from headroles.sieves.relations import covers, relations_of, shown
+from headroles.sieves.language.relations import covers, relations_of, shown
+from headroles.sieves.probes import dependency
+from headroles.sieves.probes.choices import chosen, hits, right_by_row
+from headroles.sieves.probes.dependency import DependencyProbe
+from headroles.sieves.probes.published_heads import PUBLISHED_TABLE, STANFORD_ONLY, published_head
 
 few = settings(deadline=None, max_examples=40)
 

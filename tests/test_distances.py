@@ -7,8 +7,8 @@ from hypothesis import strategies as some
 from scipy.stats import sem, t
 
 from headroles.records.clusters import Divergence
-from headroles.stats import distances as apart
-from headroles.stats.distances import (
+from headroles.stats.clusters import distances as apart
+from headroles.stats.clusters.distances import (
     distances,
     intervals,
     jackknife,

@@ -14,10 +14,9 @@ from scipy import stats as reference
 from scipy.special import gammaln
 
 from headroles.stats import effects
-from headroles.stats.bayes import SCALE, bayes_factors
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.effects import bca, design_effect, effect_interval, hedges
-from headroles.stats.hypotheses import student, student_skew
+from headroles.stats.effects import SCALE, bayes_factors, bca, design_effect, effect_interval, hedges
+from headroles.stats.methods.closed_form import student, student_skew
 from headroles.stats.moments import describe
 
 seeds = st.integers(0, 2**32 - 1)

@@ -13,7 +13,7 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.stats.correction import adjust
 from headroles.stats.engine import ENOUGH_FOR_NOT, judge
-from headroles.stats.hypotheses import constant, student_skew
+from headroles.stats.methods.closed_form import constant, student_skew
 from headroles.stats.moments import describe
 
 ROLE, NOT, UNDETERMINED, UNTESTABLE, PART = 0, 1, 2, 3, -1

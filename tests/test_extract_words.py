@@ -16,7 +16,7 @@ from headroles.extraction.capture import weights as forming
 from headroles.extraction.jobs.map_writer import reach_of, units_seen
 from headroles.extraction.model.load import Model, load
 from headroles.maps.examples import read_map_list, rule_of, seen_by
-from headroles.sieves.apply import apply
+from headroles.sieves.weights.reference import apply
 from headroles.storage.map_files import MapFile
 
 ModelOf = Callable[[str], Path]

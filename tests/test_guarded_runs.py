@@ -56,7 +56,7 @@ def test_the_code_of_every_sieve_is_in_the_identity_however_the_package_is_insta
     monkeypatch.setattr(headroles, "__path__", [str(copy)])
     monkeypatch.setattr(headroles.sieves, "__path__", [str(copy / "sieves")])
     assert identity.code() == here
-    for name in ("sieves/local.py", "extraction/capture/plain.py", "moments.py"):
+    for name in ("sieves/built_in/local.py", "extraction/capture/plain.py", "moments.py"):
         with (copy / name).open("a") as file:
             file.write("\n# changed\n")
         assert identity.code() != here

@@ -17,8 +17,8 @@ from statsmodels.stats.multitest import multipletests
 from headroles import judge_again, probe
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.probes import Best, Tallies
-from headroles.stats.honest import RowColumns, best_heads
-from headroles.stats.rivals import selection_half
+from headroles.stats.probes.baselines import selection_half
+from headroles.stats.probes.best_head import RowColumns, best_heads
 
 NONE = Decision(test="t", correction="none")
 Jackknife = Callable[[Any, Any], tuple[float, float, int]]

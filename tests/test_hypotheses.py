@@ -8,8 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from headroles.stats.hypotheses import SPREAD, Outcome, constant, student, student_biased, student_skew
-from headroles.stats.methods import METHODS
+from headroles.stats.methods.closed_form import (
+    SPREAD,
+    Outcome,
+    constant,
+    student,
+    student_biased,
+    student_skew,
+)
+from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
 
 seeds = st.integers(0, 2**32 - 1)

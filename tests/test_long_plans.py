@@ -15,12 +15,12 @@ from headroles.plans import even as even_units
 from headroles.plans.masks import Band, Keys, Mask
 from headroles.plans.plan import LongPlan
 from headroles.records.example import Arc, Example, Lexical, Mention
-from headroles.sieves import BUILT_IN, PATTERNS, resolving
-from headroles.sieves.apply import apply
+from headroles.sieves import BUILT_IN, PATTERNS
 from headroles.sieves.base import Contrast, MaskSieve
-from headroles.sieves.linear_sums import Sums
-from headroles.sieves.resolving import Labelled
 from headroles.sieves.selection import Selection, select
+from headroles.sieves.weights.long import cells as resolving
+from headroles.sieves.weights.long.cells import Labelled, Sums
+from headroles.sieves.weights.reference import apply
 from headroles.testing import made_example
 
 HEADS = 3

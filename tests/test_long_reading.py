@@ -25,10 +25,10 @@ from headroles.plans.masks import Band, Cells, Match
 from headroles.plans.scorers import per_head
 from headroles.records.example import Example
 from headroles.records.passage import Passage, Words
-from headroles.sieves.apply import apply
-from headroles.sieves.bag_of_words import BagOfWords
 from headroles.sieves.base import MaskSieve
+from headroles.sieves.built_in.bag_of_words import BagOfWords
 from headroles.sieves.selection import Selection
+from headroles.sieves.weights.reference import apply
 
 ModelOf = Callable[[str], Path]
 VOCABULARY = "the committee unbelievable treaty re-opening in , debate"

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as some
 from scipy.stats import kstest, rankdata, spearmanr
 
-from headroles.stats.mantel import layer_gaps, mantel, mantel_test
+from headroles.stats.clusters.distance_tests import layer_gaps, mantel, mantel_test
 
 
 def _moving(layers: int, heads: int, step: float, seed: int) -> np.ndarray:
@@ -85,7 +85,7 @@ def test_random_orders_agree_with_all_orders(monkeypatch: pytest.MonkeyPatch) ->
     distance = _moving(6, 3, 0.0, 3)
     _, exact, orders = mantel_test(distance, (6, 3))
     assert orders == 720
-    monkeypatch.setattr("headroles.stats.mantel.EXACT", 2)
+    monkeypatch.setattr("headroles.stats.clusters.distance_tests.EXACT", 2)
     _, drawn, count = mantel_test(distance, (6, 3), placements=20_000, seed=1)
     assert count == 20_000
     assert drawn == pytest.approx(exact, abs=0.012)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headroles.errors import BadInput
 from headroles.records.documents import Document, Mention
-from headroles.sieves.mentions import KINDS, described, head_word, kind_of
+from headroles.sieves.language.mentions import KINDS, described, head_word, kind_of
 
 
 def _document(

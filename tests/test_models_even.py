@@ -14,7 +14,7 @@ from headroles.arrays import selection_of
 from headroles.extraction.capture.attention import run
 from headroles.records.example import Lexical, Mention
 from headroles.sieves import BUILT_IN, PATTERNS
-from headroles.sieves.apply import apply
+from headroles.sieves.weights.reference import apply
 from tests.architectures import TABLE
 from tests.read_models import Kept, batch_of, ready
 

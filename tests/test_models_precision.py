@@ -18,7 +18,7 @@ import torch
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
 from headroles.extraction.capture.attention import run
-from headroles.sieves.apply import apply
+from headroles.sieves.weights.reference import apply
 from tests.architectures import FUSED, TABLE
 from tests.read_models import Kept, batch_of, opened
 from tests.test_models_even import EVERY, MASKS, annotated, visible

@@ -15,7 +15,7 @@ import pytest
 import headroles
 from headroles import Example, score
 from headroles.records.findings import Labelling
-from headroles.sieves.repeats import duplicate_cells, induction_cells
+from headroles.sieves.built_in.repeats import duplicate_cells, induction_cells
 
 NAMES = ("Lily", "Tom", "Sam", "Anna", "Ben", "Mia", "Max", "Sue")
 KINDS = ("little", "big", "happy", "red", "old", "kind", "shiny", "small")

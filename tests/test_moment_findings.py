@@ -9,11 +9,11 @@ from scipy import stats as reference
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.moments import GROUPS, Moments, moments_of
 from headroles.shards.moments import rows_of
-from headroles.stats.assess import assess
+from headroles.stats.assessment.assess import assess
 from headroles.stats.effects import effect_interval
 from headroles.stats.engine import judge
 from headroles.stats.grouped import GroupColumns
-from headroles.stats.hypotheses import student, student_skew
+from headroles.stats.methods.closed_form import student, student_skew
 from headroles.stats.moments import describe
 
 RULES = (Rule("a", low=-1.0, high=1.0, contrast="c"), Rule("b", margin=0.05), Rule("c", role=False))

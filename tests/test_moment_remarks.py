@@ -8,11 +8,11 @@ import pytest
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.moments import moments_of
 from headroles.shards.moments import rows_of
-from headroles.stats.assess import assess
+from headroles.stats.assessment.assess import assess
+from headroles.stats.assessment.remarks import moment_remarks
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.grouped import equal_groups
-from headroles.stats.moment_remarks import moment_remarks
 from tests.test_moment_findings import RULES, drawn, scored
 
 

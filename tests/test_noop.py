@@ -13,7 +13,7 @@ from statsmodels.stats.multitest import multipletests
 from headroles.errors import UnknownName
 from headroles.records.example import Decision, Scores
 from headroles.records.surface import NoOp
-from headroles.stats.noop import noop_tests
+from headroles.stats.surface import noop_tests
 
 KINDS = ("first", "separator", "punctuation", "other")
 

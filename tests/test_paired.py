@@ -13,11 +13,11 @@ from statsmodels.stats.weightstats import ttost_paired
 from headroles.errors import BadInput, UnknownName
 from headroles.records.comparison import OUTCOMES, Differences
 from headroles.records.example import Decision, Rule, Scores
+from headroles.stats.comparing.paired import paired, pairs_of
+from headroles.stats.comparing.summary import by_layer, remarks, units_needed
 from headroles.stats.engine import judge
-from headroles.stats.hypotheses import student_skew
+from headroles.stats.methods.closed_form import student_skew
 from headroles.stats.moments import describe
-from headroles.stats.paired import paired, pairs_of
-from headroles.stats.paired_summary import by_layer, remarks, units_needed
 
 BOUND = 0.05
 PLAIN = Decision(test="t", correction="none")

@@ -15,7 +15,7 @@ from headroles.records.findings import Labelling
 from headroles.records.probes import Probed
 from headroles.records.surface import Surface
 from headroles.runs.label import report, save
-from headroles.stats.noop import noop_tests
+from headroles.stats.surface import noop_tests
 from headroles.storage.folder import CLUSTERED, EXHIBITED, LAYERS, NOOP, PROBED, SURFACE
 from tests.clustered_runs import clustered_run
 from tests.surface_runs import made_up

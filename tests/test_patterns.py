@@ -14,9 +14,9 @@ from headroles.errors import BadInput, BadSieve
 from headroles.records.example import Lexical
 from headroles.sieves import PATTERNS
 from headroles.sieves.base import MaskSieve
+from headroles.sieves.built_in.repeats import induction_cells
+from headroles.sieves.language.spelling import spelled
 from headroles.sieves.masks import as_mask
-from headroles.sieves.repeats import induction_cells
-from headroles.sieves.spelling import spelled
 from headroles.testing import check_sieve
 
 KEYS = (*(name for name in PATTERNS if name != "bag-of-words"), "offset:-2", "offset:3", "punctuation:all")

@@ -9,8 +9,8 @@ from headroles import Example, score
 from headroles.arrays import selection_of
 from headroles.catalogue import sieve_of
 from headroles.records.example import Lexical
-from headroles.sieves.bag_of_words import bag_of_words
 from headroles.sieves.base import MaskSieve
+from headroles.sieves.built_in.bag_of_words import bag_of_words
 from headroles.sieves.masks import as_mask
 from headroles.testing import made_example
 

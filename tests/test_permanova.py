@@ -7,8 +7,8 @@ from hypothesis import strategies as some
 from scipy.stats import f_oneway, kstest
 from statsmodels.api import OLS
 
-from headroles.stats.distances import square
-from headroles.stats.permanova import of_sets, permanova, r_squared
+from headroles.stats.clusters.distance_tests import of_sets, permanova, r_squared
+from headroles.stats.clusters.distances import square
 
 
 def _pairs(place: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
-from headroles.stats.hypotheses import student
+from headroles.stats.methods.closed_form import student
 from headroles.stats.moments import describe
 from headroles.stats.pooled import pooled_units
 

@@ -10,7 +10,7 @@ from scipy import stats as reference
 from headroles.errors import BadInput, UnknownName
 from headroles.stats import power as power_module
 from headroles.stats.correction import adjust
-from headroles.stats.hypotheses import student, student_skew
+from headroles.stats.methods.closed_form import student, student_skew
 from headroles.stats.moments import describe
 from headroles.stats.power import ASSUMED, FAR, assumed_cut, detectable, harmonic, needed, power_of
 from headroles.stats.resolution import ALL_CORRECTIONS

@@ -20,7 +20,7 @@ from headroles.extraction.gold.read import read_documents
 from headroles.inputs.units import unit_names
 from headroles.options.probe import ProbeOptions
 from headroles.records.documents import Window
-from headroles.sieves.dependency import DependencyProbe
+from headroles.sieves.probes.dependency import DependencyProbe
 
 ModelOf = Callable[[str], Path]
 Command = Callable[..., tuple[int, str, str]]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from headroles.records.example import Arc, Example
-from headroles.sieves import published
-from headroles.sieves.words import word_attention
-from headroles.stats.hypotheses import student_biased
+from headroles.sieves.built_in import published
+from headroles.sieves.language.words import word_attention
+from headroles.stats.methods.closed_form import student_biased
 from headroles.stats.moments import describe
 
 Golden = tuple[dict[str, Any], dict[str, np.ndarray]]

@@ -19,11 +19,11 @@ from headroles.extraction.texts.windows import document_windows, passage_of, sen
 from headroles.records.documents import Document, Window
 from headroles.records.example import Mention
 from headroles.records.passage import Passage
-from headroles.sieves.choosing import arc_contrast, chosen, hits, right_by_row, sentence_of
-from headroles.sieves.coreference import CoreferenceProbe
-from headroles.sieves.dependency import DependencyProbe
-from headroles.sieves.trees import TreeProbe
-from headroles.sieves.words import word_attention
+from headroles.sieves.language.words import word_attention
+from headroles.sieves.probes.choices import arc_contrast, chosen, hits, right_by_row, sentence_of
+from headroles.sieves.probes.coreference import CoreferenceProbe
+from headroles.sieves.probes.dependency import DependencyProbe
+from headroles.sieves.probes.trees import TreeProbe
 
 ModelOf = Callable[[str], Path]
 VOCABULARY = [

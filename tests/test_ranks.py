@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 from statsmodels.stats.descriptivestats import sign_test
 
-from headroles.stats.hypotheses import Outcome
-from headroles.stats.methods import METHODS
+from headroles.stats.methods.closed_form import Outcome
+from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
 
 quick = settings(deadline=None, max_examples=25)

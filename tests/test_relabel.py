@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from headroles.records.example import Decision, Rule, Scores
+from headroles.stats.assessment.sensitivity import stability
 from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts, halves
 from headroles.stats.engine import judge
 from headroles.stats.moments import describe
 from headroles.stats.relabel import Grid, in_blocks, relabelled, stand_in, weighted
-from headroles.stats.stability import stability
 
 Run = tuple[Scores, list[Rule]]
 

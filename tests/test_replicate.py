@@ -19,8 +19,8 @@ from headroles.records.findings import Findings
 from headroles.records.moments import GROUPS, moments_of
 from headroles.records.probes import Best, Probed
 from headroles.shards.moments import rows_of
+from headroles.stats.comparing.replication import best_again, pearson, replicated, replicates
 from headroles.stats.engine import judge
-from headroles.stats.replication import best_again, pearson, replicated, replicates
 
 Command = Callable[..., tuple[int, str, str]]
 Saved = Callable[..., Path]

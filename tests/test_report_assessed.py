@@ -25,11 +25,11 @@ from headroles.reports.panel import Panel
 from headroles.reports.summary import summarise
 from headroles.reports.support import splits, supports
 from headroles.reports.verdicts import support
-from headroles.stats.assess import POWER, RELABELLINGS, assess
+from headroles.stats.assessment.assess import POWER, RELABELLINGS, assess
+from headroles.stats.effects import INTERVALS
 from headroles.stats.engine import ENOUGH_FOR_NOT, judge
 from headroles.stats.families import FAMILIES
-from headroles.stats.intervals import INTERVALS
-from headroles.stats.methods import METHODS
+from headroles.stats.methods.names import METHODS
 from headroles.stats.resolution import ALL_CORRECTIONS
 
 NAMES = ("local", "delimiter", "delimiter:cls", "syntactic")

@@ -13,7 +13,7 @@ import pytest
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.page import page
-from headroles.stats.assess import assess
+from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 from headroles.storage.tables import texts_of
 

@@ -32,11 +32,11 @@ from headroles.reports.cluster_words import (
 )
 from headroles.reports.page import page
 from headroles.reports.summary import summarise
-from headroles.stats import choosing_clusters
-from headroles.stats.clustering import cluster_heads
-from headroles.stats.clusters import cut, merges
-from headroles.stats.layer_claims import layer_claims
-from headroles.stats.mantel import EXACT
+from headroles.stats.clusters import clusters as choosing_clusters
+from headroles.stats.clusters.clusters import cut, merges
+from headroles.stats.clusters.distance_tests import EXACT
+from headroles.stats.clusters.layer_claims import layer_claims
+from headroles.stats.clusters.run import cluster_heads
 from headroles.storage.clusters import texts_of_clustered
 from tests.clustered_runs import NAMES, clustered_run, divergence, huge_run, labelled, replaced
 

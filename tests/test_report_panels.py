@@ -19,7 +19,7 @@ from headroles.reports.p_strip import exponent, p_strip
 from headroles.reports.page import page
 from headroles.reports.summary import summarise
 from headroles.reports.words import count, ranged
-from headroles.stats.assess import assess
+from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 from headroles.storage.tables import texts_of
 

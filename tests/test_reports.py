@@ -20,7 +20,7 @@ from headroles.records.notebook import codes
 from headroles.reports.figures import figures
 from headroles.reports.page import page
 from headroles.reports.summary import summarise
-from headroles.stats.assess import assess
+from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 
 DECISION = Decision()

@@ -10,10 +10,10 @@ from sklearn.metrics import adjusted_rand_score
 from headroles.records.clusters import Claim, Divergence
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
+from headroles.stats.clusters.distance_tests import r_squared
+from headroles.stats.clusters.role_claims import role_claims
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.engine import judge
-from headroles.stats.permanova import r_squared
-from headroles.stats.role_claims import role_claims
 
 Run = tuple[Scores, list[Rule]]
 Numbers = dict[tuple[str, str], float]

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from headroles.stats.hypotheses import Outcome, student_skew
-from headroles.stats.methods import METHODS
+from headroles.stats.methods.closed_form import Outcome, student_skew
+from headroles.stats.methods.names import METHODS
+from headroles.stats.methods.resampling import SLICE, bootstrap_t, sign_flip, studentise
 from headroles.stats.moments import describe
-from headroles.stats.resampling import SLICE, bootstrap_t, sign_flip, studentise
 
 quick = settings(deadline=None, max_examples=25)
 

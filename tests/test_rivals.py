@@ -12,7 +12,13 @@ from scipy import stats
 
 from headroles.errors import BadInput
 from headroles.records.probes import Tallies
-from headroles.stats.rivals import baseline_rows, best_rival, cross_fitted, selection_half, within_0_and_1
+from headroles.stats.probes.baselines import (
+    baseline_rows,
+    best_rival,
+    cross_fitted,
+    selection_half,
+    within_0_and_1,
+)
 
 Jackknife = Callable[[Any, Any], tuple[float, float, int]]
 

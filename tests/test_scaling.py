@@ -8,9 +8,8 @@ from scipy.spatial.distance import pdist
 from sklearn.manifold import smacof
 
 from headroles.records.clusters import Divergence
-from headroles.stats import scaling
-from headroles.stats.distances import square
-from headroles.stats.scaling import cloud, onto, oriented, place_heads, stress
+from headroles.stats.clusters import distances as scaling
+from headroles.stats.clusters.distances import cloud, onto, oriented, place_heads, square, stress
 
 
 def _turn(angle: float) -> np.ndarray:

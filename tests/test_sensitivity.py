@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from headroles.records.example import Decision, Rule, Scores
+from headroles.stats.assessment.sensitivity import ALPHAS, STEPS, over_alphas, over_margins
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
-from headroles.stats.sensitivity import ALPHAS, STEPS, over_alphas, over_margins
 
 Judged = tuple[Scores, list[Rule]]
 

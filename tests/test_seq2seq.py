@@ -28,9 +28,9 @@ from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.extraction.views.parts import entry_of_both
 from headroles.records.example import Lexical
 from headroles.records.passage import Passage
-from headroles.sieves.apply import apply
 from headroles.sieves.masks import Band
 from headroles.sieves.selection import Selection
+from headroles.sieves.weights.reference import apply
 from tests.seq2seq import KINDS, MODELS, hand_made, loaded, pairs, plain, saved, square
 
 Folder = Callable[[str], Path]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from headroles.stats.assessment.together import role_sets
 from headroles.stats.relabel import Grid
-from headroles.stats.sets import role_sets
 
 NAMES = ("local", "block", "rare")
 

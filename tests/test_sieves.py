@@ -13,12 +13,12 @@ from headroles.arrays import selection_of
 from headroles.errors import BadInput, BadSieve
 from headroles.records.example import Arc
 from headroles.sieves import BUILT_IN
-from headroles.sieves.apply import apply
 from headroles.sieves.base import MaskSieve
-from headroles.sieves.local import within
+from headroles.sieves.built_in.local import within
+from headroles.sieves.built_in.syntactic import relation
+from headroles.sieves.language.relations import CLEARNLP
 from headroles.sieves.masks import Band, Pairs, Same
-from headroles.sieves.relations import CLEARNLP
-from headroles.sieves.syntactic import relation
+from headroles.sieves.weights.reference import apply
 from headroles.testing import check_sieve, made_example
 
 SIEVES = tuple(BUILT_IN)

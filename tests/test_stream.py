@@ -31,8 +31,8 @@ from headroles.extraction.scoring.prepared import Prepared
 from headroles.extraction.scoring.reader import Reader, Shard, Table
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage, Words
-from headroles.sieves.apply import apply
 from headroles.sieves.selection import Selection
+from headroles.sieves.weights.reference import apply
 
 ModelOf = Callable[[str], Path]
 RELATIONS = ("nsubj", "obj", "amod", "advmod", "det", "punct")

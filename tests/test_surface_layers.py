@@ -7,7 +7,7 @@ from scipy import stats as reference
 from headroles.extraction.scoring.reader import Shard
 from headroles.records.example import Rule, Scores
 from headroles.runs.surface_pass import joined
-from headroles.stats.layer_means import layer_means
+from headroles.stats.surface import layer_means
 
 
 def _shard(columns: int, keys: tuple[str, ...], null: int) -> Shard:

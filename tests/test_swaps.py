@@ -9,10 +9,10 @@ import pytest
 from headroles.records.comparison import Swapped
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Column, Columns
+from headroles.stats.comparing.swaps import BLOCK, labels_under, swap_blocks, swapped
 from headroles.stats.correction import adjust
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
-from headroles.stats.swaps import BLOCK, labels_under, swap_blocks, swapped
 
 GRID = Grid(3, 4)
 RULES = (

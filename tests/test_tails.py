@@ -7,9 +7,9 @@ from scipy import stats as reference
 
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.moments import moments_of
+from headroles.stats.assessment.remarks import kurtosis, tail_remarks
 from headroles.stats.columns import Columns
 from headroles.stats.grouped import GroupColumns
-from headroles.stats.tails import kurtosis, tail_remarks
 
 Run = tuple[Scores, list[Rule]]
 

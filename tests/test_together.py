@@ -5,9 +5,9 @@ from math import isnan
 import numpy as np
 import pytest
 
-from headroles.stats.depth import over_layers, thirds, trend
+from headroles.stats.assessment.depth import over_layers, thirds, trend
+from headroles.stats.assessment.together import dealt, ends, pairs
 from headroles.stats.relabel import Grid
-from headroles.stats.together import dealt, ends, pairs
 
 NAMES = ("local", "block", "none")
 

@@ -14,8 +14,8 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from headroles.errors import BadInput, UnknownName
 from headroles.records.documents import Document, Window
 from headroles.records.probes import DecodingProbe
-from headroles.sieves.spanning import arborescences, random_tree, spanning_trees
-from headroles.sieves.trees import TreeProbe
+from headroles.sieves.probes.tree_decoding import arborescences, random_tree, spanning_trees
+from headroles.sieves.probes.trees import TreeProbe
 
 seeds = st.integers(0, 2**32 - 1)
 few = settings(deadline=None, max_examples=30)

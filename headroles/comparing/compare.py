@@ -19,12 +19,12 @@ from headroles.records.findings import Findings, Labelling
 from headroles.reports.compare import comparison_page
 from headroles.reports.words import plural
 from headroles.stats.columns import Columns
+from headroles.stats.comparing.paired import paired, pairs_of
+from headroles.stats.comparing.summary import by_layer, remarks
+from headroles.stats.comparing.swaps import swapped
 from headroles.stats.engine import judge
-from headroles.stats.paired import paired, pairs_of
-from headroles.stats.paired_summary import by_layer, remarks
 from headroles.stats.relabel import Grid
 from headroles.stats.resolution import FEWEST, MOST
-from headroles.stats.swaps import swapped
 from headroles.storage import run as store
 from headroles.storage.comparison import COMPARISON, write_comparison
 from headroles.storage.folder import check_free

@@ -10,8 +10,7 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, Labelling
 from headroles.records.replication import BestAgain, Replicated, Replication
 from headroles.reports.words import plural
-from headroles.stats.replication import best_again, replicated, replicates
-from headroles.stats.replication_remarks import resting_told
+from headroles.stats.comparing.replication import best_again, replicated, replicates, resting_told
 from headroles.stats.resolution import check_decision
 from headroles.storage import run as store
 from headroles.storage.folder import write_text

@@ -5,8 +5,8 @@ from dataclasses import replace
 from headroles.options.label import Clustering
 from headroles.records.clusters import Clustered, Divergence
 from headroles.records.findings import Labelling
-from headroles.stats.clustering import cluster_heads
-from headroles.stats.role_claims import role_claims
+from headroles.stats.clusters.role_claims import role_claims
+from headroles.stats.clusters.run import cluster_heads
 
 
 def with_clusters(labelling: Labelling, divergence: Divergence, how: Clustering) -> Labelling:

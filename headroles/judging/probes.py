@@ -11,12 +11,12 @@ from headroles.records.documents import Document
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.probes import MATCHED, Best, Gap, Probed, Tallies
-from headroles.sieves.coreference import true_names
-from headroles.stats.assess import assess
-from headroles.stats.conditions import adjusted, gaps
+from headroles.sieves.probes.coreference import true_names
+from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
-from headroles.stats.honest import RowColumns, best_heads
-from headroles.stats.rivals import baseline_rows, cross_fitted, selection_half
+from headroles.stats.probes.baselines import baseline_rows, cross_fitted, selection_half
+from headroles.stats.probes.best_head import RowColumns, best_heads
+from headroles.stats.probes.conditions import adjusted, gaps
 
 MARGIN = 0.05
 """How far beyond the best baseline an accuracy must lie. A head that knows only distance gains a little over
@@ -34,7 +34,7 @@ class Judging:
         seed: Of the halves.
         honest: Whether the best heads are tested on another half than they are chosen on; without,
             they are chosen and shown on all data, as published, and not tested.
-        assessed: Options of ``headroles.stats.assess``.
+        assessed: Options of ``headroles.stats.assessment.assess``.
     """
 
     decision: Decision

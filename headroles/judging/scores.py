@@ -6,7 +6,7 @@ from headroles.options.common import CommonOptions
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.moments import Moments
-from headroles.stats.assess import assess
+from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 
 

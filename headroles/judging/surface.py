@@ -9,10 +9,9 @@ from headroles.options.common import CommonOptions
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings, Labelling
 from headroles.records.surface import Surface
-from headroles.stats.assess import assess
+from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
-from headroles.stats.layer_means import layer_means
-from headroles.stats.noop import noop_tests
+from headroles.stats.surface import layer_means, noop_tests
 
 
 def judged_surface(

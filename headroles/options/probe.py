@@ -8,8 +8,8 @@ from headroles.errors import BadInput, UnknownName
 from headroles.options.common import CommonOptions, typed_options
 from headroles.records.example import Decision
 from headroles.records.probes import CLASSIFIERS
-from headroles.sieves.relations import SCHEMES
-from headroles.sieves.trees import ROOTS
+from headroles.sieves.language.relations import SCHEMES
+from headroles.sieves.probes.trees import ROOTS
 
 PROBES = ("dependency", "trees", "coreference")
 WINDOW = 256

@@ -7,7 +7,7 @@ from headroles.errors import BadInput
 from headroles.options.common import typed_options
 from headroles.options.inputs import InputOptions
 from headroles.records.example import Decision
-from headroles.sieves.marks import USUAL
+from headroles.sieves.built_in.punctuation import USUAL
 from headroles.sieves.spread import SMOOTHING
 from headroles.sieves.surface import check_marks
 

@@ -1,7 +1,7 @@
 """How the sieves of one example are laid over its attention: plain arrays that any engine can apply.
 
 A plan is made once per example and visible set (``headroles.sieves``), and applied to every layer
-either in numpy (``headroles.sieves.apply``) or in torch (``headroles.extraction``).
+either in numpy (``headroles.sieves.weights.reference``) or in torch (``headroles.extraction``).
 """
 
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from headroles.probing.inputs import Inputs
 from headroles.progress import Progress, counted
 from headroles.records.example import Scores
 from headroles.records.probes import ChoiceProbe, DecodingProbe, Tallies
-from headroles.stats.rivals import check_halves
+from headroles.stats.probes.baselines import check_halves
 from headroles.storage import run as store
 
 

@@ -19,10 +19,10 @@ from headroles.options.probe import LEAST_ARCS, WINDOW, ProbeOptions
 from headroles.records.documents import Document, Window
 from headroles.records.passage import Passage
 from headroles.records.probes import ChoiceProbe, DecodingProbe
-from headroles.sieves.coreference import CoreferenceProbe
-from headroles.sieves.dependency import DependencyProbe
-from headroles.sieves.relations import relations_of
-from headroles.sieves.trees import TreeProbe
+from headroles.sieves.language.relations import relations_of
+from headroles.sieves.probes.coreference import CoreferenceProbe
+from headroles.sieves.probes.dependency import DependencyProbe
+from headroles.sieves.probes.trees import TreeProbe
 
 
 def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:

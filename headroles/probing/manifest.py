@@ -8,8 +8,8 @@ from headroles.records.arrays import sharing_told
 from headroles.records.documents import PAIRED
 from headroles.records.findings import Labelling
 from headroles.runs.manifest import common, counts_of
-from headroles.sieves.published_heads import published_head
-from headroles.stats.rivals import selection_half
+from headroles.sieves.probes.published_heads import published_head
+from headroles.stats.probes.baselines import selection_half
 
 WARNING = (
     "The preset 'published' counts as the released code of Clark et al. (2019) does: best head and offset "

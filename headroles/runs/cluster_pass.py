@@ -44,7 +44,7 @@ from headroles.records.kept_maps import Exhibited
 from headroles.records.passage import Passage
 from headroles.runs.card_maps import shown
 from headroles.sieves.selection import Selection
-from headroles.stats.choosing_clusters import numbers_of
+from headroles.stats.clusters.clusters import numbers_of
 from headroles.stats.resolution import check_resolution
 from headroles.shards.worker import kept
 

@@ -25,7 +25,7 @@ from headroles.records.example import Arc, Example, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.pages import page_of
 from headroles.sieves import BUILT_IN
-from headroles.sieves.apply import apply
+from headroles.sieves.weights.reference import apply
 from headroles.sieves.base import COUNTED, annotation_of
 from headroles.sieves.selection import Selection
 from headroles.stats.resolution import check_decision, check_resolution

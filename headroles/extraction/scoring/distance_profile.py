@@ -1,4 +1,4 @@
-"""Choices of words read off attention on the device: the batched twin of ``headroles.sieves.choosing``.
+"""Choices of words read off attention on the device: the batched twin of ``headroles.sieves.probes.choices``.
 
 Attention between words lies in memory as ``word_space.from_words`` leaves it: example, attending
 word, head, attended word. What is read of it is laid out in the same way, heads last.

@@ -1,4 +1,4 @@
-"""Plans applied to attention on the model's device: the fast twin of ``headroles.sieves.apply``."""
+"""Plans applied to attention on the model's device: the fast twin of ``headroles.sieves.weights.reference``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

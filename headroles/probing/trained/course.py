@@ -21,7 +21,7 @@ from headroles.probing.trained.sentences import Sentence, Source
 from headroles.probing.trained.training import Fit, Settings, predict, train
 from headroles.progress import counted
 from headroles.records.documents import Window
-from headroles.sieves.relations import canonical
+from headroles.sieves.language.relations import canonical
 
 Progress = Callable[[str, int, int], None]
 """Gets what is being done, how much of it is done, and how much there is."""

@@ -12,7 +12,7 @@ from headroles.records.probes import Contest, Trained
 from headroles.stats.columns import unit_numbers
 from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.hypotheses import flat, student
+from headroles.stats.methods.closed_form import flat, student
 from headroles.stats.moments import describe
 from headroles.stats.pooled import pooled_units
 

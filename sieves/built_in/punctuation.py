@@ -1,0 +1,82 @@
+"""Keys that are punctuation marks."""
+
+import unicodedata
+
+import numpy as np
+from jaxtyping import Bool
+
+from headroles.errors import BadSieve
+from headroles.records.example import Example
+from headroles.sieves.base import MaskSieve
+from headroles.sieves.language.spelling import spelled
+
+USUAL = ".,"
+ALL = "all"
+JOINS = ";"
+"""Joins the roles of a head in tables, so that it can stand in no name."""
+SOURCE = "Clark et al. 2019, section 3.2 (periods and commas)"
+
+
+def marks(wanted: str) -> MaskSieve:
+    """A punctuation sieve with other marks, such as ``punctuation:?!``, or ``punctuation:all`` for all.
+
+    A token counts when it is one of the marks; for "all", when each of its characters is punctuation by
+    its Unicode category.
+
+    Raises:
+        BadSieve: For anything but punctuation marks, and for ``;``, which joins roles in tables.
+    """
+    if wanted != ALL and (JOINS in wanted or not wanted or not all(is_mark(each) for each in wanted)):
+        raise BadSieve(
+            f"the marks of 'punctuation:{wanted}' must be punctuation other than {JOINS!r}, as in "
+            f"punctuation:?!, or 'all' for every token that is only punctuation"
+        )
+    known = wanted if wanted == ALL else "".join(sorted(set(wanted)))
+    return _marks(f"punctuation:{known}", known)
+
+
+def is_mark(text: str) -> bool:
+    """Whether a text is punctuation only, by Unicode categories.
+
+    Example:
+        >>> [is_mark(text) for text in (".", "...", "“", "$", "e.g.", "")]
+        [True, True, True, False, False, False]
+    """
+    return bool(text) and all(unicodedata.category(sign).startswith("P") for sign in text)
+
+
+def mark_keys(example: Example, wanted: str = USUAL) -> Bool[np.ndarray, " tokens"]:
+    """Tokens that are marks; special tokens, too, if they are spelled so.
+
+    For the usual marks and ``a , b . c .`` the keys of every query are::
+
+        . 1 . 1 . 1
+        . 1 . 1 . 1
+        . 1 . 1 . 1
+        . 1 . 1 . 1
+        . 1 . 1 . 1
+        . 1 . 1 . 1
+
+    Args:
+        example: The input.
+        wanted: The marks, or "all".
+
+    Example:
+        >>> mark_keys(Example("six", ("a", ",", "b", ".", "c", "Ġ."))).astype(int).tolist()
+        [0, 1, 0, 1, 0, 1]
+    """
+    told = [spelled(token) for token in example.tokens]
+    found = [is_mark(each) if wanted == ALL else len(each) == 1 and each in wanted for each in told]
+    return np.array(found, dtype=np.bool_)
+
+
+def _marks(name: str, wanted: str) -> MaskSieve:
+    def mask(example: Example) -> Bool[np.ndarray, " tokens"]:
+        return mark_keys(example, wanted)
+
+    what = "punctuation marks" if wanted == ALL else f"the marks {' '.join(wanted)}"
+    return MaskSieve(name=name, mask=mask, question=f"Does the head look at {what}?", source=SOURCE)
+
+
+punctuation = _marks("punctuation", USUAL)
+"""Tokens that are ``.`` or ``,``; ``mark_keys`` draws an example."""

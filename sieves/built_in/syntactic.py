@@ -1,0 +1,194 @@
+"""The dependent's head word, for all relations or for one.
+
+The dependency arcs of an example as arrays, worked out once for all sieves that take some of them.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from headroles.errors import BadInput, BadSieve
+from headroles.records.example import Example
+from headroles.sieves.base import Contrast, MaskSieve
+from headroles.sieves.language.relations import LEFT_OUT, canonical, matches
+from headroles.sieves.masks import Pairs, Without, apart
+
+_NUMBERS: dict[str, int] = {}
+"""A number for every name of a relation that has come up, from 0 in their order."""
+_NEW = Lock()
+"""Held while a name gets its number: two threads must not give one to two names."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arcs:
+    """The arcs of an example between words that have tokens, as words and as tokens.
+
+    Attributes:
+        dependent: Word of each arc.
+        head: Its head word.
+        relation: Number of its relation.
+        query: Token of each cell (a token of a dependent, one of its head), sorted, then by ``key``.
+        key: Attended token of each cell.
+        arc: The arc of each cell.
+    """
+
+    dependent: Int[np.ndarray, " arcs"]
+    head: Int[np.ndarray, " arcs"]
+    relation: Int[np.ndarray, " arcs"]
+    query: Int[np.ndarray, " cells"]
+    key: Int[np.ndarray, " cells"]
+    arc: Int[np.ndarray, " cells"]
+
+    def of(self, wanted: str | None) -> Bool[np.ndarray, " arcs"]:
+        """Which arcs are of a relation; without one, of any but those that are no role."""
+        kept: np.ndarray = _counted(wanted, len(_NUMBERS))[self.relation]
+        return kept
+
+
+def arcs_of(example: Example) -> Arcs:
+    """The arcs of an example.
+
+    Raises:
+        BadInput: When the example carries no arcs.
+
+    Example:
+        >>> from headroles.records.example import Arc
+        >>> example = Example("two", ("a", "##b", "c"), word=np.array([0, 0, 1]), arcs=(Arc(1, 0, "obj"),))
+        >>> arcs = arcs_of(example)
+        >>> arcs.query.tolist(), arcs.key.tolist(), arcs.of("obj").tolist(), arcs.of("det").tolist()
+        ([2, 2], [0, 1], [True], [False])
+    """
+    if example.arcs is None:
+        raise BadInput(
+            f"syntactic sieves need dependency arcs, but example {example.key!r} has none; "
+            f"give the example arcs, or leave the syntactic sieves out"
+        )
+    return _remembered(example)
+
+
+@lru_cache(maxsize=8)
+def _remembered(example: Example) -> Arcs:
+    """Several sieves ask for the arcs of one example in turn, perhaps in several threads."""
+    words = int(example.word.max(initial=-1)) + 1
+    kept = [each for each in example.arcs or () if each.dependent < words and each.head < words]
+    dependent = np.array([each.dependent for each in kept], dtype=np.int64)
+    head = np.array([each.head for each in kept], dtype=np.int64)
+    relation = np.array([_number(each.relation) for each in kept], dtype=np.int64)
+    order = np.argsort(example.word, kind="stable")
+    placed = example.word[order]
+    asking, number = _tokens(placed, dependent)
+    asked, pieces = _tokens(placed, head)
+    cells = number * pieces
+    arc = np.repeat(np.arange(len(kept)), cells)
+    within = np.arange(len(arc)) - np.repeat(np.cumsum(cells) - cells, cells)
+    query = order[asking[arc] + within // pieces[arc]]
+    key = order[asked[arc] + within % pieces[arc]]
+    sort = np.lexsort((key, query))
+    return Arcs(dependent, head, relation, query[sort], key[sort], arc[sort])
+
+
+def _number(relation: str) -> int:
+    found = _NUMBERS.get(relation)
+    if found is None:
+        with _NEW:
+            found = _NUMBERS.setdefault(relation, len(_NUMBERS))
+    return found
+
+
+def _tokens(placed: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the tokens of some words begin among the sorted words of all tokens, and how many there are."""
+    first = np.searchsorted(placed, words, side="left")
+    return first, np.searchsorted(placed, words, side="right") - first
+
+
+@lru_cache(maxsize=256)
+def _counted(wanted: str | None, known: int) -> Bool[np.ndarray, " relations"]:
+    """Which of the relations known so far count."""
+    names = list(_NUMBERS)[:known]
+    if wanted is None:
+        return np.array([canonical(name) not in LEFT_OUT for name in names], dtype=np.bool_)
+    return np.array([matches(name, wanted) for name in names], dtype=np.bool_)
+
+
+CONTRAST_MARGIN = 0.05
+SOURCE = "Pande et al. 2021, syntactic sieve; Clark et al. 2019, section 4"
+
+
+def relation(name: str) -> MaskSieve:
+    """The syntactic sieve of one relation, such as ``syntactic:det``.
+
+    Both Universal Dependencies and ClearNLP names are understood (obj and dobj are one); a plain
+    name covers its subtypes (nsubj covers nsubj:pass).
+
+    Raises:
+        BadSieve: When the name cannot be that of a relation, or is one that is left out.
+    """
+    if not re.fullmatch(r"[A-Za-z]+(:[A-Za-z]+)?", name) or canonical(name) in LEFT_OUT:
+        raise BadSieve(
+            f"'syntactic:{name}' does not name a dependency relation; a relation is letters with an "
+            f"optional subtype, other than punct and root, as in syntactic:nsubj or syntactic:nsubj:pass"
+        )
+    return _syntactic(f"syntactic:{name}", name)
+
+
+def arc_pairs(example: Example, wanted: str | None) -> Pairs:
+    """Arcs as pairs of words, the dependent and its head, punct and root left out.
+
+    Args:
+        example: An annotated example.
+        wanted: One relation, or None for all.
+
+    Raises:
+        BadInput: When the example carries no arcs.
+    """
+    arcs = arcs_of(example)
+    kept = arcs.of(wanted)
+    return Pairs(arcs.dependent[kept], arcs.head[kept], word_count(example))
+
+
+def word_count(example: Example) -> int:
+    """Number of words up to the last one that has a token."""
+    return int(example.word.max(initial=-1)) + 1
+
+
+def _syntactic(name: str, wanted: str | None) -> MaskSieve:
+    def words(example: Example) -> Pairs:
+        return arc_pairs(example, wanted)
+
+    def mask(example: Example) -> Pairs:
+        arcs = arcs_of(example)
+        kept = arcs.of(wanted)[arcs.arc]
+        return Pairs(arcs.query[kept], arcs.key[kept], example.size)
+
+    what = (
+        "the head word of each dependent" if wanted is None else f"the head word of each {wanted} dependent"
+    )
+    return MaskSieve(
+        name=name,
+        mask=mask,
+        question=f"Does the head look from a word at {what}, beyond what distance gives?",
+        source=SOURCE,
+        needs=frozenset({"arcs"}),
+        groups=_word,
+        arcs=True,
+        contrast=Contrast(margin=CONTRAST_MARGIN, cells=words, scope=_others, words=True),
+    )
+
+
+def _word(example: Example) -> np.ndarray:
+    return example.word
+
+
+def _others(example: Example) -> Without:
+    return apart(word_count(example))
+
+
+syntactic = _syntactic("syntactic", None)
+syntactic_nsubj = relation("nsubj")
+syntactic_obj = relation("obj")
+syntactic_amod = relation("amod")
+syntactic_advmod = relation("advmod")

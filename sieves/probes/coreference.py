@@ -1,0 +1,154 @@
+"""The coreference probe: does the head word of a mention find that of an antecedent?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from headroles.errors import BadInput
+from headroles.records.documents import PAIRED, Choices, Document, Window
+from headroles.sieves.language.mentions import KINDS, Described, described
+from headroles.sieves.probes.antecedents import BASELINES, NOBODY, chosen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """Items of a window: the asking mention, candidate and right mentions; and mentions that were lost."""
+
+    asking: Int[np.ndarray, " items"]
+    candidates: Bool[np.ndarray, "items mentions"]
+    right: Bool[np.ndarray, "items mentions"]
+    lost: Int[np.ndarray, " lost"]
+
+
+@dataclass(frozen=True)
+class CoreferenceProbe:
+    """Antecedents by attention: does a mention's head word attend most to that of an antecedent?
+
+    Of all earlier mentions the head word of the asking mention chooses the one to whose head word
+    it attends most; right is any mention of the same entity. Source: Clark et al. (2019),
+    section 4.2: the share of coreferent mentions whose head word attends most to the head word of
+    one of their antecedents (Table 2). The paper leaves open whether mentions or all words are
+    the candidates; here they are mentions.
+
+    In running text an item is a mention with an antecedent in the document. Candidates are the
+    mentions of the window whose head word comes earlier, but not those that lie inside the asking
+    mention or around it, nor those with the same head word. A mention is asked in the window in
+    which its head word is fresh; where the window cuts it, or holds none of its antecedents, it is
+    counted as lost.
+
+    In the layouts "gap" and "winobias" the item is the pronoun and candidates are the other
+    mentions, before or after it; it is lost unless there are two and the window holds all of them.
+    Where none is right (GAP passages without a true name) there is no item and nothing is lost.
+
+    Attributes:
+        kinds: Kinds of mention with a row of their own, beside the row "all".
+    """
+
+    kinds: tuple[str, ...] = KINDS
+
+    name = "coreference"
+    directions = ("",)
+    baselines = BASELINES
+    rivals = 1
+    contrast = False
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The row of all mentions, then the kinds."""
+        return ("all", *self.kinds)
+
+    def choices(self, window: Window) -> tuple[Choices, Int[np.ndarray, " rows"]]:
+        """The items of a window, in the order of their mentions, and per row how many were lost.
+
+        Raises:
+            BadInput: When the document has no mentions annotated, or not exactly one pronoun where
+                its layout asks for one.
+        """
+        mentions, asked = described(window.document), _asked(window)
+        lost: np.ndarray = self._rows(mentions, asked.lost).sum(axis=1)
+        made = Choices(
+            rows=self._rows(mentions, asked.asking),
+            query=mentions.head[asked.asking] - window.start,
+            candidates=_words(asked.candidates, mentions, window),
+            right=_words(asked.right, mentions, window),
+        )
+        return made, lost
+
+    def baseline_hits(self, window: Window) -> Int[np.ndarray, "rows baselines"]:
+        """Right answers of each baseline over the items of a window.
+
+        Raises:
+            BadInput: As for ``choices``.
+        """
+        mentions, asked = described(window.document), _asked(window)
+        answers = chosen(window.document, asked.asking, asked.candidates)
+        right = _words(asked.right, mentions, window)
+        word = mentions.head[answers] - window.start if right.size else answers
+        said = answers != NOBODY
+        hit = np.zeros(answers.shape, dtype=np.bool_)
+        hit[said] = right[np.nonzero(said)[1], word[said]]
+        counted: np.ndarray = self._rows(mentions, asked.asking).astype(np.int64) @ hit.T
+        return counted
+
+    def _rows(self, mentions: Described, which: Int[np.ndarray, " items"]) -> Bool[np.ndarray, "rows items"]:
+        """Which rows each mention counts for."""
+        kinds = [mentions.kinds[each] for each in which]
+        return np.array([[row in ("all", kind) for kind in kinds] for row in self.rows], dtype=np.bool_)
+
+
+def true_names(document: Document) -> int:
+    """Mentions that the pronoun of a "gap" or "winobias" document refers to: 0 or 1 in GAP."""
+    mentions = described(document)
+    pronoun = _pronoun(document, mentions)
+    return int((mentions.entity == mentions.entity[pronoun]).sum()) - 1
+
+
+def _asked(window: Window) -> _Asked:
+    """The items of a window."""
+    mentions = described(window.document)
+    seen = (mentions.start >= window.start) & (mentions.stop <= window.stop)
+    fresh = (mentions.head >= window.fresh) & (mentions.head < window.stop)
+    if window.document.layout in PAIRED:
+        pronoun = _pronoun(window.document, mentions)
+        due = np.array([pronoun] if fresh[pronoun] else [], dtype=np.int64)
+        known = np.ones((len(due), len(mentions.head)), dtype=np.bool_)
+        possible = known & (seen.all() and len(seen) > 2)
+        possible[:, pronoun] = known[:, pronoun] = False
+    else:
+        due = np.flatnonzero(fresh)
+        known = _earlier(mentions, due)
+        possible = known & seen[None, :] & seen[due, None]
+    same = mentions.entity[due, None] == mentions.entity[None, :]
+    asked, found = (known & same).any(axis=1), (possible & same).any(axis=1)
+    return _Asked(due[found], possible[found], (possible & same)[found], due[asked & ~found])
+
+
+def _earlier(mentions: Described, which: Int[np.ndarray, " items"]) -> Bool[np.ndarray, "items mentions"]:
+    """Mentions with an earlier head word, neither inside the asking mention nor around it."""
+    start, stop = mentions.start[which, None], mentions.stop[which, None]
+    inside = (mentions.start >= start) & (mentions.stop <= stop)
+    around = (mentions.start <= start) & (mentions.stop >= stop)
+    before: np.ndarray = (mentions.head < mentions.head[which, None]) & ~inside & ~around
+    return before
+
+
+def _pronoun(document: Document, mentions: Described) -> int:
+    """The one pronoun of a document whose layout asks for it."""
+    found = [place for place, kind in enumerate(mentions.kinds) if kind == "pronoun"]
+    if len(found) != 1:
+        raise BadInput(
+            f"a document of the layout {document.layout!r} has exactly one pronoun among its mentions, but "
+            f"{document.key!r} has {len(found)}; mark the pronoun and the names it may refer to"
+        )
+    return found[0]
+
+
+def _words(
+    pairs: Bool[np.ndarray, "items mentions"], mentions: Described, window: Window
+) -> Bool[np.ndarray, "items words"]:
+    """Mentions to their head words, counted from the start of the window."""
+    items, which = np.nonzero(pairs)
+    cells = np.zeros((len(pairs), window.size), dtype=np.bool_)
+    cells[items, mentions.head[which] - window.start] = True
+    return cells

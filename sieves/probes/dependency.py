@@ -1,0 +1,193 @@
+"""The dependency probe: does a head find the head word of each dependent?"""
+
+import re
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from headroles.errors import BadInput
+from headroles.records.documents import Choices, Window
+from headroles.sieves.language.relations import LEFT_OUT, canonical, covers, shown
+from headroles.sieves.probes.choices import sentence_of
+from headroles.sieves.probes.published_heads import PUBLISHED_TABLE, published_head
+
+OFFSETS = tuple(offset for offset in range(-10, 11) if offset)
+"""Where the baselines look: so many words to the right of the dependent."""
+
+PUBLISHED_OFFSETS = (-3, -2, -1, 0, 1, 2)
+"""Those that the released code of Clark et al. (2019) tries."""
+
+_POSSESSIVE = frozenset({"'s", "s'"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """Items of a window: asking words, their head words (−1: a root) and rows; how many were lost per row."""
+
+    query: Int[np.ndarray, " items"]
+    head: Int[np.ndarray, " items"]
+    rows: Bool[np.ndarray, "rows items"]
+    lost: Int[np.ndarray, " rows"]
+
+
+@dataclass(frozen=True)
+class DependencyProbe:
+    """Head words by attention: of the other words of its sentence, does a dependent find its head?
+
+    Read forward ("→") the dependent chooses the word it attends to most, in reverse ("←") the word
+    that attends most to it. Source: Clark et al. (2019), section 4.2. Items are the fresh words of a
+    window whose head word it holds, too; where the window cuts between them the item is lost.
+    Row "all" counts every arc but punctuation and roots. Baselines take the word at a fixed
+    offset from the dependent; heads have to beat all of them.
+
+    With ``published``, as the released code counts: "all" counts every word, punctuation and roots
+    included, and a root is an item without a right answer (heads always choose a word); a
+    relation does not cover its subtypes; where 's or s' follows a possessive, that word is asked
+    instead; offsets are −3 to +2 and stop at the sentence's ends, where "before the first
+    word" is the root. Left as they should be: the last word of a sentence has none after it (the
+    code reads past the end), and the rule for 's does not depend on the choice (the code drops it
+    where the possessive chooses the last word). Contrasts are not measured then.
+
+    Attributes:
+        relations: What rows there are beside "all", in either scheme's names; shown in ``scheme``.
+            None takes those of the published Table 1 that the scheme has.
+        scheme: Whose names are shown, and what a plain name covers: under "ud" all its subtypes, under
+            "clearnlp" those without a name of their own (``relations.covers``).
+        published: Count as the released code does.
+
+    Raises:
+        UnknownName: For a scheme that does not exist.
+        BadInput: For a name that cannot be that of a relation, or is one that is left out.
+    """
+
+    relations: tuple[str, ...] | None = None
+    scheme: str = "ud"
+    published: bool = False
+
+    name = "dependency"
+    directions = ("→", "←")
+
+    def __post_init__(self) -> None:
+        """Give the relations their names in the scheme, each once."""
+        wanted = self.relations
+        if wanted is None:
+            known = [name for name in PUBLISHED_TABLE if name != "all"]
+            wanted = tuple(name for name in known if published_head(name, self.scheme))
+        for each in wanted:
+            if not re.fullmatch(r"[A-Za-z]+(:[A-Za-z_]+)?", each) or canonical(each) in LEFT_OUT | {"all"}:
+                raise BadInput(
+                    f"a relation is letters with an optional subtype, other than punct, root and all, but "
+                    f"{each!r} was given; write it as in nsubj or nsubj:pass"
+                )
+        names = tuple(dict.fromkeys(shown(each, self.scheme) for each in wanted))
+        object.__setattr__(self, "relations", names)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The row of all arcs, then the relations."""
+        return ("all", *(self.relations or ()))
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Where the baselines look, in words to the right of the dependent."""
+        return PUBLISHED_OFFSETS if self.published else OFFSETS
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """The offsets, such as "-1" and "+2"."""
+        return tuple(f"{offset:+d}" if offset else "0" for offset in self.offsets)
+
+    @property
+    def rivals(self) -> int:
+        """All offsets."""
+        return len(self.offsets)
+
+    @property
+    def contrast(self) -> bool:
+        """Whether attention beyond the head's distance profile is measured, too."""
+        return not self.published
+
+    def choices(self, window: Window) -> tuple[Choices, Int[np.ndarray, " rows"]]:
+        """The items of a window, in the order of their words, and per row how many were lost.
+
+        Raises:
+            BadInput: When the document has no trees.
+        """
+        asked, sentence = _kept(self, window), sentence_of(window)
+        words = np.arange(window.size)
+        candidates = sentence[asked.query][:, None] == sentence
+        candidates &= asked.query[:, None] != words
+        alone = ~candidates.any(axis=1)
+        candidates[alone, asked.query[alone]] = True  # published, one word: it chooses itself, and is wrong
+        right = (asked.head[:, None] == words) & candidates
+        return Choices(asked.rows, asked.query, candidates, right), asked.lost
+
+    def baseline_hits(self, window: Window) -> Int[np.ndarray, "rows baselines"]:
+        """Right answers of each offset over the items of a window; beyond the sentence there are none.
+
+        Raises:
+            BadInput: When the document has no trees.
+        """
+        asked, offsets = _kept(self, window), np.array(self.offsets)
+        target, head = asked.query[:, None] + offsets, asked.head
+        if self.published:
+            number = sentence_of(window)[asked.query]
+            edges = np.append(window.document.sentences, len(window.document.words)) - window.start
+            first, last = edges[number], edges[number + 1] - 1
+            target = np.clip(target, first[:, None] - 1, last[:, None])
+            head = np.where(head < 0, first - 1, head)
+        right = target == head[:, None]
+        found: np.ndarray = asked.rows.astype(np.int64) @ right.astype(np.int64)
+        return found
+
+    def _asked(self, window: Window) -> _Asked:
+        document, span = window.document, slice(window.start, window.stop)
+        if document.heads is None or document.relations is None:
+            raise BadInput(
+                f"the dependency probe asks for head words, but document {document.key!r} has no trees; "
+                f"give data with heads and relations, or leave the probe out"
+            )
+        rows = self._rows_of(document.relations[span])
+        root = document.heads[span] < 0
+        head = np.where(root, -1, document.heads[span] - window.start)
+        rows &= np.arange(window.start, window.stop) >= window.fresh
+        if not self.published:
+            rows &= ~root
+        seen = root | ((head >= 0) & (head < window.size))
+        items = np.flatnonzero(rows.any(axis=0) & seen)
+        query = items.copy()
+        if self.published:
+            query += self._follows(window)[items]
+        return _Asked(query, head[items], rows[:, items], (rows & ~seen).sum(axis=1))
+
+    def _rows_of(self, relations: tuple[str, ...]) -> Bool[np.ndarray, "rows words"]:
+        columns = [_membership(self.rows, each, self.scheme, self.published) for each in relations]
+        return np.array(columns, dtype=np.bool_).reshape(len(relations), len(self.rows)).T.copy()
+
+    def _follows(self, window: Window) -> Bool[np.ndarray, " words"]:
+        """Whether a word is a possessive followed by 's or s' in its sentence."""
+        words = window.document.words[window.start : window.stop]
+        relations = (window.document.relations or ())[window.start : window.stop]
+        sentence = sentence_of(window)
+        follows = np.zeros(window.size, dtype=np.bool_)
+        for place in range(window.size - 1):
+            marked = words[place + 1] in _POSSESSIVE and sentence[place] == sentence[place + 1]
+            follows[place] = marked and canonical(relations[place]) == "nmod:poss"
+        return follows
+
+
+@cache
+def _membership(rows: tuple[str, ...], relation: str, scheme: str, published: bool) -> tuple[bool, ...]:
+    """Which rows an arc counts for."""
+    if published:
+        return (True, *(shown(relation, scheme) == row for row in rows[1:]))
+    kept = canonical(relation) not in LEFT_OUT
+    return (kept, *(kept and covers(row, relation, scheme) for row in rows[1:]))
+
+
+@lru_cache(maxsize=4)
+def _kept(probe: DependencyProbe, window: Window) -> _Asked:
+    """The items of a window, kept for the baselines, which are asked for right after the choices."""
+    return probe._asked(window)

@@ -1,0 +1,340 @@
+"""Single cells of masks: which there are, which are held, and lists of them.
+
+Masks of long inputs as what can be worked with block by block: sets of keys, single cells, or rows.
+
+Linear sums over attention, put together from sets of keys, single cells and rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from headroles.plans.even import blocks
+from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
+from headroles.plans.plan import Listed, Rowwise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A mask as a list of its cells, sorted by query, each once."""
+
+    query: Int[np.ndarray, " cells"]
+    key: Int[np.ndarray, " cells"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outside:
+    """Cells that are not in a mask."""
+
+    taken: Mask
+
+    def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows units"]:
+        inside: np.ndarray = ~self.taken.rows(start, stop)
+        return inside
+
+
+def listed(cells: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> Listed:
+    """Lists of query, key, output and weight as one, sorted by query."""
+    none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    query, key, output, weight = (np.concatenate(each) for each in zip(none, *cells, strict=True))
+    order = np.argsort(query, kind="stable")
+    return Listed(
+        query=query[order].astype(np.int32),
+        key=key[order].astype(np.int32),
+        output=output[order].astype(np.int32),
+        weight=weight[order].astype(np.float32),
+    )
+
+
+def holds(
+    mask: Mask, query: Int[np.ndarray, " cells"], key: Int[np.ndarray, " cells"], size: int
+) -> Bool[np.ndarray, " cells"]:
+    """Whether single cells are in a mask."""
+    inside: np.ndarray
+    if isinstance(mask, Cells):
+        inside = mask.cells[query, key]
+    elif isinstance(mask, Keys):
+        inside = mask.keys[key]
+    elif isinstance(mask, Band):
+        inside = (key - query >= mask.low) & (key - query <= mask.high)
+    elif isinstance(mask, Same):
+        inside = (mask.labels[query] == mask.labels[key]) & (mask.labels[query] >= 0)
+    elif isinstance(mask, Match):
+        inside = (mask.query[query] == mask.key[key]) & (mask.query[query] >= 0)
+    elif isinstance(mask, Pairs):
+        inside = np.isin(query * size + key, mask.query * size + mask.key)
+    elif isinstance(mask, Outside):
+        inside = ~holds(mask.taken, query, key, size)
+    elif isinstance(mask, Every):
+        inside = np.ones(len(query), dtype=np.bool_)
+        for each in flat([mask]):
+            inside &= holds(each, query, key, size)
+    elif isinstance(mask, Without):
+        inside = holds(mask.mask, query, key, size) & ~holds(mask.taken, query, key, size)
+    else:
+        inside = np.zeros(len(query), dtype=np.bool_)
+        for start, stop in blocks(size):
+            here = np.flatnonzero((query >= start) & (query < stop))
+            if here.size:
+                inside[here] = mask.rows(start, stop)[query[here] - start, key[here]]
+    return inside
+
+
+def flat(masks: Sequence[Mask]) -> list[Mask]:
+    """The members of all masks that are intersections, and the others."""
+    made: list[Mask] = []
+    for each in masks:
+        if isinstance(each, Every):
+            made += flat(each.masks)
+        elif isinstance(each, Without):
+            made += [*flat([each.mask]), Outside(each.taken)]
+        else:
+            made.append(each)
+    return made
+
+
+def count_of(mask: Mask, size: int) -> int | None:
+    """How many cells a mask has, where that is known without looking at all of them."""
+    if isinstance(mask, Pairs):
+        return len(mask.query)
+    if isinstance(mask, Band):
+        return max(0, min(mask.high, size) - max(mask.low, -size) + 1) * size
+    if isinstance(mask, Same | Match):
+        query, key = (mask.labels, mask.labels) if isinstance(mask, Same) else (mask.query, mask.key)
+        most = max(int(query.max(initial=-1)), int(key.max(initial=-1))) + 1
+        asked, there = (np.bincount(each[each >= 0], minlength=most) for each in (query, key))
+        return int(asked @ there)
+    return None
+
+
+def cells_of(mask: Mask, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """All cells of a mask whose number is known."""
+    if isinstance(mask, Pairs):
+        return mask.query.astype(np.int64), mask.key.astype(np.int64)
+    if isinstance(mask, Band):
+        low, high = max(mask.low, -size), min(mask.high, size)
+        query = np.repeat(np.arange(size), max(0, high - low + 1))
+        key = query + np.tile(np.arange(low, high + 1), size)
+        inside = (key >= 0) & (key < size)
+        return query[inside], key[inside]
+    assert isinstance(mask, Same | Match)
+    asked, there = (mask.labels, mask.labels) if isinstance(mask, Same) else (mask.query, mask.key)
+    order = np.argsort(there, kind="stable")
+    queries = np.flatnonzero(asked >= 0)
+    first = np.searchsorted(there[order], asked[queries], side="left")
+    number = np.searchsorted(there[order], asked[queries], side="right") - first
+    query = np.repeat(queries, number)
+    step = np.arange(len(query)) - np.repeat(np.cumsum(number) - number, number)
+    return query, order[np.repeat(first, number) + step]
+
+
+def found(query: np.ndarray, key: np.ndarray, size: int) -> Found:
+    code = np.unique(query.astype(np.int64) * size + key)
+    return Found(code // max(size, 1), code % max(size, 1))
+
+
+def scanned(mask: Mask, size: int, most: int) -> Found | Mask:
+    """A mask looked at row by row: its cells, or the mask itself when they are too many."""
+    query, key, total = [], [], 0
+    for start, stop in blocks(size):
+        rows, columns = np.nonzero(mask.rows(start, stop))
+        total += len(rows)
+        if total > most:
+            return mask
+        query.append(rows + start)
+        key.append(columns)
+    return Found(
+        np.concatenate([*query, np.zeros(0, np.int64)]), np.concatenate([*key, np.zeros(0, np.int64)])
+    )
+
+
+FEW = 8
+"""Most sets of keys that one mask is taken apart into."""
+PER_QUERY, ONE_OF = 64, 64
+"""Most single cells of a mask, by query, or as one of so many of all cells."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelled:
+    """A mask as a few sets of keys.
+
+    Attributes:
+        label: The set each query looks at; −1 for none.
+        sets: Whether a key is in a set.
+    """
+
+    label: Int[np.ndarray, " units"]
+    sets: Bool[np.ndarray, "units sets"]
+
+    def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows units"]:
+        """The mask of queries ``start`` to ``stop``."""
+        label = self.label[start:stop]
+        inside: np.ndarray = self.sets.T[label] & (label >= 0)[:, None]
+        return inside
+
+
+Resolved = Labelled | Found | Mask
+
+
+def resolved(masks: Sequence[Mask], visible: Mask | None, size: int) -> Resolved:
+    """The cells that are in all of some masks, in the cheapest form.
+
+    Args:
+        masks: At least one.
+        visible: What the queries see, which sets of keys are not cut to: attention is 0 outside it.
+        size: Number of queries, and of keys.
+
+    Returns:
+        Sets of keys when they are few; else single cells within ``visible`` when these are few; else
+        the mask within ``visible``.
+    """
+    every = flat(masks)
+    labelled = _labelled_all(every)
+    if labelled is not None:
+        return labelled
+    every = every if visible is None else [*every, visible]
+    most = max(PER_QUERY * size, size * size // ONE_OF)
+    counted = [
+        (count, each) for each in every if (count := count_of(each, size)) is not None and count <= most
+    ]
+    if counted:
+        smallest = min(counted, key=lambda each: each[0])[1]
+        query, key = cells_of(smallest, size)
+        kept = np.ones(len(query), dtype=np.bool_)
+        for each in every:
+            if each is not smallest:
+                kept &= holds(each, query, key, size)
+        return found(query[kept], key[kept], size)
+    return scanned(Every(tuple(every)), size, most)
+
+
+def sizes(cells: Resolved, visible: Mask | None, size: int) -> Int[np.ndarray, " units"]:
+    """How many visible keys a resolved mask has for each query."""
+    if isinstance(cells, Found):
+        return np.bincount(cells.query, minlength=size)
+    if isinstance(cells, Labelled):
+        counts = _set_counts(cells.sets, visible)
+        own: np.ndarray = np.take_along_axis(counts, np.maximum(cells.label, 0)[:, None], axis=1)[:, 0]
+        return np.where(cells.label >= 0, own, 0)
+    counts = np.zeros(size, dtype=np.int64)
+    for start, stop in blocks(size):
+        counts[start:stop] = cells.rows(start, stop).sum(axis=1)
+    return counts
+
+
+def _labelled_all(masks: Sequence[Mask]) -> Labelled | None:
+    """All masks together as a few sets of keys, where they can be."""
+    both: Labelled | None = None
+    for each in masks:
+        one = _labelled(each)
+        if one is None:
+            return None
+        both = one if both is None else _crossed(both, one)
+        if both is None:
+            return None
+    return both
+
+
+def _labelled(mask: Mask) -> Labelled | None:
+    if isinstance(mask, Keys):
+        return Labelled(np.zeros(len(mask.keys), dtype=np.int64), mask.keys[:, None])
+    if not isinstance(mask, Same | Match):
+        return None
+    query, key = (mask.labels, mask.labels) if isinstance(mask, Same) else (mask.query, mask.key)
+    names = np.unique(query[query >= 0])
+    if not 0 < len(names) <= FEW:
+        return None if len(names) else Labelled(np.full(len(query), -1), np.zeros((len(query), 1), np.bool_))
+    label = np.where(query >= 0, np.searchsorted(names, query), -1)
+    return Labelled(label, key[:, None] == names[None, :])
+
+
+def _crossed(one: Labelled, other: Labelled) -> Labelled | None:
+    """Keys in both of two sets, for each pair of sets that some query looks at."""
+    width = other.sets.shape[1]
+    code = np.where((one.label >= 0) & (other.label >= 0), one.label * width + other.label, -1)
+    names = np.unique(code[code >= 0])
+    if len(names) > FEW:
+        return None
+    if not names.size:
+        return Labelled(np.full(len(code), -1), np.zeros((len(code), 1), dtype=np.bool_))
+    sets = one.sets[:, names // width] & other.sets[:, names % width]
+    return Labelled(np.where(code >= 0, np.searchsorted(names, code), -1), sets)
+
+
+def _set_counts(sets: np.ndarray, visible: Mask | None) -> Int[np.ndarray, "units sets"]:
+    """How many keys of each set each query sees."""
+    size = len(sets)
+    if visible is None:
+        return np.broadcast_to(sets.sum(axis=0), sets.shape)
+    if isinstance(visible, Band):
+        before = np.concatenate([np.zeros((1, sets.shape[1]), dtype=np.int64), np.cumsum(sets, axis=0)])
+        place = np.arange(size)
+        first = np.clip(place + visible.low, 0, size)
+        last = np.maximum(np.clip(place + visible.high + 1, 0, size), first)
+        counts: np.ndarray = before[last] - before[first]
+        return counts
+    made = np.zeros(sets.shape, dtype=np.int64)
+    for start, stop in blocks(size):
+        made[start:stop] = np.rint(visible.rows(start, stop).astype(np.float32) @ sets.astype(np.float32))
+    return made
+
+
+@dataclass(slots=True)
+class Sums:
+    """Linear sums over attention, as they are put together.
+
+    Attributes:
+        size: Tokens.
+        count: Sums so far.
+    """
+
+    size: int
+    count: int = 0
+    _sets: dict[bytes, np.ndarray] = field(default_factory=dict)
+    _thin: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
+    _cells: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
+    _rowwise: list[Rowwise] = field(default_factory=list)
+
+    def add(self, cells: Resolved, output: int, weight: Float[np.ndarray, " tokens"]) -> None:
+        """Add the attention on resolved cells, times a weight for each query, to a sum."""
+        self.count = max(self.count, output + 1)
+        if isinstance(cells, Found):
+            self.add_cells(cells, output, weight[cells.query])
+        elif isinstance(cells, Labelled):
+            for label in np.unique(cells.label[(cells.label >= 0) & (weight != 0)]):
+                keys = cells.sets[:, label]
+                name = np.packbits(keys).tobytes()
+                self._sets.setdefault(name, keys)
+                place = list(self._sets).index(name)
+                self._thin.append((place, output, np.where(cells.label == label, weight, 0.0)))
+        else:
+            self._rowwise.append(Rowwise(cells, output, weight.astype(np.float32)))
+
+    def add_cells(self, cells: Found, output: int, weight: Float[np.ndarray, " cells"]) -> None:
+        """Add the attention on single cells, each times its weight, to a sum."""
+        self.count = max(self.count, output + 1)
+        kept = weight != 0
+        which = np.full(int(kept.sum()), output)
+        self._cells.append((cells.query[kept], cells.key[kept], which, weight[kept]))
+
+    def keys(self) -> Float[np.ndarray, "tokens sets"]:
+        """The sets of keys."""
+        columns = [each.astype(np.float32) for each in self._sets.values()]
+        return np.stack(columns, axis=1) if columns else np.zeros((self.size, 0), dtype=np.float32)
+
+    def weight(self) -> Float[np.ndarray, "tokens sets sums"]:
+        """What each query's attention on each set adds to each sum."""
+        made = np.zeros((self.size, len(self._sets), self.count), dtype=np.float32)
+        for place, output, weight in self._thin:
+            made[:, place, output] += weight
+        return made
+
+    def listed(self) -> Listed:
+        """All single cells, by query."""
+        return listed(self._cells)
+
+    def rowwise(self) -> tuple[Rowwise, ...]:
+        """All cells that are asked for by rows."""
+        return tuple(self._rowwise)

@@ -1,0 +1,68 @@
+"""Plans applied to plain attention arrays: the reference for every faster engine."""
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.plans.plan import Plan, Profile
+from headroles.sieves.weights.contrast import by_offset
+
+
+def apply(
+    plan: Plan, attention: Float[np.ndarray, "heads tokens tokens"]
+) -> Float[np.ndarray, "columns heads"]:
+    """Scores of one layer's heads on one example, one row per column of the plan.
+
+    Args:
+        plan: From ``headroles.sieves.weights.plan``, made for the same example and visible set.
+        attention: Rows are queries.
+
+    Returns:
+        Scores in the precision of the attention; NaN where a sieve has nothing to say.
+    """
+    heads = len(attention)
+    scores = np.full((plan.columns, heads), np.nan, dtype=attention.dtype)
+    flat = attention.reshape(heads, -1)
+    inside = plan.weight @ flat.T
+    if plan.divisor is not None:
+        base = plan.divisor @ flat.T
+        inside = np.divide(inside, base, out=np.full_like(inside, np.nan), where=base > 0)
+    scores[plan.linear] = inside
+    for profile in plan.profiles:
+        scores[list(profile.columns)] = contrast(profile, attention)
+    return scores
+
+
+def unit_attention(
+    profile: Profile, attention: Float[np.ndarray, "heads tokens tokens"]
+) -> Float[np.ndarray, "heads units units"]:
+    """Attention between units: summed over attended pieces, averaged over attending ones."""
+    keys = attention[:, :, profile.lead]
+    for unit, token in zip(profile.extra_unit, profile.extra, strict=True):
+        keys[:, :, unit] += attention[:, :, token]
+    units: np.ndarray = keys[:, profile.lead]
+    for unit, token in zip(profile.extra_unit, profile.extra, strict=True):
+        units[:, unit] += keys[:, token]
+    units /= profile.pieces[:, None]
+    return units
+
+
+def contrast(
+    profile: Profile, attention: Float[np.ndarray, "heads tokens tokens"]
+) -> Float[np.ndarray, "contrasts heads"]:
+    """Attention on the counted pairs beyond what the head's distance profile puts there.
+
+    Returns:
+        One value per contrast and head; 0 for even attention and for any fixed offset.
+    """
+    units = unit_attention(profile, attention)
+    compared = units * profile.inside
+    offsets = by_offset(compared, np.arange(compared.shape[1])).sum(axis=1)
+    curve = np.divide(offsets, profile.even, out=np.zeros_like(offsets), where=profile.even > 0)
+    normaliser = curve @ profile.total
+    mass = compared.sum(axis=2)
+    rate = np.divide(mass, normaliser, out=np.zeros_like(mass), where=normaliser > 0)
+    seen = (units[:, profile.query] * profile.weight).sum(axis=2)
+    rows = seen - rate[:, profile.query] * (curve @ profile.expected)
+    beyond: np.ndarray = np.zeros((len(profile.columns), len(attention)), dtype=rows.dtype)
+    np.add.at(beyond, profile.contrast, rows.T)
+    return beyond

@@ -1,0 +1,146 @@
+"""assess(): everything said about findings beyond their tests."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headroles.records.assessment import Assessment, Precision
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Findings
+from headroles.records.moments import Moments
+from headroles.stats.assessment.depth import over_layers
+from headroles.stats.assessment.remarks import moment_remarks, remarks, tail_remarks
+from headroles.stats.assessment.sensitivity import over_alphas, over_margins, stability
+from headroles.stats.assessment.together import pairs, role_sets
+from headroles.stats.columns import Column, Columns
+from headroles.stats.draws import bootstrap_counts
+from headroles.stats.effects import bayes_factors, effect_interval, hedges
+from headroles.stats.engine import evidence
+from headroles.stats.families import members
+from headroles.stats.grouped import GroupColumns
+from headroles.stats.moments import describe
+from headroles.stats.power import assumed_cut, detectable
+from headroles.stats.relabel import Grid, in_blocks, role_p, roles_of, stand_in
+
+RELABELLINGS = 500
+"""Resamples of the units behind intervals of overlaps and layers."""
+POWER = 0.8
+
+
+def assess(
+    scores: Scores,
+    rules: Sequence[Rule],
+    decision: Decision,
+    findings: Findings,
+    *,
+    splits: int = 200,
+    bayes: bool = False,
+    moments: Moments | None = None,
+) -> Assessment:
+    """Precision and stability of every finding, sensitivity, roles together and over layers.
+
+    Args:
+        scores: What was judged.
+        rules: How.
+        decision: How.
+        findings: The outcome.
+        splits: Half-samples behind the stability; 0 leaves it out.
+        bayes: Whether to compute Bayes factors.
+        moments: As ``judge`` takes them; their random groups are then the units that are resampled and
+            halved.
+    """
+    grid = Grid(scores.layers, scores.heads)
+    columns = evidence(scores, rules, decision, moments)
+    names = [rule.sieve for rule in rules if rule.role]
+    held = findings.decision[[rule.role for rule in rules]].reshape(len(names), -1) == 0
+    with_contrasts, without = _redrawn(columns, grid, decision)
+    together = pairs(names, held, with_contrasts, grid, "with")
+    changed = {rule.sieve for rule in rules if rule.contrast}
+    if changed:
+        bare = pairs(names, without[:, 0], without[:, 1:], grid, "without")
+        together += [pair for pair in bare if {pair.first, pair.second} & changed]
+    return Assessment(
+        precision=_precision(columns, grid, decision, findings, splits, bayes),
+        moved=(*over_margins(columns, grid, decision), *over_alphas(findings, decision)),
+        together=tuple(together),
+        depth=tuple(over_layers(names, held, with_contrasts, grid, decision.seed)),
+        remarks=(
+            *([] if moments is None else moment_remarks(moments, scores, columns, decision)),
+            *remarks(decision, findings),
+            *tail_remarks(columns, decision),
+        ),
+        sets=role_sets(names, held, grid),
+    )
+
+
+def _redrawn(
+    columns: Columns, grid: Grid, decision: Decision
+) -> tuple[Bool[np.ndarray, "roles draws heads"], Bool[np.ndarray, "roles more_draws heads"]]:
+    """Roles under resamples of the units; and without contrasts, where draw 0 is the data themselves."""
+    plain, units = stand_in(decision), len(columns[0].values)
+    rules = columns.rules
+    bare = [replace(rule, contrast="") for rule in rules]
+    drawn, undrawn = [], []
+    counts = bootstrap_counts(units, RELABELLINGS, decision.seed)
+    blocks = [np.ones((1, units)), *in_blocks(counts, grid.layers * grid.heads)]
+    for number, weights in enumerate(blocks):
+        p = np.stack([role_p(column, weights, plain.test) for column in columns])
+        undrawn.append(roles_of(p, bare, grid, plain))
+        if number:
+            drawn.append(roles_of(p, rules, grid, plain))
+    return np.concatenate(drawn, axis=1), np.concatenate(undrawn, axis=1)
+
+
+def _precision(
+    columns: Columns,
+    grid: Grid,
+    decision: Decision,
+    findings: Findings,
+    splits: int,
+    bayes: bool,
+) -> Precision:
+    shape = findings.count.shape
+    share = np.full(shape, np.nan)
+    share[[rule.role for rule in findings.rules]] = stability(columns, grid, decision, splits).reshape(
+        -1, *shape[1:]
+    )
+    share[np.isnan(findings.p)] = np.nan
+    inflated = np.stack([columns.design_effects(k) for k in range(len(columns))]).reshape(shape)
+    g, student, units = (np.stack(each).reshape(shape) for each in zip(*map(_sizes, columns), strict=True))
+    g[np.isnan(findings.effect)] = np.nan
+    count = findings.count
+    if isinstance(columns, GroupColumns):  # of examples: as many as independent ones would say as much
+        count = np.rint(count / np.fmax(inflated, 1.0)).astype(np.int64)
+    low, high = effect_interval(g, count)
+    return Precision(
+        hedges_g=g,
+        g_low=low,
+        g_high=high,
+        detectable=detectable(count, _cuts(findings, grid, decision), POWER),
+        design_effect=inflated,
+        stability=share,
+        bayes_factor=bayes_factors(student, units) if bayes else np.full(shape, np.nan),
+    )
+
+
+def _sizes(column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of one column per head: Hedges' g, Student's statistic, and the units that this rests on."""
+    sample = describe(column.values)
+    return hedges(column.told(sample), column.rule.margin), column.errors_beyond(sample), sample.count
+
+
+def _cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np.ndarray, "sieves layers heads"]:
+    """The unadjusted level a head had to reach, given how many of its family hold the role."""
+    p = findings.p.reshape(len(findings.rules), -1)
+    held = findings.decision.reshape(p.shape) == 0
+    cuts = np.full(p.shape, np.nan)
+    for family in members(findings.rules, grid.layers, grid.heads, decision.family):
+        tests = sum(int((~np.isnan(p[k, part])).sum()) for k, part in family)
+        found = sum(int(held[k, part].sum()) for k, part in family)
+        if tests:
+            cut = assumed_cut(decision.correction, decision.alpha, tests, max(found, 1) / tests)
+            for k, part in family:
+                cuts[k, part] = cut
+    return cuts.reshape(findings.p.shape)

@@ -1,0 +1,241 @@
+"""What a reader of the decisions must know about how they were made.
+
+Many roles named in one sentence.
+
+What a reader must know of decisions that rest on sums over random groups.
+
+Heads whose scores have heavy tails where a decision could go either way.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Findings
+from headroles.records.moments import Moments
+from headroles.stats.columns import Column, Columns
+from headroles.stats.draws import flips_are_exact
+from headroles.stats.engine import ENOUGH_FOR_NOT
+from headroles.stats.families import with_contrast
+from headroles.stats.grouped import equal_groups
+from headroles.stats.methods.closed_form import flat
+from headroles.stats.methods.names import METHODS
+from headroles.stats.moments import describe
+from headroles.stats.power import assumed_cut
+from headroles.stats.relabel import stand_in
+from headroles.stats.resolution import needed_p, tests_in
+
+MOST = 12
+"""Names in one sentence; of more the first ones, and how many others there are."""
+
+
+def shortened(names: Sequence[str]) -> str:
+    """Names joined by commas, no more than a reader can use.
+
+    Example:
+        >>> shortened(["local", "block"]), shortened([str(k) for k in range(20)])
+        ('local, block', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 8 others')
+    """
+    more = len(names) - MOST
+    return ", ".join(names[:MOST]) + (f" and {more} others" if more > 0 else "")
+
+
+SMALL = {
+    "t-skew": "even for normal scores (family-wise error of holm 0.07 instead of 0.05 at 20 units, "
+    "0.12 at 5), and more under skew or heavy tails",
+    "t": "under skew",
+    "bootstrap-t": "under strong skew",
+    "sign-flip": "under skew",
+}
+"""When so few units err more often than alpha says."""
+
+
+def remarks(decision: Decision, findings: Findings) -> list[str]:
+    """One sentence each; none when nothing is unusual.
+
+    Args:
+        decision: How the findings were made.
+        findings: What was found.
+    """
+    method = METHODS[decision.test]
+    said = [method.warning] if method.warning else []
+    said += _few(decision, findings)
+    said += _coarse(decision, findings)
+    if decision.correction == "fdr_tsbh":
+        said.append(
+            "fdr_tsbh assumes independent heads, which heads of one model are not, and holds its rate nearly."
+        )
+    if decision.correction in ("sidak", "holm-sidak"):
+        said.append(
+            f"{decision.correction} assumes independent or positively dependent heads; holm does not."
+        )
+    if decision.correction == "maxT" and decision.test == "sign-flip":
+        said.append(
+            "maxT by sign flips assumes that all heads are jointly symmetric about θ; family-wise errors of "
+            "0.10 to 0.28 were measured on real scores, 0.03 to 0.08 with the bootstrap (any other test)."
+        )
+    plain = stand_in(decision)
+    if (plain.test, plain.correction) != (decision.test, decision.correction) and np.any(findings.count > 1):
+        said.append(
+            f"stability, sensitivity to the margin, overlaps without the contrast, and intervals over "
+            f"resampled units use {plain.test} with {plain.correction} in place of {decision.test} with "
+            f"{decision.correction}."
+        )
+    return said
+
+
+def _few(decision: Decision, findings: Findings) -> list[str]:
+    """Roles that rest on few units, with the fewest that any of their heads or contrasts has."""
+    if decision.test not in SMALL:
+        return []
+    contrast = dict(with_contrast(findings.rules))
+    few = []
+    for k, rule in enumerate(findings.rules):
+        count = np.concatenate([findings.count[each].ravel() for each in (k, contrast.get(k, k))])
+        least = int(count[count > 1].min(initial=ENOUGH_FOR_NOT))
+        if rule.role and least < ENOUGH_FOR_NOT:
+            few.append(f"{rule.sieve} ({least})")
+    if not few:
+        return []
+    return [
+        f"fewer than {ENOUGH_FOR_NOT} units: {shortened(few)}; with so few, {decision.test} errs more "
+        f"often than alpha says {SMALL[decision.test]}."
+    ]
+
+
+def _coarse(decision: Decision, findings: Findings) -> list[str]:
+    """Roles whose smallest possible p is too large for a head that stands alone, or for any."""
+    if METHODS[decision.test].resampled is None or decision.correction == "maxT":
+        return []
+    shape = findings.count.shape
+    tests = max(tests_in(decision.family, findings.rules, *shape[1:]), 1)
+    alone = assumed_cut(decision.correction, decision.alpha, tests)
+    best = needed_p(decision.correction, decision.alpha, tests)
+    said = []
+    for k, rule in enumerate(findings.rules):
+        units = int(findings.count[k].max())
+        exact = decision.test == "sign-flip" and flips_are_exact(units, decision.resamples)
+        floor = 0.5**units if exact else 1 / (decision.resamples + 1)
+        if not rule.role or units < 2 or floor <= alone:
+            continue
+        why = f"{units} units" if exact else f"{decision.resamples:,} resamples"
+        together = math.ceil(floor / alone * (1 - 1e-9))
+        who = f"only {together} heads or more, together, can" if floor <= best else "no head can"
+        cure = "more units" if exact else f"{math.ceil(1 / alone - 1 - 1e-9):,} resamples"
+        said.append(
+            f"{rule.sieve}: {decision.test} with {why} has no p below {floor:.2g}, so that {who} "
+            f"get the role; {cure} would let a single one through."
+        )
+    return said
+
+
+def moment_remarks(moments: Moments, scores: Scores, columns: Columns, decision: Decision) -> list[str]:
+    """What was kept of the scores and what tests were made with; and where groups are too few for nots.
+
+    Args:
+        moments: Of all examples.
+        scores: Of the subsample.
+        columns: What was tested.
+        decision: How.
+    """
+    total, some = f"{moments.examples:,}", f"{len(scores.examples):,}"
+    if METHODS[decision.test].ranked is not None:
+        return [
+            f"of {total} examples the scores of a random {some} were kept, and {decision.test} tests these: "
+            f"sums over all of them, which were kept too, say nothing about medians."
+        ]
+    groups = len(columns[0].values)
+    said = [
+        f"of {total} examples sums over {groups} random groups were kept, and the scores of a random {some}: "
+        f"means, tests, intervals, half-samples and overlaps are of all examples, the groups standing in for "
+        f"units and every example weighing the same (count is of examples, effect in standard deviations "
+        f"over them); distributions and typical inputs are of the random {some}."
+    ]
+    return said + _few_groups(moments, columns.rules, groups) + _still(columns)
+
+
+def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[str]:
+    """Roles that rest on few groups, with the fewest that any of their heads or contrasts has."""
+    least, contrast = [], dict(with_contrast(rules))
+    for weight in moments.weight.reshape(len(rules), groups, -1):
+        least.append(int(equal_groups(weight[:, weight.any(axis=0)]).min(initial=groups)))
+    both = [min(each, least[contrast.get(k, k)]) for k, each in enumerate(least)]
+    few = [
+        f"{rule.sieve} ({each})"
+        for rule, each in zip(rules, both, strict=True)
+        if rule.role and each < ENOUGH_FOR_NOT
+    ]
+    if not few:
+        return []
+    return [
+        f"the scores of {shortened(few)}, or of their contrasts, lie in few units, or mostly in a few large "
+        f"ones, so that the random groups say as much as so many of equal weight: below {ENOUGH_FOR_NOT} no "
+        f"head is called 'not', and tests err more often than alpha says."
+    ]
+
+
+def _still(columns: Columns) -> list[str]:
+    """Roles with heads whose scores, or contrasts, are the same on every example."""
+    contrast = dict(with_contrast(columns.rules))
+    equal = [flat(column.told(describe(column.values))) for column in columns]
+    heads = [int((each | equal[contrast.get(k, k)]).sum()) for k, each in enumerate(equal)]
+    still = [
+        f"{rule.sieve} ({each})"
+        for rule, each in zip(columns.rules, heads, strict=True)
+        if rule.role and each
+    ]
+    if not still:
+        return []
+    return [
+        f"heads that score the same on every example are untestable: {shortened(still)}; a rare large unit "
+        f"could hold most examples, so that equal scores of many units do not bound the mean of all examples."
+    ]
+
+
+HEAVY = 9.0
+"""Kurtosis above which a tail is called heavy: that of an exponential distribution; a normal one has 3."""
+NEAR = 6.0
+"""Standard errors from θ within which a head's decision could go either way."""
+
+
+def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
+    """One sentence that names the roles with such heads; none for other tests, or under max-t.
+
+    Args:
+        columns: What was tested: scores of units, or random groups that stand in for them.
+        decision: How.
+    """
+    if decision.test != "t-skew" or decision.correction == "maxT":
+        return []
+    told = []
+    for column in columns:
+        if not column.rule.role:
+            continue
+        near = np.abs(column.errors_beyond(describe(column.values))) < NEAR
+        heavy = int((kurtosis(column.values[:, near]) > HEAVY).sum())
+        if heavy:
+            told.append(f"{column.rule.sieve} ({heavy} of {int(near.sum())} heads)")
+    if not told:
+        return []
+    return [
+        f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {shortened(told)}; t-skew errs more often there "
+        f"than alpha says (0.08 to 0.13 of families instead of 0.05 in simulations), so hold their labels "
+        f"against those of maxT."
+    ]
+
+
+def kurtosis(values: Float[np.ndarray, "units heads"]) -> Float[np.ndarray, " heads"]:
+    """Fourth central moment over the squared second, both divided by n (``scipy.stats.kurtosis`` plus 3).
+
+    NaN units are left out; 0 for a head without spread or without scores.
+    """
+    known = ~np.isnan(values)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, values, 0.0).sum(axis=0) / count
+    square = np.where(known, values - mean, 0.0) ** 2
+    second, fourth = square.sum(axis=0) / count, (square * square).sum(axis=0) / count
+    found: np.ndarray = np.divide(fourth, second**2, out=np.zeros_like(second), where=second > 1e-15)
+    return found

@@ -1,0 +1,109 @@
+"""How many heads keep a role when the margin or alpha moves.
+
+How often two halves of the units agree on a label.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.records.assessment import Moved
+from headroles.records.example import Decision, Rule
+from headroles.records.findings import Findings
+from headroles.stats.columns import Column, Columns, settled
+from headroles.stats.correction import significant
+from headroles.stats.draws import halves
+from headroles.stats.families import adjust_families, members
+from headroles.stats.methods.names import METHODS
+from headroles.stats.moments import describe
+from headroles.stats.relabel import Grid, in_blocks, relabelled, roles_of, stand_in
+
+STEPS = (0.0, 0.2, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0)
+"""Margins tried, as multiples of the one used."""
+ALPHAS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+"""Levels tried, besides the one used."""
+
+
+def over_margins(columns: Sequence[Column], grid: Grid, decision: Decision) -> list[Moved]:
+    """Number of labelled heads of every role at margins around the one used.
+
+    Contrasts keep their margins. Each point is a whole judgement with its own correction; the curve
+    describes how far the convention decides and is itself no test. Tests that resample are stood
+    in for (``relabel.stand_in``).
+    """
+    plain = stand_in(decision)
+    method = METHODS[plain.test]
+    p = np.empty((len(STEPS), len(columns), 1, grid.layers * grid.heads))
+    rules: list[list[Rule]] = [[] for _ in STEPS]
+    for position, column in enumerate(columns):
+        sample = describe(column.values)
+        for number, step in enumerate(STEPS):
+            moved = replace(column, rule=_moved(column.rule, step))
+            outcome = method(moved.values, sample, moved.rule.margin, 0, 0)
+            p[number, position, 0] = settled(outcome, moved, sample).p
+            rules[number].append(moved.rule)
+    found = []
+    for own, each in zip(rules, p, strict=True):
+        held = roles_of(each, own, grid, plain)[:, 0].sum(axis=1)
+        roles = [rule for rule in own if rule.role]
+        found += [
+            Moved(rule.sieve, "margin", round(rule.margin, 6), int(heads))
+            for rule, heads in zip(roles, held, strict=True)
+        ]
+    return found
+
+
+def _moved(rule: Rule, step: float) -> Rule:
+    return replace(rule, margin=(rule.margin or 0.1) * step) if rule.role else rule
+
+
+def over_alphas(findings: Findings, decision: Decision) -> list[Moved]:
+    """Number of labelled heads of every role at levels around the one used, with the run's own p."""
+    layers, heads = findings.count.shape[1:]
+    families = members(findings.rules, layers, heads, decision.family)
+    shape = (len(findings.rules), 1, layers * heads)
+    found = []
+    for alpha in sorted({*ALPHAS, decision.alpha}):
+        q = findings.q.reshape(shape)
+        if decision.correction != "maxT":
+            q = adjust_families(findings.p.reshape(shape), families, decision.correction, alpha)
+        held = significant(q, alpha, findings.p.reshape(shape)).sum(axis=(1, 2))
+        found += [
+            Moved(rule.sieve, "alpha", alpha, int(held[k]))
+            for k, rule in enumerate(findings.rules)
+            if rule.role
+        ]
+    return found
+
+
+def stability(
+    columns: Columns, grid: Grid, decision: Decision, splits: int = 200
+) -> Float[np.ndarray, "roles heads"]:
+    """Share of random disjoint half-samples in which both halves give the role.
+
+    Each half is tested and corrected by itself. The share estimates how often the label would come
+    back in two fresh samples of half the size; it is no probability that the label is true, and it
+    is pessimistic for the full size. Tests that resample are stood in for (``relabel.stand_in``).
+
+    Args:
+        columns: The run's columns, contrasts included.
+        grid: Layers and heads.
+        decision: How the run is judged; its seed draws the halves.
+        splits: Number of random splits; 0 for none.
+
+    Returns:
+        Shares in [0, 1]; NaN without splits or below four units.
+    """
+    units, heads = columns[0].values.shape
+    roles = sum(rule.role for rule in columns.rules)
+    if not splits or units < 4:
+        return np.full((roles, heads), np.nan)
+    plain, both = stand_in(decision), np.zeros((roles, heads))
+    for side in in_blocks([halves(units, splits, decision.seed)], heads):
+        first = relabelled(columns, (side > 0).astype(np.float64), grid, plain)
+        second = relabelled(columns, (side < 0).astype(np.float64), grid, plain)
+        both += (first & second).sum(axis=1)
+    share: np.ndarray = both / splits
+    return share

@@ -1,0 +1,178 @@
+"""Pairs of roles: how many heads hold both, resampled over units, beside a dealing within layers.
+
+Exact sets of roles: how many heads hold just these, beside a dealing within layers.
+"""
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.stats import hypergeom
+
+from headroles.records.assessment import RoleSet, Together
+from headroles.stats.relabel import Grid
+
+
+def pairs(
+    names: Sequence[str],
+    observed: Bool[np.ndarray, "roles heads"],
+    drawn: Bool[np.ndarray, "roles draws heads"],
+    grid: Grid,
+    contrasts: str,
+) -> list[Together]:
+    """Every ordered pair of different roles.
+
+    Intervals are percentiles over labellings of resampled units. Labels of resamples flicker near the
+    decision's edge in both directions, so an interval describes the spread of the count, and need not
+    be centred on the observed one.
+
+    Args:
+        names: The roles.
+        observed: Which head holds which, layer after layer.
+        drawn: The same under every resample of the units.
+        grid: Layers and heads.
+        contrasts: "with" or "without" (see ``Together``).
+    """
+    counted = observed.reshape(len(names), grid.layers, grid.heads).sum(axis=2)
+    both_drawn = {
+        (one, other): (drawn[one] & drawn[other]).sum(axis=1)
+        for one in range(len(names))
+        for other in range(one + 1, len(names))
+    }
+    found = []
+    for one, other in permutations(range(len(names)), 2):
+        both = int((observed[one] & observed[other]).sum())
+        own = int(observed[one].sum())
+        resampled = both_drawn[min(one, other), max(one, other)]
+        size = drawn[one].sum(axis=1)
+        shares = np.divide(resampled, size, out=np.full(size.shape, np.nan), where=size > 0)
+        found.append(
+            Together(
+                names[one], names[other], contrasts, own, int(observed[other].sum()),
+                both, *ends(resampled.astype(np.float64)),
+                both / own if own else float("nan"), *ends(shares),
+                *dealt(counted[one], counted[other], grid.heads),
+            )
+        )  # fmt: skip
+    return found
+
+
+def ends(values: Float[np.ndarray, " draws"], level: float = 0.95) -> tuple[float, float]:
+    """Percentile interval of resampled values; NaN unless at least half of them are known."""
+    known = values[~np.isnan(values)]
+    if not known.size or known.size < len(values) / 2:
+        return float("nan"), float("nan")
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def dealt(first: np.ndarray, second: np.ndarray, heads: int) -> tuple[float, float, float]:
+    """Mean, 2.5 % and 97.5 % point of the overlap when labels are dealt at random within each layer.
+
+    Exact: the overlap of one layer is hypergeometric, that of all layers their convolution.
+
+    Args:
+        first: Heads of each layer with the first role.
+        second: Heads of each layer with the second.
+        heads: Heads in a layer.
+
+    Example:
+        >>> [round(each, 2) for each in dealt(np.array([2, 0]), np.array([2, 4]), 4)]
+        [1.0, 0.0, 2.0]
+    """
+    chances = np.ones(1)
+    for one, other in zip(first, second, strict=True):
+        layer = hypergeom.pmf(np.arange(heads + 1), heads, one, other)
+        chances = np.convolve(chances, layer[: min(one, other) + 1])
+    return float((first * second / heads).sum()), *middle_of(chances)[1:]
+
+
+def middle_of(chances: Float[np.ndarray, " numbers"]) -> tuple[float, float, float]:
+    """Mean, 2.5 % and 97.5 % point of a number of heads.
+
+    Args:
+        chances: Of 0, 1, 2, … heads; they add up to 1.
+
+    Example:
+        >>> middle_of(np.array([0.25, 0.5, 0.25]))
+        (1.0, 0.0, 2.0)
+    """
+    upto = np.cumsum(chances)
+    low, high = (int(np.searchsorted(upto, level * upto[-1])) for level in (0.025, 0.975))
+    return float(chances @ np.arange(len(chances))), float(low), float(high)
+
+
+NEGLIGIBLE = 1e-15
+"""Chances of more heads of a layer that are left out."""
+
+
+def role_sets(names: Sequence[str], held: Bool[np.ndarray, "roles heads"], grid: Grid) -> tuple[RoleSet, ...]:
+    """Every set of roles that some head holds exactly, most frequent first, then in the order of roles.
+
+    The reference deals the labels of every role anew within each layer, one role apart from another.
+    A description: heads are no sample, and roles that ask for a part of one another (such as
+    ``delimiter`` and ``delimiter:cls``) meet more often than any dealing has it.
+
+    Args:
+        names: The roles.
+        held: Which head holds which, layer after layer.
+        grid: Layers and heads.
+
+    Returns:
+        Observed and expected numbers of heads; heads without any role are in no set.
+
+    Example:
+        >>> held = np.array([[True, True, False, False], [True, False, False, False]])
+        >>> [(each.roles, each.heads, each.expected) for each in role_sets(("a", "b"), held, Grid(1, 4))]
+        [('a', 1, 1.5), ('a;b', 1, 0.5)]
+    """
+    columns = held.T[held.any(axis=0)]
+    if not len(columns):
+        return ()
+    kinds, counts = np.unique(columns, axis=0, return_counts=True)
+    places = [tuple(np.flatnonzero(kind).tolist()) for kind in kinds]
+    chances = _dealt(kinds, held.reshape(len(names), grid.layers, grid.heads).sum(axis=2), grid.heads)
+    order = sorted(range(len(kinds)), key=lambda number: (-int(counts[number]), places[number]))
+    return tuple(
+        RoleSet(
+            ";".join(names[place] for place in places[number]), int(counts[number]),
+            *middle_of(chances[number]),
+        )
+        for number in order
+    )  # fmt: skip
+
+
+def _dealt(
+    kinds: Bool[np.ndarray, "sets roles"], counted: Int[np.ndarray, "roles layers"], heads: int
+) -> list[Float[np.ndarray, " heads_and_none"]]:
+    """Per set, the chance of every number of heads.
+
+    Exact: of m heads of a layer that are so far as the set asks, those to whom the next role is dealt
+    are hypergeometric; layers are then convolved.
+    """
+    state = np.zeros((counted.shape[1], len(kinds), heads + 1))
+    state[:, :, heads] = 1.0
+    tables = {count: _given(int(count), heads) for count in np.unique(counted).tolist()}
+    for role, layers in enumerate(counted):
+        given = np.stack([tables[count] for count in layers.tolist()])
+        asked = kinds[:, role]
+        without = np.zeros_like(given)
+        for left in range(heads + 1):
+            without[:, left, : left + 1] = given[:, left, left::-1]
+        state[:, asked] = state[:, asked] @ given
+        state[:, ~asked] = state[:, ~asked] @ without
+    found = []
+    for number in range(len(kinds)):
+        chances = np.ones(1)
+        for layer in state[:, number]:
+            chances = np.convolve(chances, layer[: np.flatnonzero(layer > NEGLIGIBLE)[-1] + 1])
+        found.append(chances / chances.sum())
+    return found
+
+
+def _given(count: int, heads: int) -> Float[np.ndarray, "before after"]:
+    """Chance that ``count`` labels, dealt to ``heads`` heads, fall on so many of the first ones."""
+    before, after = np.ogrid[: heads + 1, : heads + 1]
+    chances: np.ndarray = np.asarray(hypergeom.pmf(after, heads, count, before))
+    return chances

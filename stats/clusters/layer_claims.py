@@ -1,0 +1,145 @@
+"""What is claimed of heads and layers, and of clusters in other units."""
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.records.clusters import Claim, Divergence
+from headroles.stats.assessment.together import ends
+from headroles.stats.clusters.clusters import METHODS, Chosen, adjusted_rand, alone
+from headroles.stats.clusters.distance_tests import (
+    EXACT,
+    PLACEMENTS,
+    layer_gaps,
+    mantel,
+    mantel_test,
+    permanova,
+    r_squared,
+)
+from headroles.stats.clusters.distances import distances, jackknife, means
+from headroles.stats.clusters.role_claims import Row, unplaced
+from headroles.stats.draws import halves
+
+
+def layer_claims(divergence: Divergence, seed: int) -> tuple[Claim, ...]:
+    """Whether heads of one layer, and of adjacent layers, lie closer.
+
+    Intervals are those of a delete-a-group jackknife over blocks of units (``jackknife``), of
+    correlations on Fisher's scale. R² is a ratio of two sums that are linear in the units, so the noise
+    of units does not bias it; it does pull correlations towards 0, a little. Simulated on planted heads
+    (30, 60 and 200 units, R² from 0.14 to 0.40), intervals of nominal 95 % cover R² in 0.93 to 0.97 of
+    runs, mean distances in 0.93 to 0.97 (0.91 with skewed units), correlations in 0.91 to 0.95 (0.88).
+
+    Args:
+        divergence: Block sums.
+        seed: Of random placements.
+
+    Returns:
+        Claims in a fixed order; those that the model's shape leaves no room for (one layer; one head in
+        a layer; two layers for correlations) are left out.
+    """
+    layers, heads = divergence.layers, divergence.heads
+    group, gaps = np.repeat(np.arange(layers), heads), layer_gaps(layers, heads)
+    within, between = layers > 1 and heads > 1, layers > 2
+
+    def numbers(mean: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, " statistics"]:
+        distance = distances(mean)
+        found: list[float] = []
+        if within:
+            found += [r_squared(mean, group), distance[gaps == 0].mean(), distance[gaps > 0].mean()]
+        if between:
+            found += [_stretched(mantel(distance, gaps, ranked)) for ranked in (False, True)]
+        return np.array(found, dtype=np.float64)
+
+    if not (within or between):
+        return ()
+    rows: list[Row] = list(zip(*(each.tolist() for each in jackknife(divergence, numbers)), strict=True))
+    claims, counted = [], (layers * heads, len(divergence.block))
+    if within:
+        claims.append(_closer(divergence, _limited(rows[0], 1.0), seed))
+        for name, row in (("within", rows[1]), ("between", rows[2])):
+            measure = f"mean distance {name} layers"
+            claims.append(unplaced("same layer closer", "", measure, _limited(row, np.inf), counted))
+    if between:
+        for ranked, row in zip((False, True), rows[-2:], strict=True):
+            claims.append(_adjacent(divergence, ranked, row, seed))
+    return tuple(claims)
+
+
+def _limited(row: Row, most: float) -> Row:
+    """Ends of the interval brought back into the range of the number."""
+    estimate, low, high = row
+    return estimate, float(np.clip(low, 0.0, most)), float(np.clip(high, 0.0, most))
+
+
+def _closer(divergence: Divergence, row: Row, seed: int) -> Claim:
+    layers, size = divergence.layers, divergence.layers * divergence.heads
+    group = np.repeat(np.arange(layers), divergence.heads)
+    estimate, p = permanova(divergence.mean(), group, PLACEMENTS, seed)
+    row = (estimate, *row[1:])
+    claim = unplaced("same layer closer", "", "R2", row, (size, len(divergence.block)))
+    if np.isnan(p):
+        return claim
+    reference = (
+        f"random placement of these heads in the layers of this model, where R2 is "
+        f"{(layers - 1) / (size - 1):.3f} on average"
+    )
+    return replace(claim, p=p, placements=PLACEMENTS, reference=reference)
+
+
+def _adjacent(divergence: Divergence, ranked: bool, row: Row, seed: int) -> Claim:
+    shape = divergence.layers, divergence.heads
+    distance = distances(divergence.mean())
+    estimate, p, placements = mantel_test(distance, shape, ranked=ranked, seed=seed)
+    low, high = np.tanh(row[1:]).tolist()
+    measure = "mantel rho" if ranked else "mantel r"
+    counted = shape[0] * shape[1], len(divergence.block)
+    claim = unplaced("adjacent layers closer", "", measure, (estimate, low, high), counted)
+    if not placements:
+        return claim
+    orders = "all" if shape[0] <= EXACT else "random"
+    return replace(
+        claim, p=p, placements=placements, reference=f"{orders} orders of the layers of this model"
+    )
+
+
+def halves_agree(
+    divergence: Divergence, method: str, chosen: Chosen, draws: int, seed: int
+) -> tuple[Claim, ...]:
+    """How far clusters found in two random halves of the blocks agree.
+
+    The adjusted Rand index, mean over splits, with the middle 95 % of splits as its range: that of
+    splits, no confidence interval. Halves have half the units, so this is pessimistic for all of them.
+
+    Args:
+        divergence: Block sums.
+        method: How the clusters were found.
+        chosen: How many there are.
+        draws: Splits.
+        seed: Of the splits.
+
+    Returns:
+        One claim; none with fewer than two blocks or without splits.
+    """
+    blocks = len(divergence.weight)
+    if blocks < 2 or draws < 1:
+        return ()
+    side = halves(blocks, draws, seed)
+    labels = [
+        [
+            alone(METHODS[method](distances(mean), [chosen.number])[0])
+            for some in means(divergence, (side == sign).astype(np.float64))
+            for mean in some
+        ]
+        for sign in (1, -1)
+    ]
+    agreement = np.array([adjusted_rand(one, other) for one, other in zip(*labels, strict=True)])
+    counted = divergence.layers * divergence.heads, len(divergence.block)
+    row = (float(agreement.mean()), *ends(agreement))
+    return (unplaced("split halves agree", "", "adjusted Rand", row, counted),)
+
+
+def _stretched(correlation: float) -> float:
+    """Fisher's scale, with room at its ends."""
+    return float(np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)))

@@ -1,0 +1,146 @@
+"""Whether heads of one role lie closer, and whether clusters are roles: shares and agreement, no p.
+
+Claims about heads together, as records.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from headroles.errors import BadInput
+from headroles.records.clusters import Claim, Divergence
+from headroles.records.example import Decision, Scores
+from headroles.records.findings import Findings
+from headroles.stats.assessment.together import ends
+from headroles.stats.clusters.clusters import adjusted_rand, alone
+from headroles.stats.clusters.distance_tests import of_sets
+from headroles.stats.clusters.distances import means, square
+from headroles.stats.columns import Columns
+from headroles.stats.draws import bootstrap_counts
+from headroles.stats.relabel import Grid, in_blocks, relabelled, stand_in
+
+Row = tuple[float, float, float]
+"""Estimate, and lower and upper end of its interval."""
+
+
+def unplaced(name: str, subject: str, measure: str, row: Row, counted: tuple[int, int]) -> Claim:
+    """A claim without p.
+
+    Args:
+        name: What is claimed.
+        subject: Of what; "" for all heads.
+        measure: Name of the number.
+        row: The number with its interval.
+        counted: Heads, and units.
+
+    Example:
+        >>> unplaced("split halves agree", "", "adjusted Rand", (0.8, 0.7, 0.9), (144, 500)).placements
+        0
+    """
+    estimate, low, high = row
+    heads, units = counted
+    return Claim(name, subject, measure, estimate, low, high, float("nan"), 0, "", heads, units)
+
+
+CLOSER, ROLE, SETS = "same role closer", "clusters are the role", "clusters are the sets of roles"
+"""Names of the claims."""
+
+
+def role_claims(
+    divergence: Divergence,
+    scores: Scores,
+    decision: Decision,
+    findings: Findings,
+    cluster: Int[np.ndarray, " heads"],
+    *,
+    draws: int = 200,
+    seed: int = 0,
+) -> tuple[Claim, ...]:
+    """What roles have to do with distances and clusters.
+
+    Per role with two or more holders and two or more others: R² of holding it ("R2"), and the adjusted
+    Rand index of the clusters against holders and others; over all heads the index of the clusters
+    against the sets of roles that heads hold. Intervals are percentiles over resampled units: in each
+    resample distances are made and roles judged anew, from the same units; the clusters stay. Labels of
+    resamples flicker near the decision's edge, so an interval describes a spread and need not be
+    centred on the estimate.
+
+    There is no p. Roles and distances are made of the same attention: of random heads, those that
+    happen to look near are alike in that, and placing roles at random gives small p in every run.
+
+    Args:
+        divergence: Block sums.
+        scores: What was judged, over the same units.
+        decision: How.
+        findings: The outcome, with its rules.
+        cluster: Cluster of each head (``Clustered.cluster``); each noise head is one of its own.
+        draws: Resamples of the blocks.
+        seed: Of the resamples.
+
+    Raises:
+        BadInput: When units or heads are not those of the divergences.
+    """
+    rules = findings.rules
+    columns = Columns(scores, rules)
+    _matched(divergence, scores, len(columns[0].values))
+    names = [rule.sieve for rule in rules if rule.role]
+    held = findings.decision[[rule.role for rule in rules]].reshape(len(names), -1) == 0
+    if not held.any():
+        return ()
+    group = alone(cluster)
+    observed = _measured(square(divergence.mean()), held, group)
+    drawn = bootstrap_counts(len(divergence.weight), draws, seed)
+    redrawn = _redrawn(divergence, columns, decision, group, drawn)
+    counted = len(group), len(divergence.block)
+    known = [number for number in range(len(names)) if not np.isnan(observed[number])]
+    wanted = [(CLOSER, names[each], "R2", each) for each in known]
+    wanted += [(ROLE, names[each], "adjusted Rand", len(names) + each) for each in known]
+    wanted.append((SETS, "", "adjusted Rand", 2 * len(names)))
+    return tuple(
+        unplaced(name, role, measure, (float(observed[at]), *ends(redrawn[:, at])), counted)
+        for name, role, measure, at in wanted
+    )
+
+
+def _redrawn(
+    divergence: Divergence,
+    columns: Columns,
+    decision: Decision,
+    group: Int[np.ndarray, " heads"],
+    drawn: Iterator[Float[np.ndarray, "block blocks"]],
+) -> Float[np.ndarray, "draws measures"]:
+    """All measures with distances and roles of resampled blocks; no row with one block."""
+    plain, grid = stand_in(decision), Grid(divergence.layers, divergence.heads)
+    measures = 2 * sum(rule.role for rule in columns.rules) + 1
+    rows: list[np.ndarray] = []
+    for counts in in_blocks(drawn if len(divergence.weight) > 1 else (), len(group)):
+        held = relabelled(columns, counts[:, divergence.block], grid, plain)
+        mean = (row for some in means(divergence, counts) for row in some)
+        rows += [_measured(square(row), held[:, draw], group) for draw, row in enumerate(mean)]
+    return np.array(rows).reshape(len(rows), measures)
+
+
+def _measured(
+    whole: Float[np.ndarray, "heads heads"],
+    held: Bool[np.ndarray, "roles heads"],
+    group: Int[np.ndarray, " heads"],
+) -> Float[np.ndarray, " measures"]:
+    """R² of every role, the index of clusters against every role, and against the sets of roles."""
+    r2 = of_sets(whole, held)
+    each = [
+        float("nan") if np.isnan(share) else adjusted_rand(group, row.astype(np.int64))
+        for share, row in zip(r2, held, strict=True)
+    ]
+    _, sets = np.unique(held, axis=1, return_inverse=True)
+    return np.array([*r2, *each, adjusted_rand(group, sets.ravel())])
+
+
+def _matched(divergence: Divergence, scores: Scores, units: int) -> None:
+    ours = (divergence.layers, divergence.heads, len(divergence.block))
+    theirs = (scores.layers, scores.heads, units)
+    if ours != theirs:
+        raise BadInput(
+            f"roles and divergences are of the same layers, heads and units, but divergences have {ours} and "
+            f"scores {theirs}; make both from the same inputs"
+        )

@@ -1,0 +1,68 @@
+"""cluster_heads(): distances to clusters, a map, nearest heads, and claims about layers."""
+
+import numpy as np
+
+from headroles.errors import BadInput
+from headroles.records.clusters import Clustered, Divergence
+from headroles.stats.clusters.clusters import choose, merges
+from headroles.stats.clusters.distances import cloud, distances, nearest, place_heads, standard_error
+from headroles.stats.clusters.layer_claims import halves_agree, layer_claims
+
+
+def cluster_heads(
+    divergence: Divergence,
+    *,
+    method: str = "average",
+    clusters: int | None = None,
+    draws: int = 200,
+    seed: int = 0,
+) -> Clustered:
+    """Everything that is made of divergences alone; ``role_claims`` brings roles to it.
+
+    Distances are square roots of mean divergences. Uncertainty comes from resampling blocks of units:
+    heads are all there are and no sample of anything.
+
+    Args:
+        divergence: Block sums.
+        method: "average" (linkage), "spectral" or "dbscan".
+        clusters: How many; None: chosen by silhouette and stability (``choose``).
+        draws: Resamples behind stabilities and split halves; the cloud of the map has at most 100.
+        seed: Of resamples, random placements and starts of the map.
+
+    Raises:
+        UnknownName: For a method that does not exist.
+        BadInput: For fewer than three heads, a number of clusters that cannot be, a negative number of
+            draws, or divergences that are no finite numbers.
+
+    Example:
+        >>> sums = np.array([[0.1, 0.5, 0.5, 0.5, 0.5, 0.1], [0.2, 0.6, 0.5, 0.5, 0.5, 0.1]])
+        >>> found = cluster_heads(Divergence(2, 2, sums, np.ones(2), np.arange(2)), draws=20)
+        >>> found.cluster.tolist(), found.claims[0].measure
+        ([0, 0, 1, 1], 'R2')
+    """
+    if draws < 0:
+        raise BadInput(f"the number of resamples is 0 or more, but {draws} came; 200 is usual")
+    mean = divergence.mean()
+    if not np.isfinite(mean).all():
+        raise BadInput(
+            f"divergences are finite numbers, but {int((~np.isfinite(mean)).sum())} of {mean.size} pairs of "
+            f"heads have none; check that attention has no NaN"
+        )
+    chosen = choose(divergence, method, clusters, draws, seed)
+    place, stress = place_heads(distances(mean), seed)
+    error = standard_error(divergence)
+    return Clustered(
+        divergence=divergence,
+        error=error,
+        method=method,
+        cluster=chosen.cluster,
+        silhouette=chosen.silhouette,
+        stability=chosen.stability,
+        linkage=merges(distances(mean)),
+        choices=chosen.choices,
+        place=place,
+        cloud=cloud(divergence, place, draws, seed),
+        stress=stress,
+        claims=layer_claims(divergence, seed) + halves_agree(divergence, method, chosen, draws, seed),
+        neighbours=nearest(divergence, error),
+    )

@@ -1,0 +1,278 @@
+"""Roles that one run proposed, tested on the units of another: how many findings hold.
+
+On how much of run B the roles of run A are tested.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import DECISIONS, Findings
+from headroles.records.moments import Moments
+from headroles.records.probes import Best
+from headroles.records.replication import BestAgain, Replicate, Replicated
+from headroles.stats.engine import ENOUGH_FOR_NOT, judge
+from headroles.stats.grouped import equal_groups
+from headroles.stats.methods.names import METHODS
+from headroles.stats.probes.best_head import BEYOND
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """One head of one column, and the family that it is corrected with; no family: not tested."""
+
+    column: int
+    place: int
+    family: str | None
+
+
+def replicates(
+    before: Findings,
+    scores: Scores,
+    rules: Sequence[Rule],
+    decision: Decision,
+    moments: Moments | None = None,
+) -> tuple[Replicate, ...]:
+    """Test the roles of run A on the units of run B.
+
+    H0 per role of A: in the population B's units come from, the mean of score − null is at most the
+    margin (and for a column with a contrast: or that of the contrast is); "not" the other way round.
+    Unit: that of B; where B kept sums, the random group. Test, margin and contrast are those of A. A
+    family is what A proposed: the roles of A in one column (or in the columns of one row of a probe;
+    ``decision.family`` may ask for other families). It is fixed before B is looked at, so p of B are
+    corrected over these roles only, and nothing has to be paid for having searched in A. Assumptions:
+    those of ``decision.test``; units of B independent of those of A.
+
+    Args:
+        before: Findings of A.
+        scores: Of B, columns in the order of ``before``.
+        rules: Of B, in that order, with the margins of A.
+        decision: How B is judged.
+        moments: Of all examples of B, where ``scores`` are a subsample of them; columns are found by name.
+
+    Returns:
+        In the order of columns and heads.
+    """
+    heads = before.count[0].size
+    found = before.decision.reshape(len(rules), heads)
+    proposed = [
+        _Proposal(k, int(place), _family(rule, int(place) // scores.heads, decision.family))
+        for k, rule in enumerate(rules)
+        for place in np.flatnonzero(found[k] == 0)
+    ]
+    tested = _tested(proposed, scores, rules, decision, moments)
+    return tuple(_replicate(k, each, before, tested) for k, each in enumerate(proposed))
+
+
+def best_again(
+    best: Sequence[Best],
+    columns: Sequence[int],
+    scores: Scores,
+    rules: Sequence[Rule],
+    decision: Decision,
+) -> tuple[BestAgain, ...]:
+    """The best heads that A chose, against the cross-fitted baselines of B, on all units of B.
+
+    H0 per row that A found beyond its baseline: in B the accuracy of that head minus that of the
+    baseline is at most the margin. Family: these rows of one probe. Of the other rows A claims
+    nothing: estimates and p are given, no decision is made.
+
+    Args:
+        best: Of A, with a head each.
+        columns: Position of each one's column.
+        scores: Of B.
+        rules: Of B, with the margins of A.
+        decision: How B is judged.
+    """
+    plain = [replace(rule, contrast="") for rule in rules]
+    proposed = [
+        _Proposal(k, each.layer * scores.heads + each.head, _probe(each))
+        for k, each in zip(columns, best, strict=True)
+    ]
+    tested = _tested(proposed, scores, plain, decision)
+    return tuple(_again(k, each, tested) for k, each in enumerate(best))
+
+
+def replicated(
+    name: str,
+    columns: Sequence[int],
+    found: Sequence[Replicate],
+    means: tuple[Float[np.ndarray, "sieves layers heads"], Float[np.ndarray, "sieves layers heads"]],
+    rules: Sequence[Rule],
+) -> Replicated:
+    """Count the roles of some columns, and correlate the means of all heads of both runs.
+
+    Args:
+        name: What the columns are together.
+        columns: Their positions.
+        found: All replicates.
+        means: Of A and of B, over their own units.
+        rules: Of all columns.
+    """
+    names = {rules[k].sieve for k in columns}
+    counts = Counter(each.decision for each in found if each.sieve in names)
+    one, other = (each[list(columns)].ravel() for each in means)
+    known = ~np.isnan(one) & ~np.isnan(other)
+    return Replicated(
+        name=name,
+        columns=len(columns),
+        roles=sum(counts.values()),
+        role=counts["role"],
+        not_role=counts["not"],
+        undetermined=counts["undetermined"],
+        untestable=counts["untestable"],
+        heads=int(known.sum()),
+        correlation=pearson(one[known], other[known]),
+    )
+
+
+def pearson(one: Float[np.ndarray, " heads"], other: Float[np.ndarray, " heads"]) -> float:
+    """Pearson's correlation; NaN for fewer than three pairs or without spread.
+
+    Example:
+        >>> pearson(np.array([0.0, 1.0, 2.0]), np.array([5.0, 4.0, 3.0]))
+        -1.0
+    """
+    if len(one) < 3 or np.ptp(one) <= 1e-9 or np.ptp(other) <= 1e-9:
+        return float("nan")
+    return float(np.clip(np.corrcoef(one, other)[0, 1], -1, 1))
+
+
+def _family(rule: Rule, layer: int, family: str) -> str:
+    """Name of the family of a role, as ``stats.families`` makes them."""
+    own = rule.together or rule.sieve
+    return {"run": "", "layer": f"{own} {layer}"}.get(family, own)
+
+
+def _probe(best: Best) -> str | None:
+    return best.row.split(":")[0] if best.decision == "beyond" else None
+
+
+def _tested(
+    proposed: Sequence[_Proposal],
+    scores: Scores,
+    rules: Sequence[Rule],
+    decision: Decision,
+    moments: Moments | None = None,
+) -> Findings | None:
+    """Findings of the proposals, one column of one head each; their contrasts come after them."""
+    if not proposed:
+        return None
+    position = {rule.sieve: k for k, rule in enumerate(rules)}
+    made, taken = [], []
+    others: list[tuple[Rule, int, int]] = []
+    for number, each in enumerate(proposed):
+        rule = rules[each.column]
+        contrast = f"contrast of {number}" if rule.contrast else ""
+        family, role = each.family or "", each.family is not None
+        named = replace(rule, sieve=str(number), contrast=contrast, together=f"family {family}", role=role)
+        made.append(named)
+        taken.append((each.column, each.place))
+        if rule.contrast:
+            other = position[rule.contrast]
+            others.append((replace(rules[other], sieve=contrast), other, each.place))
+    made += [rule for rule, _, _ in others]
+    taken += [(k, place) for _, k, place in others]
+    columns, places = (list(each) for each in zip(*taken, strict=True))
+    flat = scores.values.reshape(len(rules), len(scores.examples), scores.layers * scores.heads)
+    alone = replace(
+        scores,
+        sieves=tuple(rule.sieve for rule in made),
+        cells=scores.cells[columns],
+        null=scores.null[columns],
+        values=np.stack([flat[k, :, place] for k, place in zip(columns, places, strict=True)])[
+            ..., None, None
+        ],
+    )
+    if moments is not None:
+        own = [moments.sieves.index(rules[k].sieve) for k in columns]
+        moments = moments.picked(alone.sieves, own, places)
+    return judge(alone, made, replace(decision, family="sieve"), moments)
+
+
+def _replicate(number: int, proposal: _Proposal, before: Findings, tested: Findings | None) -> Replicate:
+    assert tested is not None
+    layer, head = divmod(proposal.place, before.count.shape[2])
+    here = (proposal.column, layer, head)
+    names = ("mean", "null", "margin", "low", "high", "statistic", "p", "q", "p_not", "q_not")
+    return Replicate(
+        sieve=before.rules[proposal.column].sieve,
+        layer=layer,
+        head=head,
+        mean_a=float(before.mean[here]),
+        null_a=float(before.null[here]),
+        q_a=float(before.q[here]),
+        count=int(tested.count[number, 0, 0]),
+        **{name: float(getattr(tested, name)[number, 0, 0]) for name in names},
+        decision=DECISIONS[int(tested.decision[number, 0, 0])],
+    )
+
+
+def _again(number: int, best: Best, tested: Findings | None) -> BestAgain:
+    assert tested is not None
+    at = {
+        name: float(getattr(tested, name)[number, 0, 0]) for name in ("mean", "null", "low", "high", "p", "q")
+    }
+    code = int(tested.decision[number, 0, 0])
+    return BestAgain(
+        row=best.row,
+        direction=best.direction,
+        layer=best.layer,
+        head=best.head,
+        decision_a=best.decision,
+        accuracy_a=best.accuracy,
+        difference_a=best.difference,
+        count=int(tested.count[number, 0, 0]),
+        accuracy=at["mean"],
+        baseline_accuracy=at["null"],
+        difference=at["mean"] - at["null"],
+        difference_low=at["low"] - at["null"],
+        difference_high=at["high"] - at["null"],
+        p=at["p"],
+        q=at["q"] if code >= 0 else float("nan"),
+        decision="" if code < 0 else BEYOND.get(DECISIONS[code], DECISIONS[code]),
+    )
+
+
+def resting_told(
+    scores: Scores, rules: Sequence[Rule], decision: Decision, moments: Moments | None = None
+) -> list[str]:
+    """What was tested where B kept sums, and whether B is large enough for nots; one sentence each.
+
+    Args:
+        scores: Of B; of the subsample where it kept sums.
+        rules: Of the columns that are tested, contrasts included.
+        decision: How B is judged.
+        moments: Of all examples of B; None where it kept all scores.
+    """
+    units, said = len(set(scores.units)), list[str]()
+    told = f"B has {units} units"
+    if moments is not None and METHODS[decision.test].ranked is not None:
+        said.append(
+            f"B kept sums of {moments.examples:,} inputs, which say nothing about medians: {decision.test} "
+            f"tests its roles on a random {len(scores.examples):,} of them."
+        )
+    elif moments is not None:
+        said.append(
+            f"B kept sums of {moments.examples:,} inputs: its roles are tested on all of them, random groups "
+            f"standing in for units (count is of inputs)."
+        )
+        units = _fewest(moments, rules)
+        told = f"in its sparsest column B says as much as {units} random groups of equal weight"
+    if units < ENOUGH_FOR_NOT:
+        said.append(f"{told}; 'not' is said from {ENOUGH_FOR_NOT} on, so what does not hold stays open.")
+    return said
+
+
+def _fewest(moments: Moments, rules: Sequence[Rule]) -> int:
+    """Groups of equal weight that say as much, in the column and head where they are fewest; 0 left out."""
+    least = float(moments.weight.shape[1])
+    for rule in rules:
+        weight = moments.weight[moments.sieves.index(rule.sieve)]
+        even = equal_groups(weight.reshape(len(weight), -1))
+        least = min(least, even[even > 0].min(initial=least))
+    return int(least)

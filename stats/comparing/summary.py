@@ -1,0 +1,154 @@
+"""What is said about paired differences beyond their tests: layer by layer, and what a reader must know.
+
+Nothing here is a test: heads and layers are not a sample of anything.
+"""
+
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.records.comparison import OUTCOMES, Differences, LayerChange
+from headroles.records.example import Decision
+from headroles.records.findings import Findings
+from headroles.stats.columns import Column
+from headroles.stats.engine import ENOUGH_FOR_NOT
+from headroles.stats.methods.closed_form import flat
+from headroles.stats.methods.names import METHODS
+from headroles.stats.moments import describe
+from headroles.stats.relabel import stand_in
+
+MOST = 4
+"""Sieves named in one sentence."""
+
+
+def by_layer(differences: Differences, before: Findings, after: Findings) -> list[LayerChange]:
+    """Outcomes, differences and labels of every sieve in every layer.
+
+    Args:
+        differences: Of every head.
+        before: Findings of run A.
+        after: Findings of run B; both in the order of the differences.
+    """
+    found = []
+    for sieve, layer in np.ndindex(differences.outcome.shape[:2]):
+        rule = differences.rules[sieve]
+        outcome = differences.outcome[sieve, layer]
+        difference = differences.difference[sieve, layer]
+        held_a, held_b = (run.decision[sieve, layer] == 0 for run in (before, after))
+        changed, equivalent, undetermined, untestable = (
+            int((outcome == code).sum()) for code in range(len(OUTCOMES))
+        )
+        found.append(
+            LayerChange(
+                sieve=rule.sieve,
+                layer=layer,
+                changed=changed,
+                equivalent=equivalent,
+                undetermined=undetermined,
+                untestable=untestable,
+                difference=_mean(difference),
+                absolute=_mean(np.abs(difference)),
+                labels_a=int(held_a.sum()) if rule.role else None,
+                labels_b=int(held_b.sum()) if rule.role else None,
+                gained=int((held_b & ~held_a).sum()) if rule.role else None,
+                lost=int((held_a & ~held_b).sum()) if rule.role else None,
+            )
+        )
+    return found
+
+
+def _mean(values: Float[np.ndarray, " heads"]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def remarks(
+    differences: Differences, columns: list[Column], decision: Decision, bound: float, swaps: int
+) -> list[str]:
+    """What a reader of the outcomes must know, one sentence each; none when nothing is unusual.
+
+    Args:
+        differences: What was found.
+        columns: The differences over units, in the same order.
+        decision: How they were judged.
+        bound: Largest difference that counts as none.
+        swaps: Random swaps behind the reference.
+    """
+    method = METHODS[decision.test]
+    said = [method.warning] if method.warning else []
+    few = [
+        f"{rule.sieve} ({int(count.max())})"
+        for rule, count in zip(differences.rules, differences.count, strict=True)
+        if 1 < count.max() < ENOUGH_FOR_NOT
+    ]
+    if few and method.estimand == "mean":
+        said.append(
+            f"fewer than {ENOUGH_FOR_NOT} units under {decision.test}: {', '.join(few)}; with skewed "
+            f"differences so few units err more often than alpha says."
+        )
+    said += _narrow(differences, bound) + _still(differences, columns, decision, bound)
+    plain = stand_in(decision)
+    if swaps and (plain.test, plain.correction) != (decision.test, decision.correction):
+        said.append(
+            f"labels beside their swaps are those of {plain.test} with {plain.correction}, in place of "
+            f"{decision.test} with {decision.correction}."
+        )
+    return said
+
+
+def _narrow(differences: Differences, bound: float) -> list[str]:
+    """Sieves whose margin lies within the bound: equivalence there does not say that no label moves."""
+    names = [rule.sieve for rule in differences.rules if abs(rule.margin) < bound]
+    if not names:
+        return []
+    told = ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
+    return [
+        f"the bound {bound:g} is wider than the margin of {told}: a head called equivalent there may still "
+        f"have gained or lost what the margin decides."
+    ]
+
+
+def _still(differences: Differences, columns: list[Column], decision: Decision, bound: float) -> list[str]:
+    """Heads whose scores are the same in both runs, and yet not known to be equivalent."""
+    short, unbounded = [], []
+    for place, column in enumerate(columns):
+        sample = describe(column.values)
+        same = flat(sample) & (np.abs(sample.mean) < bound) & (sample.count >= 2)
+        open_ones = same & (differences.outcome[place].ravel() >= 2)
+        if not open_ones.any():
+            continue
+        name = differences.rules[place].sieve
+        if math.isnan(column.low) or math.isnan(column.high):
+            unbounded.append(name)
+        else:
+            least = units_needed(max(-column.low, column.high), bound, decision.alpha)
+            short.append(f"{name} ({least:,} units, {int(sample.count[open_ones].max()):,} came)")
+    said = []
+    if short:
+        said.append(
+            f"scores that do not differ at all still need enough units to be called equivalent within "
+            f"{bound:g}, the more the further apart two scores could lie; at least: {', '.join(short)}."
+        )
+    if unbounded:
+        said.append(
+            f"scores that do not differ at all can be tested only where it is known how far apart they could "
+            f"lie, which it is not for {', '.join(unbounded)}."
+        )
+    return said
+
+
+def units_needed(reach: float, bound: float, alpha: float) -> int:
+    """Units without any difference from which equivalence can be claimed in one test.
+
+    If differences can be at most ``reach`` in size, a mean of ±bound or more makes a unit differ with a
+    probability of at least bound / reach, so n units without difference have a p of at most
+    ``(1 − bound / reach)^n``.
+
+    Example:
+        >>> units_needed(2.0, 0.05, 0.05)
+        119
+    """
+    if bound >= reach:
+        return 2
+    return max(2, math.ceil(math.log(alpha) / math.log1p(-bound / reach)))
