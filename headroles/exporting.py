@@ -10,10 +10,10 @@ from headroles.addresses import is_address
 from headroles.errors import BadInput
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
-from headroles.reports.printed_tables import printed
-from headroles.reports.static import WIDTH, figures_of
-from headroles.reports.static_dress import NARROWEST, WIDEST
-from headroles.reports.static_files import checked_form, files_of
+from headroles.reports.print.dress import NARROWEST, WIDEST
+from headroles.reports.print.figures import WIDTH, figures_of
+from headroles.reports.print.files import checked_form, files_of
+from headroles.reports.print.tables import printed
 from headroles.storage import run as store
 from headroles.storage.comparison import is_comparison, load_comparison
 from headroles.storage.folder import FIGURES, made, renamed, writing

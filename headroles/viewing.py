@@ -35,7 +35,7 @@ class Viewed:
 
     def html(self) -> str:
         """One self-contained page with all three views."""
-        from headroles.reports.view_page import view_page
+        from headroles.reports.views.page import view_page
 
         return view_page(self.view, self.show)
 
@@ -53,13 +53,13 @@ class Viewed:
             layer: One of those of the view, from 0.
             heads: Such as "0,2-4", one number or several; None for all of the view.
             kind: Of an encoder-decoder: "encoder", "decoder" or "cross"; None for the first it has.
-            **looks: As for ``headroles.reports.view_svg.view_svg``: ``level``, ``specials``, ``sink``,
+            **looks: As for ``headroles.reports.views.svg.view_svg``: ``level``, ``specials``, ``sink``,
                 ``width``.
 
         Raises:
             BadInput: For a layer, head or kind that the view does not hold.
         """
-        from headroles.reports.view_svg import view_svg
+        from headroles.reports.views.svg import view_svg
 
         maps = self._maps(kind)
         return view_svg(maps, layer, numbers_of("heads", heads) or maps.heads, **looks)
@@ -69,7 +69,7 @@ class Viewed:
         for each in self.view.maps:
             if kind in (None, each.kind):
                 return each
-        from headroles.reports.words import listing
+        from headroles.reports.words.words import listing
 
         raise BadInput(
             f"this view holds {listing([each.kind for each in self.view.maps])} attention, but {kind!r} was "

@@ -8,12 +8,13 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison
-from headroles.reports import compare_words, words
-from headroles.reports.compare_figures import Plot, plots
-from headroles.reports.compared_runs import runs_told, subtitle
 from headroles.reports.document import environment, policy, template
-from headroles.reports.embedded import manifest_json, script_json
+from headroles.reports.figures.compare import Plot, plots
 from headroles.reports.files import compared_files, files_json
+from headroles.reports.summary.embedded import manifest_json, script_json
+from headroles.reports.summary.two_runs import runs_told, subtitle
+from headroles.reports.words import compare as compare_words
+from headroles.reports.words import words
 
 SCRIPTS = ("page.js", "plots.js", "sheets.js", "files.js", "compare.js")
 STYLES = ("page.css", "compare.css")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
-from headroles.reports.embedded import script_json
+from headroles.reports.summary.embedded import script_json
 from headroles.storage.folder import LABELS, LAYERS
 from headroles.storage.probes import texts_of_probed
 from headroles.storage.tables import summaries_of

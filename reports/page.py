@@ -1,4 +1,7 @@
-"""From a labelling to one self-contained HTML page."""
+"""From a labelling to one self-contained HTML page.
+
+The page of a labelling, by the kind of run it comes from.
+"""
 
 from typing import Any
 
@@ -7,22 +10,30 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from headroles.records.findings import Labelling
-from headroles.reports import clusters, words
-from headroles.reports.calibration_note import calibration_note
 from headroles.reports.content import Role, Summary
-from headroles.reports.depth import HEADER, depth_rows
 from headroles.reports.document import environment, policy, template
-from headroles.reports.embedded import findings_json, manifest_json, script_json
-from headroles.reports.figures import figures
+from headroles.reports.figures.panel import Beside, Panel
+from headroles.reports.figures.run import figures
 from headroles.reports.files import files_json, files_of
-from headroles.reports.head_cards import cards_json, cards_of
-from headroles.reports.pairs import TOLD, chosen_pairs, dealt, ordered_pairs, pair_sentence, published_overlap
-from headroles.reports.panel import Beside, Panel
-from headroles.reports.probe_words import PUBLISHED
-from headroles.reports.probes import section
-from headroles.reports.summary import summarise
-from headroles.reports.verdict_sheet import verdict_sheet
-from headroles.reports.verdicts import support
+from headroles.reports.sections import clusters
+from headroles.reports.sections.calibration import calibration_note
+from headroles.reports.sections.head_cards import cards_json, cards_of
+from headroles.reports.sections.probes import section
+from headroles.reports.sections.role_sheets import HEADER, depth_rows, verdict_sheet
+from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
+from headroles.reports.summary.pairs import (
+    TOLD,
+    chosen_pairs,
+    dealt,
+    ordered_pairs,
+    pair_sentence,
+    published_overlap,
+)
+from headroles.reports.summary.summary import summarise
+from headroles.reports.summary.verdicts import support
+from headroles.reports.surface_page import surface_page
+from headroles.reports.words import words
+from headroles.reports.words.probes import PUBLISHED
 
 SCRIPTS = (
     "page.js", "plots.js", "matrix.js", "files.js", "table.js", "sheets.js", "clusters.js",
@@ -122,3 +133,8 @@ def _slots(summary: Summary) -> int:
     """Marks side by side in a cell of the matrix."""
     most = int(summary.held.sum(axis=0).max(initial=0))
     return 2 if most <= 4 else 3 if most <= 9 else 4
+
+
+def page_of(labelling: Labelling) -> str:
+    """The report of any run folder: one HTML file that asks for nothing from anywhere."""
+    return page(labelling) if labelling.surface is None else surface_page(labelling)

@@ -12,16 +12,25 @@ from plotly.offline import get_plotlyjs
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.records.surface import LayerMean, NoOp
-from headroles.reports import words
 from headroles.reports.content import Account, Line
 from headroles.reports.document import environment, policy, template
-from headroles.reports.embedded import findings_json, manifest_json, script_json
-from headroles.reports.panel import Panel
-from headroles.reports.summary import summarise
-from headroles.reports.surface_columns import DECIDED, GROUP, MEASURES, counts, known, named
-from headroles.reports.surface_figures import ATTENTION, ENTROPY, IMPORTANCE, Figure, figures
-from headroles.reports.surface_sheets import noop_sheet, statistics_sheet
-from headroles.reports.surface_words import harmless_lines, promise, sentence
+from headroles.reports.figures.panel import Panel
+from headroles.reports.figures.surface import ATTENTION, ENTROPY, IMPORTANCE, Figure, figures
+from headroles.reports.sections.surface_sheets import noop_sheet, statistics_sheet
+from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
+from headroles.reports.summary.summary import summarise
+from headroles.reports.words import words
+from headroles.reports.words.surface import (
+    DECIDED,
+    GROUP,
+    MEASURES,
+    counts,
+    harmless_lines,
+    known,
+    named,
+    promise,
+    sentence,
+)
 
 SCRIPTS = (
     "page.js", "plots.js", "surface.js", "files.js", "table.js", "sheets.js", "surface_heads.js",

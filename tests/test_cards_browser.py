@@ -16,7 +16,7 @@ from headroles.records.example import Example, Rule
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import Exhibit, Exhibited
 from headroles.reports.page import page
-from headroles.reports.score_spread import spreads_of
+from headroles.reports.summary.score_spread import spreads_of
 from headroles.stats.engine import judge
 from tests.clustered_runs import clustered_run, labelled
 

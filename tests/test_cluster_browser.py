@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headroles.records.clusters import Clustered
-from headroles.reports.cluster_facts import distances_of
-from headroles.reports.cluster_tree import leaves
+from headroles.reports.figures.cluster_tree import leaves
 from headroles.reports.page import page
+from headroles.reports.words.cluster_facts import distances_of
 from headroles.storage.clusters import texts_of_clustered
 from tests.clustered_runs import clustered_run, huge_run
 

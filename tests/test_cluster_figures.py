@@ -13,12 +13,12 @@ from scipy.stats import chi2
 
 from headroles.records.clusters import Clustered, Divergence
 from headroles.records.findings import Labelling
-from headroles.reports import clusters
-from headroles.reports.cluster_facts import apart, distances_of, groups_of, nearest_of, square_of
-from headroles.reports.cluster_map import by_cluster, by_roles, ellipses, look_of
-from headroles.reports.cluster_tree import STEPS, brackets, leaves, reduced, scale_of, tree_figure
 from headroles.reports.content import Combination
-from headroles.reports.summary import summarise
+from headroles.reports.figures.cluster_map import by_cluster, by_roles, ellipses, look_of
+from headroles.reports.figures.cluster_tree import STEPS, brackets, leaves, reduced, scale_of, tree_figure
+from headroles.reports.sections import clusters
+from headroles.reports.summary.summary import summarise
+from headroles.reports.words.cluster_facts import apart, distances_of, groups_of, nearest_of, square_of
 from tests.clustered_runs import clustered_run, huge_run, replaced
 
 NAN = float("nan")

@@ -17,8 +17,8 @@ from plotly.offline import get_plotlyjs
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision, Rule, Scores
 from headroles.reports.compare import comparison_page
-from headroles.reports.compare_figures import plots
-from headroles.reports.compare_words import (
+from headroles.reports.figures.compare import plots
+from headroles.reports.words.compare import (
     labels_moved,
     moved_by_layer,
     names,

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from headroles.records.example import Decision, Example, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import Exhibit, Exhibited
-from headroles.reports.head_cards import Cards, cards_json, cards_of
 from headroles.reports.page import page
-from headroles.reports.score_spread import BINS, decimals_of, edges_of, spreads_of
-from headroles.reports.summary import summarise
+from headroles.reports.sections.head_cards import Cards, cards_json, cards_of
+from headroles.reports.summary.score_spread import BINS, decimals_of, edges_of, spreads_of
+from headroles.reports.summary.summary import summarise
 from headroles.stats.engine import judge
 
 HOSTILE = "</script><b>x</b>\u202e😀"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from headroles.records.example import Example
-from headroles.reports.map_data import BYTES, packed, shown, tokens_of
+from headroles.reports.sections.map_data import BYTES, packed, shown, tokens_of
 from tests.made_views import PIECES, SEGMENT, WORD, pair
 
 LETTERS = {byte: letter for letter, byte in BYTES.items()}

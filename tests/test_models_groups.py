@@ -19,7 +19,7 @@ from headroles.errors import BadSieve
 from headroles.records.arrays import key_groups, sharing_told
 from headroles.records.findings import Labelling
 from headroles.reports.page import page
-from headroles.reports.printed_tables import printed
+from headroles.reports.print.tables import printed
 from headroles.sieves.base import sieve
 from tests.clustered_runs import labelled
 

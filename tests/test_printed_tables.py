@@ -20,13 +20,13 @@ from headroles.errors import BadInput, UnknownName
 from headroles.records.comparison import COLUMNS, Comparison, Differences, Swapped
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.reports.printed import Printed
-from headroles.reports.printed_tables import as_csv, as_latex, as_markdown, escaped, printed
-from headroles.reports.run_tables import run_tables
-from headroles.reports.summary import summarise
-from headroles.reports.surface_columns import layers_of
-from headroles.reports.surface_sheets import statistics_sheet
-from headroles.reports.words import chance_of, interval, number
+from headroles.reports.print.run_tables import run_tables
+from headroles.reports.print.table import Printed
+from headroles.reports.print.tables import as_csv, as_latex, as_markdown, escaped, printed
+from headroles.reports.sections.surface_sheets import statistics_sheet
+from headroles.reports.summary.summary import summarise
+from headroles.reports.words.surface import layers_of
+from headroles.reports.words.words import chance_of, interval, number
 from headroles.stats.engine import judge
 from tests.clustered_runs import clustered_run
 

@@ -14,8 +14,7 @@ import pytest
 from headroles.records.findings import Labelling
 from headroles.reports.compare import comparison_page
 from headroles.reports.document import template
-from headroles.reports.page import page
-from headroles.reports.pages import page_of
+from headroles.reports.page import page, page_of
 from tests.clustered_runs import clustered_run
 from tests.hostile_runs import FACTS, LONG, NAMES, compared, labelled
 

@@ -14,17 +14,22 @@ from headroles.options.common import SPLITS
 from headroles.records.assessment import Assessment, Moved, Precision, Together
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.reports import words
-from headroles.reports.depth import depth_rows
-from headroles.reports.figures import figures
-from headroles.reports.forest import pairs
-from headroles.reports.moved import sensitivity
+from headroles.reports.figures.pairs import pairs
+from headroles.reports.figures.panel import Panel
+from headroles.reports.figures.run import figures
+from headroles.reports.figures.sensitivity import sensitivity
 from headroles.reports.page import page
-from headroles.reports.pairs import chosen_pairs, ordered_pairs, outside, pair_sentence, published_overlap
-from headroles.reports.panel import Panel
-from headroles.reports.summary import summarise
-from headroles.reports.support import splits, supports
-from headroles.reports.verdicts import support
+from headroles.reports.sections.role_sheets import depth_rows
+from headroles.reports.summary.pairs import (
+    chosen_pairs,
+    ordered_pairs,
+    outside,
+    pair_sentence,
+    published_overlap,
+)
+from headroles.reports.summary.summary import summarise
+from headroles.reports.summary.verdicts import splits, support, supports
+from headroles.reports.words import words
 from headroles.stats.assessment.assess import POWER, RELABELLINGS, assess
 from headroles.stats.effects import INTERVALS
 from headroles.stats.engine import ENOUGH_FOR_NOT, judge

@@ -17,21 +17,25 @@ from scipy.cluster.hierarchy import leaves_list
 
 from headroles.records.clusters import Choice, Claim, Clustered
 from headroles.records.findings import Labelling
-from headroles.reports import clusters
-from headroles.reports.claim_words import CIRCULAR, PHRASES, among, chance_told, sentences
-from headroles.reports.cluster_facts import distances_of, groups_of
-from headroles.reports.cluster_sheets import choices_panel
-from headroles.reports.cluster_words import (
+from headroles.reports.page import page
+from headroles.reports.sections import clusters
+from headroles.reports.sections.cluster_sheets import choices_panel
+from headroles.reports.summary.summary import summarise
+from headroles.reports.words.cluster_facts import distances_of, groups_of
+from headroles.reports.words.clusters import (
+    CIRCULAR,
+    PHRASES,
     SINGLE,
     STABLE,
+    among,
+    chance_told,
     choice_notes,
     how_chosen,
     how_clustered,
     how_far,
     parted,
+    sentences,
 )
-from headroles.reports.page import page
-from headroles.reports.summary import summarise
 from headroles.stats.clusters import clusters as choosing_clusters
 from headroles.stats.clusters.clusters import cut, merges
 from headroles.stats.clusters.distance_tests import EXACT

@@ -12,13 +12,13 @@ import pytest
 
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.reports.calibration_note import HEADER, calibration_note, percent, simulated
-from headroles.reports.counts import overlap
+from headroles.reports.figures.counts import overlap
+from headroles.reports.figures.p_strip import exponent, p_strip
 from headroles.reports.files import LARGEST, files_of
-from headroles.reports.p_strip import exponent, p_strip
 from headroles.reports.page import page
-from headroles.reports.summary import summarise
-from headroles.reports.words import count, ranged
+from headroles.reports.sections.calibration import HEADER, calibration_note, percent, simulated
+from headroles.reports.summary.summary import summarise
+from headroles.reports.words.words import count, ranged
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 from headroles.storage.tables import texts_of

@@ -16,14 +16,13 @@ import pytest
 
 from headroles.records.findings import Labelling
 from headroles.records.probes import Baseline, Probed
-from headroles.reports.figures import figures
+from headroles.reports.figures.probes import LOOKS, best_figure, trained_figure, weights_figure
+from headroles.reports.figures.run import figures
 from headroles.reports.page import page
-from headroles.reports.probe_account import published_in
-from headroles.reports.probe_figures import LOOKS, best_figure, trained_figure, weights_figure
-from headroles.reports.probe_sheets import GAPS
-from headroles.reports.probe_words import ordered
-from headroles.reports.probes import section
-from headroles.reports.summary import summarise
+from headroles.reports.sections.probe_sheets import GAPS
+from headroles.reports.sections.probes import section
+from headroles.reports.summary.summary import summarise
+from headroles.reports.words.probes import ordered, published_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

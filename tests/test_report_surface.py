@@ -17,11 +17,20 @@ from plotly.offline import get_plotlyjs
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.records.surface import LayerMean, NoOp, Surface
-from headroles.reports.surface_columns import counts, even, known, named, peak
-from headroles.reports.surface_figures import Figure, figures
+from headroles.reports.figures.surface import Figure, figures
+from headroles.reports.sections.surface_sheets import noop_sheet, statistics_sheet
 from headroles.reports.surface_page import surface_page
-from headroles.reports.surface_sheets import noop_sheet, statistics_sheet
-from headroles.reports.surface_words import harmless, harmless_lines, promise, sentence
+from headroles.reports.words.surface import (
+    counts,
+    even,
+    harmless,
+    harmless_lines,
+    known,
+    named,
+    peak,
+    promise,
+    sentence,
+)
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.storage.tables import csv_of, texts_of
 

@@ -17,9 +17,9 @@ from headroles.records.assessment import Assessment, Depth, Moved, Precision, To
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.notebook import codes
-from headroles.reports.figures import figures
+from headroles.reports.figures.run import figures
 from headroles.reports.page import page
-from headroles.reports.summary import summarise
+from headroles.reports.summary.summary import summarise
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 

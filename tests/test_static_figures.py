@@ -23,15 +23,14 @@ from headroles.errors import BadInput, MissingExtra, UnknownName
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.reports import static_files
-from headroles.reports.cluster_map import look_of
-from headroles.reports.figures import figures as page_figures
-from headroles.reports.static import figures_of
-from headroles.reports.static_compare import file_names
-from headroles.reports.static_dress import TYPE, cut, palette, pixels, scale_to
-from headroles.reports.static_files import files_of
-from headroles.reports.static_matrix import _placed
-from headroles.reports.summary import summarise
+from headroles.reports.figures.cluster_map import look_of
+from headroles.reports.figures.run import figures as page_figures
+from headroles.reports.print import files as static_files
+from headroles.reports.print.dress import TYPE, cut, palette, pixels, scale_to
+from headroles.reports.print.figures import figures_of, file_names
+from headroles.reports.print.files import files_of
+from headroles.reports.print.matrix import _placed
+from headroles.reports.summary.summary import summarise
 from headroles.stats.engine import judge
 from tests.clustered_runs import clustered_run
 

@@ -15,7 +15,7 @@ import headroles
 from headroles.records.assessment import Together
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
-from headroles.reports.words import STEADY
+from headroles.reports.words.words import STEADY
 from headroles.terminal.label import LETTERS, SPARE, letters, show_labelling
 
 

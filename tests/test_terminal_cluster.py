@@ -9,9 +9,8 @@ from rich.console import Console
 
 from headroles.records.clusters import Choice, Clustered
 from headroles.records.findings import Labelling
-from headroles.reports.claim_words import among
-from headroles.reports.cluster_facts import distances_of
-from headroles.reports.cluster_words import how_chosen
+from headroles.reports.words.cluster_facts import distances_of
+from headroles.reports.words.clusters import among, how_chosen
 from headroles.terminal.cluster import CHOICES, GROUPS, PAIRS, show_clusters
 from tests.clustered_runs import NAMES, clustered_run, replaced
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from headroles.records.findings import Labelling
-from headroles.reports.surface_columns import counts, peak
+from headroles.reports.words.surface import counts, peak
 from headroles.terminal.surface import show_surface
 
 Made = Callable[..., Labelling]

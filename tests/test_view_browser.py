@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headroles.reports.view_page import view_page
+from headroles.reports.views.page import view_page
 from tests import made_views
 from tests.made_views import HOSTILE, LONG, PIECES, SEGMENT, WORD
 from tests.view_windows import Opened, until, windows

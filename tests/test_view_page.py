@@ -13,8 +13,7 @@ import pytest
 from headroles.errors import UnknownName
 from headroles.records.view import View
 from headroles.reports.document import policy, template
-from headroles.reports.view_data import LARGEST, halves, view_json
-from headroles.reports.view_page import SCRIPTS, view_page
+from headroles.reports.views.page import LARGEST, SCRIPTS, halves, view_json, view_page
 from tests.made_views import HOSTILE, encoder_decoder, grouped, usual, with_neurons
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from headroles.errors import BadInput, UnknownName
 from headroles.records.example import Example
 from headroles.records.view import CROSS, SELF, Maps
-from headroles.reports.view_svg import FAINTEST, TONES, view_svg
-from headroles.reports.view_units import units_of, values_of
+from headroles.reports.views.svg import FAINTEST, TONES, view_svg
+from headroles.reports.views.units import units_of, values_of
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 HOSTILE = ('<script>alert("1")</script>', "a&b</text>", "\u202eabc\x00\x1b", "😀", "x" * 10_000, "", "]]>")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headroles.reports.view_page import view_page
+from headroles.reports.views.page import view_page
 from tests import made_views
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from headroles.errors import BadInput
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, Labelling
 from headroles.records.replication import BestAgain, Replicated, Replication
-from headroles.reports.words import plural
+from headroles.reports.words.words import plural
 from headroles.stats.comparing.replication import best_again, replicated, replicates, resting_told
 from headroles.stats.resolution import check_decision
 from headroles.storage import run as store

@@ -16,7 +16,7 @@ from headroles.options.probe import probe_options_of
 from headroles.options.surface import surface_options_of
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import Labelling
-from headroles.reports.pages import page_of
+from headroles.reports.page import page_of
 from headroles.storage import run as store
 from headroles.storage.remote import copied
 

@@ -16,7 +16,7 @@ from headroles.options.cluster import ClusterOptions
 from headroles.options.inputs import called
 from headroles.options.label import label_options_of
 from headroles.records.findings import Labelling
-from headroles.reports.pages import page_of
+from headroles.reports.page import page_of
 from headroles.runs.label import labelled_in_shards
 from headroles.sieves.base import Sieve
 from headroles.stats.resolution import check_decision

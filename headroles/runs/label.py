@@ -24,7 +24,7 @@ from headroles.progress import Progress, counted
 from headroles.records.example import Rule
 from headroles.records.findings import Labelling
 from headroles.shards.remote import remote_place, remote_work
-from headroles.reports.pages import page_of
+from headroles.reports.page import page_of
 from headroles.shards.resume import Work, work_in
 from headroles.shards.files import done_already, shard_name
 from headroles.runs.card_maps import shown

@@ -23,7 +23,7 @@ from headroles.plans.scorers import per_head
 from headroles.progress import Progress, counted
 from headroles.records.example import Arc, Example, Scores
 from headroles.records.findings import Labelling
-from headroles.reports.pages import page_of
+from headroles.reports.page import page_of
 from headroles.sieves import BUILT_IN
 from headroles.sieves.weights.reference import apply
 from headroles.sieves.base import COUNTED, annotation_of

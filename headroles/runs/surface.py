@@ -16,7 +16,7 @@ from headroles.extraction.model.checkpoint import find
 from headroles.inputs.passages import gather
 from headroles.options.surface import surface_options_of
 from headroles.records.findings import Labelling
-from headroles.reports.pages import page_of
+from headroles.reports.page import page_of
 from headroles.stats.resolution import check_decision
 from headroles.storage import run as store
 from headroles.storage.folder import asked_for

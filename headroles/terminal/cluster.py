@@ -12,19 +12,22 @@ from rich.text import Text
 
 from headroles.records.clusters import Claim, Clustered, Neighbours
 from headroles.records.findings import Labelling
-from headroles.reports.claim_words import CIRCULAR, SPLIT, among, estimate_told
-from headroles.reports.cluster_facts import NOISE, Group, distances_of, groups_of, head_name, nearest_of
-from headroles.reports.cluster_sheets import roles_told
-from headroles.reports.cluster_words import (
+from headroles.reports.sections.cluster_sheets import roles_told
+from headroles.reports.words.cluster_facts import NOISE, Group, distances_of, groups_of, head_name, nearest_of
+from headroles.reports.words.clusters import (
+    CIRCULAR,
+    SPLIT,
+    among,
     choice_notes,
     cluster_name,
+    estimate_told,
     how_chosen,
     how_clustered,
     how_far,
     stress_told,
     three,
 )
-from headroles.reports.words import number, plural, ranged, two
+from headroles.reports.words.words import number, plural, ranged, two
 from headroles.terminal.label import named_line
 
 PAIRS = 5

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.records.comparison import OUTCOMES, Comparison
-from headroles.reports.compare_words import (
+from headroles.reports.words.compare import (
     LAYER_HEADER,
     labels_moved,
     layer_rows,
@@ -18,7 +18,7 @@ from headroles.reports.compare_words import (
     scores_moved,
     tested,
 )
-from headroles.reports.words import count, number, plural, ranged
+from headroles.reports.words.words import count, number, plural, ranged
 from headroles.terminal.phrases import SPACE
 
 

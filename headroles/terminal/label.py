@@ -12,8 +12,8 @@ from rich.text import Text
 from headroles.catalogue import Entry
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.reports.content import Support
-from headroles.reports.support import supports
-from headroles.reports.words import plural
+from headroles.reports.summary.verdicts import supports
+from headroles.reports.words.words import plural
 from headroles.tasks import Task
 from headroles.terminal.phrases import SPACE, how_tested, plan_lines, support_lines
 

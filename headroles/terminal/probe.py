@@ -10,24 +10,29 @@ from rich.text import Text
 
 from headroles.records.findings import Labelling
 from headroles.records.probes import Best, Probed
-from headroles.reports.probe_account import Published, chosen, honest, published_in, scheme, windows
-from headroles.reports.probe_words import (
+from headroles.reports.words.probes import (
+    Published,
     accuracy,
     beyond,
+    chosen,
     classifier,
     contrast,
     counted,
     difference,
     head_name,
+    honest,
     ordered,
     outcomes,
     percent,
     points,
+    published_in,
+    scheme,
     split,
     told_gaps,
+    windows,
     within,
 )
-from headroles.reports.words import chance_of, plural
+from headroles.reports.words.words import chance_of, plural
 from headroles.terminal.label import inputs_told, named_line
 from headroles.terminal.phrases import how_tested
 

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.records.replication import BestAgain, Replicated, Replication
-from headroles.reports.probe_words import percent, points, within
-from headroles.reports.words import FAMILIES, chance_of, plural, two
+from headroles.reports.words.probes import percent, points, within
+from headroles.reports.words.words import FAMILIES, chance_of, plural, two
 from headroles.terminal.label import named_line
 from headroles.terminal.phrases import how_tested
 

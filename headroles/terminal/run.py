@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from headroles.records.findings import Labelling
-from headroles.reports.words import plural
+from headroles.reports.words.words import plural
 from headroles.shards.verify import Verified
 from headroles.terminal.cluster import show_clusters
 from headroles.terminal.label import show_labelling

@@ -8,21 +8,22 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.records.findings import Labelling
-from headroles.reports.surface_columns import (
+from headroles.reports.words.surface import (
     ENTROPIES,
     GROUP,
     MEASURES,
     brief,
     counts,
     even,
+    harmless_lines,
     known,
     layers_of,
     named,
     peak,
+    sentence,
     told_interval,
 )
-from headroles.reports.surface_words import harmless_lines, sentence
-from headroles.reports.words import chance_of, number, plural
+from headroles.reports.words.words import chance_of, number, plural
 from headroles.terminal.label import inputs_told, named_line
 from headroles.terminal.phrases import how_tested
 

@@ -1,0 +1,205 @@
+"""The map of heads: their places, three ways to colour them, and how sure the places are."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Bool, Float
+
+from headroles.records.clusters import Clustered, Neighbours
+from headroles.reports.content import Combination, Role
+from headroles.reports.figures.panel import FAINT, INK, SOFT, SYMBOLS, blank, plain
+from headroles.reports.words.cluster_facts import NOISE, head_name
+from headroles.reports.words.clusters import cluster_name, three
+from headroles.reports.words.words import number
+
+TONES = 8
+SETS = 8
+"""Exact sets of roles that have a look of their own."""
+RARE = "star-diamond"
+"""Symbol of a head with a rarer set of roles."""
+INSIDE = -2 * math.log(0.05)
+"""Squared radius, in standard deviations, that holds 95 % of two independent normal numbers."""
+CORNERS = 24
+"""Points of an ellipse."""
+CROWDED = 400
+"""Heads above which marks are smaller."""
+TOLD = 3
+"""Nearest heads that a point of the map names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Colour and symbol of a cluster, by their numbers; both come again only after 64 clusters."""
+
+    tone: int
+    symbol: int
+
+
+def look_of(cluster: int) -> Look:
+    """How a cluster is drawn.
+
+    Example:
+        >>> look_of(0), look_of(9)
+        (Look(tone=0, symbol=0), Look(tone=1, symbol=2))
+    """
+    return Look(cluster % TONES, (cluster + cluster // TONES) % len(SYMBOLS))
+
+
+def map_figure(clustered: Clustered, told: Sequence[str]) -> go.Figure:
+    """Places of all heads, coloured by cluster; under them, hidden at first, how far resampling moves them.
+
+    Args:
+        clustered: With map and cloud.
+        told: What a point says when pointed at, as ``points_told`` gives it.
+    """
+    figure = blank(600, margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    cloud = ellipses(clustered.cloud)
+    figure.add_scatter(
+        x=cloud[:, 0].astype(np.float32), y=cloud[:, 1].astype(np.float32), mode="lines", name="cloud",
+        line={"color": SOFT, "width": 1.2}, hoverinfo="skip", meta={"role": 0},
+    )  # fmt: skip
+    line = {"color": FAINT, "width": 1}
+    figure.add_scatter(x=[], y=[], mode="lines", name="near", line=line, hoverinfo="skip")
+    figure.add_scatter(
+        x=clustered.place[:, 0].astype(np.float32), y=clustered.place[:, 1].astype(np.float32),
+        name="heads", hovertext=list(told), hovertemplate="%{hovertext}<extra></extra>",
+        **by_cluster(clustered),
+    )  # fmt: skip
+    ring = {"symbol": "circle-open", "size": 22, "color": INK, "line": {"width": 2}}
+    figure.add_scatter(x=[], y=[], mode="markers", name="chosen", marker=ring, hoverinfo="skip")
+    bare: dict[str, Any] = {"showgrid": False, "showticklabels": False, "ticks": "", "showline": False}
+    figure.update_xaxes(**bare)
+    figure.update_yaxes(scaleanchor="x", **bare)
+    return figure
+
+
+def views(
+    clustered: Clustered, sets: Sequence[Combination], held: Bool[np.ndarray, "roles heads"]
+) -> dict[str, dict[str, Any]]:
+    """Every way to colour the heads, as properties of the figure's trace "heads".
+
+    Args:
+        clustered: The clusters.
+        sets: Exact sets of roles, most frequent first.
+        held: Whether a head holds a role.
+    """
+    return {
+        "cluster": by_cluster(clustered),
+        "layer": by_layer(clustered),
+        "roles": by_roles(clustered, sets, held),
+    }
+
+
+def by_cluster(clustered: Clustered) -> dict[str, Any]:
+    """Colour and symbol of the cluster; a thin cross for none."""
+    looks = [look_of(number) for number in clustered.cluster.tolist()]
+    lone = clustered.cluster == NOISE
+    pairs = list(zip(looks, lone.tolist(), strict=True))
+    return _marks(
+        clustered,
+        [FAINT if none else f"var(--tone-{look.tone})" for look, none in pairs],
+        ["x-thin-open" if none else SYMBOLS[look.symbol] for look, none in pairs],
+    )
+
+
+def by_layer(clustered: Clustered) -> dict[str, Any]:
+    """The layer's number in a circle, its shade from the first layer to the last."""
+    heads, layers = clustered.divergence.heads, clustered.divergence.layers
+    layer = [number // heads for number in range(len(clustered.cluster))]
+    small = len(layer) > CROWDED
+    return {
+        "mode": "markers+text",
+        "text": [str(each) for each in layer],
+        "textfont": {"color": "var(--on-tone)", "size": 8 if small else 10},
+        "marker": {
+            "color": layer, "cmin": 0, "cmax": max(layers - 1, 1), "symbol": "circle",
+            "size": 12 if small else 17,
+            "colorscale": [[0, "var(--tone-0)"], [0.5, "var(--tone-3)"], [1, "var(--tone-1)"]],
+            "showscale": False,
+        },
+    }  # fmt: skip
+
+
+def by_roles(
+    clustered: Clustered, sets: Sequence[Combination], held: Bool[np.ndarray, "roles heads"]
+) -> dict[str, Any]:
+    """Colour and symbol of the exact set of roles; a star for rarer sets, a small ring for no role."""
+    looks = {each.roles: look_of(place) for place, each in enumerate(sets[:SETS])}
+    colours, symbols, dots = [], [], []
+    size = _size(clustered)
+    for column in held.reshape(len(held), len(clustered.cluster)).T:
+        own = tuple(int(role) for role in np.flatnonzero(column))
+        look = looks.get(own)
+        rare = (INK, RARE) if own else (FAINT, "circle-open")
+        colour, symbol = (f"var(--tone-{look.tone})", SYMBOLS[look.symbol]) if look else rare
+        colours.append(colour)
+        symbols.append(symbol)
+        dots.append(size if own else size - 4)
+    return _marks(clustered, colours, symbols, dots)
+
+
+def _marks(
+    clustered: Clustered, colours: list[str], symbols: list[str], sizes: list[int] | None = None
+) -> dict[str, Any]:
+    marker = {"color": colours, "symbol": symbols, "size": sizes or _size(clustered), "opacity": 1}
+    return {"mode": "markers", "marker": marker}
+
+
+def _size(clustered: Clustered) -> int:
+    return 8 if len(clustered.cluster) > CROWDED else 11
+
+
+def points_told(
+    clustered: Clustered,
+    roles: Sequence[Role],
+    held: Bool[np.ndarray, "roles heads"],
+    near: Neighbours,
+) -> list[str]:
+    """What every point says when pointed at: head, roles, cluster, nearest heads; names are escaped."""
+    heads = clustered.divergence.heads
+    told = []
+    for head, cluster in enumerate(clustered.cluster.tolist()):
+        own = [plain(role.sieve) for role, holds in zip(roles, held[:, head].tolist(), strict=True) if holds]
+        nearest = [
+            f"{head_name(int(other), heads)} ({three(float(distance))})"
+            for other, distance in zip(near.head[head, :TOLD], near.distance[head, :TOLD], strict=True)
+        ]
+        silhouette = float(clustered.silhouette[head])
+        lines = [
+            f"<b>layer {head // heads} head {head % heads}</b>",
+            "roles: " + (", ".join(own[:6]) + ", …" * (len(own) > 6) if own else "none"),
+            cluster_name(cluster)
+            + (f", silhouette {number(silhouette)}" if silhouette == silhouette else ""),
+            "nearest: " + (", ".join(nearest) or "none"),
+        ]
+        told.append("<br>".join(lines))
+    return told
+
+
+def ellipses(cloud: Float[np.ndarray, "draws heads 2"]) -> Float[np.ndarray, "points 2"]:
+    """Outlines that hold about 95 % of every head's places under resampled units, NaN between them.
+
+    Args:
+        cloud: Places by draw; under three draws there are no outlines.
+
+    Returns:
+        Outlines of two independent normal numbers with the cloud's mean and covariance.
+    """
+    draws, heads = cloud.shape[:2]
+    if draws < 3:
+        return np.zeros((0, 2))
+    places = cloud.astype(np.float64)
+    centre = places.mean(axis=0)
+    moved = places - centre
+    covariance = np.einsum("dhi,dhj->hij", moved, moved) / (draws - 1)
+    spread, axes = np.linalg.eigh(covariance)
+    angle = np.linspace(0, 2 * np.pi, CORNERS + 1)
+    circle = np.stack([np.cos(angle), np.sin(angle)])
+    reach = np.sqrt(np.clip(spread, 0, None) * INSIDE)
+    outline = np.einsum("hij,hj,jp->hpi", axes, reach, circle) + centre[:, None]
+    gap = np.full((heads, 1, 2), np.nan)
+    return np.concatenate([outline, gap], axis=1).reshape(-1, 2)

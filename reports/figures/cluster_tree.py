@@ -1,0 +1,203 @@
+"""The tree of average linkage above the distances between all heads, in the order of its leaves."""
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float, Int
+
+from headroles.records.clusters import Clustered
+from headroles.reports.figures.cluster_map import TONES
+from headroles.reports.figures.panel import FAINT, SOFT, blank
+from headroles.reports.words.cluster_facts import NOISE, head_name
+
+EXACT = 200
+"""Heads up to which distances stand in the page as 32-bit floats; above, in steps."""
+STEPS = 250
+"""Steps between the smallest and the largest distance, where there are more heads."""
+CELLS = 1024
+"""Rows and columns at most; of more heads, means of neighbouring cells are shown."""
+NAMED = 28
+"""Heads named beside the axes at most."""
+TREE, BAR, MAP = [0.8, 1.0], [0.765, 0.79], [0.0, 0.755]
+
+
+def leaves(linkage: Float[np.ndarray, "merges 4"]) -> Int[np.ndarray, " heads"]:
+    """Heads from left to right, so that no lines of the tree cross; each merge's first part is left.
+
+    Example:
+        >>> leaves(np.array([[1.0, 2.0, 0.1, 2.0], [0.0, 3.0, 0.5, 3.0]])).tolist()
+        [0, 1, 2]
+    """
+    size = len(linkage) + 1
+    order, waiting = [], [2 * size - 2]
+    while waiting:
+        node = waiting.pop()
+        if node < size:
+            order.append(node)
+        else:
+            left, right = (int(each) for each in linkage[node - size, :2])
+            waiting += [right, left]
+    return np.array(order, dtype=np.int64)
+
+
+def brackets(
+    linkage: Float[np.ndarray, "merges 4"], cluster: Int[np.ndarray, " heads"]
+) -> tuple[Float[np.ndarray, "merges 4 2"], Int[np.ndarray, " merges"]]:
+    """The line of every merge: up from its first part, across, down to its second.
+
+    Args:
+        linkage: As scipy gives it.
+        cluster: Of each head.
+
+    Returns:
+        Corners (place of the leaf from 0, height), and the cluster that all heads of the merge lie in;
+        −1 where they lie in several or in none.
+    """
+    size = len(linkage) + 1
+    place = np.empty(2 * size - 1)
+    place[leaves(linkage)] = np.arange(size)
+    height = np.concatenate([np.zeros(size), linkage[:, 2]])
+    own = np.concatenate([cluster, np.full(size - 1, NOISE)])
+    corners = np.empty((size - 1, 4, 2))
+    for merge, (first, second) in enumerate(linkage[:, :2].astype(np.int64)):
+        node = size + merge
+        place[node] = (place[first] + place[second]) / 2
+        own[node] = own[first] if own[first] == own[second] else NOISE
+        corners[merge, :, 0] = np.repeat(place[[first, second]], 2)
+        corners[merge, :, 1] = height[first], height[node], height[node], height[second]
+    return corners, own[size:]
+
+
+def tree_figure(
+    clustered: Clustered, distance: Float[np.ndarray, "heads heads"], order: Int[np.ndarray, " heads"]
+) -> go.Figure:
+    """Tree, clusters and distances over one axis of heads.
+
+    Args:
+        clustered: With linkage.
+        distance: Between all heads.
+        order: Heads as ``leaves`` gives them.
+    """
+    figure = blank(900, margin={"l": 44, "r": 12, "t": 8, "b": 78})
+    _tree(figure, clustered)
+    _bar(figure, clustered.cluster[order])
+    _distances(figure, distance[np.ix_(order, order)])
+    size = len(order)
+    step = -(-size // NAMED)
+    places = list(range(0, size, step))
+    names = [head_name(int(order[place]), clustered.divergence.heads) for place in places]
+    ticks = {
+        "tickvals": places,
+        "ticktext": names,
+        "showgrid": False,
+        "tickfont": {"size": 10, "color": SOFT},
+    }
+    figure.update_xaxes(range=[-0.5, size - 0.5], constrain="domain", tickangle=-90, anchor="y", **ticks)
+    figure.update_layout(
+        yaxis={"domain": MAP, "range": [size - 0.5, -0.5], "scaleanchor": "x", "constrain": "domain",
+               "constraintoward": "top", **ticks},
+        yaxis2={"domain": TREE, "range": [0, 1.04 * float(clustered.linkage[:, 2].max(initial=1e-9))],
+                "title": {"text": "distance"}, "showgrid": True, "nticks": 4},
+        yaxis3={"domain": BAR, "showticklabels": False, "ticks": "", "showgrid": False},
+    )  # fmt: skip
+    return figure
+
+
+def _tree(figure: go.Figure, clustered: Clustered) -> None:
+    """The tree's lines, those within a cluster in its colour."""
+    corners, own = brackets(clustered.linkage, clustered.cluster)
+    colours = np.where(own == NOISE, TONES, own % TONES)
+    for colour in sorted(set(colours.tolist())):
+        kept = corners[colours == colour]
+        lines = np.concatenate([kept, np.full((len(kept), 1, 2), np.nan)], axis=1).reshape(-1, 2)
+        figure.add_scatter(
+            x=lines[:, 0].astype(np.float32), y=lines[:, 1].astype(np.float32), mode="lines", yaxis="y2",
+            line={"color": FAINT if colour == TONES else f"var(--tone-{colour})", "width": 1.2},
+            hoverinfo="skip", name="tree",
+        )  # fmt: skip
+
+
+def _bar(figure: go.Figure, cluster: Int[np.ndarray, " heads"]) -> None:
+    """The cluster of every head as a band of colours, with the numbers of those that have room."""
+    colours = np.where(cluster == NOISE, TONES, cluster % TONES)
+    tones = [*(f"var(--tone-{number})" for number in range(TONES)), "var(--rule)"]
+    scale = [[(number + side) / len(tones), colour] for number, colour in enumerate(tones) for side in (0, 1)]
+    figure.add_heatmap(
+        z=colours[None].astype(np.uint8), zmin=-0.5, zmax=TONES + 0.5, colorscale=scale, showscale=False,
+        yaxis="y3", hoverinfo="skip", name="clusters",
+    )  # fmt: skip
+    runs = [run for run in _runs(cluster) if run[2] >= 0.025 * len(cluster) and run[0] != NOISE]
+    figure.add_scatter(
+        x=[start + (size - 1) / 2 for _, start, size in runs], y=[0] * len(runs), mode="text", yaxis="y3",
+        text=[str(number) for number, *_ in runs], textfont={"color": "var(--on-tone)", "size": 12},
+        hoverinfo="skip", name="numbers",
+    )  # fmt: skip
+
+
+def _runs(cluster: Int[np.ndarray, " heads"]) -> list[tuple[int, int, int]]:
+    """Cluster, first place and length of every stretch of equal clusters."""
+    starts = np.flatnonzero(np.r_[True, cluster[1:] != cluster[:-1]])
+    lengths = np.diff(np.r_[starts, len(cluster)])
+    return [(int(cluster[start]), int(start), int(size)) for start, size in zip(starts, lengths, strict=True)]
+
+
+def _distances(figure: go.Figure, ordered: Float[np.ndarray, "heads heads"]) -> None:
+    """The square of distances, the stronger coloured the nearer."""
+    shown, factor = reduced(ordered)
+    low, step = scale_of(ordered)
+    first = (factor - 1) / 2
+    key = {
+        "orientation": "h", "thickness": 10, "outlinewidth": 0, "len": 0.6, "x": 0, "xanchor": "left",
+        "y": 0, "yref": "container", "yanchor": "bottom", "tickfont": {"color": SOFT, "size": 11},
+        "title": {"text": "distance", "side": "right", "font": {"size": 12, "color": SOFT}},
+    }  # fmt: skip
+    if step:
+        ends = np.linspace(0, STEPS, 5)
+        key |= {"tickvals": ends.tolist(), "ticktext": [f"{low + step * level:.2f}" for level in ends]}
+    z = (
+        np.clip(np.rint((shown - low) / step), 0, STEPS).astype(np.uint8)
+        if step
+        else shown.astype(np.float32)
+    )
+    figure.add_heatmap(
+        z=z, x0=first, dx=factor, y0=first, dy=factor, zmin=0 if step else low,
+        zmax=STEPS if step else float(ordered.max(initial=0.0)),
+        colorscale=[[0, "var(--tone-0)"], [1, "var(--panel)"]], colorbar=key, hoverinfo="none",
+        name="distances",
+    )  # fmt: skip
+
+
+def reduced(ordered: Float[np.ndarray, "heads heads"]) -> tuple[Float[np.ndarray, "rows rows"], int]:
+    """At most ``CELLS`` rows and columns, each the mean over so many neighbouring heads as come second."""
+    size = len(ordered)
+    factor = -(-size // CELLS)
+    if factor == 1:
+        return ordered, 1
+    starts = np.arange(0, size, factor)
+    sums = np.add.reduceat(np.add.reduceat(ordered, starts, axis=0), starts, axis=1)
+    widths = np.diff(np.r_[starts, size])
+    return sums / np.outer(widths, widths), factor
+
+
+def scale_of(distance: Float[np.ndarray, "heads heads"]) -> tuple[float, float]:
+    """Smallest distance between two heads, and the step in which distances are told; 0 where exactly."""
+    size = len(distance)
+    between = distance[np.triu_indices(size, 1)]
+    low, high = float(between.min(initial=np.inf)), float(between.max(initial=0.0))
+    low = min(low, high)
+    return low, ((high - low) / STEPS or 1.0) if size > EXACT else 0.0
+
+
+def told_exactly(heads: int) -> str:
+    """What of the distances the figure leaves out; "" for nothing.
+
+    Example:
+        >>> told_exactly(144), told_exactly(1024).split(";")[0]
+        ('', 'With 1,024 heads, distances are drawn in 250 steps')
+    """
+    if heads <= EXACT:
+        return ""
+    told = f"With {heads:,} heads, distances are drawn in {STEPS} steps"
+    factor = -(-heads // CELLS)
+    if factor > 1:
+        told += f", and every cell is a mean over {factor} × {factor} neighbouring pairs"
+    return told + "; the run folder has all of them."

@@ -1,0 +1,176 @@
+"""The figures of a comparison: each sieve has its own traces, and the page shows one sieve at a time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from headroles.records.comparison import OUTCOMES, Comparison, Differences
+from headroles.reports.figures.panel import ACCENT, FAINT, INK, SOFT, blank, plain
+
+CHANGED, EQUIVALENT, UNDETERMINED = "var(--tone-1)", "var(--tone-0)", "var(--tone-7)"
+LOOKS = ((CHANGED, "diamond"), (EQUIVALENT, "circle-open"), (UNDETERMINED, "x-thin-open"), (FAINT, "circle"))
+"""Colour and symbol of each outcome; the page's key draws the same."""
+MARKS = ("●", "", "?", "×")
+"""What stands in a cell of the map, by outcome; gained and lost roles are added."""
+GAINED, LOST = "+", "−"
+PATTERNS = ("", "", "/", ".")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plot:
+    """One figure of the page.
+
+    Attributes:
+        key: Stands in the figure's id.
+        sentence: What it shows, in one sentence.
+        figure: The plot.
+    """
+
+    key: str
+    sentence: str
+    figure: go.Figure
+
+
+def plots(comparison: Comparison) -> tuple[Plot, ...]:
+    """Map of differences, A against B, outcomes by layer; then labels by layer, of all roles together."""
+    return (_map(comparison), _means(comparison), _layers(comparison), _moved(comparison))
+
+
+def _map(comparison: Comparison) -> Plot:
+    """Layers × heads, coloured by the difference on a scale that is even around 0."""
+    found = comparison.differences
+    _, layers, heads = found.count.shape
+    figure = blank(90 + (34 if layers <= 16 else 22) * layers)
+    for place, name in enumerate(found.sieves):
+        difference = found.difference[place]
+        known = np.abs(difference[~np.isnan(difference)])
+        reach = max(float(known.max(initial=0.0)), comparison.bound)
+        marks = _marks(comparison, place)
+        figure.add_heatmap(
+            x=list(range(heads)), y=list(range(layers)), z=difference.astype(np.float32),
+            zmin=-reach, zmax=reach, xgap=2, ygap=2, meta={"role": place}, visible=place == 0,
+            colorscale=[[0, EQUIVALENT], [0.5, "var(--panel)"], [1, CHANGED]],
+            colorbar={"thickness": 12, "outlinewidth": 0, "tickfont": {"color": SOFT, "size": 12}},
+            text=marks, texttemplate="%{text}", customdata=_told(found, place),
+            hovertext=np.array(OUTCOMES, dtype=object)[found.outcome[place]].tolist(), name=plain(name),
+            hovertemplate="%{fullData.name}: %{hovertext}<br>layer %{y} head %{x}<br>" + _HOVER,
+        )  # fmt: skip
+    figure.update_yaxes(title_text="layer", autorange="reversed", dtick=_step(layers), showgrid=False)
+    figure.update_xaxes(title_text="head", dtick=_step(heads), showgrid=False)
+    return Plot("map", "Difference B − A of every head, layers as rows and heads as columns.", figure)
+
+
+def _step(size: int) -> int:
+    return 1 if size <= 16 else 4
+
+
+_HOVER = (
+    "A %{customdata[0]:.3f}, B %{customdata[1]:.3f}<br>difference %{customdata[2]:.3f} "
+    "[%{customdata[3]:.3f}, %{customdata[4]:.3f}]<br>q %{customdata[5]:.2e}, "
+    "q of equivalence %{customdata[6]:.2e}<extra></extra>"
+)
+
+
+def _told(found: Differences, place: int) -> Float[np.ndarray, "layers heads numbers"]:
+    names = ("mean_a", "mean_b", "difference", "low", "high", "q", "q_equivalent")
+    return np.stack([getattr(found, name)[place] for name in names], axis=-1).astype(np.float32)
+
+
+def _marks(comparison: Comparison, place: int) -> list[list[str]]:
+    """Outcome, and whether the role was gained or lost."""
+    found = comparison.differences
+    before, after = (run.decision[place] == 0 for run in (comparison.before, comparison.after))
+    return [
+        [
+            MARKS[found.outcome[place, layer, head]]
+            + GAINED * bool(after[layer, head] & ~before[layer, head])
+            + LOST * bool(before[layer, head] & ~after[layer, head])
+            for head in range(before.shape[1])
+        ]
+        for layer in range(before.shape[0])
+    ]
+
+
+def _means(comparison: Comparison) -> Plot:
+    """Mean of A against mean of B, one mark per head."""
+    found = comparison.differences
+    heads = found.count.shape[2]
+    figure = blank(430)
+    for place in range(len(found.rules)):
+        told = _told(found, place).reshape(-1, 7)
+        number = np.arange(len(told))
+        custom = np.column_stack([told, number // heads, number % heads]).astype(np.float32)
+        _guides(figure, place, told[:, :2], comparison.bound)
+        for code, (colour, symbol) in enumerate(LOOKS[:3]):
+            kept = found.outcome[place].ravel() == code
+            figure.add_scatter(
+                x=told[kept, 0], y=told[kept, 1], customdata=custom[kept], mode="markers",
+                name=OUTCOMES[code], meta={"role": place}, visible=place == 0,
+                marker={"color": colour, "symbol": symbol, "size": 9, "line": {"color": colour, "width": 2}},
+                hovertemplate="%{fullData.name}<br>layer %{customdata[7]} head %{customdata[8]}<br>" + _HOVER,
+            )  # fmt: skip
+    figure.update_xaxes(title_text="mean in A", showline=True)
+    figure.update_yaxes(title_text="mean in B", showline=True)
+    return Plot(
+        "means", "Mean score in A against mean score in B; the dashed lines lie at ± the bound.", figure
+    )
+
+
+def _guides(figure: go.Figure, place: int, means: Float[np.ndarray, "heads 2"], bound: float) -> None:
+    """Where A and B are equal, and where they differ by the bound, as far as the means go."""
+    known = means[~np.isnan(means)]
+    if not known.size:
+        return
+    ends = np.array([float(known.min()), float(known.max())])
+    for shift, colour, dash in ((0.0, SOFT, "solid"), (bound, FAINT, "dash"), (-bound, FAINT, "dash")):
+        figure.add_scatter(
+            x=ends, y=ends + shift, mode="lines", line={"color": colour, "width": 1, "dash": dash},
+            hoverinfo="skip", meta={"role": place}, visible=place == 0,
+        )  # fmt: skip
+
+
+def _layers(comparison: Comparison) -> Plot:
+    """Heads by outcome in each layer, stacked."""
+    found = comparison.differences
+    layers = found.count.shape[1]
+    figure = blank(430, barmode="stack", bargap=0.25)
+    for place in range(len(found.rules)):
+        for code, (colour, _) in enumerate(LOOKS):
+            heads = (found.outcome[place] == code).sum(axis=1)
+            figure.add_bar(
+                x=list(range(layers)), y=heads.tolist(), name=OUTCOMES[code], meta={"role": place},
+                visible=place == 0,
+                marker={"color": colour, "pattern": {"shape": PATTERNS[code], "fillmode": "replace"}},
+                hovertemplate="layer %{x}: %{y} %{fullData.name}<extra></extra>",
+            )  # fmt: skip
+    figure.update_xaxes(title_text="layer", showgrid=False, dtick=_step(layers))
+    figure.update_yaxes(title_text="heads", rangemode="tozero")
+    return Plot("outcomes", "Heads in each layer that changed, are equivalent, or neither.", figure)
+
+
+def _moved(comparison: Comparison) -> Plot:
+    """Labels gained above 0 and labels lost below it, in each layer."""
+    layers = comparison.before.count.shape[1]
+    gained, lost = np.zeros(layers, dtype=int), np.zeros(layers, dtype=int)
+    for each in comparison.layers:
+        gained[each.layer] += each.gained or 0
+        lost[each.layer] += each.lost or 0
+    figure = blank(280, barmode="relative", bargap=0.35)
+    for name, counts, sign, colour in (
+        ("gained", gained, 1, "var(--tone-2)"),
+        ("lost", lost, -1, ACCENT),
+    ):
+        figure.add_bar(
+            x=list(range(layers)), y=(sign * counts).tolist(), name=name, marker={"color": colour},
+            text=[f"{GAINED if sign > 0 else LOST}{each}" if each else "" for each in counts],
+            textposition="outside", cliponaxis=False, textfont={"color": INK, "size": 12},
+            customdata=counts.tolist(),
+            hovertemplate="layer %{x}: %{customdata} %{fullData.name}<extra></extra>",
+        )  # fmt: skip
+    reach = max(int(gained.max(initial=0)), int(lost.max(initial=0)), 1)
+    figure.update_xaxes(title_text="layer", showgrid=False, dtick=_step(layers))
+    figure.update_yaxes(title_text="labels", range=[-1.25 * reach, 1.25 * reach])
+    figure.add_hline(y=0, line={"color": FAINT, "width": 1})
+    return Plot("moved", "Labels gained (up) and lost (down) in each layer, all roles together.", figure)

@@ -1,0 +1,149 @@
+"""The strip of p values: every head of every role on one logarithmic axis."""
+
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from headroles.records.example import Decision
+from headroles.reports.content import Role, Summary
+from headroles.reports.figures.evidence import CLOSE, SMALLEST, marks, spread
+from headroles.reports.figures.panel import ACCENT, INK, Panel, blank, plain
+from headroles.reports.words.words import chance_of, plural
+
+STEP = 42
+"""Height of a row in pixels where there are few."""
+EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def p_strip(summary: Summary) -> Panel:
+    """Every head's p before correction, one row per role, beside the level and where the correction cuts.
+
+    Args:
+        summary: What the page may say.
+
+    Returns:
+        The figure; behind it, per role, how many heads reach the level with and without correction and
+        the quantiles of p.
+    """
+    roles, decision = summary.roles, summary.decision
+    step = CLOSE if summary.many else STEP
+    figure = blank(100 + step * max(len(roles), 1))
+    rows, capped = [], 0
+    for place, role in enumerate(roles):
+        level = float(len(roles) - 1 - place)
+        p = summary.table.of("p", role.position)
+        shown = ~np.isnan(p)
+        capped += int((p[shown] < SMALLEST).sum())
+        strength = -np.log10(np.maximum(p, SMALLEST))
+        points = (strength, level + spread(p.size), shown)
+        marks(figure, summary.table, role, place, points=points, position=role.position, size=6)
+        cut = _cut(summary, role, p)
+        _stroke(figure, cut, level)
+        rows.append(_row(summary, role, p[shown], cut))
+    _axes(figure, summary)
+    return Panel(
+        key="p-values",
+        title="p values",
+        sentence=_sentence(summary),
+        caption=_caption(summary, capped),
+        figure=figure,
+        header=(
+            "p of", "heads tested", f"p ≤ {decision.alpha:g}", "roles", _header(decision),
+            "smallest", "quarter", "middle", "three quarters", "largest",
+        ),
+        rows=tuple(rows),
+        legend=tuple(range(len(roles))),
+    )  # fmt: skip
+
+
+def _cut(summary: Summary, role: Role, p: Float[np.ndarray, " heads"]) -> float:
+    """The largest p of a head that the correction leaves as a role; NaN where none is one."""
+    held = p[summary.table.decided(role.position) == 0]
+    return float(held.max()) if held.size else math.nan
+
+
+def _header(decision: Decision) -> str:
+    return "largest p of a role" if decision.correction == "none" else "largest p left by the correction"
+
+
+def _stroke(figure: go.Figure, cut: float, level: float) -> None:
+    if not math.isnan(cut):
+        x = -math.log10(max(cut, SMALLEST))
+        line = {"color": INK, "width": 2}
+        figure.add_shape(type="line", x0=x, x1=x, y0=level - 0.42, y1=level + 0.42, line=line)
+
+
+def _row(summary: Summary, role: Role, p: Float[np.ndarray, " tested"], cut: float) -> tuple[str, ...]:
+    """Counts and quantiles of one role as text."""
+    ends = np.quantile(p, EDGES).tolist() if p.size else [math.nan] * len(EDGES)
+    counts = (p.size, int((p <= summary.decision.alpha).sum()), role.tally.role)
+    return (role.sieve, *map(str, counts), *(exponent(value) for value in (cut, *ends)))
+
+
+def exponent(p: float) -> str:
+    """A p value with its order of magnitude.
+
+    Example:
+        >>> exponent(0.0123), exponent(3.21e-9), exponent(float("nan")), exponent(0.0)
+        ('0.012', '3.2e-09', '–', '<1e-16')
+    """
+    if p == 0:
+        return f"<{SMALLEST:g}"
+    return f"{p:.1e}" if p < 0.001 else chance_of(p)
+
+
+def _axes(figure: go.Figure, summary: Summary) -> None:
+    roles, alpha = summary.roles, summary.decision.alpha
+    level = -math.log10(alpha)
+    figure.add_vline(x=level, line={"color": ACCENT, "width": 1, "dash": "dash"})
+    figure.add_annotation(
+        x=level, y=1, yref="paper", yanchor="bottom", showarrow=False, text=f"p = {alpha:g}",
+        font={"color": ACCENT, "size": 12},
+    )  # fmt: skip
+    ticks = list(range(0, round(-math.log10(SMALLEST)) + 1, 2))
+    figure.update_xaxes(
+        title_text="p, smaller to the right", showline=True, tickmode="array", tickvals=ticks,
+        ticktext=["1", *(f"10<sup>−{tick}</sup>" for tick in ticks[1:])], range=[-0.3, ticks[-1] + 0.4],
+    )  # fmt: skip
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(range(len(roles))), showgrid=False,
+        ticktext=[plain(role.sieve) for role in reversed(roles)], range=[-0.6, max(len(roles), 1) - 0.4],
+    )  # fmt: skip
+    figure.update_layout(margin={"l": 56, "r": 16, "t": 28, "b": 52})
+
+
+def _sentence(summary: Summary) -> str:
+    tests = sum(role.tally.tests for role in summary.roles)
+    held = sum(role.tally.role for role in summary.roles)
+    return (
+        f"p of {plural(tests, 'test')}, one row per role and one mark per head, on a logarithmic axis; "
+        f"{held:,} of them are roles, filled."
+    )
+
+
+def _caption(summary: Summary, capped: int) -> str:
+    decision, parts = summary.decision, []
+    if decision.correction == "none":
+        parts.append("Dashed: the level, which nothing corrects here; solid: the largest p of a role.")
+    else:
+        parts.append(
+            "Dashed: the level before any correction. Solid: the largest p that the correction leaves as a "
+            f"role ({decision.correction}); marks to the right of the dashed line, but to the left of the "
+            "solid one, would be roles without it."
+        )
+    if decision.family == "layer" and decision.correction != "none":
+        parts.append("Each layer is corrected by itself, so some heads beyond the solid stroke are no role.")
+    if any(role.contrast for role in summary.roles):
+        parts.append("Where a contrast is asked for, p is the larger of the two tests.")
+    if capped:
+        verb = "is" if capped == 1 else "are"
+        parts.append(
+            f"{plural(capped, 'value')} of p below {SMALLEST:g} (0 included) {verb} drawn at {SMALLEST:g}."
+        )
+    parts.append(
+        "Heads below θ crowd at the left, near 1: θ lies a margin above chance. "
+        "Height within a row only keeps marks apart; every p is in the table of all findings."
+    )
+    return " ".join(parts)

@@ -1,0 +1,121 @@
+"""The figure of pairs of roles: shares with their intervals over the range that dealing gives."""
+
+import plotly.graph_objects as go
+
+from headroles.records.assessment import Together
+from headroles.reports.content import Role, Summary
+from headroles.reports.figures.panel import FAINT, INK, RULE, SOFT, SYMBOLS, Panel, blank, plain, tone
+from headroles.reports.summary.pairs import chosen_pairs, dealt, ordered_pairs, outside, overlap, pair_rows
+from headroles.reports.words.words import RELABELLINGS, plural
+
+DRAWN = 14
+"""Rows after which no further pair is drawn."""
+STEP = 40
+"""Height of a row in pixels."""
+HEADER = (
+    "of the first, also the second", "contrasts", "heads of the first", "of the second",
+    "of both [95\u00a0%]", "share of the first [95\u00a0%]", "dealt within layers [95\u00a0% range]",
+)  # fmt: skip
+
+
+def pairs(summary: Summary) -> Panel | None:
+    """Overlap of the most telling pairs; None where the run computed none."""
+    every = ordered_pairs(summary)
+    if not every:
+        return None
+    chosen = chosen_pairs(summary)
+    lines: list[Together] = []
+    for pair in chosen:
+        lines += [each for each in (pair.found, pair.bare) if each is not None and each.heads_first]
+        if len(lines) >= DRAWN:
+            break
+    told = sum(outside(pair.found) for pair in chosen)
+    figure = _figure(summary, lines)
+    return Panel(
+        key="pairs",
+        title="Pairs of roles",
+        sentence=(
+            "Share of one role's heads that also hold another role, beside the share that dealing labels at "
+            "random within layers gives."
+        ),
+        caption=_caption(told, len(chosen), len(lines)),
+        figure=figure,
+        header=HEADER,
+        rows=pair_rows(summary),
+    )
+
+
+def _caption(told: int, chosen: int, lines: int) -> str:
+    lie, come = ("lies", "comes") if told == 1 else ("lie", "come")
+    outliers = f"{told} {lie} outside this range (a few would by chance) and {come} first"
+    shown = f" The first {lines} rows are drawn." if lines >= DRAWN else ""
+    return (
+        "Mark: the share this run found, hollow without the contrast beyond distance. Whiskers: its "
+        f"95\u00a0% interval over {RELABELLINGS} resamples of the inputs. Bar: 95\u00a0% range of dealing "
+        "the second role's labels anew within each layer, its mean as a stroke. Of "
+        f"{plural(chosen, 'pair')} with a head in common, "
+        f"{outliers if told else 'none lies outside this range'}.{shown} Pairs of a sieve and its own part "
+        "are in the table only. Heads are not a sample: this describes the model and tests nothing."
+    )
+
+
+def _figure(summary: Summary, lines: list[Together]) -> go.Figure:
+    figure = blank(70 + STEP * max(len(lines), 1), margin={"l": 12, "r": 20, "t": 8, "b": 52})
+    roles = {role.sieve: role for role in summary.roles}
+    for place, each in enumerate(lines):
+        level = float(len(lines) - 1 - place)
+        _reference(figure, each, level)
+        _mark(figure, each, level, roles[each.first])
+        without = "" if each.contrasts == "with" else ", without the contrast"
+        figure.add_annotation(
+            x=0, y=level + 0.28, xref="paper", xanchor="left", yanchor="middle", showarrow=False,
+            text=f"{_named(each)}: {each.both} of {each.heads_first}{without}",
+            font={"size": 12, "color": SOFT if without else INK},
+        )  # fmt: skip
+    if not lines:
+        figure.add_annotation(
+            x=0.5, y=0, xref="paper", showarrow=False, text="no head is shared", font={"color": SOFT}
+        )  # fmt: skip
+    figure.update_xaxes(
+        title_text="share of the first role's heads", range=[-0.02, 1.02], tickformat=".0%", showline=True,
+        tickvals=[0, 0.25, 0.5, 0.75, 1],
+    )  # fmt: skip
+    figure.update_yaxes(visible=False, range=[-0.5, max(len(lines), 1) - 0.4])
+    return figure
+
+
+def _reference(figure: go.Figure, each: Together, level: float) -> None:
+    """The range of dealing as a bar, its mean as a stroke."""
+    low, mean, high = (
+        value / each.heads_first for value in (each.expected_low, each.expected, each.expected_high)
+    )
+    box = {"type": "rect", "y0": level - 0.27, "y1": level - 0.01, "layer": "below"}
+    box |= {"fillcolor": RULE, "line": {"color": FAINT, "width": 1}}
+    figure.add_shape(**box, x0=low - 0.002, x1=high + 0.002)
+    figure.add_shape(
+        type="line", x0=mean, x1=mean, y0=level - 0.27, y1=level - 0.01, line={"color": SOFT, "width": 2}
+    )
+
+
+def _named(each: Together) -> str:
+    return f"{plain(each.first)}, also {plain(each.second)}"
+
+
+def _mark(figure: go.Figure, each: Together, level: float, role: Role) -> None:
+    """The share this run found over its interval, which need not be centred on it."""
+    figure.add_scatter(
+        x=[each.share_low, each.share_high], y=[level - 0.14] * 2, mode="lines+markers", hoverinfo="skip",
+        line={"color": tone(role), "width": 2},
+        marker={"symbol": "line-ns-open", "size": 9, "color": tone(role), "line": {"width": 2}},
+    )  # fmt: skip
+    figure.add_scatter(
+        x=[each.share], y=[level - 0.14], mode="markers", name=_named(each),
+        marker={
+            "symbol": SYMBOLS[role.symbol], "size": 10,
+            "color": tone(role) if each.contrasts == "with" else "var(--paper)",
+            "line": {"color": tone(role), "width": 2},
+        },
+        hovertemplate=(
+            f"%{{fullData.name}}: {overlap(each)}<br>dealt within layers: {dealt(each)}<extra></extra>"
+        ),
+    )  # fmt: skip

@@ -1,0 +1,206 @@
+"""The figures of probes: the best heads with their baselines, trained probes, learned weights."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from headroles.records.probes import Best, Trained, Weight
+from headroles.reports.figures.panel import FAINT, INK, RULE, SOFT, blank, plain
+from headroles.reports.words.probes import (
+    Published,
+    accuracy,
+    classifier,
+    difference,
+    head_name,
+    percent,
+    split,
+)
+
+ROW = 28
+"""Height of a row in pixels."""
+LOOKS = {
+    "beyond": ("var(--tone-0)", "diamond"),
+    "not": ("var(--tone-1)", "circle"),
+    "undetermined": ("var(--tone-7)", "square"),
+    "untestable": (FAINT, "x"),
+}
+"""Colour and symbol of a tested accuracy by decision; the page's key draws the same."""
+NEGATIVE, POSITIVE = "var(--tone-0)", "var(--tone-1)"
+STRONG = 0.5
+"""Part of the largest weight from which on a cell bears its sign."""
+
+
+def best_figure(rows: Sequence[Best], published: Mapping[str, Published]) -> go.Figure:
+    """One row per relation or kind of mention: tested accuracy, selection, baseline, published value.
+
+    Args:
+        rows: Of one probe, from the top down.
+        published: By row.
+    """
+    figure = _rows([f"{split(each.row)[1]}  {head_name(each)}" for each in rows])
+    levels = dict(zip((each.row for each in rows), range(len(rows) - 1, -1, -1), strict=True))
+    _whiskers(figure, [(each.low, each.high, levels[each.row]) for each in rows])
+    told = [_hover(each, published.get(each.row)) for each in rows]
+    y = list(levels.values())
+    baseline = {"symbol": "line-ns-open", "size": 17, "color": INK, "line": {"width": 2, "color": INK}}
+    _marks(figure, "baseline", [each.baseline_accuracy for each in rows], y, told, baseline)
+    hollow = {"symbol": "circle-open", "size": 11, "color": SOFT, "line": {"width": 1.5, "color": SOFT}}
+    _marks(figure, "chosen", [each.selection for each in rows], y, told, hollow)
+    for decision, (colour, symbol) in LOOKS.items():
+        kept = [k for k, each in enumerate(rows) if each.decision == decision]
+        mark = {"symbol": symbol, "size": 10, "color": colour}
+        tested = [rows[k].accuracy for k in kept]
+        _marks(figure, decision, tested, [y[k] for k in kept], [told[k] for k in kept], mark)
+    known = [k for k, each in enumerate(rows) if each.row in published]
+    small = {"symbol": "x-thin-open", "size": 7, "color": FAINT, "line": {"width": 1.5, "color": FAINT}}
+    values = [published[rows[k].row].accuracy for k in known]
+    _marks(figure, "published", values, [y[k] for k in known], [told[k] for k in known], small)
+    return figure
+
+
+def _rows(names: Sequence[str]) -> go.Figure:
+    """An empty figure of named rows, from the top down, over per cent."""
+    figure = blank(70 + ROW * max(len(names), 1), margin={"l": 12, "r": 16, "t": 8, "b": 48})
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(range(len(names))),
+        ticktext=[plain(name) for name in reversed(names)],
+        range=[-0.7, len(names) - 0.3], showgrid=True, gridcolor=RULE,
+    )  # fmt: skip
+    figure.update_xaxes(
+        title_text="% right", range=[-2, 102], tickvals=[0, 20, 40, 60, 80, 100], showline=True
+    )
+    return figure
+
+
+def _whiskers(figure: go.Figure, ends: Sequence[tuple[float, float, int]]) -> None:
+    """The intervals of all rows as one trace of separate lines."""
+    known = [(low, high, level) for low, high, level in ends if not math.isnan(low + high)]
+    figure.add_scatter(
+        x=[value for low, high, _ in known for value in (100 * low, 100 * high, None)],
+        y=[value for *_, level in known for value in (level, level, None)],
+        mode="lines", line={"color": SOFT, "width": 2}, hoverinfo="skip",
+    )  # fmt: skip
+
+
+def _marks(
+    figure: go.Figure,
+    name: str,
+    values: Sequence[float],
+    levels: Sequence[int],
+    told: Sequence[str],
+    mark: dict[str, object],
+) -> None:
+    """One kind of mark; values without a number are left out by plotly."""
+    figure.add_scatter(
+        x=[None if math.isnan(value) else 100 * value for value in values], y=list(levels), mode="markers",
+        name=name, marker=mark, text=list(told), hovertemplate="%{text}<extra></extra>",
+    )  # fmt: skip
+
+
+def _hover(each: Best, published: Published | None) -> str:
+    """All there is to a row."""
+    lines = [
+        f"<b>{plain(split(each.row)[1])}</b>: {plain(head_name(each))}, {plain(each.decision)}",
+        f"tested {accuracy(each)} on {each.items:,} items",
+        f"chosen {percent(each.selection)}",
+        f"{plain(each.baseline)} {percent(each.baseline_accuracy)}, difference {difference(each)}",
+    ]
+    if published is not None:
+        lines.append(f"published {percent(published.accuracy)}")
+    return "<br>".join(lines)
+
+
+def trained_figure(trained: Sequence[Trained], published: Mapping[str, Published]) -> go.Figure:
+    """UAS of trained probes with intervals; controls are hollow, baselines square.
+
+    Args:
+        trained: From the top down.
+        published: Those of a probe stand under ``"trained:NAME"``.
+    """
+    figure = _rows([classifier(each) for each in trained])
+    levels = list(range(len(trained) - 1, -1, -1))
+    _whiskers(figure, [(each.low, each.high, level) for each, level in zip(trained, levels, strict=True)])
+    looks: dict[str, dict[str, object]] = {
+        "trained": {"symbol": "circle", "size": 11, "color": "var(--tone-0)"},
+        "random": {"symbol": "circle-open", "size": 11, "color": "var(--tone-0)", "line": {"width": 2}},
+        "": {"symbol": "square", "size": 10, "color": "var(--tone-7)"},
+    }
+    for weights, mark in looks.items():
+        kept = [k for k, each in enumerate(trained) if each.weights == weights]
+        told = [f"{plain(classifier(trained[k]))}: {accuracy(trained[k], field='uas')}" for k in kept]
+        _marks(
+            figure,
+            weights or "baseline",
+            [trained[k].uas for k in kept],
+            [levels[k] for k in kept],
+            told,
+            mark,
+        )
+    small = {"symbol": "x-thin-open", "size": 8, "color": FAINT, "line": {"width": 1.5, "color": FAINT}}
+    known = [(k, published[name]) for k, name in enumerate(map(_told_as, trained)) if name in published]
+    told = [f"published {percent(each.accuracy)}" for _, each in known]
+    _marks(
+        figure, "published", [each.accuracy for _, each in known], [levels[k] for k, _ in known], told, small
+    )
+    figure.update_xaxes(title_text="UAS, %")
+    return figure
+
+
+def _told_as(each: Trained) -> str:
+    return f"trained:{classifier(each)}"
+
+
+def weights_figure(
+    weights: Sequence[Weight], direction: str, grid: tuple[int, int], reach: float
+) -> go.Figure:
+    """Layers × heads in one direction, on a scale that is even around 0.
+
+    Args:
+        weights: Of one classifier.
+        direction: "→" or "←".
+        grid: Layers and heads.
+        reach: Weight at the ends of the scale.
+    """
+    layers, heads = grid
+    values = weight_grid(weights, direction, grid)
+    figure = blank(80 + (34 if layers <= 16 else 22) * layers, margin={"l": 44, "r": 8, "t": 34, "b": 48})
+    figure.add_heatmap(
+        x=list(range(heads)), y=list(range(layers)), z=values.astype(np.float32), xgap=2, ygap=2,
+        zmin=-reach, zmax=reach, colorscale=[[0, NEGATIVE], [0.5, "var(--panel)"], [1, POSITIVE]],
+        colorbar={"thickness": 12, "outlinewidth": 0, "tickfont": {"color": SOFT, "size": 12}},
+        text=[[_sign(value, reach) for value in row] for row in values.tolist()], texttemplate="%{text}",
+        textfont={"color": INK, "size": 14},
+        hovertemplate=f"{direction} layer %{{y}} head %{{x}}<br>weight %{{z:.2f}}<extra></extra>",
+    )  # fmt: skip
+    meaning = "a word attends to its head" if direction == "→" else "a head word attends to its dependent"
+    figure.add_annotation(
+        x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", showarrow=False,
+        text=f"{direction} {meaning}", font={"size": 13, "color": INK},
+    )  # fmt: skip
+    figure.update_yaxes(title_text="layer", autorange="reversed", dtick=_step(layers), showgrid=False)
+    figure.update_xaxes(title_text="head", dtick=_step(heads), showgrid=False)
+    return figure
+
+
+def weight_grid(
+    weights: Sequence[Weight], direction: str, grid: tuple[int, int]
+) -> Float[np.ndarray, "layers heads"]:
+    """Weights in one direction by layer and head; NaN where there is none."""
+    values = np.full(grid, np.nan)
+    for each in weights:
+        if each.direction == direction:
+            values[each.layer, each.head] = each.weight
+    return values
+
+
+def _sign(value: float, reach: float) -> str:
+    if math.isnan(value) or abs(value) < STRONG * reach:
+        return ""
+    return "+" if value > 0 else "−"
+
+
+def _step(size: int) -> int:
+    return 1 if size <= 16 else 4

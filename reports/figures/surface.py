@@ -1,0 +1,243 @@
+"""Figures of a surface run in the shape of those of Clark et al. (2019): layers along x, a mark per head."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from headroles.records.findings import Labelling
+from headroles.records.surface import LayerMean
+from headroles.reports.figures.panel import SOFT, SYMBOLS, Panel, blank, plain
+from headroles.reports.words.surface import (
+    DECIDED,
+    GROUP,
+    MEASURES,
+    between,
+    brief,
+    known,
+    layers_of,
+    told,
+    told_interval,
+)
+from headroles.reports.words.words import number
+
+ATTENTION, ENTROPY, IMPORTANCE = "attention", "entropy", "importance"
+TONES = {"first": 0, "separator": 1, "punctuation": 2, "other": 7}
+"""Colours of kinds of tokens, the same in every figure; other series take them in turn."""
+STEP = 0.17
+"""Between the marks of two series in one layer, so that they do not hide each other."""
+LINEAR = {"rangemode": "tozero", "exponentformat": "e"}
+LOGARITHMIC = {"type": "log", "dtick": 1, "tickformat": ".0e", "minor": {"dtick": "D1", "ticks": "outside"}}
+DENSE = 300
+"""Heads above which their marks are small and faint."""
+STEEP = 20.0
+"""Largest layer mean over the smallest from which on importance is drawn on a logarithmic axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One column in a figure.
+
+    Attributes:
+        column: Its name.
+        label: In few words.
+        number: Of its button and its traces.
+        tone: Number of its colour.
+    """
+
+    column: str
+    label: str
+    number: int
+    tone: int
+
+    @property
+    def colour(self) -> str:
+        """Its colour as a CSS variable."""
+        return f"var(--tone-{self.tone})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figure:
+    """A figure of the page with its legend.
+
+    Attributes:
+        part: The part of the page it stands in: attention, entropy or importance.
+        panel: Title, plot and the table behind it.
+        series: What is drawn, in the order of the legend.
+    """
+
+    part: str
+    panel: Panel
+    series: tuple[Series, ...]
+
+
+def figures(labelling: Labelling) -> tuple[Figure, ...]:
+    """Every figure that has something to show, in the order of the page.
+
+    Args:
+        labelling: Of a surface run.
+    """
+    drawn = []
+    for part, key, title, columns in _wanted(labelling):
+        series = _series([column for column in columns if known(labelling.findings, column)])
+        if series:
+            drawn.append(_figure(labelling, part, (key, title), series))
+    return tuple(drawn)
+
+
+def _wanted(labelling: Labelling) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """Part of the page, key, title and columns of every figure there might be."""
+    at = "{}:{}".format
+    wanted = [
+        (ATTENTION, "kinds", "To the first token, separators and punctuation",
+         tuple(at(GROUP, kind) for kind in ("first", "separator", "punctuation"))),
+        (ATTENTION, "separators", "To separators, from separators and from other tokens",
+         (at(GROUP, "separator→separator"), at(GROUP, "other→separator"))),
+        (ATTENTION, "neighbours", "To the previous, the next and the same token",
+         tuple(at(GROUP, place) for place in ("previous", "next", "self"))),
+        (ENTROPY, "entropy", "Entropy of all rows", (at(GROUP, "entropy"),)),
+        (ENTROPY, "entropy-first", "Entropy of the first token's row", (at(GROUP, "entropy-first"),)),
+    ]  # fmt: skip
+    for place, (measure, formula) in enumerate(MEASURES.items()):
+        columns = tuple(
+            name for name in labelling.findings.sieves if name.partition(":")[0] == measure
+        )  # fmt: skip
+        wanted.append((IMPORTANCE, f"importance-{place}", formula, columns))
+    return wanted
+
+
+def _series(columns: Sequence[str]) -> tuple[Series, ...]:
+    tones = [TONES.get(column.partition(":")[2], 3 * (place > 0)) for place, column in enumerate(columns)]
+    if len(set(tones)) < len(tones):
+        tones = list(range(len(tones)))
+    both = enumerate(zip(columns, tones, strict=True))
+    return tuple(Series(column, brief(column), place, tone) for place, (column, tone) in both)
+
+
+def _figure(
+    labelling: Labelling, part: str, name: tuple[str, str], series: tuple[Series, ...]
+) -> Figure:  # fmt: skip
+    layers = labelling.findings.count.shape[1]
+    figure = blank(340)
+    shifts = [STEP * (each.number - (len(series) - 1) / 2) for each in series]
+    rows = {each.column: layers_of(labelling, each.column) for each in series}
+    for each, shift in zip(series, shifts, strict=True) if part != IMPORTANCE else ():
+        _even(figure, each, rows[each.column], part)
+        _heads(figure, labelling, each, shift)
+    for each, shift in zip(series, shifts, strict=True):
+        _means(figure, each, rows[each.column], shift)
+    figure.update_xaxes(
+        title_text="layer", dtick=1 if layers <= 16 else 4, range=[-0.6, layers - 0.4], showgrid=False
+    )
+    title = {ATTENTION: "mean attention", ENTROPY: "entropy (nats)", IMPORTANCE: name[1]}[part]
+    steep = part == IMPORTANCE and _steep(labelling, series)
+    figure.update_yaxes(title_text=title, **(LOGARITHMIC if steep else LINEAR))
+    said = _highlight(labelling, series, part)
+    panel = Panel(*name, said, "", figure, *_table(labelling, series, part))
+    return Figure(part, panel, series)
+
+
+def _heads(figure: go.Figure, labelling: Labelling, each: Series, shift: float) -> None:
+    """A mark per head: filled above even attention, open where it is not."""
+    found = labelling.findings
+    place = found.of(each.column)
+    layer, head = (index.ravel() for index in np.indices(found.mean.shape[1:]))
+    kept = ~np.isnan(found.mean[place].ravel())
+    names = ("mean", "low", "high", "null", "q", "q_not")
+    values = [getattr(found, name)[place].ravel() for name in names]
+    decided = found.decision[place].ravel()[kept]
+    symbol = SYMBOLS[each.number % len(SYMBOLS)]
+    dense = layer.size > DENSE
+    custom: Float[np.ndarray, "heads numbers"] = np.column_stack([*values, layer, head])[kept]
+    figure.add_scatter(
+        x=(layer[kept] + shift).astype(np.float32), y=values[0][kept].astype(np.float32), mode="markers",
+        name=plain(each.label), meta={"role": each.number}, customdata=custom.astype(np.float32),
+        text=[DECIDED[code] for code in decided.tolist()],
+        marker={
+            "symbol": [symbol if code == 0 else f"{symbol}-open" for code in decided.tolist()],
+            "color": each.colour, "line": {"color": each.colour, "width": 1}, "size": 4 if dense else 6,
+            "opacity": 0.4 if dense else 0.7,
+        },
+        hovertemplate="%{fullData.name}<br>layer %{customdata[6]} head %{customdata[7]}: %{text}<br>"
+        "mean %{customdata[0]:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}], even %{customdata[3]:.3f}"
+        "<br>q above %{customdata[4]:.2g}, q below %{customdata[5]:.2g}<extra></extra>",
+    )  # fmt: skip
+
+
+def _means(figure: go.Figure, each: Series, rows: Sequence[LayerMean], shift: float) -> None:
+    """A line through the layers' means, each with its 95 % interval."""
+    mean = np.array([row.mean for row in rows])
+    ends = [np.array([getattr(row, name) for row in rows]) for name in ("low", "high")]
+    figure.add_scatter(
+        x=np.array([row.layer + shift for row in rows]), y=mean, mode="lines+markers",
+        name=plain(each.label), meta={"role": each.number},
+        line={"color": each.colour, "width": 2},
+        marker={"symbol": "line-ew-open", "size": 11, "color": each.colour, "line": {"width": 3}},
+        error_y={
+            "type": "data", "array": ends[1] - mean, "arrayminus": mean - ends[0], "symmetric": False,
+            "color": each.colour, "thickness": 1.5, "width": 4,
+        },
+        customdata=np.column_stack([[row.layer for row in rows], *ends]),
+        hovertemplate="%{fullData.name}, mean of layer %{customdata[0]}<br>%{y:.4~g} "
+        "[%{customdata[1]:.4~g}, %{customdata[2]:.4~g}]<extra></extra>",
+    )  # fmt: skip
+
+
+def _even(figure: go.Figure, each: Series, rows: Sequence[LayerMean], part: str) -> None:
+    """What even attention gives, a broken line from end to end."""
+    if not rows:
+        return
+    value = float(np.mean([row.even for row in rows]))
+    ends = np.array([rows[0].layer - 0.5, rows[-1].layer + 0.5])
+    alone = part == ENTROPY
+    figure.add_scatter(
+        x=ends, y=np.array([value, value]), mode="lines", meta={"role": each.number},
+        name=plain(each.label), hovertemplate=f"%{{fullData.name}}, even {value:.3g}<extra></extra>",
+        line={"color": SOFT if alone else each.colour, "width": 1.5, "dash": "dash" if alone else "dot"},
+    )  # fmt: skip
+
+
+def _steep(labelling: Labelling, series: Sequence[Series]) -> bool:
+    """Whether the layers' means span too much for a linear axis, and none reaches down to 0."""
+    rows = [row for each in series for row in layers_of(labelling, each.column)]
+    lows = [row.mean if np.isnan(row.low) else row.low for row in rows]
+    means = [row.mean for row in rows]
+    return bool(rows) and min(lows) > 0 and max(means) > STEEP * min(means)
+
+
+def _highlight(labelling: Labelling, series: Sequence[Series], part: str) -> str:
+    """The layer with the largest mean of every series; where there is one series, the smallest as well."""
+    parts = []
+    for each in series:
+        rows = sorted(layers_of(labelling, each.column), key=lambda row: row.mean)
+        ends = [f"layer {row.layer} ({_shown(each.column, row, part)})" for row in rows[:1] + rows[-1:]]
+        if len(rows) > 1 and len(series) == 1:
+            return f"Mean over a layer: from {ends[0]} to {ends[1]}."
+        parts += [f"{each.label} in {ends[-1]}"] if ends else []
+    alone = labelling.findings.count.shape[1] == 1
+    which = "Mean over the only layer" if alone else "Largest mean over a layer"
+    return f"{which}: {'; '.join(parts)}." if parts else "No means over layers."
+
+
+def _shown(column: str, row: LayerMean, part: str) -> str:
+    """A layer's mean, with its interval where digits are few."""
+    return told(column, row.mean) if part == IMPORTANCE else told_interval(column, between(row))
+
+
+def _table(
+    labelling: Labelling, series: Sequence[Series], part: str
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Layer by layer, every mean with its interval and, but for importance, what even attention gives."""
+    header, rows = ["layer"], []
+    for each in series:
+        header += [f"{each.label} [95\u00a0%]"] + ["even"] * (part != IMPORTANCE)
+    for layer in range(labelling.findings.count.shape[1]):
+        cells = [str(layer)]
+        for each in series:
+            own = {row.layer: row for row in layers_of(labelling, each.column)}.get(layer)
+            cells.append(told_interval(each.column, between(own)) if own else "–")
+            cells += [number(own.even) if own else "–"] * (part != IMPORTANCE)
+        rows.append(tuple(cells))
+    return tuple(header), tuple(rows)

@@ -1,0 +1,272 @@
+"""The tables of a run: its roles, its heads, its findings, and what runs of each kind add.
+
+Tables that only runs of one kind have: the best of probes, surface statistics, clusters.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from headroles.records.arrays import key_groups
+from headroles.records.findings import Labelling
+from headroles.records.probes import Best
+from headroles.reports.content import Interval, Role, Summary
+from headroles.reports.print.table import (
+    Printed,
+    Tables,
+    decided,
+    families_of,
+    framed,
+    inputs,
+    records,
+    units_of,
+)
+from headroles.reports.sections.cluster_sheets import clusters_sheet
+from headroles.reports.sections.probe_sheets import Sheet, best_sheet
+from headroles.reports.sections.surface_sheets import statistics_sheet
+from headroles.reports.summary.summary import summarise
+from headroles.reports.surface_page import FAMILIES
+from headroles.reports.surface_page import FAMILIES as SURFACE_FAMILIES
+from headroles.reports.words.cluster_facts import distances_of, groups_of, head_name
+from headroles.reports.words.clusters import how_clustered
+from headroles.reports.words.probes import ordered, published_in
+from headroles.reports.words.surface import GROUP, counts, even, known, layers_of, peak
+from headroles.reports.words.words import chance_of, interval, number, plural
+
+ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
+"""What is corrected together where the best heads of rows are told."""
+
+
+def best_table(labelling: Labelling) -> Printed:
+    """The best head of every row of every probe; columns of which a probe says nothing stay empty."""
+    best = labelling.probed.best if labelling.probed else ()
+    columns, values = records(Best, best)
+    published = published_in(labelling.manifest)
+    sheets = {probe: best_sheet(probe, rows, published) for probe, rows in ordered(best).items()}
+    header = tuple(dict.fromkeys(name for sheet in sheets.values() for name in sheet.header[1:]))
+    told = decided(labelling.decision, units_of(labelling), ROWS)
+    return Printed(
+        caption=(
+            f"Best head of every row{inputs(labelling.manifest)}: right answers in per cent where it was "
+            f"chosen and where it was tested, beside the best baseline, with 95\u00a0% intervals clustered "
+            f"by unit. {told}"
+        ),
+        header=("probe", "row", *header),
+        rows=tuple(line for probe, sheet in sheets.items() for line in _widened(probe, sheet, header)),
+        columns=columns,
+        values=values,
+    )
+
+
+def _widened(probe: str, sheet: Sheet, header: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The rows of a probe under the columns of all."""
+    lines = []
+    for row in sheet.rows:
+        cells = dict(zip(sheet.header[1:], (cell.text for cell in row[1:]), strict=True))
+        lines.append((probe, row[0].text, *(cells.get(name) or "–" for name in header)))
+    return lines
+
+
+def statistics_table(labelling: Labelling) -> Printed:
+    """Every statistic of a surface run beside even attention."""
+    sheet = statistics_sheet(labelling)
+    names = [name for name in labelling.findings.sieves if name.startswith(GROUP)]
+    told = decided(labelling.decision, units_of(labelling), FAMILIES)
+    return Printed(
+        caption=(
+            f"Where attention heads look{inputs(labelling.manifest)}: heads above and below even attention, "
+            f"and the head and the layer with the largest means with their 95\u00a0% intervals. {told}"
+        ),
+        header=sheet.header,
+        rows=tuple(tuple(cell.text for cell in row) for row in sheet.rows),
+        columns=(
+            "statistic", "even", "above", "below", "undetermined", "untestable", "layer", "head", "mean",
+            "low", "high", "q", "largest_layer", "layer_mean", "layer_low", "layer_high",
+        ),
+        values=tuple(_statistic(labelling, name) for name in names),
+    )  # fmt: skip
+
+
+def _statistic(labelling: Labelling, column: str) -> tuple[Any, ...]:
+    found = labelling.findings
+    cells: list[Any] = [column, even(found, column), *counts(found, column)]
+    if known(found, column):
+        top = peak(found, column)
+        cells += [top.layer, top.head, top.mean.mean, top.mean.low, top.mean.high, top.q]
+    else:
+        cells += [None] * 6
+    layers = layers_of(labelling, column)
+    most = max(layers, key=lambda row: row.mean) if layers else None
+    return (*cells, *((most.layer, most.mean, most.low, most.high) if most else (None,) * 4))
+
+
+def clusters_table(labelling: Labelling) -> Printed:
+    """Every cluster of heads."""
+    clustered, summary = labelling.clustered, summarise(labelling)
+    assert clustered is not None
+    held = summary.held.reshape(len(summary.roles), len(clustered.cluster))
+    names = [role.sieve for role in summary.roles]
+    groups = groups_of(clustered, distances_of(clustered), names, held)
+    sheet = clusters_sheet(groups, clustered.divergence.heads)
+    how = how_clustered(clustered, groups)
+    return Printed(
+        caption=f"Clusters of attention heads{inputs(labelling.manifest)}: {how}. "
+        f"{plural(units_of(labelling), 'unit')}.",
+        header=sheet.header,
+        rows=tuple(tuple(cell.text for cell in row) for row in sheet.rows),
+        columns=("cluster", "heads", "layer", "head", "within", "silhouette", "stability", "layers", "roles"),
+        values=tuple(
+            (
+                group.number, len(group.heads), *divmod(group.central, clustered.divergence.heads),
+                group.within, group.silhouette, group.stability, ";".join(map(str, group.layers)),
+                ";".join(f"{name} {count}" for name, count in group.roles),
+            )
+            for group in groups
+        ),
+    )  # fmt: skip
+
+
+ENDS = "[95\u00a0%]"
+SHARED = "; heads of one layer with the same kv group share keys and values, and are dependent"
+
+
+def run_tables(labelling: Labelling) -> Tables:
+    """The tables of a run by name; the first is what the run is about.
+
+    Args:
+        labelling: The result of a run of any kind.
+    """
+    tables: dict[str, Callable[[], Printed]] = {}
+    if labelling.surface is not None:
+        return {"statistics": partial(statistics_table, labelling), "findings": partial(_findings, labelling)}
+    if labelling.probed is not None and labelling.probed.best:
+        tables["best"] = partial(best_table, labelling)
+    tables |= {"roles": partial(_roles, labelling), "heads": partial(_heads, labelling)}
+    if labelling.clustered is not None:
+        tables["clusters"] = partial(clusters_table, labelling)
+    return tables | {"findings": partial(_findings, labelling)}
+
+
+def _roles(labelling: Labelling) -> Printed:
+    """Heads with each role, and the strongest of them."""
+    summary = summarise(labelling)
+    told = decided(labelling.decision, units_of(labelling), families_of(labelling))
+    return Printed(
+        caption=(
+            f"Roles of attention heads{inputs(labelling.manifest)}: heads with each role, of those tested; "
+            f"of the head among them with the largest mean, this mean with its 95\u00a0% interval (not "
+            f"adjusted for selection), the mean of its contrast, and q. Means are tested against θ. {told}"
+        ),
+        header=("role", "heads", "strongest head", f"its mean {ENDS}", f"contrast {ENDS}", "θ", "q"),
+        rows=tuple(_role(summary, role) for role in summary.roles),
+        columns=(
+            "role", "heads", "tested", "layer", "head", "mean", "low", "high", "contrast", "contrast_low",
+            "contrast_high", "threshold", "contrast_threshold", "q",
+        ),
+        values=tuple(_role_values(summary, role) for role in summary.roles),
+    )  # fmt: skip
+
+
+def _q(summary: Summary, role: Role) -> float:
+    """Of the strongest head; NaN where there is none."""
+    head = role.strongest
+    if head is None:
+        return float("nan")
+    return float(summary.table.of("q", role.position)[head.layer * summary.table.heads + head.head])
+
+
+def _role(summary: Summary, role: Role) -> tuple[str, ...]:
+    tally, head = role.tally, role.strongest
+    count = f"{tally.role}/{tally.tests}"
+    if head is None:
+        return (role.sieve, count, "–", "–", "–", f"{role.threshold:.3f}", "–")
+    return (
+        role.sieve,
+        count,
+        f"{head.layer}-{head.head}",
+        interval(head.score),
+        interval(head.contrast) if head.contrast else "–",
+        f"{role.threshold:.3f}",
+        chance_of(_q(summary, role)),
+    )
+
+
+def _role_values(summary: Summary, role: Role) -> tuple[Any, ...]:
+    head, contrast = role.strongest, role.strongest.contrast if role.strongest else None
+    place = (head.layer, head.head) if head else (None, None)
+    score = (head.score.mean, head.score.low, head.score.high) if head else (None,) * 3
+    beyond = (contrast.mean, contrast.low, contrast.high) if contrast else (None,) * 3
+    levels = (role.threshold, role.contrast_threshold)
+    return (
+        role.sieve,
+        role.tally.role,
+        role.tally.tests,
+        *place,
+        *score,
+        *beyond,
+        *levels,
+        _q(summary, role),
+    )
+
+
+def _heads(labelling: Labelling) -> Printed:
+    """Roles of every head, and the largest of their effects."""
+    summary = summarise(labelling)
+    told = decided(labelling.decision, units_of(labelling), families_of(labelling))
+    shared = key_groups(labelling.manifest.get("model"), summary.table.layers, summary.table.heads)
+    groups = None if shared is None else shared.ravel().tolist()
+    rows: list[tuple[str, ...]] = []
+    values: list[tuple[Any, ...]] = []
+    for place in range(summary.table.layers * summary.table.heads):
+        layer, head = divmod(place, summary.table.heads)
+        own = [role for number, role in enumerate(summary.roles) if summary.held[number, layer, head]]
+        effects = [float(summary.table.of("effect", role.position)[place]) for role in own]
+        best = int(np.nanargmax(effects)) if np.isfinite(effects).any() else -1
+        strongest = (own[best].sieve, effects[best]) if best >= 0 else ("", float("nan"))
+        names = [role.sieve for role in own]
+        shown = f"{number(strongest[1])} ({strongest[0]})" if best >= 0 else "–"
+        group = () if groups is None else (groups[place],)
+        rows.append((head_name(place, summary.table.heads), ", ".join(names) or "–", shown, *map(str, group)))
+        values.append((layer, head, ";".join(names), *strongest, *group))
+    return Printed(
+        caption=(
+            f"Roles of every attention head{inputs(labelling.manifest)}, named by layer and head from 0, and "
+            f"the largest of their effects, (mean − θ) / standard deviation{SHARED if groups else ''}. {told}"
+        ),
+        header=("head", "roles", "strongest effect", *["kv group"] * bool(groups)),
+        rows=tuple(rows),
+        columns=("layer", "head", "roles", "strongest", "effect", *["kv_group"] * bool(groups)),
+        values=tuple(values),
+    )
+
+
+def _findings(labelling: Labelling) -> Printed:
+    """Every test."""
+    columns, values = framed(labelling.frame())
+    families = families_of(labelling) if labelling.surface is None else SURFACE_FAMILIES
+    told = decided(labelling.decision, units_of(labelling), families)
+    return Printed(
+        caption=f"All findings{inputs(labelling.manifest)}, intervals not adjusted for selection. {told}",
+        header=("sieve", "head", "units", f"mean {ENDS}", "chance", "effect", "q", "q of not", "decision"),
+        rows=tuple(_finding(dict(zip(columns, row, strict=True))) for row in values),
+        columns=columns,
+        values=values,
+    )
+
+
+def _finding(row: Mapping[str, Any]) -> tuple[str, ...]:
+    ends = Interval(row["mean"], row["low"], row["high"])
+    return (
+        row["sieve"],
+        f"{row['layer']}-{row['head']}",
+        f"{row['count']:,}",
+        "–" if math.isnan(ends.mean) else interval(ends),
+        number(row["null"]),
+        number(row["effect"]),
+        chance_of(row["q"]),
+        chance_of(row["q_not"]),
+        row["decision"] or "contrast",
+    )

@@ -1,0 +1,208 @@
+"""Clusters, claims, heads and numbers of clusters as tables, and the figure of the numbers tried."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headroles.records.clusters import Choice, Claim, Clustered, Neighbours
+from headroles.reports.content import Role
+from headroles.reports.figures.panel import INK, SOFT, Panel, blank
+from headroles.reports.sections.probe_sheets import Cell, Sheet
+from headroles.reports.words.cluster_facts import Group, head_name
+from headroles.reports.words.clusters import (
+    CHOSEN,
+    CIRCULAR,
+    among,
+    choice_notes,
+    cluster_name,
+    estimate_told,
+    how_chosen,
+    three,
+)
+from headroles.reports.words.words import number, plural, ranged, two
+
+LAYERS = 6
+"""Layers up to which a cell names each."""
+ROLES = 6
+"""Roles that a cell names at most."""
+WIDEST = 30
+"""Clusters up to which the table of distances between them is shown."""
+
+
+def clusters_sheet(groups: Sequence[Group], heads: int) -> Sheet:
+    """One row per cluster.
+
+    Args:
+        groups: Clusters, and the heads in none.
+        heads: Heads of a layer.
+    """
+    header = (
+        "cluster", "heads", "layers (heads)", "roles (heads)", "most central head", "distance within",
+        "silhouette", "stability",
+    )  # fmt: skip
+    return Sheet("Clusters", header, tuple(_cluster(group, heads) for group in groups))
+
+
+def _cluster(group: Group, heads: int) -> tuple[Cell, ...]:
+    first = next(layer for layer, count in enumerate(group.layers) if count)
+    none = group.number < 0
+    return (
+        Cell(cluster_name(group.number), group.number if not none else 10**6),
+        Cell(f"{len(group.heads):,}", len(group.heads)),
+        Cell(layers_told(group), f"{first:05}"),
+        Cell(roles_told(group), roles_told(group)),
+        Cell("–", math.nan) if none else Cell(head_name(group.central, heads), group.central),
+        Cell(three(group.within), group.within),
+        *(Cell(two(value), value) for value in (group.silhouette, group.stability)),
+    )
+
+
+def layers_told(group: Group) -> str:
+    """Layers of a cluster with its heads in each; of many layers, their ranges and the fullest one.
+
+    Example:
+        >>> layers_told(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 0), ()))
+        '0 (1), 1 (2)'
+        >>> layers_told(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 1, 1, 1, 1, 1, 0, 1), ()))
+        '0–6, 8; most in 1 (2)'
+    """
+    own = [layer for layer, count in enumerate(group.layers) if count]
+    if len(own) <= LAYERS:
+        return ", ".join(f"{layer} ({group.layers[layer]})" for layer in own)
+    starts = [layer for layer in own if layer - 1 not in own]
+    stops = [layer for layer in own if layer + 1 not in own]
+    runs = [
+        f"{start}–{stop}" if stop > start else f"{start}" for start, stop in zip(starts, stops, strict=True)
+    ]
+    fullest = max(own, key=lambda layer: group.layers[layer])
+    return f"{', '.join(runs)}; most in {fullest} ({group.layers[fullest]})"
+
+
+def roles_told(group: Group, most: int = ROLES) -> str:
+    """Roles that heads of a cluster hold, with the number of those heads; "none" for none.
+
+    Example:
+        >>> roles_told(Group(0, (1, 2), 1, 0.1, 0.2, 0.9, (2,), (("local", 2), ("block", 1))), most=1)
+        'local (2), …'
+    """
+    told = ", ".join(f"{name} ({count})" for name, count in group.roles[:most])
+    return (told + ", …" * (len(group.roles) > most)) or "none"
+
+
+def claims_sheet(claims: Sequence[Claim]) -> Sheet:
+    """One row per claim, in their order."""
+    header = ("claim", "about", "measure", "estimate [95\u00a0%]", "p", "p is a share of", "heads", "units")
+    lines = [
+        (
+            Cell(each.claim, place),
+            Cell(each.subject or "all heads", each.subject or "all heads"),
+            Cell(each.measure, each.measure),
+            Cell(estimate_told(each), each.estimate),
+            Cell(number(each.p), each.p),
+            Cell(_share(each), _share(each)),
+            Cell(f"{each.heads:,}", each.heads),
+            Cell(f"{each.units:,}", each.units),
+        )
+        for place, each in enumerate(claims)
+    ]
+    return Sheet("Claims", header, tuple(lines))
+
+
+def _share(claim: Claim) -> str:
+    if math.isnan(claim.p):
+        return CIRCULAR if claim.about_roles else "–"
+    return among(claim)
+
+
+def heads_sheet(
+    clustered: Clustered, roles: Sequence[Role], held: Bool[np.ndarray, "roles heads"], near: Neighbours
+) -> Sheet:
+    """One row per head: what the map shows, folded away."""
+    heads = clustered.divergence.heads
+    lines = []
+    for head, cluster in enumerate(clustered.cluster.tolist()):
+        own = [role.sieve for role, holds in zip(roles, held[:, head].tolist(), strict=True) if holds]
+        names = (", ".join(own[:ROLES]) + ", …" * (len(own) > ROLES)) or "none"
+        numbers = (clustered.silhouette[head], clustered.stability[head], *clustered.place[head])
+        lines.append(
+            (
+                Cell(head_name(head, heads), head),
+                Cell(cluster_name(cluster), cluster),
+                Cell(names, names),
+                *(Cell(two(float(value)), round(float(value), 6)) for value in numbers),
+                _near(near, head, heads),
+            )
+        )
+    header = ("head", "cluster", "roles", "silhouette", "stability", "x", "y", "nearest head [95\u00a0%]")
+    return Sheet("All heads: the numbers behind the map", header, tuple(lines), folded=True)
+
+
+def _near(near: Neighbours, head: int, heads: int) -> Cell:
+    """The nearest head with its distance."""
+    if not near.head.shape[1]:
+        return Cell("–", math.nan)
+    far, *ends = (float(getattr(near, name)[head, 0]) for name in ("distance", "low", "high"))
+    return Cell(f"{head_name(int(near.head[head, 0]), heads)}: {ranged(three(far), *map(three, ends))}", far)
+
+
+def between_rows(
+    groups: Sequence[Group], mean: Float[np.ndarray, "groups groups"]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Header and rows of the mean distances within and between the first clusters."""
+    names = [cluster_name(group.number) for group in groups[:WIDEST]]
+    rows = zip(names, mean[:WIDEST, :WIDEST].tolist(), strict=True)
+    return ("mean distance", *names), tuple((name, *map(three, row)) for name, row in rows)
+
+
+def choices_panel(clustered: Clustered) -> Panel | None:
+    """Silhouette and stability by the number of clusters; None where no number was tried."""
+    choices, rule = clustered.choices, how_chosen(clustered.choices)
+    if not choices:
+        return None
+    figure = blank(300, margin={"l": 50, "r": 16, "t": 24, "b": 48})
+    x = [each.clusters for each in choices]
+    looks = (("silhouette", "var(--tone-0)", "circle"), ("stability", "var(--tone-1)", "diamond"))
+    for name, colour, symbol in looks:
+        values = [getattr(each, name) for each in choices]
+        figure.add_scatter(
+            x=x, y=[None if math.isnan(value) else value for value in values],
+            mode="lines+markers", name=name,
+            line={"color": colour, "width": 1.5}, marker={"symbol": symbol, "size": 9, "color": colour},
+            hovertemplate=f"%{{x}} clusters: {name} %{{y:.2f}}<extra></extra>",
+        )  # fmt: skip
+    taken = [each for each in choices if each.chosen]
+    for each in taken:
+        figure.add_vline(x=each.clusters, line={"color": INK, "width": 1, "dash": "dot"})
+        figure.add_annotation(
+            x=each.clusters, y=1, yref="paper", yanchor="bottom", text=CHOSEN, showarrow=False,
+            font={"color": SOFT, "size": 12},
+        )  # fmt: skip
+    figure.update_xaxes(title_text="number of clusters", showline=True, dtick=1 if len(x) <= 20 else None)
+    figure.update_yaxes(showgrid=True, rangemode="tozero", zeroline=True)
+    return Panel(
+        key="cluster-choices",
+        title="Number of clusters",
+        sentence=_chosen(taken[0], len(choices)) if taken else f"{plural(len(choices), 'number')} tried.",
+        caption=(
+            "Silhouette: how much nearer heads are to their own cluster than to the next, mean over heads. "
+            "Stability: adjusted Rand index between these clusters and those of resampled units, mean over "
+            "resamples; 1: the same clusters, 0: as alike as chance."
+            + f" {rule[:1].upper()}{rule[1:]}." * bool(rule)
+        ),
+        figure=figure,
+        header=("clusters", "silhouette", "stability", "chosen, or why not"),
+        rows=tuple(
+            (str(each.clusters), two(each.silhouette), two(each.stability), note)
+            for each, note in zip(choices, choice_notes(clustered), strict=True)
+        ),
+    )  # fmt: skip
+
+
+def _chosen(each: Choice, tried: int) -> str:
+    how = f"chosen of {tried} numbers tried" if tried > 1 else "the only number tried"
+    return (
+        f"{plural(each.clusters, 'cluster')}, {how}: mean silhouette {two(each.silhouette)}, "
+        f"stability {two(each.stability)}."
+    )

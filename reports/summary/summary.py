@@ -1,0 +1,153 @@
+"""From a labelling to everything a page may say about it."""
+
+from collections import Counter
+from dataclasses import fields, replace
+
+import numpy as np
+from jaxtyping import Bool
+
+from headroles.records.assessment import Assessment, Precision
+from headroles.records.findings import COLUMNS, Findings, Labelling
+from headroles.records.notebook import codes
+from headroles.reports.content import MANY, Combination, Interval, Role, Strongest, Summary, Table, Tally
+from headroles.reports.summary.account import account
+from headroles.reports.summary.verdicts import supports, verdict
+
+TONES = 8
+SYMBOLS = 8
+
+
+def summarise(labelling: Labelling) -> Summary:
+    """Count, name and order what a run found; nothing statistical is computed.
+
+    Args:
+        labelling: The result of a run.
+
+    Returns:
+        Counts per role, strongest heads, verdicts, what was run and left out, all findings and assessments.
+    """
+    findings, assessed = labelling.findings, labelling.assessment
+    roles = _roles(findings)
+    held = np.stack([findings.decision[role.position] == 0 for role in roles]) if roles else _none(findings)
+    told = account(labelling.manifest, findings, labelling.decision, assessed)
+    run_tests = sum(role.tally.tests for role in roles)
+    return Summary(
+        account=told,
+        decision=labelling.decision,
+        roles=roles,
+        verdicts=tuple(verdict(role, labelling.decision, run_tests, told.statistic) for role in roles),
+        supports=supports(labelling),
+        held=held,
+        combinations=_combinations(held, [role.sieve for role in roles], assessed),
+        assessment=assessed,
+        skipped=labelling.skipped,
+        table=_table(labelling),
+    )
+
+
+def _none(findings: Findings) -> Bool[np.ndarray, "roles layers heads"]:
+    return np.zeros((0, *findings.count.shape[1:]), dtype=np.bool_)
+
+
+def _roles(findings: Findings) -> tuple[Role, ...]:
+    places = [k for k, rule in enumerate(findings.rules) if rule.role]
+    marks = codes([findings.rules[k].sieve for k in places])
+    roles = tuple(_role(findings, place, number, marks[number]) for number, place in enumerate(places))
+    if len(roles) <= MANY:
+        return roles
+    looks = list(dict.fromkeys(_first(role) for role in roles))
+    return tuple(
+        replace(role, tone=looks.index(_first(role)) % TONES, symbol=looks.index(_first(role)) % SYMBOLS)
+        for role in roles
+    )
+
+
+def _first(role: Role) -> str:
+    """The first part of a role's name: where there are many roles, it decides their look."""
+    return role.sieve.partition(":")[0]
+
+
+def _role(findings: Findings, position: int, number: int, code: str) -> Role:
+    rule = findings.rules[position]
+    decided = findings.decision[position]
+    return Role(
+        sieve=rule.sieve,
+        position=position,
+        question=rule.question,
+        code=code,
+        tone=number % TONES,
+        symbol=(number + number // TONES) % SYMBOLS,
+        threshold=_threshold(findings, position),
+        contrast=rule.contrast,
+        contrast_threshold=_threshold(findings, findings.of(rule.contrast))
+        if rule.contrast
+        else float("nan"),
+        tally=Tally(*(int((decided == kind).sum()) for kind in range(4))),
+        layers=tuple(int(count) for count in (decided == 0).sum(axis=1)),
+        strongest=_strongest(findings, position),
+        together=rule.together,
+    )
+
+
+def _threshold(findings: Findings, position: int) -> float:
+    """θ: the chance value met in the run plus the margin; the rule's own where no score was seen."""
+    null = findings.null[position]
+    if np.isnan(null).all():
+        return findings.rules[position].threshold
+    return float(np.nanmean(null)) + findings.rules[position].margin
+
+
+def _strongest(findings: Findings, position: int) -> Strongest | None:
+    """The head with the largest mean among those that hold the role, the first of equals."""
+    held = findings.decision[position] == 0
+    if not held.any():
+        return None
+    layer, head = np.unravel_index(
+        int(np.argmax(np.where(held, findings.mean[position], -np.inf))), held.shape
+    )
+    name = findings.rules[position].contrast
+    return Strongest(
+        layer=int(layer),
+        head=int(head),
+        score=_interval(findings, position, int(layer), int(head)),
+        contrast=_interval(findings, findings.of(name), int(layer), int(head)) if name else None,
+    )
+
+
+def _interval(findings: Findings, position: int, layer: int, head: int) -> Interval:
+    place = (position, layer, head)
+    return Interval(float(findings.mean[place]), float(findings.low[place]), float(findings.high[place]))
+
+
+def _combinations(
+    held: Bool[np.ndarray, "roles layers heads"], names: list[str], assessed: Assessment | None
+) -> tuple[Combination, ...]:
+    """Exact role sets of the heads with a role, most frequent first, then in the order of roles."""
+    beside = {each.roles: each for each in assessed.sets} if assessed else {}
+    sets: Counter[tuple[int, ...]] = Counter()
+    for column in held.reshape(held.shape[0], held.shape[1] * held.shape[2]).T:
+        sets[tuple(int(role) for role in np.flatnonzero(column))] += 1
+    sets.pop((), None)
+    ordered = sorted(sets.items(), key=lambda pair: (-pair[1], pair[0]))
+    found = []
+    for roles, count in ordered:
+        known = beside.get(";".join(names[role] for role in roles))
+        ends = (known.expected, known.expected_low, known.expected_high) if known else ()
+        found.append(Combination(roles, count, *ends))
+    return tuple(found)
+
+
+def _table(labelling: Labelling) -> Table:
+    findings, assessed = labelling.findings, labelling.assessment
+    _, layers, heads = findings.count.shape
+    sources: dict[str, np.ndarray] = {name: getattr(findings, name) for name in COLUMNS}
+    precision = tuple(each.name for each in fields(Precision)) if assessed else ()
+    sources |= {name: getattr(assessed.precision, name) for name in precision} if assessed else {}
+    return Table(
+        sieves=findings.sieves,
+        layers=int(layers),
+        heads=int(heads),
+        columns={name: np.asarray(column, dtype=np.float64).ravel() for name, column in sources.items()},
+        decision=np.asarray(findings.decision, dtype=np.int64).ravel(),
+        precision=precision,
+    )

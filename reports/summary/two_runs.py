@@ -1,0 +1,58 @@
+"""Which two runs a comparison is of, side by side."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from headroles.records.comparison import Comparison
+from headroles.reports.words import words
+
+TERMS = (
+    ("folder", ("folder",)),
+    ("command", ("command",)),
+    ("model", ("model", "name")),
+    ("revision", ("model", "revision")),
+    ("architecture", ("model", "architecture")),
+    ("weights SHA-256", ("model", "weights_sha256")),
+    ("precision", ("model", "dtype")),
+    ("task", ("task",)),
+    ("inputs", ("source", "name")),
+    ("inputs SHA-256", ("source", "sha256")),
+    ("tokenizer", ("tokenizer", "class")),
+    ("longest input", ("tokenizer", "max_length")),
+    ("parser", ("parser", "name")),
+    ("parser version", ("parser", "version")),
+    ("preset", ("preset",)),
+    ("statistic", ("statistic",)),
+    ("units of its own", ("counts", "units")),
+    ("headroles", ("headroles",)),
+)
+"""What is said of each run, where its manifest has it."""
+INPUTS = (("task",), ("source", "name"))
+
+
+def subtitle(comparison: Comparison) -> str:
+    """Inputs, and how many of what."""
+    manifest, (layers, heads) = comparison.manifest, comparison.before.count.shape[1:]
+    inputs = [[_within(manifest.get(name, {}), path) for path in INPUTS] for name in ("a", "b")]
+    parts = inputs[0] if inputs[0] == inputs[1] else [str(manifest.get("matched") or "")]
+    for noun in ("example", "unit"):
+        count = manifest.get("counts", {}).get(noun + "s")
+        parts.append(words.plural(count, noun) if isinstance(count, int) else "")
+    parts.append(f"{words.plural(layers * heads, 'head')} in {words.plural(layers, 'layer')}")
+    return " · ".join(words.isolate(part) for part in parts if part)
+
+
+def runs_told(manifest: Mapping[str, Any]) -> list[tuple[str, tuple[str, str], bool]]:
+    """Term, values of A and B, and whether they differ; what neither run has is left out."""
+    rows = []
+    for term, path in TERMS:
+        one, other = (_within(manifest.get(name, {}), path) for name in ("a", "b"))
+        if one or other:
+            rows.append((term, (one, other), one != other))
+    return rows
+
+
+def _within(run: Any, path: tuple[str, ...]) -> str:
+    for key in path:
+        run = run.get(key) if isinstance(run, Mapping) else None
+    return "" if run is None else str(run)

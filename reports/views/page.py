@@ -1,0 +1,157 @@
+"""From a view to one self-contained HTML page: heads, the whole model, and what weights are made of.
+
+A view as its page's scripts read it: tokens once, arrays packed layer by layer.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from markupsafe import Markup
+
+from headroles.errors import UnknownName
+from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View
+from headroles.reports.document import environment, policy, template
+from headroles.reports.sections.map_data import packed, tokens_of
+from headroles.reports.summary.embedded import script_json
+from headroles.reports.words.words import plural
+
+LARGEST = float(np.finfo(np.float16).max)
+"""Beyond it, 16 bits hold no number: queries, keys and biases are clipped there."""
+
+
+def view_json(view: View) -> str:
+    """Everything that is drawn, as JSON that can stand inside a script element.
+
+    Weights are bytes per layer (heads, queries, keys). Queries, keys and biases are little-endian
+    16-bit floats, what is visible is one bit per query and key, the first in the highest bit.
+
+    Args:
+        view: What to show.
+
+    Returns:
+        One object with ``maps``, one entry per kind.
+    """
+    content = {"maps": [_maps(maps) for maps in view.maps]}
+    return script_json(json.dumps(content, separators=(",", ":")))
+
+
+def halves(values: np.ndarray) -> str:
+    """Numbers as packed 16-bit floats, clipped to what those can hold."""
+    return packed(np.clip(values, -LARGEST, LARGEST).astype("<f2"))
+
+
+def held_once(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Texts that repeat, each kept once.
+
+    Returns:
+        ``held``: the different ones in the order they came; ``of``: the place of each in it.
+
+    Example:
+        >>> held_once(("a", "b", "a"))
+        {'held': ['a', 'b'], 'of': [0, 1, 0]}
+    """
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    return {"held": list(places), "of": [places[text] for text in texts]}
+
+
+def _maps(maps: Maps) -> dict[str, Any]:
+    same = maps.keys is maps.queries
+    return {
+        "kind": maps.kind,
+        "layers": maps.layers,
+        "heads": maps.heads,
+        "queries": tokens_of(maps.queries),
+        "keys": None if same else tokens_of(maps.keys),
+        "weights": [packed(layer) for layer in maps.weights],
+        "neurons": _neurons(maps.neurons) if maps.neurons else None,
+    }
+
+
+def _neurons(neurons: Neurons) -> dict[str, Any]:
+    """Keys that several query heads share are written once, at the first of them."""
+    groups = list(dict.fromkeys(neurons.group))
+    first = [neurons.group.index(group) for group in groups]
+    bias = neurons.bias
+    return {
+        "size": neurons.query.shape[-1],
+        "query": [halves(layer) for layer in neurons.query],
+        "key": [halves(layer[first]) for layer in neurons.key],
+        "place": [groups.index(group) for group in neurons.group],
+        "group": neurons.group,
+        "scaling": neurons.scaling.tolist(),
+        "softcap": _known(neurons.softcap),
+        "bias": None if bias is None else held_once([halves(layer) for layer in bias]),
+        "visible": held_once([packed(np.packbits(layer)) for layer in neurons.visible]),
+        "sink": [_known(layer) for layer in neurons.sink],
+    }
+
+
+def _known(values: Float[np.ndarray, " entries"]) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
+SHOWS = {"head": "Heads", "model": "Model", "neuron": "Neurons"}
+"""The views of a page, and what their tabs say."""
+SCRIPTS = (
+    "view.js", "attention.js", "attention_draw.js", "view_head.js", "view_model.js", "view_products.js",
+    "view_strips.js", "view_neuron.js", "view_tabs.js",
+)  # fmt: skip
+STYLES = ("page.css", "attention.css", "view.css")
+KINDS = {
+    SELF: "self-attention",
+    ENCODER: "encoder: the input attends to itself",
+    DECODER: "decoder: the output attends to itself",
+    CROSS: "cross: the output attends to the input",
+}
+LONG = 400
+"""Letters from which on a text scrolls in a box of its own."""
+
+
+def view_page(view: View, show: str = "head") -> str:
+    """Attention over one input as one HTML file that asks for nothing from anywhere.
+
+    The same view gives the same text, byte for byte. Text from data is escaped everywhere, and the
+    page's own policy lets only its own scripts run.
+
+    Args:
+        view: Weights, tokens, and queries and keys where they are known.
+        show: What is open first: ``"head"``, ``"model"`` or ``"neuron"``; the address of a link, such as
+            ``view.html#model``, goes first.
+
+    Returns:
+        A complete HTML document.
+
+    Raises:
+        UnknownName: When there is no such view.
+    """
+    if show not in SHOWS:
+        raise UnknownName("view", show, SHOWS)
+    scripts = ["\n".join(template(name) for name in SCRIPTS)]
+    return environment().get_template("view.html").render(
+        view=view,
+        show=show,
+        shows=SHOWS,
+        kinds=[KINDS[maps.kind] for maps in view.maps],
+        heads=_counted(view),
+        long=LONG,
+        neurons=any(maps.neurons is not None for maps in view.maps),
+        style=Markup("\n".join(template(name) for name in STYLES)),
+        scripts=[Markup(script) for script in scripts],
+        policy=policy(scripts),
+        content=Markup(view_json(view)),
+    )  # fmt: skip
+
+
+def _counted(view: View) -> str:
+    """How much is shown, in words."""
+    told = []
+    for maps in view.maps:
+        tokens = plural(maps.queries.size, "token")
+        if maps.kind == CROSS:
+            tokens = f"{plural(maps.queries.size, 'token')} that attend to {maps.keys.size}"
+        kind = "" if maps.kind == SELF else f"{maps.kind}: "
+        told.append(f"{kind}{plural(len(maps.layers), 'layer')}, {plural(len(maps.heads), 'head')}, {tokens}")
+    return "; ".join(told)
