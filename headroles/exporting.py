@@ -14,11 +14,11 @@ from headroles.reports.print.dress import NARROWEST, WIDEST
 from headroles.reports.print.figures import WIDTH, figures_of
 from headroles.reports.print.files import checked_form, files_of
 from headroles.reports.print.tables import printed
-from headroles.storage import run as store
 from headroles.storage.comparison import is_comparison, load_comparison
 from headroles.storage.folder import FIGURES, made, renamed, writing
 from headroles.storage.places import Place, place_of
 from headroles.storage.remote import copied, local_copy
+from headroles.storage.run import load
 
 
 def figures(
@@ -97,7 +97,7 @@ def _remote(folder: str | Path, out: str | Path | None) -> Place | None:
 
 def _found(folder: Path) -> Labelling | Comparison:
     """What a folder holds."""
-    return load_comparison(folder) if is_comparison(folder) else store.load(folder)
+    return load_comparison(folder) if is_comparison(folder) else load(folder)
 
 
 def _width(width: Any) -> float:

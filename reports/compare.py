@@ -15,6 +15,7 @@ from headroles.reports.summary.embedded import manifest_json, script_json
 from headroles.reports.summary.two_runs import runs_told, subtitle
 from headroles.reports.words import compare as compare_words
 from headroles.reports.words import words
+from headroles.reports.words.compare import layer_rows, names, sieve_verdict
 
 SCRIPTS = ("page.js", "plots.js", "sheets.js", "files.js", "compare.js")
 STYLES = ("page.css", "compare.css")
@@ -39,15 +40,15 @@ def comparison_page(comparison: Comparison) -> str:
     return environment().get_template("compare.html").render(
         comparison=comparison,
         found=found,
-        names=compare_words.names(comparison),
+        names=names(comparison),
         command=str(comparison.manifest.get("command") or ""),
         drawn=_drawn(comparison),
         subtitle=subtitle(comparison),
         runs=runs_told(comparison.manifest),
         told=compare_words,
         words=words,
-        verdicts=[compare_words.sieve_verdict(comparison, place) for place in range(len(found.rules))],
-        layers=compare_words.layer_rows(comparison),
+        verdicts=[sieve_verdict(comparison, place) for place in range(len(found.rules))],
+        layers=layer_rows(comparison),
         heads=_heads(comparison),
         map=map_plot,
         beside=(means, outcomes),

@@ -268,8 +268,6 @@ def interval_of(
         plain = student(sample, 0.0)
         return replace(outcome, low=plain.low, high=plain.high)
     if decision.interval == "bca":
-        pass
-
         low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
         for units, heads in complete(values):
             counts = bootstrap_counts(int(units.sum()), decision.resamples, decision.seed)

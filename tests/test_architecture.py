@@ -15,44 +15,37 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 MAPPED = ("sieves", "stats", "reports")
 MODELS = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "datasets", "spacy"}
-OURS = {name: f"headroles.{name}" for name in ("sieves", "stats", "reports", "extraction", "run", "store")}
+ROOMS = {
+    name: f"headroles.{name}" for name in ("sieves", "stats", "reports", "extraction", "runs", "storage")
+}
+SCORING = {"pandas", "plotly", "scipy", "statsmodels", "pingouin"}
+
+
+def _but(*rooms: str) -> set[str]:
+    """All rooms of ROOMS but some."""
+    return {name for short, name in ROOMS.items() if short not in rooms}
+
 
 NEVER: dict[str, set[str]] = {
     "headroles.errors": {"headroles", "numpy"} | MODELS,
-    "headroles.masks": {"headroles"} | MODELS,
-    "headroles.plans": {"headroles.records"} | MODELS | set(OURS.values()),
-    "headroles.sieves": {"pandas", "scipy", "statsmodels", "plotly", "pingouin"}
-    | MODELS
-    | {OURS[each] for each in ("stats", "reports", "extraction", "run", "store")},
-    "headroles.stats": {"pandas", "plotly"}
-    | MODELS
-    | {OURS[each] for each in ("sieves", "reports", "extraction", "run", "store")},
-    "headroles.reports": {"scipy", "statsmodels", "pingouin"}
-    | MODELS
-    | {OURS[each] for each in ("sieves", "stats", "extraction", "run", "store")},
-    "headroles.extraction": {"plotly", "scipy", "statsmodels", "pingouin"}
-    | {OURS[each] for each in ("sieves", "stats", "reports", "run", "store")},
-    "headroles.probes": {"pandas", "plotly", "scipy", "statsmodels", "pingouin", "transformers", "spacy"}
-    | {OURS[each] for each in ("sieves", "stats", "reports", "run", "store")},
-    "headroles.records": MODELS | set(OURS.values()),
-    "headroles.moments": MODELS | set(OURS.values()),
-    "headroles.moment_tables": MODELS | set(OURS.values()),
-    "headroles.subsample": MODELS | set(OURS.values()),
-    "headroles.displayed": MODELS | {"headroles.outcomes", "headroles.comparison"} | set(OURS.values()),
-    "headroles.exhibiting": MODELS | set(OURS.values()),
-    "headroles.catalogue": MODELS | {OURS["extraction"], OURS["reports"], OURS["run"]},
-    "headroles.tasks": MODELS | set(OURS.values()),
-    "headroles.asking": MODELS | set(OURS.values()),
-    "headroles.addresses": {"numpy", "pandas"} | MODELS | set(OURS.values()),
-    "headroles.places": {"numpy", "pandas"} | MODELS | set(OURS.values()),
-    "headroles.remote": {"numpy", "pandas"} | MODELS | set(OURS.values()),
-    "headroles.folder": MODELS | set(OURS.values()),
-    "headroles.store": MODELS | {OURS[each] for each in ("sieves", "stats", "reports", "extraction", "run")},
+    "headroles.addresses": {"numpy", "pandas"} | MODELS | _but(),
+    "headroles.tasks": MODELS | _but(),
+    "headroles.catalogue": MODELS | _but("sieves", "stats", "storage"),
+    "headroles.plans.masks": {"headroles"} | MODELS,
+    "headroles.plans": MODELS | _but(),
+    "headroles.records": MODELS | _but(),
+    "headroles.storage": MODELS | _but(),
+    "headroles.options": MODELS | _but("extraction", "sieves", "storage"),
+    "headroles.sieves": SCORING | MODELS | _but("sieves"),
+    "headroles.stats": {"pandas", "plotly"} | MODELS | _but("stats"),
+    "headroles.reports": {"scipy", "statsmodels", "pingouin"} | MODELS | _but("reports"),
+    "headroles.extraction": {"plotly", "scipy", "statsmodels", "pingouin"} | _but("extraction"),
+    "headroles.probing.trained.models": SCORING | {"transformers", "spacy"} | _but("extraction"),
 }
 """What each module or package, with everything in it, may not import."""
 
 ONLY: dict[str, set[str]] = {
-    "torch": {"headroles.extraction", "headroles.probes"},
+    "torch": {"headroles.extraction", "headroles.probing.trained"},
     "transformers": {"headroles.extraction"},
     "spacy": {"headroles.extraction"},
     "datasets": {"headroles.extraction"},
@@ -62,28 +55,11 @@ ONLY: dict[str, set[str]] = {
     "sklearn": {"headroles.stats"},
     "plotly": {"headroles.reports"},
     "jinja2": {"headroles.reports"},
-    "rich": {
-        "headroles.terminal",
-        "headroles.terminal_console",
-        "headroles.terminal_run",
-        "headroles.terminal_cluster",
-        "headroles.terminal_compare",
-        "headroles.terminal_probe",
-        "headroles.terminal_replicate",
-        "headroles.terminal_surface",
-    },
-    "click": {
-        "headroles.cli",
-        "headroles.cli_exporting",
-        "headroles.cli_extracting",
-        "headroles.cli_label_options",
-        "headroles.cli_options",
-        "headroles.cli_planning",
-        "headroles.cli_preprocessing",
-    },
     "kaleido": {"headroles.reports"},
-    "ray": {"headroles.engines"},
-    "psutil": {"headroles.engines"},
+    "rich": {"headroles.terminal"},
+    "click": {"headroles.cli"},
+    "ray": {"headroles.shards.engines"},
+    "psutil": {"headroles.shards.engines"},
     "fsspec": {"headroles.addresses"},
     "headroles.cli": {"headroles.__main__"},
 }
@@ -169,7 +145,7 @@ def test_no_import_goes_round_in_a_circle() -> None:
 
 
 def test_heavy_libraries_are_never_imported_by_a_light_module() -> None:
-    light = ("headroles", "headroles.cli", "headroles.errors", "headroles.records")
+    light = ("headroles", "headroles.cli.main", "headroles.errors", "headroles.records.example")
     for name in light:
         tree = ast.parse(MODULES[name].read_text())
         top = {ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)}
@@ -205,7 +181,7 @@ def test_importing_the_package_or_asking_for_help_loads_nothing_heavy() -> None:
     heavy = "('torch', 'transformers', 'pandas', 'plotly', 'spacy', 'scipy', 'statsmodels')"
     told = f"print([name for name in {heavy} if name in sys.modules])"
     assert _python(f"import sys, headroles; dir(headroles); {told}").strip() == "[]"
-    asked = "import sys; sys.argv = ['headroles', '--help']\nfrom headroles.cli import main\n"
+    asked = "import sys; sys.argv = ['headroles', '--help']\nfrom headroles.cli.main import main\n"
     caught = f"try:\n    main()\nexcept SystemExit as leaving:\n    {told}; print(leaving.code)"
     *_, loaded, code = _python(asked + caught).splitlines()
     assert (loaded, code) == ("[]", "0")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headroles.options.common import SPLITS
+from headroles.options.run import SPLITS
 from headroles.records.assessment import Assessment, Moved, Precision, Together
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling

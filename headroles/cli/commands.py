@@ -1,11 +1,4 @@
-"""Commands that write what a finished run found: its report, its figures, its tables.
-
-The command that writes attention maps to disk.
-
-Commands that run nothing: how much to collect, and what can be asked.
-
-The commands that prepare texts as inputs.
-"""
+"""Commands that run no model of their own: reports, tables, maps, plans, lists, prepared texts."""
 
 from typing import Any
 
@@ -57,9 +50,6 @@ def table_command(folder: str, name: str | None, markdown: bool, latex: bool, cs
     click.echo(table(folder, name, *asked), nl=False)
 
 
-EXPORTING = (report_command, table_command)
-
-
 @click.command("extract")
 @click.argument("file")
 @option("out", str, "File of the maps, .safetensors or .npz; a .json beside it lists them.", required=True)
@@ -92,9 +82,6 @@ def extract_command(file: str, **given: Any) -> None:
     with progress() as advance:
         done = extract(file, announce=announce, progress=advance, **given)
     console().print(f"maps    {done.file}\nlist    {done.file.with_suffix('.json')}", markup=False)
-
-
-EXTRACTING = (extract_command,)
 
 
 @click.command("plan")
@@ -136,9 +123,6 @@ def tasks_command() -> None:
     show_tasks(console(), list(TASKS.values()))
 
 
-PLANNING = (plan_command, sieves_command, tasks_command)
-
-
 @click.group("preprocess")
 def preprocess_group() -> None:
     """Prepare texts as inputs."""
@@ -173,4 +157,13 @@ def depparse_command(file: str, **given: Any) -> None:
     console().print(str(preprocess_depparse(file, **given)), markup=False)
 
 
-PREPROCESSING = (preprocess_group,)
+COMMANDS = (
+    report_command,
+    table_command,
+    extract_command,
+    plan_command,
+    sieves_command,
+    tasks_command,
+    preprocess_group,
+)
+"""All of them, in the order of ``headroles --help``."""

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from headroles.cli.commands import EXPORTING as EXPORTING
-from headroles.cli.commands import EXTRACTING as EXTRACTING
-from headroles.cli.commands import PLANNING as PLANNING
-from headroles.cli.commands import PREPROCESSING as PREPROCESSING
+from headroles.cli.commands import COMMANDS
 from headroles.cli.options import (
     CLUSTER,
     COMPARE,
@@ -200,8 +197,8 @@ def replicate_command(dir_a: str, dir_b: str, **given: Any) -> None:
     show_replication(_console(), replicate(dir_a, dir_b, **given), given["out"])
 
 
-for each in (*EXPORTING, *EXTRACTING, *PLANNING, *PREPROCESSING):
-    cli.add_command(each)
+for command in COMMANDS:
+    cli.add_command(command)
 
 
 def main() -> NoReturn:

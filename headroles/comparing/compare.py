@@ -25,10 +25,10 @@ from headroles.stats.comparing.swaps import swapped
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
 from headroles.stats.resolution import FEWEST, MOST
-from headroles.storage import run as store
 from headroles.storage.comparison import COMPARISON, write_comparison
 from headroles.storage.folder import check_free
 from headroles.storage.remote import local_copy
+from headroles.storage.run import load
 
 KEPT = (
     "command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic",
@@ -83,7 +83,7 @@ def compare(
     folder = None if out is None else Path(out)
     if folder is not None:
         check_free(folder, settings, overwrite, COMPARISON)
-    stored = [store.load(each) for each in (dir_a, dir_b)]
+    stored = [load(each) for each in (dir_a, dir_b)]
     first, second, how = matched(*stored)
     chosen = replace(first.decision, **{SEEDED.get(name, name): each for name, each in given.items()})
     compared = _compared(first, second, chosen, bound, swaps)

@@ -12,8 +12,8 @@ from headroles.records.replication import BestAgain, Replicated, Replication
 from headroles.reports.words.words import plural
 from headroles.stats.comparing.replication import best_again, replicated, replicates, resting_told
 from headroles.stats.resolution import check_decision
-from headroles.storage import run as store
 from headroles.storage.folder import write_text
+from headroles.storage.run import load
 
 KEPT = ("command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic")
 """What a replication records of each run."""
@@ -82,7 +82,7 @@ def replicate(
         HeadrolesError: In one sentence, when the folders are no runs, the inputs are the same, or no
             column is in both.
     """
-    first, second = (store.load(each) for each in (dir_a, dir_b))
+    first, second = (load(each) for each in (dir_a, dir_b))
     decision = first.decision if correction is None else replace(first.decision, correction=correction)
     check_decision(decision)
     runs = _side_by_side(first, second)

@@ -10,15 +10,15 @@ from headroles.judging.probes import judged_anew
 from headroles.judging.scores import judged
 from headroles.judging.surface import judged_surface
 from headroles.options.cluster import ClusterOptions, cluster_options_of
-from headroles.options.common import CommonOptions
 from headroles.options.label import label_options_of
 from headroles.options.probe import probe_options_of
+from headroles.options.run import CommonOptions
 from headroles.options.surface import surface_options_of
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
-from headroles.storage import run as store
 from headroles.storage.remote import copied
+from headroles.storage.run import load, write_results
 
 NAMED = {"resample_seed": "seed"}
 """What options are called in a decision, where not the same."""
@@ -49,7 +49,7 @@ def judge_again(
         HeadrolesError: When the folder is no run, or a setting does not exist; the folder is then
             left as it was.
     """
-    before = store.load(folder)
+    before = load(folder)
     asked = {
         "alpha": alpha, "test": test, "correction": correction, "family": family,
         "resamples": resamples, "resample_seed": resample_seed, "interval": interval,
@@ -70,7 +70,7 @@ def judge_again(
     if "settings" in manifest:
         manifest |= {"settings": options.settings(), "command": options.command()}
     after = replace(after, manifest=manifest, skipped=before.skipped, exhibited=before.exhibited)
-    store.write_results(Path(folder), after, page_of(after))
+    write_results(Path(folder), after, page_of(after))
     return after
 
 

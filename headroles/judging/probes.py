@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.options.common import CommonOptions
+from headroles.options.run import CommonOptions
 from headroles.records.documents import Document
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling

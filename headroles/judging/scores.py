@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headroles.options.common import CommonOptions
+from headroles.options.run import CommonOptions
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.moments import Moments

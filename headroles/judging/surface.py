@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from headroles.options.common import CommonOptions
+from headroles.options.run import CommonOptions
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings, Labelling
 from headroles.records.surface import Surface

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headroles.errors import BadInput, UnknownName
-from headroles.options.common import typed_options
 from headroles.options.label import Clustering, Options
+from headroles.options.run import typed_options
 from headroles.records.clusters import METHODS
 
 WAYS = ("mean", "published")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput, UnknownName
-from headroles.options.common import DEVICES, DTYPES, typed_options
+from headroles.options.run import DEVICES, DTYPES, typed_options
 from headroles.storage.map_files import KINDS, form_of
 
 

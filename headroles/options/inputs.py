@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from headroles.errors import BadInput, UnknownName
-from headroles.options.common import CommonOptions
+from headroles.options.run import CommonOptions
 from headroles.tasks import task_of
 
 SOURCES = ("sample", "hub")

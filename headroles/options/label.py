@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from headroles.errors import BadInput, UnknownName
-from headroles.options.common import typed_options
 from headroles.options.inputs import InputOptions, called
+from headroles.options.run import typed_options
 from headroles.sieves.base import Sieve
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headroles.errors import BadInput, UnknownName
-from headroles.options.common import CommonOptions, typed_options
+from headroles.options.run import CommonOptions, typed_options
 from headroles.records.example import Decision
 from headroles.records.probes import CLASSIFIERS
 from headroles.sieves.language.relations import SCHEMES

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headroles.errors import BadInput
-from headroles.options.common import typed_options
 from headroles.options.inputs import InputOptions
+from headroles.options.run import typed_options
 from headroles.records.example import Decision
 from headroles.sieves.built_in.punctuation import USUAL
 from headroles.sieves.spread import SMOOTHING

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headroles.errors import BadInput, UnknownName
-from headroles.options.common import DEVICES, DTYPES, typed_options
+from headroles.options.run import DEVICES, DTYPES, typed_options
 from headroles.records.view import KINDS
 
 SHOWS = ("head", "model", "neuron")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.options.common import typed_options
+from headroles.options.run import typed_options
 from headroles.storage.folder import write_text
 
 if TYPE_CHECKING:

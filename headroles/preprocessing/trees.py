@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.options.common import typed_options
+from headroles.options.run import typed_options
 from headroles.preprocessing.pairs import Asked, Kept
 from headroles.storage.folder import made, writing
 

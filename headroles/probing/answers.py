@@ -14,7 +14,7 @@ from headroles.progress import Progress, counted
 from headroles.records.example import Scores
 from headroles.records.probes import ChoiceProbe, DecodingProbe, Tallies
 from headroles.stats.probes.baselines import check_halves
-from headroles.storage import run as store
+from headroles.storage.run import write_part
 
 
 def answers_of(
@@ -57,7 +57,7 @@ def answers_of(
     for number, answers in enumerate(coming):
         part = table.add(answers)
         if place is not None:
-            store.write_part(place, number, part)
+            write_part(place, number, part)
     return table.scores(0, len(passages)), table.tallies(inputs)
 
 

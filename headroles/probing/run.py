@@ -13,8 +13,8 @@ from headroles.records.documents import Document
 from headroles.records.findings import Labelling
 from headroles.reports.page import page
 from headroles.stats.resolution import check_decision
-from headroles.storage import run as store
 from headroles.storage.folder import asked_for, staged
+from headroles.storage.run import write_examples, write_results
 
 if TYPE_CHECKING:
     from headroles.extraction.model.load import Model
@@ -79,8 +79,8 @@ def probe(
         facts = manifest_of(chosen, source, model.described, inputs, found)
         labelling = replace(found, manifest=facts, skipped=(*said, *left_out(found, inputs)))
         if place is not None:
-            store.write_examples(place, labelling.scores)
-            store.write_results(place, labelling, page(labelling))
+            write_examples(place, labelling.scores)
+            write_results(place, labelling, page(labelling))
     return labelling
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headroles.runs import label as run
 from headroles.options.cluster import cluster_options_of
 from headroles.records.findings import Labelling
+from headroles.runs.cluster_pass import labelled
+from headroles.runs.label import sieves_of
 from headroles.sieves.base import Sieve
 
 
@@ -38,4 +39,4 @@ def cluster(
     Raises:
         HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
     """
-    return run.labelled(cluster_options_of(task=task, sieve=run.sieves_of(sieve), **options), progress)
+    return labelled(cluster_options_of(task=task, sieve=sieves_of(sieve), **options), progress)

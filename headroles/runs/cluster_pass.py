@@ -1,52 +1,34 @@
 """A run of clusters: passages to scores and divergences in one pass, shard by shard; then to kept maps."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-from headroles.addresses import is_address
+
 from headroles.arrays import selection_of
-from headroles.judging.clusters import with_clusters
-from headroles.errors import BadInput
-from headroles.extraction.model.checkpoint import EMBEDDED, find
-from headroles.inputs.passages import gather
-from headroles.judging.scores import judged
-from headroles.runs.manifest import left_out, manifest_of
-from headroles.options.cluster import ClusterOptions
-from headroles.options.inputs import called
-from headroles.options.label import label_options_of
-from headroles.records.findings import Labelling
-from headroles.reports.page import page_of
-from headroles.runs.label import labelled_in_shards
-from headroles.sieves.base import Sieve
-from headroles.stats.resolution import check_decision
-from headroles.storage import run as store
-from headroles.storage.folder import MOMENTS, REPORT, RUN, asked_for, check_free, staged, staged_or_none, write_text
-from headroles.storage.moments import moments_bytes
-from headroles.storage.places import place_of
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-
-from headroles.inputs.annotation import Annotated, annotated
-from headroles.runs.collect import collect, units_of
 from headroles.extraction.jobs.both import Both
 from headroles.extraction.jobs.divergence import Diverging, Sums, fitting_batch
-from headroles.extraction.model.checkpoint import Checkpoint
+from headroles.extraction.model.checkpoint import Checkpoint, find
 from headroles.extraction.model.load import Model, check_length, load
 from headroles.extraction.stream import stream
-from headroles.runs.manifest import Scored
+from headroles.inputs.annotation import Annotated, annotated
+from headroles.inputs.passages import gather
+from headroles.judging.clusters import with_clusters
+from headroles.judging.scores import judged
 from headroles.options.cluster import ClusterOptions
 from headroles.progress import Progress, counted
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import Exhibited
 from headroles.records.passage import Passage
+from headroles.reports.page import page_of
 from headroles.runs.card_maps import shown
+from headroles.runs.collect import collect, units_of
+from headroles.runs.manifest import Scored, left_out, manifest_of
+from headroles.shards.worker import kept
 from headroles.sieves.selection import Selection
 from headroles.stats.clusters.clusters import numbers_of
-from headroles.stats.resolution import check_resolution
-from headroles.shards.worker import kept
+from headroles.stats.resolution import check_decision, check_resolution
+from headroles.storage.folder import asked_for, staged_or_none
+from headroles.storage.run import write_examples, write_results
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,8 +138,6 @@ def labelled(chosen: ClusterOptions, progress: Callable[[int, int], None] | None
     folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
     passages, source = gather(chosen, selection.needs, checkpoint)
     with staged_or_none(folder) as place:
-        pass
-
         ready = loaded(chosen, selection, checkpoint, passages)
         scored = score_passages(ready, place, progress or (lambda done, total: None))
         found = judged(scored.scores, scored.rules, chosen, chosen.decision)
@@ -171,6 +151,6 @@ def labelled(chosen: ClusterOptions, progress: Callable[[int, int], None] | None
             exhibited=shown,
         )
         if place is not None:
-            store.write_examples(place, labelling.scores)
-            store.write_results(place, labelling, page_of(labelling))
+            write_examples(place, labelling.scores)
+            write_results(place, labelling, page_of(labelling))
     return labelling

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from headroles.shards.tally import bounded
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.reader import Shard
+from headroles.inputs.units import check_units, unit_names
 from headroles.records.example import Rule, Scores
 from headroles.records.passage import Passage
-from headroles.storage import run as store
-from headroles.inputs.units import check_units, unit_names
+from headroles.shards.tally import bounded
+from headroles.storage.run import write_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def collect(
     for number, shard in enumerate(shards):
         part = table.add(shard)
         if place is not None:
-            store.write_part(place, number, part)
+            write_part(place, number, part)
     return Collected(table.scores(0, len(passages)), table.bounded(), table.truncated)
 
 

@@ -3,55 +3,55 @@
 A run of sieves in shards: inputs surveyed, cut, scored by workers, put together and judged.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from headroles.addresses import is_address
 from headroles.arrays import selection_of
-from headroles.shards.lock import claimed
-from headroles.shards.engines import engine_of, leaves_the_process, threads_each
 from headroles.errors import BadInput
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import EMBEDDED, find
+from headroles.inputs.corpora import Corpus
 from headroles.inputs.passages import corpus_of
 from headroles.judging.scores import judged
-from headroles.runs.manifest import Scored, left_out, manifest_of
-from headroles.shards.moment_runs import drop_shards, files_said, put_together, settle
-from headroles.shards.moments import Adding
-from headroles.options.label import LabelOptions
+from headroles.options.inputs import called
+from headroles.options.label import LabelOptions, label_options_of
 from headroles.progress import Progress, counted
 from headroles.records.example import Rule
 from headroles.records.findings import Labelling
-from headroles.shards.remote import remote_place, remote_work
 from headroles.reports.page import page_of
-from headroles.shards.resume import Work, work_in
-from headroles.shards.files import done_already, shard_name
 from headroles.runs.card_maps import shown
-from headroles.sieves.selection import Selection
-from headroles.stats.resolution import check_decision, check_resolution
-from headroles.storage import run as store
-from headroles.storage.folder import EXAMPLES, PLAN, asked_for
+from headroles.runs.manifest import Scored, left_out, manifest_of
+from headroles.shards.engines import engine_of, leaves_the_process, threads_each
+from headroles.shards.files import done_already, shard_name
+from headroles.shards.lock import claimed
+from headroles.shards.moment_runs import drop_shards, files_said, put_together, settle
+from headroles.shards.moments import Adding
+from headroles.shards.remote import remote_place, remote_work
+from headroles.shards.resume import Work, work_in
 from headroles.shards.survey import Survey, surveyed, tasks_of
 from headroles.shards.tally import Tally
-from headroles.inputs.corpora import Corpus
 from headroles.shards.work import Engine, Facts, Order, Receipt, Task
-from collections.abc import Callable, Sequence
-from headroles.addresses import is_address
-from headroles.judging.clusters import with_clusters
-from headroles.extraction.model.checkpoint import EMBEDDED, find
-from headroles.inputs.passages import gather
-from headroles.runs.manifest import left_out, manifest_of
-from headroles.options.cluster import ClusterOptions
-from headroles.options.inputs import called
-from headroles.options.label import label_options_of
 from headroles.sieves.base import Sieve
-from headroles.stats.resolution import check_decision
-from headroles.storage.folder import MOMENTS, REPORT, RUN, asked_for, check_free, staged, staged_or_none, write_text
+from headroles.sieves.selection import Selection
+from headroles.stats.resolution import check_decision, check_resolution
+from headroles.storage.folder import (
+    EXAMPLES,
+    MOMENTS,
+    PLAN,
+    REPORT,
+    RUN,
+    asked_for,
+    check_free,
+    staged,
+    write_text,
+)
 from headroles.storage.moments import moments_bytes
 from headroles.storage.places import place_of
-
-
+from headroles.storage.run import load, write_examples, write_part, write_report, write_results
 
 
 def labelled_in_shards(chosen: LabelOptions, progress: Progress | None) -> Labelling:
@@ -212,19 +212,19 @@ def _finish(work: Work, folder: Path, labelling: Labelling, tally: Tally) -> Non
     """Write examples, tables, report, and last the manifest, which says that the run is finished."""
     if labelling.moments is not None:
         stays = settle(work.place, labelling.moments, labelling.scores, tally.shards)
-        store.write_results(folder, labelling, page_of(labelling), stays)
+        write_results(folder, labelling, page_of(labelling), stays)
         work.publish()
         drop_shards(work.place, stays)
         return
     shards = {name: digest for receipt in tally.receipts for name, digest in receipt.files.items()}
     told = [shard_name(number, "json") for number in range(tally.shards)]
     work.tidy({*shards, *told})
-    store.write_examples(folder, labelling.scores)
+    write_examples(folder, labelling.scores)
     beside = {name: work.place.read(name) for name in (*told, PLAN)}
     beside[EXAMPLES] = (folder / EXAMPLES).read_bytes()
     page = page_of(labelling)
     files = shards | {name: sha256(data).hexdigest() for name, data in beside.items()}
-    store.write_results(folder, labelling, page, files)
+    write_results(folder, labelling, page, files)
     work.publish()
 
 
@@ -276,8 +276,6 @@ def sieves_of(sieve: str | Sieve | Sequence[str | Sieve]) -> tuple[str | Sieve, 
     return (sieve,) if isinstance(sieve, str) or not isinstance(sieve, Sequence) else tuple(sieve)
 
 
-
-
 def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write a labelling as a run folder.
 
@@ -287,11 +285,11 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
     place = Path(folder)
     check_free(place, dict(labelling.manifest.get("settings", {})), overwrite)
     with staged(place) as staging:
-        store.write_part(staging, 0, labelling.scores)
-        store.write_examples(staging, labelling.scores)
+        write_part(staging, 0, labelling.scores)
+        write_examples(staging, labelling.scores)
         if labelling.moments is not None:
             (staging / MOMENTS).write_bytes(moments_bytes(labelling.moments))
-        store.write_results(staging, labelling, page_of(labelling))
+        write_results(staging, labelling, page_of(labelling))
 
 
 def report(folder: str | Path, out: str | Path | None = None) -> str | Path:
@@ -312,9 +310,9 @@ def report(folder: str | Path, out: str | Path | None = None) -> str | Path:
             f"a report does not take the place of a part of its run, but --out is '{target}'; "
             f"name another file"
         )
-    page = page_of(store.load(folder))
+    page = page_of(load(folder))
     if target.resolve() == (Path(folder) / REPORT).resolve():
-        store.write_report(Path(folder), page)
+        write_report(Path(folder), page)
     else:
         write_text(target, page)
     return target
@@ -330,7 +328,7 @@ def _remote_report(folder: str | Path, out: str | Path | None) -> str | Path:
             f"a report does not take the place of a part of its run, but --out is '{target}'; "
             f"name another file"
         )
-    page = page_of(store.load(folder))
+    page = page_of(load(folder))
     if not is_address(target):
         write_text(Path(target), page)
         return Path(target)

@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from headroles.inputs.annotation import Annotated, annotated
 from headroles.arrays import checked_attention, selection_of, visible_keys
-from headroles.shards.tally import bounded
-from headroles.runs.collect import units_of
 from headroles.errors import BadInput
 from headroles.extraction.texts.sources import fingerprint
 from headroles.extraction.texts.tokens import example_of
+from headroles.inputs.annotation import Annotated, annotated
 from headroles.judging.scores import judged
-from headroles.runs.manifest import Scored, left_out, manifest_of
 from headroles.maps.examples import MapExample, MapList, read_map_list
 from headroles.options.label import LabelOptions
 from headroles.plans.scorers import per_head
@@ -24,14 +21,17 @@ from headroles.progress import Progress, counted
 from headroles.records.example import Arc, Example, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
+from headroles.runs.collect import units_of
+from headroles.runs.manifest import Scored, left_out, manifest_of
+from headroles.shards.tally import bounded
 from headroles.sieves import BUILT_IN
-from headroles.sieves.weights.reference import apply
 from headroles.sieves.base import COUNTED, annotation_of
 from headroles.sieves.selection import Selection
+from headroles.sieves.weights.reference import apply
 from headroles.stats.resolution import check_decision, check_resolution
-from headroles.storage import run as store
 from headroles.storage.folder import asked_for, staged
 from headroles.storage.map_files import MapFile, sha256_of
+from headroles.storage.run import write_examples, write_part, write_results
 
 NO_TEXT = "was left out: it needs words and trees, and the list of examples has neither these nor texts."
 
@@ -72,9 +72,9 @@ def labelled_maps(chosen: LabelOptions, progress: Progress | None) -> Labelling:
                 skipped=tuple(left_out(chosen, scored)),
             )
             if place is not None:
-                store.write_part(place, 0, labelling.scores)
-                store.write_examples(place, labelling.scores)
-                store.write_results(place, labelling, page_of(labelling))
+                write_part(place, 0, labelling.scores)
+                write_examples(place, labelling.scores)
+                write_results(place, labelling, page_of(labelling))
     return labelling
 
 

@@ -3,25 +3,24 @@
 Which attention of an encoder-decoder a run labels, in one sentence.
 """
 
-from collections.abc import Mapping
-from typing import Any
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+
 import numpy as np
+
 from headroles.extraction.texts.sources import kind_of
-from headroles.options.common import CommonOptions
 from headroles.options.label import Options
+from headroles.options.run import CommonOptions
 from headroles.presets import preset_of
 from headroles.records.arrays import sharing_told
 from headroles.records.clusters import Divergence
 from headroles.records.example import Rule, Scores
 from headroles.records.moments import GROUPS, Moments
 from headroles.stats.engine import ENOUGH_FOR_NOT
-
-
-
 
 SHIFTED = (
     "the decoder reads the second text, shifted right by one token, so that the row of a token is where the "

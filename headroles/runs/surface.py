@@ -3,27 +3,23 @@
 What a run of surface statistics was made with, and what it left out.
 """
 
-from typing import Any
-from headroles.runs.manifest import common, counts_of, cut_told, silence
-from headroles.options.surface import SurfaceOptions
-from headroles.records.arrays import sharing_told
-from headroles.sieves.surface import MASSES
-from headroles.runs.surface_pass import Measured
 from collections.abc import Callable
 from dataclasses import replace
-from headroles.runs import label as run
+from typing import Any
+
 from headroles.extraction.model.checkpoint import find
 from headroles.inputs.passages import gather
-from headroles.options.surface import surface_options_of
+from headroles.judging.surface import judged_surface
+from headroles.options.surface import SurfaceOptions, surface_options_of
+from headroles.records.arrays import sharing_told
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
+from headroles.runs.manifest import common, counts_of, cut_told, silence
+from headroles.runs.surface_pass import Measured
+from headroles.sieves.surface import MASSES
 from headroles.stats.resolution import check_decision
-from headroles.storage import run as store
-from headroles.storage.folder import asked_for
-from headroles.judging.surface import judged_surface
-
-
-
+from headroles.storage.folder import asked_for, staged_or_none
+from headroles.storage.run import write_examples, write_results
 
 WARNING = (
     "The preset 'published' smooths every row by 0.0001 of even attention before it takes entropies, as the "
@@ -125,8 +121,7 @@ def surface(
     checkpoint = find(chosen.model, chosen.revision)
     folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
     passages, source = gather(chosen, frozenset(), checkpoint)
-    with run.staged_or_none(folder) as place:
-        pass
+    with staged_or_none(folder) as place:
         from headroles.runs.surface_pass import score_surface
 
         measured = score_surface(chosen, checkpoint, passages, place, progress or (lambda done, total: None))
@@ -136,6 +131,6 @@ def surface(
             skipped=tuple(left_out(chosen, measured)),
         )
         if place is not None:
-            store.write_examples(place, labelling.scores)
-            store.write_results(place, labelling, page_of(labelling))
+            write_examples(place, labelling.scores)
+            write_results(place, labelling, page_of(labelling))
     return labelling

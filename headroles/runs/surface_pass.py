@@ -3,36 +3,32 @@
 What gradients need beside attention: a model with a loss, and the classes of the inputs.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
 from headroles.errors import BadInput
+from headroles.extraction.capture.readers import Visible
 from headroles.extraction.jobs.gradients import gradient_shards
+from headroles.extraction.jobs.surface import Counting, Surfacing
 from headroles.extraction.model.checkpoint import Checkpoint
-from headroles.extraction.model.losses import LossModel, LossOptions, MASKED, described_loss, load_with_loss
+from headroles.extraction.model.load import check_length, load
+from headroles.extraction.model.losses import MASKED, LossModel, LossOptions, described_loss, load_with_loss
 from headroles.extraction.scoring.reader import Shard
+from headroles.extraction.stream import stream
 from headroles.extraction.texts.sources import kind_of, read_table
 from headroles.options.surface import MASK, SurfaceOptions
-from headroles.records.passage import Passage
-from headroles.sieves.surface import kinds
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
-import numpy as np
-from headroles.runs.collect import collect, units_of
-from headroles.extraction.capture.readers import Visible
-from headroles.extraction.jobs.surface import Counting, Surfacing
-from headroles.extraction.model.load import check_length, load
-from headroles.extraction.model.losses import LossModel, described_loss
-from headroles.extraction.stream import stream
-from headroles.options.surface import SurfaceOptions
 from headroles.plans.plan import Laid
 from headroles.progress import Progress, counted
 from headroles.records.example import Example, Rule, Scores
-from headroles.sieves.surface import COLUMNS, importance_rules, laid, rules
+from headroles.records.passage import Passage
+from headroles.runs.collect import collect, units_of
+from headroles.sieves.surface import COLUMNS, importance_rules, kinds, laid, rules
 from headroles.stats.resolution import check_resolution
-
-
 
 
 def loss_options(options: SurfaceOptions) -> LossOptions:

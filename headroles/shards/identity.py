@@ -9,10 +9,13 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-import headroles
-import headroles.sieves
+from headroles.sieves import base
 from headroles.sieves.base import Sieve
 
+PACKAGE = Path(__file__).parents[1]
+"""The folder of headroles."""
+SIEVES = Path(base.__file__).parent
+"""The folder of its sieves, which may lie behind a link that ``rglob`` does not follow."""
 DECIDING = ("torch", "transformers", "tokenizers", "numpy", "spacy")
 """Libraries whose versions decide scores."""
 LATER = frozenset(
@@ -22,11 +25,11 @@ LATER = frozenset(
     }
 )  # fmt: skip
 """Settings that come in after scores are made."""
-ASIDE = ("reports", "stats", "samples", "parser", "engines")
-"""Folders of the package whose files decide no score (a parser has a digest of its own)."""
-ASIDE_FILES = ("cli", "terminal", "display", "view", "compar", "probe", "probing", "surfac", "cluster",
-               "replicat", "plann", "export", "phrases")  # fmt: skip
-"""How modules at the top of the package begin that score no shard."""
+NOT_SCORING = (
+    "cli", "comparing", "judging", "parser", "preprocessing", "probing", "reports", "samples",
+    "shards/engines", "stats", "terminal", "exporting.py", "planning.py", "viewing.py",
+)  # fmt: skip
+"""Folders and files of the package that decide no score (the parser has a digest of its own)."""
 
 WORDS = {
     "settings": "settings", "code": "version or code of headroles", "weights": "model weights",
@@ -65,14 +68,11 @@ def versions() -> dict[str, str]:
 
 def code() -> str:
     """The version of headroles and a digest of its modules that decide scores, however it is installed."""
-    files: dict[Path, Path] = {}
-    for package in (headroles, headroles.sieves):  # sieves may lie behind a link, which is not followed
-        inside = Path(*package.__name__.split(".")[1:])
-        for folder in map(Path, package.__path__):
-            files |= {inside / file.relative_to(folder): file for file in folder.rglob("*.py")}
+    files = {file.relative_to(PACKAGE): file for file in PACKAGE.rglob("*.py")}
+    files |= {"sieves" / file.relative_to(SIEVES): file for file in SIEVES.rglob("*.py")}
     digest = sha256()
     for name, file in sorted(files.items()):
-        if name.parts[0] not in ASIDE and not (len(name.parts) == 1 and name.name.startswith(ASIDE_FILES)):
+        if not any(name.is_relative_to(place) for place in NOT_SCORING):
             digest.update(name.as_posix().encode() + b"\0" + file.read_bytes())
     return f"{version('headroles')} {digest.hexdigest()}"
 

@@ -8,10 +8,10 @@ from typing import Any
 from headroles.errors import BadInput
 from headroles.judging.again import recomputed
 from headroles.shards.files import damaged, receipt_of, shard_name
-from headroles.storage import run as store
 from headroles.storage.folder import MANIFEST, MOMENTS, SCORES, SHARDS, manifest_in
 from headroles.storage.places import LocalPlace, Place
 from headroles.storage.remote import copied
+from headroles.storage.run import found_texts, load
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ def verify(folder: str | Path) -> Verified:
     place = LocalPlace(where)
     if isinstance(files, dict):
         _check_files(where, place, files)
-    run = store.load(where)
+    run = load(where)
     shards = _check_shards(where, place, files or {}, run.manifest["counts"]["examples"])
-    anew = store.found_texts(recomputed(run))
+    anew = found_texts(recomputed(run))
     for name, text in anew.items():
         if place.read(name) != text.encode():
             raise BadInput(

@@ -17,7 +17,7 @@ from headroles.reports.figures.panel import Beside, Panel
 from headroles.reports.figures.run import figures
 from headroles.reports.figures.surface import ENTROPY, IMPORTANCE
 from headroles.reports.figures.surface import figures as surface_figures
-from headroles.reports.print import legend as static_legend
+from headroles.reports.print import legend
 from headroles.reports.print.dress import dressed
 from headroles.reports.print.legend import Entry, explained, probe_legend
 from headroles.reports.print.matrix import matrix
@@ -147,9 +147,9 @@ def _panels(summary: Summary) -> dict[str, go.Figure]:
     drawn = {}
     for panel in figures(summary):
         entries = (
-            static_legend.strokes(panel.figure, panel.key)
+            legend.strokes(panel.figure, panel.key)
             if panel.key in NAMED or not panel.legend
-            else static_legend.roles(summary, panel.legend, states=panel.key == "evidence")
+            else legend.roles(summary, panel.legend, states=panel.key == "evidence")
         )
         for each in _both(panel):
             drawn[each.key] = explained(told(each), entries)
@@ -162,7 +162,7 @@ def _surface(labelling: Labelling) -> dict[str, go.Figure]:
     for each in surface_figures(labelling):
         heads = each.part != IMPORTANCE
         alone = each.part == ENTROPY
-        entries = static_legend.series(each.series, heads=heads, alone=alone)
+        entries = legend.series(each.series, heads=heads, alone=alone)
         drawn[each.panel.key] = explained(told(each.panel), entries)
     return drawn
 
@@ -184,10 +184,10 @@ def _clusters(labelling: Labelling, summary: Summary) -> dict[str, go.Figure]:
         return {}
     held = summary.held.reshape(len(summary.roles), len(clustered.cluster))
     looks = views(clustered, summary.combinations, held)
-    legends: dict[str, Iterable[static_legend.Entry]] = {
-        "cluster": static_legend.clusters(found.named, found.lone),
+    legends: dict[str, Iterable[legend.Entry]] = {
+        "cluster": legend.clusters(found.named, found.lone),
         "layer": (),
-        "roles": static_legend.sets(found.sets, found.rare),
+        "roles": legend.sets(found.sets, found.rare),
     }
     drawn = {}
     for view, entries in legends.items():

@@ -18,7 +18,7 @@ from headroles.records.findings import Labelling
 from headroles.reports.content import Interval
 from headroles.reports.print.run_tables import run_tables
 from headroles.reports.print.table import Printed, Tables, framed
-from headroles.reports.words import compare as compare_words
+from headroles.reports.words.compare import names, tested
 from headroles.reports.words.words import chance_of, count, interval, isolate, mean, plural, ranged
 
 CAPTION = "Comparison of {} (A) and {} (B); differences are B − A. Test: {}; {}."
@@ -34,10 +34,10 @@ def compared_tables(comparison: Comparison) -> Tables:
 
 
 def _caption(comparison: Comparison) -> str:
-    told = compare_words.tested(comparison.decision, comparison.bound)
+    told = tested(comparison.decision, comparison.bound)
     units = comparison.manifest.get("counts", {}).get("units")
     seen = plural(units, "unit") if isinstance(units, int) else "units as in the runs"
-    return CAPTION.format(*compare_words.names(comparison), told, seen)
+    return CAPTION.format(*names(comparison), told, seen)
 
 
 def _changes(comparison: Comparison) -> Printed:

@@ -1,7 +1,7 @@
 """Keys in the other text that are akin to the query's word by lemma or by vector.
 
-The contrast is that of ``headroles.sieves.built_in.repeats``, and so are the measured values: planted heads 0.32 to
-0.58, positional ones within 0.013, absolute positions 0.021, marks from anywhere below 0.
+The contrast is that of ``headroles.sieves.built_in.repeats``, and so are the measured values: planted
+heads 0.32 to 0.58, positional ones within 0.013, absolute positions 0.021, marks from anywhere below 0.
 """
 
 from dataclasses import dataclass

@@ -19,11 +19,16 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import eager_mask, sdpa_mask
 
 from headroles.extraction.capture import stacks
-from headroles.extraction.capture import weights as forming
 from headroles.extraction.capture.cross import Crossing, sides_of
 from headroles.extraction.capture.readers import BatchReader, GraphReader, KeyReader, Reader, Visible
 from headroles.extraction.capture.visible import Pass, hides_later
-from headroles.extraction.capture.weights import block_mask, read_across, read_beside, read_together
+from headroles.extraction.capture.weights import (
+    block_mask,
+    own_eager,
+    read_across,
+    read_beside,
+    read_together,
+)
 from headroles.records.view import CROSS, DECODER, SELF
 
 FUSED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
@@ -55,7 +60,7 @@ def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     running = _RUNNING.get()
     if running is not None and torch.is_grad_enabled() and not query.requires_grad:
         query = query.detach().requires_grad_()  # parameters are frozen: the graph begins at these weights
-    output, weights = forming.own_eager(module)(module, query, key, value, attention_mask, **rest)
+    output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
     if running is not None and running.reads(module):
         _tell_keys(running, key)
         _hand_over(running, weights, attention_mask)
@@ -117,7 +122,7 @@ def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
         causal = hides_later(module, query, attention_mask, rest)
         rows, keys, kind = slice(0, query.shape[2]), key.shape[2], query.dtype
         whole = block_mask(attention_mask, causal, 0, rows, keys, kind, query.device)
-        return forming.own_eager(module)(module, query, key, value, whole, **rest)[0], None
+        return own_eager(module)(module, query, key, value, whole, **rest)[0], None
     return sdpa_attention_forward(module, query, key, value, attention_mask, **rest)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from headroles.extraction.capture import weights as forming
 from headroles.extraction.capture.cross import Crossing
 from headroles.extraction.capture.readers import GraphReader, LongReader, Shown, TogetherReader
 from headroles.extraction.capture.visible import Pass, hides_later
@@ -183,7 +182,7 @@ def read_across(
     kind = query.dtype if running.trial else torch.float32
     for example, (said, read) in enumerate(crossing.sides):
         tokens = said + read
-        step = forming.rows_at_once(tokens, query.shape[1], query.device)
+        step = rows_at_once(tokens, query.shape[1], query.device)
         step = -(-tokens // running.trial) if running.trial else step
         keys = key[example, None, :, :read].to(kind)
         for start in range(0, tokens, step):
@@ -193,7 +192,7 @@ def read_across(
                 here = slice(start, inner)
                 seen, extra = _beside(mask, rest, example, here, read, kind)
                 asked = query[example, None, :, here].to(kind)
-                formed = forming.own_eager(module)(module, asked, keys, keys[..., :0], seen, **extra)[1]
+                formed = own_eager(module)(module, asked, keys, keys[..., :0], seen, **extra)[1]
                 rows[:, : inner - start] = formed[0]
             _hand_over_cross(running, crossing, mask, (example, start), rows)
 
@@ -205,7 +204,7 @@ def _hand_over_cross(
     (example, start), reader = place, running.reader
     said, read = crossing.sides[example]
     assert not isinstance(reader, GraphReader)
-    if said + read > forming.WHOLE and isinstance(reader, LongReader):
+    if said + read > WHOLE and isinstance(reader, LongReader):
         reader.read_rows(running.layer, example, start, rows, said, crossing.shown(mask, example))
         return
     whole = torch.nn.functional.pad(rows, (said, 0))

@@ -1,6 +1,6 @@
 """A process that parses: texts come in by its standard input, packed words go out by its standard output.
 
-Started by ``parse_pool`` as ``python -P -m headroles.extraction.parsing.process``; it ends when its input ends,
+The pool starts it as ``python -P -m headroles.extraction.parsing.process``. It ends when its input ends,
 so that none outlives the process that started it, however that one ended.
 """
 

@@ -1,4 +1,4 @@
-"""Plans applied to attention on the model's device: the fast twin of ``headroles.sieves.weights.reference``."""
+"""Apply plans to attention on the device of the model: the fast twin of the numpy reference."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.extraction.capture import weights as forming
 from headroles.extraction.capture.readers import Shown, key_of
+from headroles.extraction.capture.weights import WHOLE
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.batches.reading import Together, reads_together
 from headroles.extraction.texts.tokens import Tokenised
@@ -78,7 +78,7 @@ class Prepared:
     @property
     def long(self) -> bool:
         """Whether its attention comes in blocks of rows, of which only sums are kept."""
-        return self.tokenised.size > forming.WHOLE
+        return self.tokenised.size > WHOLE
 
 
 def planned(prepared: Prepared, sieves: Columns, visible: np.ndarray | None) -> Plan:

@@ -16,7 +16,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch.nn.functional import one_hot, pad
 
-from headroles.extraction.scoring.batches import contrasts as batched_profiles
 from headroles.extraction.scoring.batches.plan import Padding
 from headroles.extraction.scoring.batches.units import (
     Units,
@@ -189,7 +188,7 @@ def _made(columns: list[int], batch: Padding, units: Units, pairs: _Pairs) -> Co
     ]
     weight -= chance[..., None] * pairs.inside[:, None]
     order, kept = _kept(pairs.eligible.flatten(1))
-    query, indexed = order % width, batched_profiles.by_index(batch.device)
+    query, indexed = order % width, by_index(batch.device)
     contrast = torch.arange(count, device=batch.device)[None, :, None] == (order // width)[:, None]
     return Contrasts(
         columns=columns,

@@ -1,4 +1,4 @@
-"""Mask sieves laid over a whole batch at once, as ``headroles.sieves.weights.plan`` lays them over one example.
+"""Lay mask sieves over a whole batch at once, as ``headroles.sieves.weights.plan`` does over one example.
 
 Kinds of mask of many examples at once, as booleans on the device where attention lies.
 

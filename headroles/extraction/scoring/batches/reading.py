@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture import weights
 from headroles.extraction.capture.readers import Visible, key_of
 from headroles.extraction.scoring.batches.contrasts import Contrasts, beyond, contrasts_of
 from headroles.extraction.scoring.batches.plan import padding_of, weights_of
@@ -197,7 +197,7 @@ class Together:
         return plans
 
     def _parts(self, width: int) -> list[slice]:
-        count, room = len(self.examples), forming.ROOM if self._device.type != "cpu" else CHUNK
+        count, room = len(self.examples), weights.ROOM if self._device.type != "cpu" else CHUNK
         step = max(1, room // (4 * self._heads * width**2))
         return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
@@ -255,7 +255,7 @@ def reads_together(sizes: Sequence[int], heads: int, device: torch.device) -> bo
     if len(sizes) < 2:
         return False
     if device.type == "cpu":
-        return max(sizes) <= forming.WHOLE
+        return max(sizes) <= weights.WHOLE
     return 4 * heads * len(sizes) * max(sizes) ** 2 <= ROOM
 
 
