@@ -396,7 +396,7 @@ def bucket() -> Iterator[str]:
     """The address of a bucket in an object store of this machine."""
     from importlib import import_module
 
-    with import_module("tests.object_store").served() as address:
+    with import_module("tests.support.object_store").served() as address:
         yield address
 
 
@@ -406,7 +406,9 @@ def stories(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from importlib import import_module
 
     folder = tmp_path_factory.mktemp("models") / "stories"
-    converted: Path = import_module("tests.stories").convert(shared / "models" / "stories260K", folder)
+    converted: Path = import_module("tests.support.stories").convert(
+        shared / "models" / "stories260K", folder
+    )
     return converted
 
 
@@ -414,7 +416,7 @@ def _configured(name: str) -> tuple[str, Any]:
     """The kind of tokenizer of a tiny model, and its configuration."""
     import transformers as library
 
-    from tests.architectures import configured
+    from tests.support.architectures import configured
 
     size: dict[str, Any] = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 48}
     size |= {"num_hidden_layers": 2, "vocab_size": 400, "max_position_embeddings": 600}
@@ -709,6 +711,6 @@ def surface_run() -> "Callable[..., Labelling]":
     """A made-up surface run: separators draw attention in the middle layers, where they matter little."""
     from functools import cache
 
-    from tests.surface_runs import made_up
+    from tests.support.surface_runs import made_up
 
     return cache(made_up)

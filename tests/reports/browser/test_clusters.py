@@ -1,0 +1,177 @@
+"""The section of clusters in a real browser: buttons, the head picker, the tree, downloads."""
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headroles.records.clusters import Clustered
+from headroles.reports.figures.cluster_tree import leaves
+from headroles.reports.page import page
+from headroles.reports.words.cluster_facts import distances_of
+from headroles.storage.clusters import texts_of_clustered
+from tests.support.clustered_runs import clustered_run, huge_run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+CHROMIUM = Path("/usr/bin/chromium")
+pytestmark = pytest.mark.browser
+
+usual = cache(clustered_run)
+
+
+@cache
+def html_of(name: str) -> str:
+    """The page of a made-up run, made once."""
+    return page(huge_run() if name == "huge" else usual())
+
+
+def _found() -> Clustered:
+    found = usual().clustered
+    assert found is not None
+    return found
+
+
+Opened = Callable[..., "Page"]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    """Opens a page in a browser of some width; fails on any complaint or request."""
+    if importlib.util.find_spec("playwright") is None or not CHROMIUM.exists():
+        reason = f"these tests take playwright and a browser at {CHROMIUM}"
+        pytest.fail(reason) if os.environ.get("HEADROLES_REQUIRE_ALL") == "1" else pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    file = tmp_path_factory.mktemp("page") / "report.html"
+    complaints: list[str] = []
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+
+        def open_(name: str = "usual", width: int = 1280, scheme: Any = "light") -> "Page":
+            file.write_text(html_of(name), encoding="utf-8")
+            window = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            window.on("console", lambda message: complaints.append(message.text))
+            window.on("pageerror", lambda error: complaints.append(str(error)))
+            window.on("request", lambda asked: complaints.append(asked.url))
+            window.goto(file.as_uri())
+            window.evaluate("Promise.all(plots.map(draw))")
+            return window
+
+        yield open_
+        browser.close()
+    assert not [each for each in complaints if not each.startswith((file.as_uri(), "blob:"))]
+
+
+def _until(window: "Page", script: str) -> None:
+    """Wait for a script to be true; the page's policy keeps it from waiting by itself."""
+    for _ in range(100):
+        if window.evaluate(script):
+            return
+        window.wait_for_timeout(50)
+    pytest.fail(f"never true: {script}")
+
+
+TRACE = "document.getElementById('figure-cluster-map').data.find(t => t.name === '{}').{}"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_the_section_fits_its_window(opened: Opened, width: int, scheme: str) -> None:
+    window = opened(width=width, scheme=scheme)
+    wide, inner = window.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= inner
+    assert window.locator("#clusters .plot .main-svg").count() >= 6
+
+
+def test_buttons_colour_the_map_by_layer_role_and_cluster(opened: Opened) -> None:
+    window = opened()
+    before = window.evaluate(TRACE.format("heads", "marker.symbol"))
+    window.click("[data-view='layer']")
+    assert window.evaluate(TRACE.format("heads", "text")) == [str(head // 6) for head in range(24)]
+    assert window.get_attribute("[data-view='layer']", "aria-pressed") == "true"
+    assert window.get_attribute("[data-view='cluster']", "aria-pressed") == "false"
+    assert window.locator("#cluster-map [data-key]:visible").get_attribute("data-key") == "layer"
+    window.select_option("#cluster-role", "1")
+    found = usual().findings
+    held = (found.decision[found.of("block")].ravel() == 0).tolist()
+    symbols = window.evaluate(TRACE.format("heads", "marker.symbol"))
+    assert [symbol != "circle-open" for symbol in symbols] == held
+    window.click("[data-view='cluster']")
+    assert window.evaluate(TRACE.format("heads", "marker.symbol")) == before
+    assert window.input_value("#cluster-role") == ""
+
+
+def test_a_button_shows_how_sure_places_are(opened: Opened) -> None:
+    window = opened()
+    assert window.evaluate(TRACE.format("cloud", "visible")) is False
+    window.click("#cluster-controls .legend button")
+    assert window.evaluate(TRACE.format("cloud", "visible")) is True
+
+
+def test_the_nearest_heads_of_any_head_are_told_and_marked_on_the_map(opened: Opened) -> None:
+    window = opened()
+    window.select_option("#nearest-layer", "2")
+    window.select_option("#nearest-head", "4")
+    near = _found().neighbours
+    assert near is not None
+    rows = window.locator("#nearest tbody tr").all_inner_texts()
+    assert [row.split()[0] for row in rows] == [f"{head // 6}-{head % 6}" for head in near.head[16].tolist()]
+    far, low, high = (float(values[16, 0]) for values in (near.distance, near.low, near.high))
+    assert f"{far:.3f} [{low:.3f}, {high:.3f}]" in rows[0]
+    assert "layer 2 head 4" in window.inner_text("#nearest-told")
+    (x,) = window.evaluate(TRACE.format("chosen", "x"))
+    assert x == pytest.approx(_found().place[16, 0])
+
+
+def test_a_click_on_the_map_chooses_a_head_and_a_cell_tells_its_pair(opened: Opened) -> None:
+    window = opened()
+    window.evaluate("document.getElementById('figure-cluster-map').emit('plotly_click', {points: "
+                    "[{data: {name: 'heads'}, pointNumber: 9}]})")  # fmt: skip
+    assert window.input_value("#nearest-layer") == "1"
+    assert window.input_value("#nearest-head") == "3"
+    window.emulate_media(reduced_motion="reduce")
+    box = window.locator("#figure-cluster-tree .hm image").first
+    box.scroll_into_view_if_needed()
+    placed = box.bounding_box()
+    assert placed is not None
+    cell = placed["width"] / 24
+    window.mouse.move(placed["x"] + 5.5 * cell, placed["y"] + 2.5 * cell)
+    _until(window, "!document.getElementById('tree-told').textContent.startsWith('Point')")
+    found = _found()
+    order = leaves(found.linkage)
+    pair = [f"{order[place] // 6}-{order[place] % 6}" for place in (2, 5)]
+    far = distances_of(found)[order[2], order[5]]
+    assert window.inner_text("#tree-told") == f"{pair[0]} and {pair[1]}: distance {far:.3f}"
+
+
+def test_files_of_clusters_and_claims_are_those_of_the_run_folder(opened: Opened, tmp_path: Path) -> None:
+    window = opened()
+    texts = texts_of_clustered(_found())
+    for name in ("clusters.csv", "claims.csv"):
+        with window.expect_download() as waiting:
+            window.click(f'#downloads [data-file="{name}"]')
+        waiting.value.save_as(tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8") == texts[name]
+
+
+def test_colours_follow_the_theme_and_the_chosen_head_stays(opened: Opened) -> None:
+    window = opened()
+    window.select_option("#nearest-head", "5")
+    colour = TRACE.format("heads", "marker.color[0]")
+    light, place = window.evaluate(colour), window.evaluate(TRACE.format("chosen", "x"))
+    window.emulate_media(color_scheme="dark")
+    _until(window, f"{colour} !== '{light}'")
+    assert window.evaluate(TRACE.format("chosen", "x")) == place
+
+
+def test_a_thousand_heads_are_drawn(opened: Opened) -> None:
+    window = opened("huge")
+    assert window.locator("#figure-cluster-tree .hm image").count() >= 2
+    window.select_option("#nearest-layer", "31")
+    assert window.locator("#nearest tbody tr").count() == 8

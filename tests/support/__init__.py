@@ -1,0 +1,1 @@
+"""Made-up runs, tiny models and servers that tests share."""
