@@ -206,7 +206,7 @@ def rebuilt(sentence: Sentence) -> tuple[str, Words]:
 
 
 def _lemmas(sentence: Sentence) -> tuple[str, ...] | None:
-    """Return the lemmas, "" where there is none (``_``, unless the word itself is ``_``), or None if all are."""
+    """Return the lemmas, "" for none (``_``, unless the word itself is ``_``); None if no word has one."""
     pairs = zip(sentence.lemmas, sentence.forms, strict=True)
     lemmas = tuple("" if lemma == "_" != form else lemma for lemma, form in pairs)
     return lemmas if any(lemmas) else None

@@ -62,7 +62,7 @@ def entry_of(
         kind: Kind of its attention, "self" or "encoder".
 
     Raises:
-        BadInput: When the input has more tokens, or the tokenizer makes none of it.
+        BadInput: When the input has more tokens, or the tokenizer makes no token of it.
     """
     tokenised, example = _tokenise_texts(tokenizer, texts)
     _check_size(tokenised, max_length, limit_of(network, tokenizer))
@@ -81,10 +81,10 @@ def entry_of_both(network: Any, tokenizer: Any, texts: tuple[str, ...], max_leng
         _check_size(tokenised, max_length, limit_of(network, tokenizer))
     shifted = shifted_right(network, target.inputs["input_ids"])
     start = str(tokenizer.convert_ids_to_tokens(shifted[0]))
-    decoder_example = behind(start, target_example)
+    decoder_example, last = behind(start, target_example), target_example.tokens[-1]
     note = (
         f"The decoder read the second text shifted right by one token, from the start token {start!r} on: "
-        f"the row of a token is where the model predicts the one after it, and {target_example.tokens[-1]!r}, which "
+        f"the row of a token is where the model predicts the one after it, and {last!r}, which "
         f"ends the text, is only predicted."
     )
     given = {name: ids for name, ids in source.inputs.items() if name in ("input_ids", "attention_mask")}
