@@ -81,7 +81,7 @@ def gradient_shards(
 
 
 def fitting(model: LossModel, length: int) -> int:
-    """Return the largest batch, at least 1, of inputs of a length whose attention and logits fit in ``BUDGET``.
+    """Return the largest batch of inputs of a length whose attention and logits fit in ``BUDGET``, or 1.
 
     A decoder of classes answers at the last token that is not padding. Where its configuration does not
     name the padding token, inputs are read one by one.

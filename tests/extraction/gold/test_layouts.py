@@ -131,7 +131,7 @@ def test_pro_and_anti_lines_of_one_number_are_one_group(read: Read) -> None:
         (
             f"{HEADER}\n{GAP.replace('TRUE', 'yes')}\n",
             "g.tsv",
-            r"line 2: B-coref is TRUE or FALSE, but 'yes'",
+            r"line 2: B-coref is TRUE or FALSE, but got 'yes'",
         ),
         (
             f"{HEADER}\n{GAP.replace('she', 'who')}\n",
@@ -142,7 +142,7 @@ def test_pro_and_anti_lines_of_one_number_are_one_group(read: Read) -> None:
         (
             "1 [A cook] sat [and] [he] ate.",
             "g.txt",
-            r"line 1: one of the mentions .* but 'A cook', 'and', 'he'",
+            r"line 1: one of the mentions .* but got 'A cook', 'and', 'he'",
         ),
         ("1 [She] sat and [he] ate.", "g.txt", r"line 1: one of the mentions .* but got 'She', 'he'"),
         ("1 [] sat and [he] ate.", "g.txt", r"line 1: one of the mentions .* but got '', 'he'"),

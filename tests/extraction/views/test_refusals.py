@@ -86,7 +86,7 @@ def test_more_weights_than_fit_are_refused_before_the_model_runs(
 ) -> None:
     monkeypatch.setattr(viewing, "MOST_WEIGHTS", 2 * 2**20)
     text = "the " * 510
-    monkeypatch.setattr(viewing, "_read", None)
+    monkeypatch.setattr(viewing, "_run", None)
     with pytest.raises(BadInput, match=r"take 3 MiB; choose some with --layers or --heads"):
         _view(model_of("albert"), text)
     monkeypatch.undo()
