@@ -22,43 +22,6 @@ from headroles.extraction.model.load import Model
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
 
-MMAP_THRESHOLD, LARGE = -3, 8 * 2**20
-"""glibc's number for the smallest block that is mapped on its own, and the value set here, in bytes."""
-TRIM_THRESHOLD, SPARE = -1, 128 * 2**20
-"""glibc's number for the free memory kept at the end of its heap, and the value set here, in bytes."""
-
-
-def keep_blocks() -> None:
-    """Let the C library keep blocks of up to 8 MB, and return larger ones to the system once freed.
-
-    The system clears every page of a block that is returned and allocated again. That took a fifth of the
-    time of a run of short inputs when blocks of 1 MB were returned. By default the library soon keeps
-    blocks of up to 32 MB. Batches of many shapes leave holes in them, and memory grows with the number of
-    batches.
-    """
-    set_option = _c_function("mallopt")
-    if set_option is not None:
-        set_option(MMAP_THRESHOLD, LARGE)
-        set_option(TRIM_THRESHOLD, SPARE)
-
-
-def give_back() -> None:
-    """Let the C library return the pages of all free blocks to the system, holes included.
-
-    After every batch it costs a run of short inputs 3 to 5 % of its time, because the layers of a batch
-    use the same blocks again and again. It keeps memory from growing with the number of batches.
-    """
-    trim = _c_function("malloc_trim")
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _c_function(name: str) -> Any:
-    """Return a function of the C library; None on other systems than Linux, or where there is none."""
-    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
-
-
 SHARD = 256
 """Passages in a shard, which are sorted by length, held and written together."""
 PAIRS = 2**18
@@ -67,6 +30,10 @@ DEVICE_PAIRS = 2**21
 """Most pairs in a batch on other devices, such as 8 inputs of 512 tokens."""
 RETURNED_BATCH = 8
 """Largest batch when the weights of all layers are in memory at once."""
+MMAP_THRESHOLD, LARGE = -3, 8 * 2**20
+"""glibc's number for the smallest block that is mapped on its own, and the value set here, in bytes."""
+TRIM_THRESHOLD, SPARE = -1, 128 * 2**20
+"""glibc's number for the free memory kept at the end of its heap, and the value set here, in bytes."""
 
 
 @runtime_checkable
@@ -221,3 +188,34 @@ def _pad(model: Model, batch: Sequence[Ready]) -> dict[str, torch.Tensor]:
             array[row, : len(values)] = values
         tensors[name] = torch.from_numpy(array).to(model.device)
     return tensors
+
+
+def keep_blocks() -> None:
+    """Let the C library keep blocks of up to 8 MB, and return larger ones to the system once freed.
+
+    The system clears every page of a block that is returned and allocated again. That took a fifth of the
+    time of a run of short inputs when blocks of 1 MB were returned. By default the library soon keeps
+    blocks of up to 32 MB. Batches of many shapes leave holes in them, and memory grows with the number of
+    batches.
+    """
+    set_option = _c_function("mallopt")
+    if set_option is not None:
+        set_option(MMAP_THRESHOLD, LARGE)
+        set_option(TRIM_THRESHOLD, SPARE)
+
+
+def give_back() -> None:
+    """Let the C library return the pages of all free blocks to the system, holes included.
+
+    After every batch it costs a run of short inputs 3 to 5 % of its time, because the layers of a batch
+    use the same blocks again and again. It keeps memory from growing with the number of batches.
+    """
+    trim = _c_function("malloc_trim")
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _c_function(name: str) -> Any:
+    """Return a function of the C library; None on other systems than Linux, or where there is none."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

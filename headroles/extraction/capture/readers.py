@@ -29,9 +29,9 @@ def key_of(visible: Visible | Mask) -> bytes:
     return np.packbits(visible).tobytes()
 
 
-def dense(shown: Shown, length: int) -> Visible:
+def dense(visible: Shown, length: int) -> Visible:
     """Return a visible set as an array, for readers of whole attention."""
-    return None if shown is None else np.ascontiguousarray(shown.rows(0, length))
+    return None if visible is None else np.ascontiguousarray(visible.rows(0, length))
 
 
 def shown_of(visible: Visible | Mask) -> Shown:
@@ -89,7 +89,7 @@ class LongReader(Reader, Protocol):
     """A reader that takes rows of long examples without the keys that no query of them can see."""
 
     def read_rows(
-        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: Shown
+        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, visible: Shown
     ) -> None:
         """Take rows (heads, rows, keys): queries from ``start``, keys from ``first`` on; other keys get 0."""
 

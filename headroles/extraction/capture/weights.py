@@ -78,16 +78,16 @@ def rows_at_once(length: int, heads: int, device: torch.device) -> int:
     return max(1, room // (4 * heads * length))
 
 
-def reach(shown: Shown, start: int, stop: int, length: int) -> tuple[int, int]:
+def reach(visible: Shown, start: int, stop: int, length: int) -> tuple[int, int]:
     """Return the first and one past the last key that some queries can see; all where that is not a band.
 
     Example:
         >>> reach(Band(-2, 0, 9), 4, 6, 9)
         (2, 6)
     """
-    if not isinstance(shown, Band):
+    if not isinstance(visible, Band):
         return 0, length
-    first, last = max(0, start + shown.low), min(length, stop + shown.high)
+    first, last = max(0, start + visible.low), min(length, stop + visible.high)
     return (first, last) if first < last else (0, length)
 
 

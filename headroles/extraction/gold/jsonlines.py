@@ -142,10 +142,10 @@ def _document_heads(
 
 
 def _mentions(row: dict[str, Any], words: int, place: str) -> tuple[Mention, ...]:
-    listed, clusters = ([] if row.get(each) is None else row[each] for each in ("mentions", "clusters"))
+    listed, clusters = ([] if row.get(field) is None else row[field] for field in ("mentions", "clusters"))
     if not isinstance(listed, list) or not isinstance(clusters, list):
         raise BadInput(f"{place}: 'mentions' and 'clusters' are lists, but got something else")
-    spans = [_parse_span(each, words, place) for each in listed]
+    spans = [_parse_span(pair, words, place) for pair in listed]
     entities: dict[Span, str] = {}
     for entity, cluster in enumerate(clusters):
         if not isinstance(cluster, list):

@@ -24,34 +24,12 @@ FEMININE = frozenset({"she", "her", "hers", "herself"})
 MASCULINE = frozenset({"he", "him", "his", "himself"})
 NEUTRAL = frozenset({"they", "them", "their", "theirs", "themself", "themselves", "it", "its", "itself"})
 PRONOUNS = FEMININE | MASCULINE | NEUTRAL
-
-
-def spotted(text: str, known: Sequence[tuple[int, int]]) -> Int[np.ndarray, "words 2"]:
-    """Return character spans of words: runs of letters and digits, endings such as 's, other marks singly.
-
-    Args:
-        text: Any text.
-        known: Character spans; no word crosses the start or end of one.
-
-    Example:
-        >>> text = "Ann's cat-flap."
-        >>> [text[start:stop] for start, stop in spotted(text, []).tolist()]
-        ['Ann', "'s", 'cat', '-', 'flap', '.']
-        >>> [text[start:stop] for start, stop in spotted(text, [(1, 4)]).tolist()]
-        ['A', 'nn', "'", 's', 'cat', '-', 'flap', '.']
-    """
-    cuts = sorted({0, len(text), *(end for span in known for end in span)})
-    spans = [match.span() for start, stop in pairwise(cuts) for match in WORD.finditer(text, start, stop)]
-    return np.array(spans, dtype=np.int32).reshape(-1, 2)
-
-
-def words_of(spans: Int[np.ndarray, "words 2"], start: int, stop: int) -> tuple[int, int]:
-    """Return the first word of the characters from ``start`` to ``stop``, and one past the last."""
-    return int(np.searchsorted(spans[:, 0], start)), int(np.searchsorted(spans[:, 1], stop, side="right"))
-
-
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
 TRUTH = {"true": True, "false": False}
+LINE = re.compile(r"\s*(?P<number>\d+)\s+(?P<sentence>\S.*)")
+BRACKETED = re.compile(r"\[([^\[\]]*)\]")
+STEREOTYPE = re.compile(r"(?<![a-z])(pro|anti)[-_]stereotyp", re.IGNORECASE)
+TYPE = re.compile(r"type[-_]?(\d)", re.IGNORECASE)
 
 
 def read_gap(path: Path, name: str) -> list[Document]:
@@ -135,12 +113,6 @@ def _refers(row: dict[str, str], role: str, place: str) -> bool:
     if answer.strip().lower() not in TRUTH:
         raise BadInput(f"{place}: {role}-coref is TRUE or FALSE, but got {answer!r}")
     return TRUTH[answer.strip().lower()]
-
-
-LINE = re.compile(r"\s*(?P<number>\d+)\s+(?P<sentence>\S.*)")
-BRACKETED = re.compile(r"\[([^\[\]]*)\]")
-STEREOTYPE = re.compile(r"(?<![a-z])(pro|anti)[-_]stereotyp", re.IGNORECASE)
-TYPE = re.compile(r"type[-_]?(\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,3 +215,27 @@ def _other_occupation(line: _Line, occupations: set[str]) -> tuple[int, int] | N
         if all(stop <= first or last <= start for first, last in (line.pronoun, line.occupation)):
             return start, stop
     return None
+
+
+def spotted(text: str, known: Sequence[tuple[int, int]]) -> Int[np.ndarray, "words 2"]:
+    """Return character spans of words: runs of letters and digits, endings such as 's, other marks singly.
+
+    Args:
+        text: Any text.
+        known: Character spans; no word crosses the start or end of one.
+
+    Example:
+        >>> text = "Ann's cat-flap."
+        >>> [text[start:stop] for start, stop in spotted(text, []).tolist()]
+        ['Ann', "'s", 'cat', '-', 'flap', '.']
+        >>> [text[start:stop] for start, stop in spotted(text, [(1, 4)]).tolist()]
+        ['A', 'nn', "'", 's', 'cat', '-', 'flap', '.']
+    """
+    cuts = sorted({0, len(text), *(end for span in known for end in span)})
+    spans = [match.span() for start, stop in pairwise(cuts) for match in WORD.finditer(text, start, stop)]
+    return np.array(spans, dtype=np.int32).reshape(-1, 2)
+
+
+def words_of(spans: Int[np.ndarray, "words 2"], start: int, stop: int) -> tuple[int, int]:
+    """Return the first word of the characters from ``start`` to ``stop``, and one past the last."""
+    return int(np.searchsorted(spans[:, 0], start)), int(np.searchsorted(spans[:, 1], stop, side="right"))

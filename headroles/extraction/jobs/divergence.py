@@ -29,6 +29,12 @@ SPARE = 0.05
 """Share of cells that are 0 in every head, above which it pays to leave them out."""
 TINY = 2.0**-101
 """Added to every half weight, so that 0 · log 0 is 0; negligible against any weight that is not 0."""
+BUFFER = 2**28
+"""Most bytes of the attention of a batch while its layers are read."""
+KEPT = 2**27
+"""Most bytes of the sums of all blocks, in float32."""
+FEWEST = 50
+"""Fewest blocks, where there are as many units."""
 
 
 def pair_divergences(
@@ -154,14 +160,6 @@ def device_sums(halves: Float[torch.Tensor, "heads cells"]) -> Float[np.ndarray,
                 sums[head, first : first + later] += torch.xlogy(means, means).sum(dim=1, dtype=dtype)
     array: np.ndarray = sums.cpu().double().numpy()
     return array
-
-
-BUFFER = 2**28
-"""Most bytes of the attention of a batch while its layers are read."""
-KEPT = 2**27
-"""Most bytes of the sums of all blocks, in float32."""
-FEWEST = 50
-"""Fewest blocks, where there are as many units."""
 
 
 def fitting_batch(layers: int, heads: int, max_length: int, wanted: int) -> int:

@@ -34,9 +34,9 @@ class Kept:
 
     def example(self) -> Example:
         """Return the input with its gold words, or else with words by spelling; without trees."""
-        whole = example_of(self.tokenised, self.tokenised.passage.words, arcs=False)
-        word = whole.word if self.tokenised.passage.words else words_of(self.tokenised)
-        return Example(whole.key, whole.tokens, whole.segment, whole.special, whole.first, word)
+        example = example_of(self.tokenised, self.tokenised.passage.words, arcs=False)
+        word = example.word if self.tokenised.passage.words else words_of(self.tokenised)
+        return Example(example.key, example.tokens, example.segment, example.special, example.first, word)
 
 
 class Keeping:
@@ -45,9 +45,9 @@ class Keeping:
     It counts inputs in the order of ``stream``, so each stream needs a job of its own.
     """
 
-    def __init__(self, asked: Sequence[Mapping[int, Sequence[int]]]) -> None:
-        """Take the chosen heads by layer, for every input in turn."""
-        self._heads = asked
+    def __init__(self, heads: Sequence[Mapping[int, Sequence[int]]]) -> None:
+        """Take the chosen heads by layer, one mapping for each input."""
+        self._heads = heads
         self._count = 0
 
     def table(self, tokenised: Sequence[Tokenised]) -> list[Kept]:
@@ -91,8 +91,8 @@ class Keeper:
         if not heads:
             return
         size = kept.tokenised.size
-        whole = kept.maps.setdefault(layer, np.zeros((len(heads), size, size), dtype=np.uint8))
-        whole[:, start : start + rows.shape[1]] = bytes_of(rows[heads])
+        maps = kept.maps.setdefault(layer, np.zeros((len(heads), size, size), dtype=np.uint8))
+        maps[:, start : start + rows.shape[1]] = bytes_of(rows[heads])
 
 
 def bytes_of(weights: torch.Tensor) -> UInt8[np.ndarray, "..."]:

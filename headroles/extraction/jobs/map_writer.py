@@ -193,7 +193,7 @@ class Writer:
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
         """Write a block of query rows; by words, add blocks up and write a layer after its last row."""
-        size, whole = rows.shape[2], self.maps[example]
+        size, maps = rows.shape[2], self.maps[example]
         key = (self.numbers[example], layer)
         if key not in self.table.visible_keys:
             self.table.visible_keys[key] = self._reach(example, visible)
@@ -203,15 +203,15 @@ class Writer:
         self.table.least = min(self.table.least, least)
         units = self.units[example]
         if units is None:
-            whole[layer, :, start : start + rows.shape[1], :size] = rows.cpu().numpy()
+            maps[layer, :, start : start + rows.shape[1], :size] = rows.cpu().numpy()
             return
-        own = between_units(rows, units.to(rows.device), start)
+        part = between_units(rows, units.to(rows.device), start)
         before = self.sums.pop(example, None)
-        total = own if before is None else own + before
+        total = part if before is None else part + before
         if start + rows.shape[1] < len(units):
             self.sums[example] = total
             return
-        whole[layer] = total.cpu().numpy()
+        maps[layer] = total.cpu().numpy()
 
     def _reach(self, example: int, visible: Visible) -> Reach | Rows:
         """Return the visible keys of an example's units, computed once for all layers with the same mask."""

@@ -62,8 +62,8 @@ class Group:
     ) -> None:
         """Take the probes, the windows and the device of their attention."""
         self.members, self.device = members, device
-        whole = any(isinstance(probe, ChoiceProbe) and probe.contrast for probe in probes)
-        needed = [_NeededWords(whole, member) for member in members]
+        contrasts = any(isinstance(probe, ChoiceProbe) and probe.contrast for probe in probes)
+        needed = [_NeededWords(contrasts, member) for member in members]
         counts = [words.count for words in needed]
         pick = any(words.count < member.window.size for words, member in zip(needed, members, strict=True))
         self.space = word_space([words.words for words in needed], counts, self.device, pick=pick)
@@ -115,12 +115,12 @@ class _NeededWords:
     These are all words where a contrast or a structure needs all, or where most are asked about anyway.
     """
 
-    def __init__(self, whole: bool, asked: Asked) -> None:
-        self.count, self.words, self.choices = asked.window.size, asked.words, asked.choices
-        if whole or None in asked.choices:
+    def __init__(self, all_words: bool, member: Asked) -> None:
+        self.count, self.words, self.choices = member.window.size, member.words, member.choices
+        if all_words or None in member.choices:
             return
         needed = np.zeros(self.count, dtype=np.bool_)
-        for choices in asked.choices:
+        for choices in member.choices:
             assert choices is not None
             needed[choices.query] = True
             needed |= choices.candidates.any(axis=0)
@@ -128,7 +128,7 @@ class _NeededWords:
             return
         number = np.where(needed, np.cumsum(needed) - 1, -1)
         self.count = max(1, int(needed.sum()))
-        self.words = np.where(asked.words < 0, -1, number[asked.words])
+        self.words = np.where(member.words < 0, -1, number[member.words])
         self.choices = tuple(
             Choices(
                 choices.rows,
@@ -136,7 +136,7 @@ class _NeededWords:
                 choices.candidates[:, needed],
                 choices.right[:, needed],
             )
-            for choices in asked.choices
+            for choices in member.choices
             if choices is not None
         )
 
@@ -222,9 +222,9 @@ class Questioning:
 
     def reader(self, batch: list[Asked], table: Answers) -> "Questioner":
         """Return the reader of a batch's attention; items and baseline hits need none and are stored now."""
-        for asked in batch:
-            table.items[:, asked.place] = asked.items
-            table.hits[:, asked.place] = asked.hits
+        for member in batch:
+            table.items[:, member.place] = member.items
+            table.hits[:, member.place] = member.hits
         return Questioner(self, batch, table)
 
     def result(self, table: Answers) -> Answers:

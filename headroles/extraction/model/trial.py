@@ -155,9 +155,9 @@ def _count_key_heads(cached: Any) -> int:
 
     Falcon's newer decoder caches them repeated for its query heads.
     """
-    both = torch.cat([cached.keys[0], cached.values[0]], dim=-1)
-    distinct = 1 + int((both[1:] != both[:-1]).flatten(1).any(1).sum())
-    return distinct if bool(both.any()) and len(both) % distinct == 0 else len(both)
+    heads = torch.cat([cached.keys[0], cached.values[0]], dim=-1)
+    distinct = 1 + int((heads[1:] != heads[:-1]).flatten(1).any(1).sum())
+    return distinct if bool(heads.any()) and len(heads) % distinct == 0 else len(heads)
 
 
 def _key_heads_by_layer(counts: Sequence[int], layers: int, heads: int) -> tuple[int, ...]:

@@ -41,9 +41,9 @@ def pieces_of(tokenizer: Any, documents: Sequence[Document]) -> list[Int[np.ndar
     Raises:
         BadInput: When the tokenizer keeps no character offsets, or makes nothing of a document.
     """
-    whole = [passage_of(Window(document, 0, len(document.words), 0)) for document in documents]
+    passages = [passage_of(Window(document, 0, len(document.words), 0)) for document in documents]
     counts = []
-    for tokenised, document in zip(tokenise(tokenizer, whole, UNCUT), documents, strict=True):
+    for tokenised, document in zip(tokenise(tokenizer, passages, UNCUT), documents, strict=True):
         word = example_of(tokenised, tokenised.passage.words, False).word
         counts.append(np.bincount(word[word >= 0], minlength=len(document.words)))
     return counts

@@ -82,17 +82,17 @@ def _open(
     with quiet():
         network, _ = open_network(checkpoint, DTYPES[dtype])
         tokenizer = load_tokenizer(checkpoint)
-    both = bool(network.config.is_encoder_decoder)
-    if both and len(texts) == 1:
+    has_decoder = bool(network.config.is_encoder_decoder)
+    if has_decoder and len(texts) == 1:
         network = network.get_encoder()
     place_on(network, place, checkpoint.name)
     with quiet(), in_one_sentence(network):
-        if both and len(texts) == 2:
+        if has_decoder and len(texts) == 2:
             ready_to_shift(network, checkpoint)
             return network, entry_of_both(network, tokenizer, texts, max_length)
-        entry = entry_of(network, tokenizer, texts, max_length, ENCODER if both else SELF)
+        entry = entry_of(network, tokenizer, texts, max_length, ENCODER if has_decoder else SELF)
     note = "Only the encoder is shown, because one text was given; a second one is for the decoder."
-    return network, replace(entry, notes=(note,) if both else ())
+    return network, replace(entry, notes=(note,) if has_decoder else ())
 
 
 def _keepers(
