@@ -83,7 +83,7 @@ class Crossing:
         return [self.array(mask, example) for example in range(len(self.sides))]
 
     def visible_mask(self, mask: torch.Tensor | None, example: int) -> Match | Cells:
-        """Return the visible set of a long example, of no size where the whole encoder is visible."""
+        """Return the visible set of a long example, which is small where the whole encoder is visible."""
         place = (self._number(mask), example)
         if place not in self._visible_masks:
             inside, (decoder, encoder) = self._visible_encoder(mask, example), self.sides[example]

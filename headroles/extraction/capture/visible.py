@@ -56,7 +56,7 @@ class Seen:
 
 
 def wholly_seen(mask: torch.Tensor, lengths: Sequence[int]) -> list[bool]:
-    """Return whether each example's queries see all of its keys; for all at once, as the device is slow."""
+    """Return whether each example's queries see all of its keys, in one call: results wait for the device."""
     visible = _visible_cells(mask[:, 0])
     tokens = torch.tensor(lengths, device=mask.device)
     real = torch.arange(visible.shape[2], device=mask.device)[None] < tokens[:, None]
