@@ -68,8 +68,8 @@ def units_seen(
     order = np.argsort(units, kind="stable")
     starts = np.searchsorted(units[order], np.arange(units.max() + 1))
     keys = np.logical_or.reduceat(visible[:, order], starts, axis=1)
-    between: np.ndarray = np.logical_or.reduceat(keys[order], starts, axis=0)
-    return between
+    pairs: np.ndarray = np.logical_or.reduceat(keys[order], starts, axis=0)
+    return pairs
 
 
 def reach_of(visible: Visible) -> Reach | Rows:
