@@ -84,7 +84,7 @@ def fitting(model: LossModel, length: int) -> int:
     """Return the largest batch of inputs of a length whose attention and logits fit in ``BUDGET``, or 1.
 
     A decoder of classes answers at the last token that is not padding. Where its configuration does not
-    name the padding token, inputs are read one by one.
+    name the padding token that it gets, inputs are read one by one.
     """
     pad = getattr(model.tokenizer, "pad_token_id", None) or 0
     if model.about == CLASSES and model.network.config.pad_token_id != pad:
