@@ -157,7 +157,7 @@ class _ImportanceJob:
             batch.append(_Input(place, masked, target, keys))
         return batch
 
-    def reader(self, batch: list[_Input], table: _Table) -> "_Importance":
+    def reader(self, batch: list[_Input], table: _Table) -> "_ImportanceReader":
         """Return the reader of a batch's gradients."""
         for item in batch:
             table.cells[:, item.place] = item.keys.sum(axis=1)
