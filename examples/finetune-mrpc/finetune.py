@@ -20,7 +20,8 @@ from transformers.utils import logging as library_logging
 
 from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.model.checkpoint import EMBEDDED, find, weights_hash
-from headroles.extraction.texts.sources import kind_of, read_table, sampled
+from headroles.extraction.texts.files import kind_of
+from headroles.extraction.texts.sources import read_table, sampled
 from headroles.extraction.texts.tokens import tokenise
 from headroles.storage.folder import writing
 from headroles.tasks import task_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.extraction.texts.sources import kind_of
+from headroles.extraction.texts.files import kind_of
 from headroles.options.label import Options
 from headroles.options.run import CommonOptions
 from headroles.presets import preset_of

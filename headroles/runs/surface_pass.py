@@ -20,7 +20,8 @@ from headroles.extraction.model.load import check_length, load
 from headroles.extraction.model.losses import MASKED, LossModel, LossOptions, described_loss, load_with_loss
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
-from headroles.extraction.texts.sources import kind_of, read_table
+from headroles.extraction.texts.files import kind_of
+from headroles.extraction.texts.sources import read_table
 from headroles.options.surface import MASK, SurfaceOptions
 from headroles.plans.plan import Laid
 from headroles.progress import Progress, counted

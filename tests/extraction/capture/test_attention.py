@@ -235,7 +235,8 @@ def test_a_wrong_capture_is_refused_at_load(
 
         return attention
 
-    monkeypatch.setattr(forming, "own_eager", shifted)
+    for module in (capture, forming):
+        monkeypatch.setattr(module, "own_eager", shifted)
     with pytest.raises(BadInput, match=r"must be what the plain model computes.*cannot be labelled"):
         _load(model_of("bert"), max_length)
 
@@ -315,7 +316,8 @@ def test_an_architecture_without_an_eager_function_is_refused(
     def none(module: torch.nn.Module) -> Callable[..., Any]:
         raise missing.value
 
-    monkeypatch.setattr(forming, "own_eager", none)
+    for module in (capture, forming):
+        monkeypatch.setattr(module, "own_eager", none)
     with pytest.raises(BadInput, match=r"BertModel failed at that \(LookupError: .*cannot be labelled"):
         _load(model_of("bert"))
 

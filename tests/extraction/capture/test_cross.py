@@ -14,6 +14,7 @@ from transformers import AutoTokenizer
 from headroles import Example, sieve
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
+from headroles.extraction.capture import attention as capture
 from headroles.extraction.capture import weights as forming
 from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED
 from headroles.extraction.capture.cross import across
@@ -282,10 +283,10 @@ def test_bands_of_others_keep_to_one_text_and_other_masks_are_taken_as_they_are(
 
 
 def test_a_kind_that_a_model_does_not_have_is_refused(folder_of: Folder, model_of: Folder) -> None:
-    with pytest.raises(BadInput, match=r"has one stack of layers and 'cross' came; allowed: self"):
+    with pytest.raises(BadInput, match=r"has one stack of layers and no 'cross' attention; allowed: self"):
         loaded(model_of("bert"), "cross")
     with pytest.raises(
-        BadInput, match=r"encoder and decoder and 'self' came; allowed: encoder, decoder, cross"
+        BadInput, match=r"encoder and decoder and no 'self' attention; allowed: encoder, decoder, cross"
     ):
         loaded(folder_of("t5"), "self")
 
@@ -306,7 +307,8 @@ def test_what_is_misread_is_refused(folder_of: Folder, monkeypatch: pytest.Monke
 
         return eager
 
-    monkeypatch.setattr(forming, "own_eager", other)
+    for module in (capture, forming):
+        monkeypatch.setattr(module, "own_eager", other)
     for longest in (96, 400):
         with pytest.raises(BadInput, match="but its cross attention is not"):
             loaded(folder_of("t5"), "cross", longest)

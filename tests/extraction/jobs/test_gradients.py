@@ -10,6 +10,7 @@ import torch
 import transformers
 
 from headroles.errors import BadInput
+from headroles.extraction.capture import attention as capture
 from headroles.extraction.capture import weights as forming
 from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, Way, run
 from headroles.extraction.capture.readers import Visible
@@ -209,7 +210,8 @@ def test_gradients_are_finite_differences_of_the_loss_in_double_precision(
             found = []
             for shift in (step, -step):
                 with monkeypatch.context() as patched:
-                    patched.setattr(forming, "own_eager", _shifted(layer, cell, shift))
+                    for module in (capture, forming):
+                        patched.setattr(module, "own_eager", _shifted(layer, cell, shift))
                     moved = Gradients(double, targets)
                     run(double.network, double.way, inputs, lengths, moved)
                     found.append(moved.value)

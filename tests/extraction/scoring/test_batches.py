@@ -246,7 +246,7 @@ def test_a_mask_that_hides_nothing_is_found_for_all_examples_at_once() -> None:
         shape = (4 if turn % 3 else 1, 1, max(lengths) if turn % 2 else 1, max(lengths))
         mask = torch.from_numpy(rng.random(shape) < (0.97 if turn % 5 else 2))
         given = mask if turn % 7 else torch.where(mask, 0.0, torch.finfo(torch.float32).min)
-        found = Seen(lengths).under(given, causal=False)
+        found = Seen(lengths).arrays(given, causal=False)
         for example, length in enumerate(lengths):
             own = mask[min(example, len(mask) - 1), 0, :length, :length].numpy()
             assert (found[example] is None) == bool(own.all())

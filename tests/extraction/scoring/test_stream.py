@@ -428,5 +428,5 @@ def test_half_precision_gives_nearly_the_scores_of_full_precision(
 
 def test_single_texts_and_pairs_do_not_mix(model_of: ModelOf) -> None:
     mixed = [*_passages(1, 2), *(replace(each, key=f"pair {each.key}") for each in _passages(2, 2))]
-    with pytest.raises(BadInput, match="single texts or pairs, but both came"):
+    with pytest.raises(BadInput, match="single texts or pairs, but got both"):
         _scores(_load(model_of("bert")), mixed)
