@@ -316,9 +316,7 @@ def _moves(
         return heads_table("Number of roles gained (+) and lost (−), by layer (rows) and head", cells)
     changed = np.concatenate([gained, lost])
     signs = [f"{sign}{mark}" for sign in "+−" for mark in marks]
-    return heads_table(
-        "Roles gained (+) and lost (−), by layer (rows) and head", _mark_cells(changed, signed)
-    )
+    return heads_table("Roles gained (+) and lost (−), by layer (rows) and head", _mark_cells(changed, signs))
 
 
 def _many(held: np.ndarray) -> bool:
