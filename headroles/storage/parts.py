@@ -19,7 +19,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Files that each part of a run may have, by its field of ``Labelling``."""
 MEASURED, OTHER = "surface", "other"
-"""First part of names of columns that are no importance, and the kind of token that others are tested against."""
+"""First part of names of columns that are no importance; kind of token that others are tested against."""
 
 
 def parts_of(labelling: Labelling) -> dict[str, str | bytes]:

@@ -219,7 +219,7 @@ def test_what_is_no_array_is_one_sentence_wherever_it_stands(tmp_path: Path) -> 
         archive.writestr("1", b"no array")
     rows = [{"tokens": list("abc")}, {"tokens": list("def")}]
     (tmp_path / "odd.json").write_text(json.dumps(rows))
-    with pytest.raises(BadInput, match="is damaged: what it calls '1' is no array"):
+    with pytest.raises(BadInput, match="is damaged: its entry '1' is no array"):
         headroles.label(attention=tmp_path / "odd.npz", sieve=["local"])
 
 
