@@ -1,4 +1,4 @@
-"""Files of attention maps that other programs write: safetensors or npz, read array by array, never pickle."""
+"""Files of attention maps from other programs: safetensors or npz, read array by array, never pickle."""
 
 import hashlib
 from contextlib import ExitStack
