@@ -16,7 +16,7 @@ PAIRED = ("gap", "winobias")
 class Document:
     """One document (or passage, or sentence without a document) with its annotation.
 
-    Words are counted from 0 over the document. What a file does not annotate is None.
+    Words are counted from 0 over the document. Annotation that a file does not have is None.
 
     Attributes:
         key: A stable name, such as ``"dev/GUM_academic_art"``.

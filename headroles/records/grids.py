@@ -19,7 +19,7 @@ class HeadGrid:
     """Rules and unit counts of tests, one entry per sieve, layer and head; subclasses add their arrays.
 
     Attributes:
-        rules: How each sieve is judged, in the order of the first axis.
+        rules: Rule of each sieve, in the order of the first axis.
         count: Units that counted.
 
     Raises:

@@ -184,12 +184,12 @@ class Changed(Ruled, Protocol):
 
 
 def labelling_html(
-    found: Judged, decision: Decision, facts: Mapping[str, Any], outcomes: Sequence[str]
+    findings: Judged, decision: Decision, facts: Mapping[str, Any], outcomes: Sequence[str]
 ) -> str:
     """Return counts per role with its strongest head, and the roles of every head.
 
     Args:
-        found: Findings of the run.
+        findings: Findings of the run.
         decision: Test, correction and level that judged it.
         facts: The run's manifest; missing facts are left out.
         outcomes: The four decisions in words, in their order.
@@ -197,27 +197,27 @@ def labelling_html(
     Returns:
         HTML without scripts; under 200 KB for 32 × 32 heads × 20 sieves.
     """
-    places = [place for place, rule in enumerate(found.rules) if rule.role]
-    names = [found.rules[place].sieve for place in places]
-    held = found.decision[places] == 0
+    places = [place for place, rule in enumerate(findings.rules) if rule.role]
+    names = [findings.rules[place].sieve for place in places]
+    held = findings.decision[places] == 0
     marks = codes(names)
     rows = []
     for holders, place, name, mark in zip(held, places, names, marks, strict=True):
-        strongest = _largest(np.where(holders, found.mean[place], np.nan))
+        strongest = _largest(np.where(holders, findings.mean[place], np.nan))
         cells = [
-            *_outcome_counts(found.decision[place], len(outcomes)),
-            *_head_cells(strongest, found.mean, found.low, found.high, place),
+            *_outcome_counts(findings.decision[place], len(outcomes)),
+            *_head_cells(strongest, findings.mean, findings.low, findings.high, place),
         ]
         rows.append((name, [*cells, *([] if _many(held) else [mark])]))
     heads = [*outcomes, "strongest head", "mean [95 %]", *([] if _many(held) else ["mark"])]
     summary = paragraph(
-        f"<strong>{named(_model(facts))}</strong>. {_inputs(facts)}{_method(decision, found)}"
+        f"<strong>{named(_model(facts))}</strong>. {_inputs(facts)}{_method(decision, findings)}"
     )
     return summary + counts_table("Heads by role", heads, rows) + _roles(held, marks)
 
 
 def comparison_html(
-    found: Changed,
+    differences: Changed,
     before: Judged,
     after: Judged,
     decision: Decision,
@@ -227,7 +227,7 @@ def comparison_html(
     """Return counts per sieve with its largest change, and the roles that every head gained and lost.
 
     Args:
-        found: Differences B − A.
+        differences: Differences B − A.
         before: Findings of run A.
         after: Findings of run B.
         decision: Test, correction and level that judged both.
@@ -237,16 +237,18 @@ def comparison_html(
     Returns:
         HTML without scripts.
     """
-    roles = [place for place, rule in enumerate(found.rules) if rule.role]
-    marks = codes([found.rules[place].sieve for place in roles])
+    roles = [place for place, rule in enumerate(differences.rules) if rule.role]
+    marks = codes([differences.rules[place].sieve for place in roles])
     held = [run.decision[roles] == 0 for run in (before, after)]
     gained, lost = held[1] & ~held[0], held[0] & ~held[1]
     rows = []
-    for place, rule in enumerate(found.rules):
-        largest = _largest(np.where(found.outcome[place] == 0, np.abs(found.difference[place]), np.nan))
+    for place, rule in enumerate(differences.rules):
+        largest = _largest(
+            np.where(differences.outcome[place] == 0, np.abs(differences.difference[place]), np.nan)
+        )
         cells = [
-            *_outcome_counts(found.outcome[place], 4),
-            *_head_cells(largest, found.difference, found.low, found.high, place),
+            *_outcome_counts(differences.outcome[place], 4),
+            *_head_cells(largest, differences.difference, differences.low, differences.high, place),
         ]
         moved: list[object] = ["", "", ""]
         if rule.role:
@@ -331,12 +333,12 @@ def _mark_cells(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[st
     ]
 
 
-def _method(decision: Decision, found: Ruled) -> str:
+def _method(decision: Decision, tests: Ruled) -> str:
     """Return test, correction, family and level as text."""
     if decision.correction == "none":
         return f"{named(decision.test)}, no correction, alpha {decision.alpha:g}."
     over = named(FAMILIES.get(decision.family, decision.family))
-    both = BOTH * any(rule.together for rule in found.rules)
+    both = BOTH * any(rule.together for rule in tests.rules)
     correction = f"{named(decision.test)}, {named(decision.correction)} over {over}{both}"
     return f"{correction}, alpha {decision.alpha:g}."
 

@@ -134,7 +134,7 @@ class Gap:
     Attributes:
         layer: Layer of the head, from 0.
         head: Index of the head in its layer, from 0.
-        measure: "accuracy", or "f1" (GAP's own: each name of a passage is judged true or false).
+        measure: "accuracy", or "f1" (GAP's own: each name of a passage is classified as true or false).
         first: Name of the first condition ("pro", "feminine").
         second: Name of the second ("anti", "masculine").
         both: The measure over all items.

@@ -1,4 +1,4 @@
-"""Distances between heads and clusters as files of a run folder and back, with checks of what is read.
+"""Distances between heads and clusters as files of a run folder and back, with checks of the values read.
 
 No pickle is written or read.
 """

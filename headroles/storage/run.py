@@ -199,7 +199,7 @@ def load(folder: str | Path) -> Labelling:
 
 
 def _parse_rule(fields: dict[str, Any]) -> Rule:
-    known: dict[str, Any] = {name: float("nan") if each is None else each for name, each in fields.items()}
+    known: dict[str, Any] = {name: float("nan") if value is None else value for name, value in fields.items()}
     return Rule(**known)
 
 
