@@ -19,6 +19,16 @@ LONGEST = 80
 """Characters of a name that are shown."""
 MOST_ROWS = 60
 """Rows of a table of counts."""
+MOST_MARKS, MOST_HEADS = 35, 2048
+"""Above these numbers of roles or heads a cell shows the number of the head's roles, not their marks."""
+NO_HEAD = ("none", "")
+BOTH = ", both directions of a row together"
+"""Addition to the family of probes whose rows have two directions."""
+FAMILIES = {
+    "sieve": "the heads of one sieve",
+    "run": "all heads and sieves of the run",
+    "layer": "the heads of one sieve in one layer",
+}
 TABLE = (
     '<table cellpadding="4" cellspacing="0" border="0" '
     'style="font-variant-numeric:tabular-nums;white-space:nowrap;margin:.5em 0 1em">'
@@ -26,116 +36,6 @@ TABLE = (
 CAPTION = '<caption style="caption-side:top;text-align:left;color:inherit;padding:.3em 0">'
 SCROLLED = '<div style="overflow-x:auto;max-width:100%" tabindex="0" role="region" aria-label="{}">'
 PARAGRAPH = '<p style="max-width:62em;margin:.5em 0;overflow-wrap:anywhere">{}</p>'
-
-
-def paragraph(markup: str) -> str:
-    """Return a paragraph of markup."""
-    return PARAGRAPH.format(markup)
-
-
-def named(text: object) -> str:
-    """Escape a name, cut it where it is long, and isolate it from the text direction of its sentence.
-
-    Example:
-        >>> named("<b>"), named("syntactic:amod")
-        ('&lt;b&gt;', 'syntactic:amod')
-    """
-    words = str(text)
-    shown = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
-    return escape(shown) if shown.isascii() else f"<bdi>{escape(shown)}</bdi>"
-
-
-def counts_table(caption: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[object]]]) -> str:
-    """Return a table with a row per sieve: its name, then cells of plain numbers or names.
-
-    Args:
-        caption: Caption of the table, as plain text.
-        heads: Titles of the columns after the first.
-        rows: Name and cells of each sieve.
-    """
-    parts = [TABLE, f"{CAPTION}{escape(caption)}</caption>", '<thead style="text-align:right"><tr><td></td>']
-    parts += [f"<th>{escape(head)}</th>" for head in heads]
-    parts.append('</tr></thead><tbody style="text-align:right">')
-    for name, cells in rows[:MOST_ROWS]:
-        markup = "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
-        parts.append(f"<tr><th>{named(name)}</th>{markup}</tr>")
-    parts.append("</tbody></table>")
-    left = len(rows) - MOST_ROWS
-    more = paragraph(f"{left} more rows are left out here; .frame() has them all.") if left > 0 else ""
-    return _scrollable(caption, "".join(parts)) + more
-
-
-def heads_table(caption: str, cells: Iterable[Iterable[str]]) -> str:
-    """Return a table with a row per layer and a column per head, both numbered from 0.
-
-    Args:
-        caption: Meaning of a cell, as plain text.
-        cells: Plain text per layer and head; a dot replaces empty text.
-    """
-    rows = [[escape(cell) or "·" for cell in row] for row in cells]
-    numbers = "".join(f"<th>{head}</th>" for head in range(len(rows[0]) if rows else 0))
-    parts = [
-        TABLE,
-        f"{CAPTION}{escape(caption)}</caption>",
-        f"<thead><tr><td></td>{numbers}</tr></thead><tbody>",
-    ]
-    for layer, row in enumerate(rows):
-        parts.append(f"<tr><th>{layer}</th>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>")
-    return _scrollable(caption, "".join([*parts, "</tbody></table>"]))
-
-
-def _scrollable(label: str, table: str) -> str:
-    """Wrap a table so that it scrolls by itself where the notebook is narrower, by keyboard too."""
-    return f"{SCROLLED.format(escape(label))}{table}</div>"
-
-
-def codes(names: Sequence[str]) -> tuple[str, ...]:
-    """Return marks of one or two characters, one per name, no two alike.
-
-    Example:
-        >>> codes(["local", "delimiter", "delimiter:cls", "syntactic:amod", "syntactic:advmod", "律"])
-        ('L', 'D', 'Dc', 'Sa', 'Sd', '6')
-    """
-    taken: list[str] = []
-    for number, name in enumerate(names, start=1):
-        words = re.findall("[a-z]+", name.lower())
-        choices = [words[0][0].upper()] if len(words) == 1 else []
-        if words:
-            tail = "".join(words[1:]) or words[0][1:]
-            choices += [words[0][0].upper() + letter for letter in tail]
-        choices += [str(number + shift) for shift in range(len(names) + 1)]
-        taken.append(next(mark for mark in choices if mark not in taken))
-    return tuple(taken)
-
-
-BOTH = ", both directions of a row together"
-"""Addition to the family of probes whose rows have two directions."""
-
-FAMILIES = {
-    "sieve": "the heads of one sieve",
-    "run": "all heads and sieves of the run",
-    "layer": "the heads of one sieve in one layer",
-}
-
-
-def mean(value: float) -> str:
-    """Return a mean score as text: two decimals, three below 0.05, and no negative zero.
-
-    Example:
-        >>> mean(-0.123), mean(-0.0123), mean(-0.0001), mean(float("nan"))
-        ('−0.12', '−0.012', '0.000', '–')
-    """
-    if math.isnan(value):
-        return "–"
-    text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:z.3f}"
-    return text.replace("-", "−")
-
-
-MOST_MARKS, MOST_HEADS = 35, 2048
-"""Above these numbers of roles or heads a cell shows the number of the head's roles, not their marks."""
-NO_HEAD = ("none", "")
-
-
 Grid = Float[np.ndarray, "sieves layers heads"]
 Codes = Int[np.ndarray, "sieves layers heads"]
 
@@ -365,3 +265,96 @@ def _nested(facts: Any, *names: str) -> Any:
     for name in names:
         facts = facts.get(name) if isinstance(facts, Mapping) else None
     return facts
+
+
+def counts_table(caption: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[object]]]) -> str:
+    """Return a table with a row per sieve: its name, then cells of plain numbers or names.
+
+    Args:
+        caption: Caption of the table, as plain text.
+        heads: Titles of the columns after the first.
+        rows: Name and cells of each sieve.
+    """
+    parts = [TABLE, f"{CAPTION}{escape(caption)}</caption>", '<thead style="text-align:right"><tr><td></td>']
+    parts += [f"<th>{escape(head)}</th>" for head in heads]
+    parts.append('</tr></thead><tbody style="text-align:right">')
+    for name, cells in rows[:MOST_ROWS]:
+        markup = "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
+        parts.append(f"<tr><th>{named(name)}</th>{markup}</tr>")
+    parts.append("</tbody></table>")
+    left = len(rows) - MOST_ROWS
+    more = paragraph(f"{left} more rows are left out here; .frame() has them all.") if left > 0 else ""
+    return _scrollable(caption, "".join(parts)) + more
+
+
+def heads_table(caption: str, cells: Iterable[Iterable[str]]) -> str:
+    """Return a table with a row per layer and a column per head, both numbered from 0.
+
+    Args:
+        caption: Meaning of a cell, as plain text.
+        cells: Plain text per layer and head; a dot replaces empty text.
+    """
+    rows = [[escape(cell) or "·" for cell in row] for row in cells]
+    numbers = "".join(f"<th>{head}</th>" for head in range(len(rows[0]) if rows else 0))
+    parts = [
+        TABLE,
+        f"{CAPTION}{escape(caption)}</caption>",
+        f"<thead><tr><td></td>{numbers}</tr></thead><tbody>",
+    ]
+    for layer, row in enumerate(rows):
+        parts.append(f"<tr><th>{layer}</th>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>")
+    return _scrollable(caption, "".join([*parts, "</tbody></table>"]))
+
+
+def _scrollable(label: str, table: str) -> str:
+    """Wrap a table so that it scrolls by itself where the notebook is narrower, by keyboard too."""
+    return f"{SCROLLED.format(escape(label))}{table}</div>"
+
+
+def paragraph(markup: str) -> str:
+    """Return a paragraph of markup."""
+    return PARAGRAPH.format(markup)
+
+
+def named(text: object) -> str:
+    """Escape a name, cut it where it is long, and isolate it from the text direction of its sentence.
+
+    Example:
+        >>> named("<b>"), named("syntactic:amod")
+        ('&lt;b&gt;', 'syntactic:amod')
+    """
+    words = str(text)
+    shown = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+    return escape(shown) if shown.isascii() else f"<bdi>{escape(shown)}</bdi>"
+
+
+def codes(names: Sequence[str]) -> tuple[str, ...]:
+    """Return marks of one or two characters, one per name, no two alike.
+
+    Example:
+        >>> codes(["local", "delimiter", "delimiter:cls", "syntactic:amod", "syntactic:advmod", "律"])
+        ('L', 'D', 'Dc', 'Sa', 'Sd', '6')
+    """
+    taken: list[str] = []
+    for number, name in enumerate(names, start=1):
+        words = re.findall("[a-z]+", name.lower())
+        choices = [words[0][0].upper()] if len(words) == 1 else []
+        if words:
+            tail = "".join(words[1:]) or words[0][1:]
+            choices += [words[0][0].upper() + letter for letter in tail]
+        choices += [str(number + shift) for shift in range(len(names) + 1)]
+        taken.append(next(mark for mark in choices if mark not in taken))
+    return tuple(taken)
+
+
+def mean(value: float) -> str:
+    """Return a mean score as text: two decimals, three below 0.05, and no negative zero.
+
+    Example:
+        >>> mean(-0.123), mean(-0.0123), mean(-0.0001), mean(float("nan"))
+        ('−0.12', '−0.012', '0.000', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:z.3f}"
+    return text.replace("-", "−")

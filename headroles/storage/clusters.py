@@ -18,9 +18,169 @@ from headroles.records.clusters import METHODS, Choice, Claim, Clustered, Diverg
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
 from headroles.storage.tables import csv_of, records_in
 
+DIVERGENCE_ARRAYS = ("sums", "weight", "block")
+"""Arrays of ``Divergence`` in the file."""
+CLUSTER_ARRAYS = ("error", "cluster", "silhouette", "stability", "linkage", "place", "cloud")
+"""Arrays of ``ClusterResults`` in the file."""
+ARCHIVE_ERRORS = (BadZipFile, EOFError, zlib.error, struct.error, RuntimeError, MemoryError)
+"""Errors of reading a damaged archive, in addition to ``ValueError`` and ``OSError``."""
 CLOSE = 1e-5
 """Largest relative difference between the stored mean and the mean of the sums."""
 ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Row of ``neighbours.csv``: a head near another.
+
+    Attributes:
+        layer: Layer of the head.
+        head: The head.
+        rank: 1 for the nearest.
+        near_layer: Layer of the other head.
+        near_head: The other head.
+        distance: Distance between them.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+    """
+
+    layer: int
+    head: int
+    rank: int
+    near_layer: int
+    near_head: int
+    distance: float
+    low: float
+    high: float
+
+
+def texts_of_clustered(clustered: Clustered) -> dict[str, str | bytes]:
+    """Return every file by name; NaN is an empty cell.
+
+    ``divergence.npz`` holds the arrays that are in no table: block sums (float32), weights, blocks, the mean
+    divergence of every pair (float64, condensed), its standard error, linkage, map and cloud.
+    """
+    tables: dict[str, str | bytes] = {
+        DIVERGENCE: _archive_bytes(clustered),
+        CLUSTERS: _heads_text(clustered),
+        CHOICES: csv_of(Choice, clustered.choices),
+        CLAIMS: csv_of(Claim, clustered.claims),
+    }
+    if clustered.neighbours is not None:
+        tables[NEIGHBOURS] = csv_of(
+            Neighbour, _neighbour_rows(clustered.neighbours, clustered.divergence.heads)
+        )
+    return tables
+
+
+def _archive_bytes(clustered: Clustered) -> bytes:
+    source = clustered.divergence
+    arrays = {name: getattr(source, name) for name in DIVERGENCE_ARRAYS}
+    arrays |= {name: getattr(clustered, name) for name in CLUSTER_ARRAYS}
+    content = BytesIO()
+    np.savez_compressed(
+        content,
+        mean=source.mean(),
+        grid=np.array([source.layers, source.heads]),
+        smoothing=np.array(source.smoothing),
+        way=np.array(source.way),
+        method=np.array(clustered.method),
+        stress=np.array(clustered.stress),
+        **arrays,
+    )
+    return content.getvalue()
+
+
+def _heads_text(clustered: Clustered) -> str:
+    """Return one row per head: its cluster, silhouette, stability, and coordinates on the map."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("layer", "head", "cluster", "silhouette", "stability", "x", "y"))
+    heads = clustered.divergence.heads
+    for number, cluster in enumerate(clustered.cluster.tolist()):
+        values = [clustered.silhouette[number], clustered.stability[number], *clustered.place[number]]
+        cells = ["" if np.isnan(value) else float(value) for value in values]
+        writer.writerow((number // heads, number % heads, cluster, *cells))
+    return text.getvalue()
+
+
+def _neighbour_rows(neighbours: Neighbours, heads: int) -> list[Neighbour]:
+    """Return the rows of every head's nearest heads, nearest first."""
+    rows = []
+    for number, rank in np.ndindex(neighbours.head.shape):
+        other = int(neighbours.head[number, rank])
+        distances = [
+            float(array[number, rank]) for array in (neighbours.distance, neighbours.low, neighbours.high)
+        ]
+        places = (number // heads, number % heads, rank + 1, other // heads, other % heads)
+        rows.append(Neighbour(*places, *distances))
+    return rows
+
+
+def clustered_in(folder: Path, grid: tuple[int, int], units: int) -> Clustered:
+    """Read distances between heads and clusters from a run folder.
+
+    Args:
+        folder: Folder of the run.
+        grid: Layers and heads of its model.
+        units: Number of units of its scores.
+
+    Raises:
+        KeyError: When an array or a column is missing.
+        OSError: When a file other than that of the nearest heads is missing.
+        ValueError: When a file is damaged, has other heads or units, or values that no run computes.
+        BadInput: When arrays do not fit together.
+    """
+    arrays = _read_arrays(folder / DIVERGENCE)
+    layers, heads = (int(number) for number in arrays["grid"])
+    if (layers, heads) != grid:
+        raise ValueError(f"{DIVERGENCE} is of {layers} x {heads} heads, the run of {grid[0]} x {grid[1]}")
+    divergence = Divergence(
+        layers,
+        heads,
+        **{name: arrays[name] for name in DIVERGENCE_ARRAYS},
+        smoothing=float(arrays["smoothing"]),
+        way=str(arrays["way"]),
+    )
+    check_divergence(divergence, arrays["mean"], units)
+    clustered = Clustered(
+        divergence,
+        method=str(arrays["method"]),
+        stress=float(arrays["stress"]),
+        choices=tuple(records_in(Choice, folder / CHOICES)),
+        claims=tuple(records_in(Claim, folder / CLAIMS)),
+        neighbours=_read_neighbours(folder / NEIGHBOURS, heads, layers * heads),
+        **{name: arrays[name] for name in CLUSTER_ARRAYS},
+    )
+    check_clustered(clustered)
+    if (folder / CLUSTERS).read_text(encoding="utf-8") != _heads_text(clustered):
+        raise ValueError(f"{CLUSTERS} says other than {DIVERGENCE}")
+    return clustered
+
+
+def _read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Read all arrays of an archive by name."""
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except ARCHIVE_ERRORS as error:
+        raise ValueError(f"{path.name} is no archive of arrays") from error
+
+
+def _read_neighbours(path: Path, heads: int, size: int) -> Neighbours | None:
+    """Read the nearest heads from a table; None where there is none."""
+    if not path.is_file():
+        return None
+    rows: list[Neighbour] = records_in(Neighbour, path)
+    near = len(rows) // size
+    wanted = [(head // heads, head % heads, rank + 1) for head, rank in np.ndindex(size, near)]
+    if not near or [(row.layer, row.head, row.rank) for row in rows] != wanted:
+        raise ValueError(f"the rows of {path.name} are not every head and rank in turn")
+    if not all(0 <= row.near_head < heads and 0 <= row.near_layer < size // heads for row in rows):
+        raise ValueError(f"{path.name} has heads that the run has not")
+    head = np.array([row.near_layer * heads + row.near_head for row in rows], dtype=np.int64)
+    values = [np.array([getattr(row, name) for row in rows]) for name in ("distance", "low", "high")]
+    return Neighbours(head.reshape(size, -1), *(array.reshape(size, -1) for array in values))
 
 
 def check_divergence(divergence: Divergence, mean: np.ndarray, units: int) -> None:
@@ -113,165 +273,3 @@ def _check_numbers(cluster: Int[np.ndarray, " heads"], choices: tuple[Choice, ..
         raise ValueError(f"{CHOICES} has {len(chosen)} numbers of clusters that were chosen, not one")
     if names[-1] + 1 > chosen[0]:
         raise ValueError(f"{CHOICES} says {chosen[0]} clusters, {DIVERGENCE} has {names[-1] + 1}")
-
-
-DIVERGENCE_ARRAYS = ("sums", "weight", "block")
-"""Arrays of ``Divergence`` in the file."""
-CLUSTER_ARRAYS = ("error", "cluster", "silhouette", "stability", "linkage", "place", "cloud")
-"""Arrays of ``ClusterResults`` in the file."""
-ARCHIVE_ERRORS = (BadZipFile, EOFError, zlib.error, struct.error, RuntimeError, MemoryError)
-"""Errors of reading a damaged archive, in addition to ``ValueError`` and ``OSError``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """Row of ``neighbours.csv``: a head near another.
-
-    Attributes:
-        layer: Layer of the head.
-        head: The head.
-        rank: 1 for the nearest.
-        near_layer: Layer of the other head.
-        near_head: The other head.
-        distance: Distance between them.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-    """
-
-    layer: int
-    head: int
-    rank: int
-    near_layer: int
-    near_head: int
-    distance: float
-    low: float
-    high: float
-
-
-def texts_of_clustered(clustered: Clustered) -> dict[str, str | bytes]:
-    """Return every file by name; NaN is an empty cell.
-
-    ``divergence.npz`` holds the arrays that are in no table: block sums (float32), weights, blocks, the mean
-    divergence of every pair (float64, condensed), its standard error, linkage, map and cloud.
-    """
-    tables: dict[str, str | bytes] = {
-        DIVERGENCE: _archive_bytes(clustered),
-        CLUSTERS: _heads_text(clustered),
-        CHOICES: csv_of(Choice, clustered.choices),
-        CLAIMS: csv_of(Claim, clustered.claims),
-    }
-    if clustered.neighbours is not None:
-        tables[NEIGHBOURS] = csv_of(
-            Neighbour, _neighbour_rows(clustered.neighbours, clustered.divergence.heads)
-        )
-    return tables
-
-
-def _archive_bytes(clustered: Clustered) -> bytes:
-    source = clustered.divergence
-    arrays = {name: getattr(source, name) for name in DIVERGENCE_ARRAYS}
-    arrays |= {name: getattr(clustered, name) for name in CLUSTER_ARRAYS}
-    content = BytesIO()
-    np.savez_compressed(
-        content,
-        mean=source.mean(),
-        grid=np.array([source.layers, source.heads]),
-        smoothing=np.array(source.smoothing),
-        way=np.array(source.way),
-        method=np.array(clustered.method),
-        stress=np.array(clustered.stress),
-        **arrays,
-    )
-    return content.getvalue()
-
-
-def _heads_text(clustered: Clustered) -> str:
-    """Return one row per head: its cluster, silhouette, stability, and coordinates on the map."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("layer", "head", "cluster", "silhouette", "stability", "x", "y"))
-    heads = clustered.divergence.heads
-    for number, cluster in enumerate(clustered.cluster.tolist()):
-        values = [clustered.silhouette[number], clustered.stability[number], *clustered.place[number]]
-        cells = ["" if np.isnan(value) else float(value) for value in values]
-        writer.writerow((number // heads, number % heads, cluster, *cells))
-    return text.getvalue()
-
-
-def _neighbour_rows(neighbours: Neighbours, heads: int) -> list[Neighbour]:
-    """Return the rows of every head's nearest heads, nearest first."""
-    rows = []
-    for number, rank in np.ndindex(neighbours.head.shape):
-        other = int(neighbours.head[number, rank])
-        distances = [
-            float(array[number, rank]) for array in (neighbours.distance, neighbours.low, neighbours.high)
-        ]
-        places = (number // heads, number % heads, rank + 1, other // heads, other % heads)
-        rows.append(Neighbour(*places, *distances))
-    return rows
-
-
-def _read_neighbours(path: Path, heads: int, size: int) -> Neighbours | None:
-    """Read the nearest heads from a table; None where there is none."""
-    if not path.is_file():
-        return None
-    rows: list[Neighbour] = records_in(Neighbour, path)
-    near = len(rows) // size
-    wanted = [(head // heads, head % heads, rank + 1) for head, rank in np.ndindex(size, near)]
-    if not near or [(row.layer, row.head, row.rank) for row in rows] != wanted:
-        raise ValueError(f"the rows of {path.name} are not every head and rank in turn")
-    if not all(0 <= row.near_head < heads and 0 <= row.near_layer < size // heads for row in rows):
-        raise ValueError(f"{path.name} has heads that the run has not")
-    head = np.array([row.near_layer * heads + row.near_head for row in rows], dtype=np.int64)
-    values = [np.array([getattr(row, name) for row in rows]) for name in ("distance", "low", "high")]
-    return Neighbours(head.reshape(size, -1), *(array.reshape(size, -1) for array in values))
-
-
-def clustered_in(folder: Path, grid: tuple[int, int], units: int) -> Clustered:
-    """Read distances between heads and clusters from a run folder.
-
-    Args:
-        folder: Folder of the run.
-        grid: Layers and heads of its model.
-        units: Number of units of its scores.
-
-    Raises:
-        KeyError: When an array or a column is missing.
-        OSError: When a file other than that of the nearest heads is missing.
-        ValueError: When a file is damaged, has other heads or units, or values that no run computes.
-        BadInput: When arrays do not fit together.
-    """
-    arrays = _read_arrays(folder / DIVERGENCE)
-    layers, heads = (int(number) for number in arrays["grid"])
-    if (layers, heads) != grid:
-        raise ValueError(f"{DIVERGENCE} is of {layers} x {heads} heads, the run of {grid[0]} x {grid[1]}")
-    divergence = Divergence(
-        layers,
-        heads,
-        **{name: arrays[name] for name in DIVERGENCE_ARRAYS},
-        smoothing=float(arrays["smoothing"]),
-        way=str(arrays["way"]),
-    )
-    check_divergence(divergence, arrays["mean"], units)
-    clustered = Clustered(
-        divergence,
-        method=str(arrays["method"]),
-        stress=float(arrays["stress"]),
-        choices=tuple(records_in(Choice, folder / CHOICES)),
-        claims=tuple(records_in(Claim, folder / CLAIMS)),
-        neighbours=_read_neighbours(folder / NEIGHBOURS, heads, layers * heads),
-        **{name: arrays[name] for name in CLUSTER_ARRAYS},
-    )
-    check_clustered(clustered)
-    if (folder / CLUSTERS).read_text(encoding="utf-8") != _heads_text(clustered):
-        raise ValueError(f"{CLUSTERS} says other than {DIVERGENCE}")
-    return clustered
-
-
-def _read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read all arrays of an archive by name."""
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except ARCHIVE_ERRORS as error:
-        raise ValueError(f"{path.name} is no archive of arrays") from error
