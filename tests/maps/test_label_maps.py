@@ -201,7 +201,7 @@ def test_options_of_a_model_or_of_inputs_are_refused_beside_maps(tmp_path: Path)
         headroles.label("QNLI", attention=tmp_path / "maps.npz")
     others: dict[str, Any] = {"workers": 2, "max_length": 64, "maps": 0, "dtype": "bfloat16", "seed": 3}
     for name, value in others.items():
-        with pytest.raises(BadInput, match=rf"so --{name.replace('_', '-')} has nothing to say"):
+        with pytest.raises(BadInput, match=rf"so --{name.replace('_', '-')} has no effect"):
             headroles.label(attention=tmp_path / "maps.npz", **{name: value})
     with pytest.raises(BadInput, match=r"read from a whole \.npz file, but .* cannot be read"):
         headroles.label(attention=tmp_path / "maps.npz")
@@ -219,7 +219,7 @@ def test_what_is_no_array_is_one_sentence_wherever_it_stands(tmp_path: Path) -> 
         archive.writestr("1", b"no array")
     rows = [{"tokens": list("abc")}, {"tokens": list("def")}]
     (tmp_path / "odd.json").write_text(json.dumps(rows))
-    with pytest.raises(BadInput, match="is damaged: what it calls '1' is no array"):
+    with pytest.raises(BadInput, match="is damaged: its entry '1' is no array"):
         headroles.label(attention=tmp_path / "odd.npz", sieve=["local"])
 
 

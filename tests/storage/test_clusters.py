@@ -309,8 +309,8 @@ def test_records_know_the_ways_and_methods_that_there_are() -> None:
         ({"sums": np.ones((5, 7))}, "'sums' as floats of shape"),
         ({"block": np.array([0, 1, 5])}, "every unit is in one of the 5 blocks"),
         ({"block": np.array([-1, 1])}, "every unit is in one of the 5 blocks"),
-        ({"way": "median"}, "'median' and 0.0 came"),
-        ({"smoothing": 1.0}, "'mean' and 1.0 came"),
+        ({"way": "median"}, "got 'median' and 0.0"),
+        ({"smoothing": 1.0}, "got 'mean' and 1.0"),
     ],
 )
 def test_divergences_that_do_not_fit_together_are_told(change: dict[str, Any], told: str) -> None:

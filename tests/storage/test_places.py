@@ -117,7 +117,7 @@ def test_paths_and_addresses_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_an_address_of_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"of a kind that fsspec serves.*'swift9://bucket/run' came"):
+    with pytest.raises(BadInput, match=r"of a kind that fsspec serves.*but got 'swift9://bucket/run'"):
         place_of("swift9://bucket/run")
 
 
