@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from headroles.comparing.compare import compare
     from headroles.comparing.replicate import replicate
     from headroles.errors import HeadrolesError
-    from headroles.exporting import figures, table
+    from headroles.exporting import figures, save, table
     from headroles.judging.again import judge_again
     from headroles.maps.extract import extract
     from headroles.preprocessing.pairs import preprocess_unlabeled
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headroles.records.findings import Labelling
     from headroles.records.replication import Replication
     from headroles.runs.cluster import cluster
-    from headroles.runs.label import label, save
+    from headroles.runs.label import label
     from headroles.runs.surface import surface
     from headroles.sieves.base import MaskSieve, Scorer, sieve
     from headroles.sieves.masks import Band, Pairs, Same
@@ -50,7 +50,7 @@ _HOMES = {
     "preprocess_unlabeled": "headroles.preprocessing.pairs",
     "probe": "headroles.probing.run",
     "replicate": "headroles.comparing.replicate",
-    "save": "headroles.runs.label",
+    "save": "headroles.exporting",
     "score": "headroles.arrays",
     "sieve": "headroles.sieves.base",
     "surface": "headroles.runs.surface",

@@ -10,15 +10,70 @@ from headroles.addresses import is_address
 from headroles.errors import BadInput
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
+from headroles.reports.page import page_of
 from headroles.reports.print.dress import NARROWEST, WIDEST
 from headroles.reports.print.figures import WIDTH, figures_of
 from headroles.reports.print.files import checked_form, files_of
 from headroles.reports.print.tables import printed
 from headroles.storage.comparison import is_comparison, load_comparison
-from headroles.storage.folder import FIGURES, made, renamed, writing
+from headroles.storage.folder import (
+    FIGURES,
+    MOMENTS,
+    REPORT,
+    RUN,
+    check_free,
+    made,
+    renamed,
+    staged,
+    write_text,
+    writing,
+)
+from headroles.storage.moments import moments_bytes
 from headroles.storage.places import Place, place_of
 from headroles.storage.remote import copied, local_copy
-from headroles.storage.run import load
+from headroles.storage.run import load, write_examples, write_part, write_report, write_results
+
+
+def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -> None:
+    """Write a labelling as a run folder.
+
+    Raises:
+        BadInput: When the folder holds something else, or cannot be written.
+    """
+    place = Path(folder)
+    check_free(place, dict(labelling.manifest.get("settings", {})), overwrite)
+    with staged(place) as staging:
+        write_part(staging, 0, labelling.scores)
+        write_examples(staging, labelling.scores)
+        if labelling.moments is not None:
+            (staging / MOMENTS).write_bytes(moments_bytes(labelling.moments))
+        write_results(staging, labelling, page_of(labelling))
+
+
+def report(folder: str | Path, out: str | Path | None = None) -> str | Path:
+    """Write the report of a run folder, and say where.
+
+    Args:
+        folder: Of a run, or its address.
+        out: File to write; None for ``report.html`` in the folder, or at the address.
+
+    Raises:
+        BadInput: When the folder is no run, or the file cannot be written.
+    """
+    if is_address(folder) or is_address(out or ""):
+        return _remote_report(folder, out)
+    target = Path(folder) / REPORT if out is None else Path(out)
+    if target.name in RUN.holds - {REPORT} and target.resolve().parent == Path(folder).resolve():
+        raise BadInput(
+            f"a report does not take the place of a part of its run, but --out is '{target}'; "
+            f"name another file"
+        )
+    page = page_of(load(folder))
+    if target.resolve() == (Path(folder) / REPORT).resolve():
+        write_report(Path(folder), page)
+    else:
+        write_text(target, page)
+    return target
 
 
 def figures(
@@ -47,9 +102,9 @@ def figures(
     wide = _width(width)
     remote = _remote(folder, out)
     with local_copy(folder) as held:
-        found = _found(held)
+        result = _found(held)
     place = Path() if remote else _place(Path(folder), out)
-    drawn = files_of(figures_of(found, wide), form)
+    drawn = files_of(figures_of(result, wide), form)
     if remote is not None:
         for name, data in drawn.items():
             remote.write(f"{name}.{form}", data.encode() if isinstance(data, str) else data)
@@ -122,3 +177,21 @@ def _place(folder: Path, out: str | Path | None) -> Path:
             f"'{folder / FIGURES}', or name a folder elsewhere"
         )
     return place
+
+
+def _remote_report(folder: str | Path, out: str | Path | None) -> str | Path:
+    """Write the report of a run at an address, or to an address, and say where."""
+    run = str(folder).rstrip("/")
+    target = f"{run}/{REPORT}" if out is None else str(out)
+    where, _, name = target.rpartition("/")
+    if where == run and name in RUN.holds - {REPORT}:
+        raise BadInput(
+            f"a report does not take the place of a part of its run, but --out is '{target}'; "
+            f"name another file"
+        )
+    page = page_of(load(folder))
+    if not is_address(target):
+        write_text(Path(target), page)
+        return Path(target)
+    place_of(where).write(name, page.encode())
+    return target

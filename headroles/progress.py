@@ -6,6 +6,10 @@ Progress = Callable[[int, int], None]
 """Gets the inputs done and their total."""
 
 
+def ignore_progress(done: int, total: int) -> None:
+    """Take the inputs done and their total, and do nothing; the progress of a caller that gives none."""
+
+
 def counted(progress: Progress, total: int) -> Callable[[int], None]:
     """A function that takes how many inputs were done since the last call, and tells how many are by now.
 

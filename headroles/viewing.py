@@ -66,13 +66,13 @@ class Viewed:
 
     def _maps(self, kind: str | None) -> Maps:
         """Those of a kind; the first ones for None."""
-        for each in self.view.maps:
-            if kind in (None, each.kind):
-                return each
+        for maps in self.view.maps:
+            if kind in (None, maps.kind):
+                return maps
         from headroles.reports.words.words import listing
 
         raise BadInput(
-            f"this view holds {listing([each.kind for each in self.view.maps])} attention, but {kind!r} was "
+            f"this view holds {listing([maps.kind for maps in self.view.maps])} attention, but {kind!r} was "
             f"asked for; name one of those, or leave the kind out"
         )
 
@@ -120,7 +120,7 @@ def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
     from headroles.extraction.model.checkpoint import find
     from headroles.extraction.views.view import read_view
 
-    found = read_view(
+    view_read = read_view(
         find(chosen.model, chosen.revision),
         (chosen.text,) if chosen.text_b is None else (chosen.text, chosen.text_b),
         layers=chosen.layers or None,
@@ -130,7 +130,7 @@ def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
         dtype=chosen.dtype,
         max_length=chosen.max_length,
     )
-    viewed = Viewed(found, chosen.show)
+    viewed = Viewed(view_read, chosen.show)
     contents: dict[Path, str] = {}
     if chosen.svg is not None:
         contents[Path(chosen.svg)] = viewed.svg(chosen.layers[0], kind=chosen.kind)

@@ -22,7 +22,7 @@ def report_command(folder: str, out: str | None, form: str | None, width: float 
     if form is None and width is not None:
         raise click.UsageError("--width is that of figures, which --figures asks for; leave it out")
     if form is None:
-        from headroles.runs.label import report
+        from headroles.exporting import report
 
         console().print(f"report  {report(folder, out)}", markup=False)
         return
@@ -44,10 +44,10 @@ def table_command(folder: str, name: str | None, markdown: bool, latex: bool, cs
     """Print a table of a run or comparison FOLDER for a paper; without --name what it is about."""
     from headroles.exporting import table
 
-    asked = [form for form, wanted in (("markdown", markdown), ("latex", latex), ("csv", csv)) if wanted]
-    if len(asked) > 1:
-        raise click.UsageError(f"a table has one form, but --{' and --'.join(asked)} came; give one of them")
-    click.echo(table(folder, name, *asked), nl=False)
+    forms = [form for form, wanted in (("markdown", markdown), ("latex", latex), ("csv", csv)) if wanted]
+    if len(forms) > 1:
+        raise click.UsageError(f"a table has one form, but --{' and --'.join(forms)} came; give one of them")
+    click.echo(table(folder, name, *forms), nl=False)
 
 
 @click.command("extract")
@@ -76,8 +76,8 @@ def extract_command(file: str, **given: Any) -> None:
     from headroles.maps.extract import extract
     from headroles.terminal.console import console, progress
 
-    def announce(told: object) -> None:
-        console().print(f"writes  {told}", markup=False)
+    def announce(extracted: object) -> None:
+        console().print(f"writes  {extracted}", markup=False)
 
     with progress() as advance:
         done = extract(file, announce=announce, progress=advance, **given)

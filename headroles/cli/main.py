@@ -54,7 +54,8 @@ def cli() -> None:
 @with_options(LABEL)
 def label_command(**given: Any) -> None:
     """Label the heads of a model, and write tables and a report."""
-    from headroles.runs.label import default_folder, label
+    from headroles.runs.defaults import default_folder
+    from headroles.runs.label import label
     from headroles.terminal.label import show_labelling
 
     data, model = (given["attention"], "maps") if given["attention"] else (given["data"], given["model"])
@@ -90,7 +91,7 @@ def surface_command(**given: Any) -> None:
     With --gradients also how much the loss depends on the attention to each kind of token; all layers'
     attention is then held until the backward pass, so batches are small.
     """
-    from headroles.runs.label import default_folder
+    from headroles.runs.defaults import default_folder
     from headroles.runs.surface import surface
     from headroles.terminal.surface import show_surface
 
@@ -108,7 +109,7 @@ def cluster_command(**given: Any) -> None:
     Distances between all pairs of heads (Jensen-Shannon divergence) are summed in the same pass.
     """
     from headroles.runs.cluster import cluster
-    from headroles.runs.label import default_folder
+    from headroles.runs.defaults import default_folder
     from headroles.terminal.run import show_run
 
     given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"], "cluster")
@@ -217,7 +218,7 @@ def main() -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt) as stopping:
-        said = str(stopping.__cause__ if isinstance(stopping, click.Abort) else stopping)
-        click.echo(f"headroles: {said or 'stopped; nothing was written'}", err=True)
+        message = str(stopping.__cause__ if isinstance(stopping, click.Abort) else stopping)
+        click.echo(f"headroles: {message or 'stopped; nothing was written'}", err=True)
         sys.exit(130)
     sys.exit(0)

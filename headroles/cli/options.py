@@ -221,8 +221,8 @@ PROBE = (
 
 def with_options(options: Options) -> Callable[[Any], Any]:
     def apply(command: Any) -> Any:
-        for each in reversed(options):
-            command = each(command)
+        for add_option in reversed(options):
+            command = add_option(command)
         return command
 
     return apply

@@ -83,14 +83,14 @@ def compare(
     folder = None if out is None else Path(out)
     if folder is not None:
         check_free(folder, settings, overwrite, COMPARISON)
-    stored = [load(each) for each in (dir_a, dir_b)]
+    stored = [load(folder_of_run) for folder_of_run in (dir_a, dir_b)]
     first, second, how = matched(*stored)
-    chosen = replace(first.decision, **{SEEDED.get(name, name): each for name, each in given.items()})
+    chosen = replace(first.decision, **{SEEDED.get(name, name): value for name, value in given.items()})
     compared = _compared(first, second, chosen, bound, swaps)
     notes = [*_sampled((first, second)), *_judged_anew((first, second), (compared.before, compared.after))]
     manifest = _manifest(settings, compared, first, second) | {"matched": how}
-    said = (*compared.remarks, *notes)
-    compared = replace(compared, manifest=manifest | {"remarks": list(said)}, remarks=said)
+    all_remarks = (*compared.remarks, *notes)
+    compared = replace(compared, manifest=manifest | {"remarks": list(all_remarks)}, remarks=all_remarks)
     if folder is not None:
         write_comparison(folder, compared, comparison_page(compared))
     return compared
@@ -122,9 +122,9 @@ def _given(decision: Mapping[str, Any]) -> dict[str, Any]:
     for name in decision:
         if name not in SETTINGS:
             raise UnknownName("option", name, ("bound", "swaps", "out", "overwrite", *SETTINGS))
-    asked = {name: each for name, each in decision.items() if each is not None}
-    options = options_of(data="scores", **asked)
-    return {name: getattr(options, name) for name in SETTINGS if name in asked}
+    settings = {name: value for name, value in decision.items() if value is not None}
+    options = options_of(data="scores", **settings)
+    return {name: getattr(options, name) for name in SETTINGS if name in settings}
 
 
 def _compared(
@@ -163,17 +163,17 @@ def _sampled(stored: tuple[Labelling, Labelling]) -> list[str]:
 
 def _judged_anew(stored: tuple[Labelling, Labelling], anew: tuple[Findings, Findings]) -> list[str]:
     """How many labels the joint decision changed, run by run."""
-    said = []
-    for name, run, found in zip("AB", stored, anew, strict=True):
-        roles = [rule.role for rule in found.rules]
-        moved = int(((run.findings.decision == 0) != (found.decision == 0))[roles].sum())
+    notes = []
+    for name, run, findings in zip("AB", stored, anew, strict=True):
+        roles = [rule.role for rule in findings.rules]
+        moved = int(((run.findings.decision == 0) != (findings.decision == 0))[roles].sum())
         on = "on the units of both joined" if run.moments is None else "on its subsample alone"
         if moved:
-            said.append(
+            notes.append(
                 f"judged anew, with one decision for both runs and {on}, {name} differs from its own folder "
                 f"in {plural(moved, 'label')}."
             )
-    return said
+    return notes
 
 
 def _manifest(
@@ -218,4 +218,4 @@ def default_folder(dir_a: str, dir_b: str) -> str:
         >>> default_folder("runs/QNLI-before", "runs/QNLI-after/")
         'compare/QNLI-before-QNLI-after'
     """
-    return str(Path("compare") / "-".join(Path(each).resolve().name for each in (dir_a, dir_b)))
+    return str(Path("compare") / "-".join(Path(run_folder).resolve().name for run_folder in (dir_a, dir_b)))

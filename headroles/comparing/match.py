@@ -44,7 +44,8 @@ def matched(first: Labelling, second: Labelling) -> tuple[Labelling, Labelling, 
     )
     keys = first.scores.examples
     bonds = [
-        (f"A {one}", f"B {other}") for one, other in zip(first.scores.units, second.scores.units, strict=True)
+        (f"A {unit_a}", f"B {unit_b}")
+        for unit_a, unit_b in zip(first.scores.units, second.scores.units, strict=True)
     ]
     units = tuple(unit_names([None] * len(keys), bonds, keys))
     one, other = (
@@ -53,11 +54,11 @@ def matched(first: Labelling, second: Labelling) -> tuple[Labelling, Labelling, 
     return one, other, how
 
 
-def _alike(what: str, one: object, other: object, advice: str) -> None:
-    if one != other and not (one != one and other != other):  # two NaN are alike
+def _alike(what: str, value_a: object, value_b: object, advice: str) -> None:
+    if value_a != value_b and not (value_a != value_a and value_b != value_b):  # two NaN are alike
         raise BadInput(
             f"runs are compared only where they differ in nothing but model or inputs, but the {what} is "
-            f"{_told(one)} in A and {_told(other)} in B; {advice}"
+            f"{_told(value_a)} in A and {_told(value_b)} in B; {advice}"
         )
 
 
@@ -65,11 +66,11 @@ def _told(value: object) -> str:
     return "none" if value is None or value == "" else str(value)
 
 
-def _same_shape(one: Scores, other: Scores) -> None:
-    if (one.layers, one.heads) != (other.layers, other.heads):
+def _same_shape(scores_a: Scores, scores_b: Scores) -> None:
+    if (scores_a.layers, scores_a.heads) != (scores_b.layers, scores_b.heads):
         raise BadInput(
-            f"runs are compared head by head, but A has {one.layers} layers of {one.heads} heads and B "
-            f"{other.layers} of {other.heads}; compare models of one shape"
+            f"runs are compared head by head, but A has {scores_a.layers} layers of {scores_a.heads} heads and B "
+            f"{scores_b.layers} of {scores_b.heads}; compare models of one shape"
         )
 
 
@@ -86,25 +87,25 @@ def _in_order(run: Labelling, sieves: tuple[str, ...]) -> Labelling:
     order = [own.index(name) for name in sieves]
     if order == list(range(len(own))):
         return run
-    scores, found = run.scores, run.findings
+    scores, findings = run.scores, run.findings
     values: dict[str, Any] = {name: getattr(scores, name)[order] for name in ("cells", "values", "null")}
-    arrays = {name: getattr(found, name)[order] for name in (*COLUMNS, "decision")}
-    rules = tuple(found.rules[place] for place in order)
+    arrays = {name: getattr(findings, name)[order] for name in (*COLUMNS, "decision")}
+    rules = tuple(findings.rules[place] for place in order)
     return replace(
         run,
         scores=replace(scores, sieves=sieves, **values),
-        findings=replace(found, rules=rules, **arrays),
+        findings=replace(findings, rules=rules, **arrays),
     )
 
 
 def _same_rules(rules: tuple[Rule, ...], others: tuple[Rule, ...]) -> None:
     """Labels are compared, so what decides them must be the same; bounds of scores may differ."""
-    for one, other in zip(rules, others, strict=True):
+    for rule_a, rule_b in zip(rules, others, strict=True):
         for name, words in (("margin", "margin"), ("null", "chance value"), ("contrast", "contrast")):
             _alike(
-                f"{words} of {one.sieve!r}",
-                getattr(one, name),
-                getattr(other, name),
+                f"{words} of {rule_a.sieve!r}",
+                getattr(rule_a, name),
+                getattr(rule_b, name),
                 "judge one of them again with the --margin of the other"
                 if name == "margin"
                 else "label again",
@@ -112,15 +113,15 @@ def _same_rules(rules: tuple[Rule, ...], others: tuple[Rule, ...]) -> None:
 
 
 def _same_examples(first: Labelling, second: Labelling) -> str:
-    one, other = first.scores, second.scores
-    if len(one.examples) != len(other.examples):
+    scores_a, scores_b = first.scores, second.scores
+    if len(scores_a.examples) != len(scores_b.examples):
         raise BadInput(
-            f"runs are compared example by example, but A has {len(one.examples):,} and B "
-            f"{len(other.examples):,}; label both on the same inputs, with the same --limit, --seed and "
+            f"runs are compared example by example, but A has {len(scores_a.examples):,} and B "
+            f"{len(scores_b.examples):,}; label both on the same inputs, with the same --limit, --seed and "
             f"--keep"
         )
     texts = [run.manifest.get("source", {}).get("sha256") for run in (first, second)]
-    if one.examples == other.examples and (texts[0] == texts[1] or None in texts):
+    if scores_a.examples == scores_b.examples and (texts[0] == texts[1] or None in texts):
         _same_cut(first, second)
         return SAME
     _equal_layout(first, second)
@@ -131,20 +132,20 @@ def _same_cut(first: Labelling, second: Labelling) -> None:
     """Lengths may differ between tokenizers, not because one run cut its inputs short."""
     if tuple(first.scores.tokens) == tuple(second.scores.tokens):
         return
-    one, other = (run.manifest.get("tokenizer", {}).get("max_length") for run in (first, second))
-    _alike("longest input in tokens", one, other, "label both with the same --max-length")
+    length_a, length_b = (run.manifest.get("tokenizer", {}).get("max_length") for run in (first, second))
+    _alike("longest input in tokens", length_a, length_b, "label both with the same --max-length")
 
 
 def _equal_layout(first: Labelling, second: Labelling) -> None:
     """Other inputs: row by row the same place and length, under one model."""
-    one, other = first.scores, second.scores
-    for key, twin in zip(one.examples, other.examples, strict=True):
+    scores_a, scores_b = first.scores, second.scores
+    for key, twin in zip(scores_a.examples, scores_b.examples, strict=True):
         if key.rpartition("/")[2] != twin.rpartition("/")[2]:
             raise BadInput(
                 f"runs are compared example by example, but where A has {key!r} B has {twin!r}; "
                 f"label both on the same inputs, with the same --limit and --seed"
             )
-    for key, length, twin in zip(one.examples, one.tokens, other.tokens, strict=True):
+    for key, length, twin in zip(scores_a.examples, scores_a.tokens, scores_b.tokens, strict=True):
         if length != twin:
             raise BadInput(
                 f"the inputs of A and B are not the same texts, so they must be alike in layout, but "

@@ -82,19 +82,19 @@ def replicate(
         HeadrolesError: In one sentence, when the folders are no runs, the inputs are the same, or no
             column is in both.
     """
-    first, second = (load(each) for each in (dir_a, dir_b))
+    first, second = (load(folder) for folder in (dir_a, dir_b))
     decision = first.decision if correction is None else replace(first.decision, correction=correction)
     check_decision(decision)
     runs = _side_by_side(first, second)
-    found = _replication(runs, decision)
+    replication = _replication(runs, decision)
     facts = {
         name: {"folder": str(place)} | {key: run.manifest[key] for key in KEPT if key in run.manifest}
         for name, place, run in (("a", dir_a, first), ("b", dir_b, second))
     }
-    found = replace(found, manifest=facts, notes=tuple(_notes(runs, found)))
+    replication = replace(replication, manifest=facts, notes=tuple(_notes(runs, replication)))
     if out is not None:
-        write_text(Path(out), found.frame().to_csv(index=False, lineterminator="\n"))
-    return found
+        write_text(Path(out), replication.frame().to_csv(index=False, lineterminator="\n"))
+    return replication
 
 
 def _side_by_side(first: Labelling, second: Labelling) -> _Runs:
@@ -125,11 +125,11 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
             f"heads and B {shapes[1][0]} of {shapes[1][1]}; give two runs of one model"
         )
     for name in LIKE:
-        one, other = (run.manifest.get(name) for run in (first, second))
-        if one != other:
+        value_a, value_b = (run.manifest.get(name) for run in (first, second))
+        if value_a != value_b:
             raise BadInput(
-                f"a role is tested on other inputs by the same rules, but the {name} is {_told(one)} in A "
-                f"and {_told(other)} in B; run both with one {name}"
+                f"a role is tested on other inputs by the same rules, but the {name} is {_told(value_a)} in A "
+                f"and {_told(value_b)} in B; run both with one {name}"
             )
     texts = [run.manifest.get("source", {}).get("sha256") for run in (first, second)]
     if texts[0] == texts[1] and texts[0] is not None:
@@ -138,18 +138,18 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
             "same ones (equal sha256 of their texts); run one of them on other data"
         )
     for what, name in (("questions", "asked"), ("root of trees", "root")):
-        one, other = (_at(run.manifest, ("probe", name)) for run in (first, second))
-        if one != other and None not in (one, other):
+        value_a, value_b = (_at(run.manifest, ("probe", name)) for run in (first, second))
+        if value_a != value_b and None not in (value_a, value_b):
             raise BadInput(
-                f"a role is tested on other inputs by the same questions, but the {what} of A is {one!r} and "
-                f"that of B {other!r}; run both alike"
+                f"a role is tested on other inputs by the same questions, but the {what} of A is {value_a!r} and "
+                f"that of B {value_b!r}; run both alike"
             )
 
 
 def _replication(runs: _Runs, decision: Decision) -> Replication:
     """Everything statistical about two runs side by side."""
     before, rules, scores = _only(runs.first, runs.own), runs.rules, runs.scores
-    found = replicates(before.findings, scores, rules, decision, runs.second.moments)
+    outcomes = replicates(before.findings, scores, rules, decision, runs.second.moments)
     means = (before.findings.mean, runs.second.findings.mean[runs.other])
     roles = [k for k, rule in enumerate(rules) if rule.role]
     rows: dict[str, list[int]] = {}
@@ -157,12 +157,12 @@ def _replication(runs: _Runs, decision: Decision) -> Replication:
         rows.setdefault(rules[k].together or rules[k].sieve, []).append(k)
 
     def counted(name: str, columns: Sequence[int]) -> Replicated:
-        return replicated(name, columns, found, means, rules)
+        return replicated(name, columns, outcomes, means, rules)
 
     names = {rules[k].sieve for k in roles}
     return Replication(
         decision=decision,
-        replicates=found,
+        replicates=outcomes,
         columns=tuple(counted(rules[k].sieve, [k]) for k in roles),
         rows=tuple(counted(name, columns) for name, columns in rows.items()),
         best=_best(runs, scores, rules, decision),
@@ -173,9 +173,9 @@ def _replication(runs: _Runs, decision: Decision) -> Replication:
 
 def _only(run: Labelling, columns: list[int]) -> Labelling:
     """A run with some of its columns, findings only."""
-    found = run.findings
-    arrays: dict[str, Any] = {name: getattr(found, name)[columns] for name in (*COLUMNS, "decision")}
-    return replace(run, findings=replace(found, rules=tuple(found.rules[k] for k in columns), **arrays))
+    findings = run.findings
+    arrays: dict[str, Any] = {name: getattr(findings, name)[columns] for name in (*COLUMNS, "decision")}
+    return replace(run, findings=replace(findings, rules=tuple(findings.rules[k] for k in columns), **arrays))
 
 
 def _best(runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decision) -> tuple[BestAgain, ...]:
@@ -183,43 +183,43 @@ def _best(runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decisi
     if probed is None:
         return ()
     place = {rule.sieve: k for k, rule in enumerate(rules)}
-    named = [(":".join(part for part in (each.row, each.direction) if part), each) for each in probed.best]
-    kept = [(place[name], each) for name, each in named if name in place and each.layer >= 0]
-    return best_again([each for _, each in kept], [k for k, _ in kept], scores, rules, decision)
+    named = [(":".join(part for part in (best.row, best.direction) if part), best) for best in probed.best]
+    kept = [(place[name], best) for name, best in named if name in place and best.layer >= 0]
+    return best_again([best for _, best in kept], [k for k, _ in kept], scores, rules, decision)
 
 
-def _notes(runs: _Runs, found: Replication) -> list[str]:
+def _notes(runs: _Runs, replication: Replication) -> list[str]:
     """What a reader must know, one sentence each."""
-    said = _differing(runs.first, runs.second)
+    notes = _differing(runs.first, runs.second)
     shared = set(runs.first.scores.examples) & set(runs.second.scores.examples)
     if shared:
-        said.append(
+        notes.append(
             f"{plural(len(shared), 'example')} of A and B have the same names: if they are the same texts, B "
             f"is no independent test."
         )
-    said += resting_told(runs.second.scores, runs.rules, found.decision, runs.second.moments)
+    notes += resting_told(runs.second.scores, runs.rules, replication.decision, runs.second.moments)
     margins = [rule.margin for rule in runs.rules]
     own = [runs.second.findings.rules[k].margin for k in runs.other]
     if margins != own:
-        many = sum(one != other for one, other in zip(margins, own, strict=True))
-        said.append(f"B is judged by the margins of A; its own differ in {plural(many, 'column')}.")
-    for name, columns, run in (("A", found.only_a, runs.first), ("B", found.only_b, runs.second)):
+        many = sum(margin_a != margin_b for margin_a, margin_b in zip(margins, own, strict=True))
+        notes.append(f"B is judged by the margins of A; its own differ in {plural(many, 'column')}.")
+    for name, columns, run in (("A", replication.only_a, runs.first), ("B", replication.only_b, runs.second)):
         if columns:
-            held = [run.findings.of(each) for each in columns]
+            held = [run.findings.of(column) for column in columns]
             roles = int((run.findings.decision[held] == 0).sum())
-            said.append(
+            notes.append(
                 f"{plural(len(columns), 'column')} of {name} only, with {plural(roles, 'role')}, left out: "
                 f"{_few(columns, 6)}."
             )
-    return said
+    return notes
 
 
 def _differing(first: Labelling, second: Labelling) -> list[str]:
     """What else differs between the runs than their inputs."""
-    said = []
+    notes = []
     models = [run.manifest.get("model", {}) for run in (first, second)]
-    if len({each.get("weights_sha256") or each.get("name") for each in models}) > 1:
-        said.append(
+    if len({model.get("weights_sha256") or model.get("name") for model in models}) > 1:
+        notes.append(
             f"the weights of the models differ (A {models[0].get('name')}, B {models[1].get('name')}), so "
             f"heads in the same place need not be the same heads."
         )
@@ -230,10 +230,10 @@ def _differing(first: Labelling, second: Labelling) -> list[str]:
         ("window in tokens", ("probe", "windows", "size")),
         ("longest input in tokens", ("tokenizer", "max_length")),
     ):
-        one, other = (_at(run.manifest, path) for run in (first, second))
-        if one != other:
-            said.append(f"the {what} is {_told(one)} in A and {_told(other)} in B.")
-    return said
+        value_a, value_b = (_at(run.manifest, path) for run in (first, second))
+        if value_a != value_b:
+            notes.append(f"the {what} is {_told(value_a)} in A and {_told(value_b)} in B.")
+    return notes
 
 
 def _at(facts: Any, path: tuple[str, ...]) -> Any:

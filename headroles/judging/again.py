@@ -50,18 +50,18 @@ def judge_again(
             left as it was.
     """
     before = load(folder)
-    asked = {
+    options_given = {
         "alpha": alpha, "test": test, "correction": correction, "family": family,
         "resamples": resamples, "resample_seed": resample_seed, "interval": interval,
         "splits": splits, "bayes": bayes,
     }  # fmt: skip
-    given: dict[str, Any] = {name: each for name, each in asked.items() if each is not None}
+    given: dict[str, Any] = {name: value for name, value in options_given.items() if value is not None}
     settings = dict(before.manifest.get("settings", {})) | given
     settings |= {} if margin is None else {"margin": margin}
     options = _options(before, {"data": "scores"} | settings)
-    kept = {each.name for each in fields(Decision)}
+    kept = {field.name for field in fields(Decision)}
     changed = {NAMED.get(name, name): getattr(options, name) for name in given}
-    decision = replace(before.decision, **{name: each for name, each in changed.items() if name in kept})
+    decision = replace(before.decision, **{name: value for name, value in changed.items() if name in kept})
     rules = before.findings.rules
     if margin is not None:
         rules = tuple(replace(rule, margin=float(margin)) if rule.role else rule for rule in rules)
@@ -107,7 +107,7 @@ def recomputed(run: Labelling) -> Labelling:
     """
     options = _options(run, {"data": "scores"} | dict(run.manifest.get("settings", {})))
     if run.clustered is None:
-        found = _after(run, run.findings.rules, run.decision, options)
+        judged_run = _after(run, run.findings.rules, run.decision, options)
     else:
-        found = judged(run.scores, run.findings.rules, options, run.decision, run.moments)
-    return replace(run, findings=found.findings)
+        judged_run = judged(run.scores, run.findings.rules, options, run.decision, run.moments)
+    return replace(run, findings=judged_run.findings)

@@ -37,18 +37,18 @@ def claimed_anew(labelling: Labelling, clustered: Clustered, how: Clustering) ->
         clustered: The clusters of its heads, and claims.
         how: How heads were clustered.
     """
-    kept = tuple(each for each in clustered.claims if not each.about_roles)
+    kept = tuple(claim for claim in clustered.claims if not claim.about_roles)
     return _claimed(labelling, replace(clustered, claims=kept), how)
 
 
 def _claimed(labelling: Labelling, clustered: Clustered, how: Clustering) -> Labelling:
     """The labelling with clusters, whose claims are followed by those about roles."""
-    found = labelling.findings
+    findings = labelling.findings
     more = role_claims(
         clustered.divergence,
         labelling.scores,
         labelling.decision,
-        found,
+        findings,
         clustered.cluster,
         draws=how.draws,
         seed=labelling.decision.seed,

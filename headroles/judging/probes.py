@@ -118,7 +118,7 @@ def _best(scores: Scores, rules: Sequence[Rule], tallies: Tallies, judging: Judg
             best += best_heads(scores, rules, tallies, rows, judging.decision, chosen)
         else:
             shown = best_heads(scores, rules, tallies, rows, judging.decision, everything, everything)
-            best += [_untested(each) for each in shown]
+            best += [_untested(head) for head in shown]
     return tuple(best)
 
 
@@ -153,20 +153,20 @@ def _nulls(scores: Scores, null: np.ndarray, tallies: Tallies) -> np.ndarray:
 
 
 def _rules(scores: Scores, margin: float) -> list[Rule]:
-    made = []
+    rules = []
     for column, null, cells in zip(scores.sieves, scores.null, scores.cells, strict=True):
         row, direction, matched = _parts(column)
         known = ~np.isnan(null)
         level = float(np.average(null[known], weights=cells[known])) if known.any() else 0.0
         if matched:
             question = f"Attention on the right word of {row} {direction} beyond the head's distance profile"
-            made.append(
+            rules.append(
                 Rule(column, question, 0.0, CONTRAST_MARGIN, role=False, low=-1.0, high=1.0, pooled=True)
             )
         else:
             question = f"Is the head right more often than the best baseline: {_question(row, direction)}?"
-            made.append(Rule(column, question, level, margin, low=0.0, high=1.0, pooled=True, together=row))
-    return made
+            rules.append(Rule(column, question, level, margin, low=0.0, high=1.0, pooled=True, together=row))
+    return rules
 
 
 def _question(row: str, direction: str) -> str:
@@ -189,7 +189,10 @@ def _by_probe(columns: Sequence[str], rows: Sequence[str]) -> list[list[RowColum
         other = {direction: place for place, direction, matched in mine if matched}
         families.setdefault(row.split(":")[0], []).append(
             RowColumns(
-                number, tuple(plain), tuple(plain.values()), tuple(other.get(each, -1) for each in plain)
+                number,
+                tuple(plain),
+                tuple(plain.values()),
+                tuple(other.get(direction, -1) for direction in plain),
             )
         )
     return list(families.values())

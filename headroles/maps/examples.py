@@ -28,21 +28,21 @@ class Bounds:
     last: tuple[int, ...]
 
 
-def rule_of(found: object, size: int) -> Reach | Bounds | None:
+def rule_of(value: object, size: int) -> Reach | Bounds | None:
     """What the queries of a layer see, as a list of two offsets or of two keys per query; None for all else.
 
     Example:
         >>> rule_of([None, 0], 3), rule_of([[0, 0], [0, 1]], 2), rule_of([0], 3)
         ((None, 0), Bounds(first=(0, 0), last=(0, 1)), None)
     """
-    if not isinstance(found, list):
+    if not isinstance(value, list):
         return None
-    if len(found) == 2 and all(each is None or type(each) is int for each in found):
-        return found[0], found[1]
-    pairs = [each for each in found if isinstance(each, list) and len(each) == 2]
-    if len(found) != size or len(pairs) != size:
+    if len(value) == 2 and all(offset is None or type(offset) is int for offset in value):
+        return value[0], value[1]
+    pairs = [pair for pair in value if isinstance(pair, list) and len(pair) == 2]
+    if len(value) != size or len(pairs) != size:
         return None
-    if not all(type(each) is int and -1 <= each < size for pair in pairs for each in pair):
+    if not all(type(key) is int and -1 <= key < size for pair in pairs for key in pair):
         return None
     return Bounds(tuple(first for first, _ in pairs), tuple(last for _, last in pairs))
 
@@ -135,8 +135,8 @@ def read_map_list(path: Path, name: str) -> MapList:
         BadInput: When it is missing or breaks a rule, naming the example.
     """
     beside = path.with_suffix(".json")
-    found = _json_in(beside)
-    whole = found if isinstance(found, dict) else {"examples": found}
+    content = _json_in(beside)
+    whole = content if isinstance(content, dict) else {"examples": content}
     rows = whole.get("examples")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise BadInput(
@@ -145,7 +145,7 @@ def read_map_list(path: Path, name: str) -> MapList:
     examples = tuple(
         _example(row, f"{beside}, example {number}", name, number) for number, row in enumerate(rows)
     )
-    keys = [each.tokenised.passage.key for each in examples]
+    keys = [example.tokenised.passage.key for example in examples]
     twice = next((key for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
     if twice is not None:
         raise BadInput(f"'{beside}': every example has a key of its own, but {twice!r} came twice")
@@ -162,9 +162,9 @@ def _json_in(beside: Path) -> object:
     """What a list holds, when it is JSON that can be written again."""
     try:
         text = beside.read_text(encoding="utf-8")
-        found: object = json.loads(text, parse_constant=_no_number)
+        content: object = json.loads(text, parse_constant=_no_number)
         if "\\ud" in text.lower():  # how JSON spells halves of characters
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(content, ensure_ascii=False).encode()
     except FileNotFoundError as error:
         raise BadInput(
             f"maps need a list of what they are of, but there is no '{beside}'; write one (a JSON list of "
@@ -172,7 +172,7 @@ def _json_in(beside: Path) -> object:
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"'{beside}' must be JSON in UTF-8, but it cannot be read: {error}") from error
-    return found
+    return content
 
 
 def _no_number(name: str) -> float:
@@ -195,7 +195,9 @@ def _example(row: dict[str, Any], place: str, name: str, number: int) -> MapExam
     texts = np.zeros(n, dtype=np.int32) if segment is None else segment.astype(np.int32)
     first = np.zeros(n, dtype=np.bool_)
     opening = row.get("first") or []
-    if not isinstance(opening, list) or any(type(each) is not int or not 0 <= each < n for each in opening):
+    if not isinstance(opening, list) or any(
+        type(position) is not int or not 0 <= position < n for position in opening
+    ):
         raise BadInput(f"{place}: 'first' holds places of tokens from 0 to {n - 1}, but {opening!r:.40} came")
     first[opening] = True
     word = _numbers(row, "word", (n,), place)
@@ -216,12 +218,12 @@ def _example(row: dict[str, Any], place: str, name: str, number: int) -> MapExam
 
 def _named(row: dict[str, Any], field: str, place: str) -> str | None:
     """A key or group as text; None where it is not said."""
-    found = row.get(field)
-    if found is None:
+    value = row.get(field)
+    if value is None:
         return None
-    if not isinstance(found, str | int):
-        raise BadInput(f"{place}: {field!r} is a name or a whole number, but {found!r:.40} came")
-    return str(found)
+    if not isinstance(value, str | int):
+        raise BadInput(f"{place}: {field!r} is a name or a whole number, but {value!r:.40} came")
+    return str(value)
 
 
 def _check_spans(texts: Sequence[str], spans: np.ndarray, segment: np.ndarray, place: str) -> None:
@@ -255,39 +257,39 @@ def _tree(row: dict[str, Any], word: np.ndarray | None, place: str) -> Words | N
 
 
 def _reach(row: dict[str, Any], n: int, place: str) -> tuple[Reach | Bounds, ...] | None:
-    found = row.get("visible")
-    if found is None:
+    value = row.get("visible")
+    if value is None:
         return None
-    made = [rule_of(each, n) for each in found] if isinstance(found, list) else []
-    rules = tuple(each for each in made if each is not None)
-    if len(rules) < len(made) or not isinstance(found, list):
+    rules_or_none = [rule_of(layer, n) for layer in value] if isinstance(value, list) else []
+    rules = tuple(rule for rule in rules_or_none if rule is not None)
+    if len(rules) < len(rules_or_none) or not isinstance(value, list):
         raise BadInput(
             f"{place}: 'visible' is a list with the smallest and largest offset of each layer (null for no "
-            f"end), or with the first and last key of each of its {n} rows, but {found!r:.60} came"
+            f"end), or with the first and last key of each of its {n} rows, but {value!r:.60} came"
         )
     return rules
 
 
 def _strings(row: dict[str, Any], field: str, place: str) -> list[str] | None:
-    found = row.get(field)
-    if found is None:
+    value = row.get(field)
+    if value is None:
         return None
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise BadInput(f"{place}: {field!r} is a list of strings, but {found!r:.60} came")
-    return found
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise BadInput(f"{place}: {field!r} is a list of strings, but {value!r:.60} came")
+    return value
 
 
 def _numbers(row: dict[str, Any], field: str, shape: Sequence[int], place: str) -> np.ndarray | None:
-    found = row.get(field)
-    if found is None:
+    value = row.get(field)
+    if value is None:
         return None
     try:
-        array = np.array(found)
+        array = np.array(value)
     except ValueError:
         array = np.array("")
     if array.shape != tuple(shape) or array.dtype.kind != "i":
         raise BadInput(
             f"{place}: {field!r} holds whole numbers for each of its {shape[0]} tokens, but "
-            f"{found!r:.60} came"
+            f"{value!r:.60} came"
         )
     return array.astype(np.int64)

@@ -85,32 +85,32 @@ def extract(
 
     Source: the layout of ``extract_attention.py`` of Clark et al. (2019), without its pickle.
     """
-    asked = extract_options_of(file=file, **options)
+    chosen = extract_options_of(file=file, **options)
     from headroles.extraction.model.checkpoint import find
     from headroles.extraction.model.load import load
     from headroles.extraction.texts.json_inputs import map_inputs, read_rows
 
-    rows = read_rows(Path(asked.file))[: asked.limit]
-    checkpoint = find(asked.model, asked.revision)
-    model = load(checkpoint, device=asked.device, dtype=asked.dtype, max_length=asked.max_length)
-    most = min(asked.max_length, model.limit or asked.max_length)
-    every = map_inputs(model.tokenizer, rows, Path(asked.file))
-    kept = [each for each in every if each.tokenised.size <= most]
+    rows = read_rows(Path(chosen.file))[: chosen.limit]
+    checkpoint = find(chosen.model, chosen.revision)
+    model = load(checkpoint, device=chosen.device, dtype=chosen.dtype, max_length=chosen.max_length)
+    most = min(chosen.max_length, model.limit or chosen.max_length)
+    every = map_inputs(model.tokenizer, rows, Path(chosen.file))
+    kept = [item for item in every if item.tokenised.size <= most]
     if not kept:
         raise BadInput(
-            f"inputs longer than {most} tokens are left out, but all {len(every)} of '{asked.file}' are; "
+            f"inputs longer than {most} tokens are left out, but all {len(every)} of '{chosen.file}' are; "
             f"give a larger --max-length, or shorter texts"
         )
-    _check_words(kept, asked)
-    return _written(kept, len(every) - len(kept), model, asked, announce, progress)
+    _check_words(kept, chosen)
+    return _written(kept, len(every) - len(kept), model, chosen, announce, progress)
 
 
-def _check_words(kept: Sequence["MapInput"], asked: ExtractOptions) -> None:
+def _check_words(kept: Sequence["MapInput"], chosen: ExtractOptions) -> None:
     """Refuse words where only tokens are known."""
-    tokens = sum(each.given == "tokens" for each in kept)
-    if asked.word_level and tokens:
+    tokens = sum(item.given == "tokens" for item in kept)
+    if chosen.word_level and tokens:
         raise BadInput(
-            f"--word-level needs to know the words, but {tokens} inputs of '{asked.file}' give 'tokens'; "
+            f"--word-level needs to know the words, but {tokens} inputs of '{chosen.file}' give 'tokens'; "
             f"give 'words' or 'text', or leave --word-level out"
         )
 
@@ -119,41 +119,41 @@ def _written(
     kept: Sequence["MapInput"],
     long: int,
     model: "Model",
-    asked: ExtractOptions,
+    chosen: ExtractOptions,
     announce: Callable[[Extracted], None] | None,
     progress: Callable[[int, int], None] | None,
 ) -> Extracted:
     from headroles.extraction.jobs.map_writer import Extracting, Reach, Rows, units_of
     from headroles.extraction.stream import streamed
-    from headroles.progress import counted
+    from headroles.progress import counted, ignore_progress
 
-    sizes = [int(units_of(each).max()) + 1 if asked.word_level else each.tokenised.size for each in kept]
+    sizes = [int(units_of(item).max()) + 1 if chosen.word_level else item.tokenised.size for item in kept]
     shapes = {str(number): (model.layers, model.heads, size, size) for number, size in enumerate(sizes)}
-    target = Path(asked.out)
-    total = bytes_of(list(shapes.values()), asked.precision)
-    kind = "words" if asked.word_level else "tokens"
-    told = Extracted(target, len(kept), long, model.layers, model.heads, sum(sizes), kind, total)
+    target = Path(chosen.out)
+    total = bytes_of(list(shapes.values()), chosen.precision)
+    kind = "words" if chosen.word_level else "tokens"
+    extracted = Extracted(target, len(kept), long, model.layers, model.heads, sum(sizes), kind, total)
     if announce is not None:
-        announce(told)
+        announce(extracted)
     order = sorted(range(len(kept)), key=lambda number: -sizes[number])
     shards = [order[start : start + SHARD] for start in range(0, len(order), SHARD)]
-    advance = counted(progress or (lambda done, total: None), len(kept))
+    advance = counted(progress or ignore_progress, len(kept))
     reaches: dict[int, list[Reach | Rows]] = {}
-    with writing_maps(target, shapes, asked.precision) as making:
-        job = Extracting(kept, list(making.arrays.values()), shards, asked.word_level)
+    with writing_maps(target, shapes, chosen.precision) as making:
+        job = Extracting(kept, list(making.arrays.values()), shards, chosen.word_level)
         tokenised = ([kept[number].tokenised for number in shard] for shard in shards)
-        for found in streamed(model, tokenised, job, batch_size=asked.batch_size, advance=advance):
-            reaches |= found
+        for reach_by_input in streamed(model, tokenised, job, batch_size=chosen.batch_size, advance=advance):
+            reaches |= reach_by_input
         listed = {
             "headroles": version("headroles"),
             "model": model.described,
-            "word_level": asked.word_level,
-            "precision": asked.precision,
+            "word_level": chosen.word_level,
+            "precision": chosen.precision,
             "sinks": job.least < 1 - ROUNDING,
         }
-        rows = [_row(each, number, reaches[number], asked) for number, each in enumerate(kept)]
+        rows = [_row(item, number, reaches[number], chosen) for number, item in enumerate(kept)]
         making.listed = partial(_list, listed, rows, f"'{target}'")
-    return told
+    return extracted
 
 
 def _list(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
@@ -163,44 +163,44 @@ def _list(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest
     return written(listed | {"sha256": digest, "examples": rows}, place) + "\n"
 
 
-def _row(given: "MapInput", number: int, reach: Sequence[Any], asked: ExtractOptions) -> dict[str, Any]:
+def _row(item: "MapInput", number: int, reach: Sequence[Any], chosen: ExtractOptions) -> dict[str, Any]:
     """One example of the list: the object as it came, and what its array is of."""
     from headroles.extraction.jobs.map_writer import units_of
 
-    pieces = given.tokenised
-    segment, word = pieces.texts.tolist(), given.word.tolist()
+    pieces = item.tokenised
+    segment, word = pieces.texts.tolist(), item.word.tolist()
     first = (pieces.class_id & (pieces.texts < 0)).tolist()
-    row = {name: value for name, value in given.row.items() if name not in MADE}
+    row = {name: value for name, value in item.row.items() if name not in MADE}
     row |= {"tokens": list(pieces.tokens), "attns": str(number), "segment": segment}
-    if given.given != "tokens":
+    if item.given != "tokens":
         row |= {"word": word, "texts": list(pieces.passage.texts), "spans": pieces.spans.tolist()}
-    if asked.word_level:
-        units = units_of(given).tolist()
+    if chosen.word_level:
+        units = units_of(item).tolist()
         leads = [units.index(unit) for unit in range(max(units) + 1)]
-        row["tokens"] = [_spelled(given, lead) for lead in leads]
+        row["tokens"] = [_spelled(item, lead) for lead in leads]
         row["segment"] = [segment[lead] for lead in leads]
         row["word"] = [word[lead] for lead in leads]
-        row["spans"] = [_span(given, unit, units) for unit in range(max(units) + 1)]
+        row["spans"] = [_span(item, unit, units) for unit in range(max(units) + 1)]
         first = [first[lead] for lead in leads]
     row["first"] = [place for place, opens in enumerate(first) if opens]
-    if any(each != (None, None) for each in reach):
+    if any(bounds != (None, None) for bounds in reach):
         row["visible"] = list(reach)
     return row
 
 
-def _span(given: "MapInput", unit: int, units: Sequence[int]) -> list[int]:
+def _span(item: "MapInput", unit: int, units: Sequence[int]) -> list[int]:
     """Characters of a unit: from its first piece to its last."""
-    own = [place for place, each in enumerate(units) if each == unit]
-    spans = given.tokenised.spans
+    own = [place for place, other in enumerate(units) if other == unit]
+    spans = item.tokenised.spans
     return [int(spans[own[0], 0]), int(spans[own[-1], 1])]
 
 
-def _spelled(given: "MapInput", lead: int) -> str:
+def _spelled(item: "MapInput", lead: int) -> str:
     """A special token as it is, a word as the text spells it."""
-    pieces, word = given.tokenised, int(given.word[lead])
+    pieces, word = item.tokenised, int(item.word[lead])
     if word < 0:
         return pieces.tokens[lead]
-    own = [place for place, each in enumerate(given.word.tolist()) if each == word]
+    own = [place for place, other in enumerate(item.word.tolist()) if other == word]
     text = pieces.passage.texts[int(pieces.texts[lead])]
     return text[int(pieces.spans[own[0], 0]) : int(pieces.spans[own[-1], 1])].strip()
 

@@ -64,7 +64,7 @@ def writing_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Ite
     partial = [
         path.with_name(f".{path.name}.{os.getpid()}.{kind}.partial") for kind in ("raw", "whole", "list")
     ]
-    raw, whole, told = partial
+    raw, whole, list_file = partial
     head = _header(shapes, precision) if form == ".safetensors" else b""
     size = len(head) + bytes_of(list(shapes.values()), precision)
     try:
@@ -83,14 +83,14 @@ def writing_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Ite
             else:
                 raw.replace(whole)
             if making.listed is not None:
-                told.write_text(making.listed(sha256_of(whole)), encoding="utf-8", newline="")
+                list_file.write_text(making.listed(sha256_of(whole)), encoding="utf-8", newline="")
             beside.unlink(missing_ok=True)
             whole.replace(path)
             if making.listed is not None:
-                told.replace(beside)
+                list_file.replace(beside)
     finally:
-        for each in partial:
-            each.unlink(missing_ok=True)
+        for file in partial:
+            file.unlink(missing_ok=True)
 
 
 def _take_room(path: Path, head: bytes, size: int) -> None:

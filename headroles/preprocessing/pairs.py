@@ -78,16 +78,16 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
 
     Source: Clark et al. (2019), section 3: segments of at most 128 tokens, two paragraphs of text each.
     """
-    asked = typed_options(_Unlabeled, {"file": file} | options)
-    source, target = Path(asked.file), Path(asked.out)
+    chosen = typed_options(_Unlabeled, {"file": file} | options)
+    source, target = Path(chosen.file), Path(chosen.out)
     from headroles.extraction.model.checkpoint import find
     from headroles.extraction.model.load import load_tokenizer
     from headroles.extraction.texts.running_text import read_running_text
     from headroles.preprocessing.spans import Pair, PairCutter
 
-    cutter = PairCutter(load_tokenizer(find(asked.model, asked.revision)), asked.max_length)
-    kept = Kept[tuple[Pair, str]](asked.limit, np.random.default_rng([asked.seed, 1]))
-    split = np.random.default_rng([asked.seed, 0])
+    cutter = PairCutter(load_tokenizer(find(chosen.model, chosen.revision)), chosen.max_length)
+    kept = Kept[tuple[Pair, str]](chosen.limit, np.random.default_rng([chosen.seed, 1]))
+    split = np.random.default_rng([chosen.seed, 0])
     documents = short = 0
     for document in read_running_text(source):
         before = kept.found

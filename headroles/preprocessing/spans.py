@@ -66,12 +66,14 @@ class PairCutter:
         cuts = np.flatnonzero(cuts_between(text, spans, words))
         start, end = 0, len(spans)
         while 2 * (end - start) >= self.room and end - start >= 2:
-            made = self._pair(text, spans, cuts[(cuts > start) & (cuts <= start + self.room)], start, rng)
-            if made is None:  # a word longer than an input
+            pair_and_end = self._pair(
+                text, spans, cuts[(cuts > start) & (cuts <= start + self.room)], start, rng
+            )
+            if pair_and_end is None:  # a word longer than an input
                 beyond = cuts[cuts > start]
                 start = int(beyond[0]) if beyond.size else end
                 continue
-            pair, start = made
+            pair, start = pair_and_end
             yield pair
 
     def _pair(

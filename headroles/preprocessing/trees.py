@@ -79,7 +79,7 @@ class _Depparse(Asked):
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of the texts."""
-        return tuple(each for each in (self.text_a, self.text_b) if each is not None)
+        return tuple(column for column in (self.text_a, self.text_b) if column is not None)
 
 
 def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
@@ -113,39 +113,39 @@ def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
 
     Source: the layout of words, heads and relations follows the data of Clark et al. (2019), section 5.
     """
-    asked = typed_options(_Depparse, {"file": file} | options)
+    chosen = typed_options(_Depparse, {"file": file} | options)
     from headroles.preprocessing.documents import Untreed, gold_row, read_any
 
-    kept: Kept[Document | Untreed] = Kept(asked.limit, np.random.default_rng([asked.seed, 1]))
-    for document in read_any(Path(asked.file), asked.layout, asked.columns, asked.group):
+    kept: Kept[Document | Untreed] = Kept(chosen.limit, np.random.default_rng([chosen.seed, 1]))
+    for document in read_any(Path(chosen.file), chosen.layout, chosen.columns, chosen.group):
         kept.offer(document)
     documents = kept.rows()
-    untreed = [each for each in documents if isinstance(each, Untreed)]
+    untreed = [document for document in documents if isinstance(document, Untreed)]
     if untreed:
-        annotator, parser, note = _annotator(asked)
+        annotator, parser, note = _annotator(chosen)
         rows = _parsed(untreed, annotator, parser)
     else:
-        gold = (each for each in documents if not isinstance(each, Untreed))
+        gold = (document for document in documents if not isinstance(document, Untreed))
         annotator, parser, note, rows = None, None, None, map(gold_row, gold)
     try:
-        counts = _written(Path(asked.out), rows, asked.file)
+        counts = _written(Path(chosen.out), rows, chosen.file)
     finally:
         if annotator is not None:
             annotator.close()
-    return Treed(Path(asked.out), counts[0], kept.found, counts[1], counts[2], parser, note)
+    return Treed(Path(chosen.out), counts[0], kept.found, counts[1], counts[2], parser, note)
 
 
-def _annotator(asked: _Depparse) -> "tuple[Annotator, str, str | None]":
+def _annotator(chosen: _Depparse) -> "tuple[Annotator, str, str | None]":
     """What parses, its name and version, and a sentence where parses cannot be kept."""
     from headroles.extraction.parsing.annotate import Annotator
     from headroles.extraction.parsing.cache import opened_cache
     from headroles.extraction.parsing.pipeline import identity_of, load_parser
     from headroles.extraction.parsing.pool import ParserPool, processes_here
 
-    parser, described = load_parser(asked.parser)
-    cache, note = opened_cache(asked.cache, identity_of(described))
+    parser, described = load_parser(chosen.parser)
+    cache, note = opened_cache(chosen.cache, identity_of(described))
     processes = processes_here()
-    pool = partial(ParserPool, asked.parser, described, processes) if processes else None
+    pool = partial(ParserPool, chosen.parser, described, processes) if processes else None
     return Annotator(parser, cache, pool), f"{described['name']} {described['version']}", note
 
 
@@ -156,10 +156,10 @@ def _parsed(documents: "Sequence[Untreed]", annotator: "Annotator", parser: str)
 
     for start in range(0, len(documents), AT_ONCE):
         part = documents[start : start + AT_ONCE]
-        passages = [Passage("", (text,)) for each in part for text in each.paragraphs]
+        passages = [Passage("", (text,)) for document in part for text in document.paragraphs]
         annotator.expect(passages)
-        asked = [passages[place : place + ASKED] for place in range(0, len(passages), ASKED)]
-        words = (own for some in asked for (own,) in annotator.words(some))
+        groups = [passages[place : place + ASKED] for place in range(0, len(passages), ASKED)]
+        words = (own for some in groups for (own,) in annotator.words(some))
         for document in part:
             row = parsed_row(document, [next(words) for _ in document.paragraphs], parser)
             if row is not None:

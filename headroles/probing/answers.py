@@ -45,7 +45,7 @@ def answers_of(
     units = _units(inputs)
     check_halves(units)
     job = Questioning(model, probes, inputs.windows)
-    table = _Table(job, tuple(each.key for each in passages), tuple(units))
+    table = _Table(job, tuple(passage.key for passage in passages), tuple(units))
     coming = stream(
         model,
         passages,
@@ -63,14 +63,14 @@ def answers_of(
 
 def _units(inputs: Inputs) -> list[str]:
     """The unit of each passage: its document's group, or document; equal documents are one."""
-    documents = list({id(each.document): each.document for each in inputs.windows.values()}.values())
+    documents = list({id(window.document): window.document for window in inputs.windows.values()}.values())
     named = unit_names(
-        [each.group or each.key for each in documents],
-        [(each.text,) for each in documents],
-        [each.key for each in documents],
+        [document.group or document.key for document in documents],
+        [(document.text,) for document in documents],
+        [document.key for document in documents],
     )
     unit = {id(document): name for document, name in zip(documents, named, strict=True)}
-    return [unit[id(inputs.windows[each.key].document)] for each in inputs.passages]
+    return [unit[id(inputs.windows[passage.key].document)] for passage in inputs.passages]
 
 
 class _Table:
@@ -79,7 +79,7 @@ class _Table:
     def __init__(self, job: Questioning, keys: tuple[str, ...], units: tuple[str, ...]) -> None:
         self._job, self._keys, self._units = job, keys, units
         columns, rows, count = len(job.columns), int(job.starts[-1]), len(keys)
-        self._row = [int(job.starts[each.probe]) + each.row for each in job.columns]
+        self._row = [int(job.starts[column.probe]) + column.row for column in job.columns]
         self._values = np.full((columns, count, job.model.layers, job.model.heads), np.nan, dtype=np.float32)
         self._tokens = np.zeros(count, dtype=np.int64)
         self._items = np.zeros((rows, count), dtype=np.int64)
@@ -100,7 +100,7 @@ class _Table:
         here = slice(start, stop)
         cells = self._items[self._row, here].astype(np.float64)
         return Scores(
-            sieves=tuple(each.name for each in self._job.columns),
+            sieves=tuple(column.name for column in self._job.columns),
             examples=self._keys[here],
             units=self._units[here],
             tokens=self._tokens[here],
@@ -113,12 +113,12 @@ class _Table:
         """What the baselines got right, under their names over all probes, and what was not asked."""
         names: dict[str, int] = {}
         for probe in self._job.probes:
-            for each in probe.baselines:
-                names.setdefault(each, len(names))
+            for baseline in probe.baselines:
+                names.setdefault(baseline, len(names))
         hits = np.full((*self._items.shape, len(names)), -1, dtype=np.int64)
         rivals, rows = [], []
         for number, probe in enumerate(self._job.probes):
-            own = [names[each] for each in probe.baselines]
+            own = [names[baseline] for baseline in probe.baselines]
             for row, label in enumerate(probe.rows):
                 place = int(self._job.starts[number]) + row
                 hits[place][:, own] = self._hits[place][:, : len(own)]

@@ -32,18 +32,18 @@ def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
         HeadrolesError: When a file cannot be read, or its annotation breaks a rule.
     """
     _check_once(options.data)
-    found: list[Document] = []
+    documents: list[Document] = []
     layouts = []
-    names = [Path(each).name.split(".")[0] for each in options.data]
+    names = [Path(path).name.split(".")[0] for path in options.data]
     for number, (path, name) in enumerate(zip(options.data, names, strict=True)):
         own = name if names.count(name) == 1 else f"{name}-{number + 1}"
         layouts.append(options.layout or layout_of(Path(path)))
-        found += read_documents(Path(path), own, layouts[-1])
-    kept = found
-    if options.limit is not None and options.limit < len(found):
-        drawn = np.random.default_rng(options.seed).choice(len(found), options.limit, replace=False)
-        kept = [found[place] for place in sorted(drawn.tolist())]
-    told = hashlib.sha256("\0".join(sorted({each.text for each in kept})).encode())
+        documents += read_documents(Path(path), own, layouts[-1])
+    kept = documents
+    if options.limit is not None and options.limit < len(documents):
+        drawn = np.random.default_rng(options.seed).choice(len(documents), options.limit, replace=False)
+        kept = [documents[place] for place in sorted(drawn.tolist())]
+    digest = hashlib.sha256("\0".join(sorted({document.text for document in kept})).encode())
     files = zip(options.data, layouts, strict=True)
     parsers = {parser_of(Path(path)) for path, layout in files if layout == "jsonl"} - {None}
     trees = {"trees": f"automatic: {', '.join(sorted(map(str, parsers)))}"} if parsers else {}
@@ -51,21 +51,21 @@ def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
         "kind": "file",
         "name": ", ".join(options.data),
         "layout": ", ".join(dict.fromkeys(layouts)),
-        "rows": len(found),
-        "sha256": told.hexdigest(),
+        "rows": len(documents),
+        "sha256": digest.hexdigest(),
     }
 
 
 def trees_told(source: dict[str, Any]) -> list[str]:
     """A sentence where trees are no annotator's, from what ``gather`` says of the data."""
     how, _, parser = str(source.get("trees", "")).partition(": ")
-    said = f"the trees are automatic, made by {parser}: results say how far heads agree with that parser."
-    return [said] if how == "automatic" else []
+    note = f"the trees are automatic, made by {parser}: results say how far heads agree with that parser."
+    return [note] if how == "automatic" else []
 
 
 def _check_once(paths: Sequence[str]) -> None:
-    whole = [Path(each).resolve() for each in paths]
-    twice = next((each for each in whole if whole.count(each) > 1), None)
+    whole = [Path(path).resolve() for path in paths]
+    twice = next((path for path in whole if whole.count(path) > 1), None)
     if twice is not None:
         raise BadInput(f"every file of --data is read once, but '{twice}' was given twice; leave one out")
 
@@ -78,31 +78,31 @@ def probes_for(
     Raises:
         BadInput: When the documents lack the annotation that a probe asks about.
     """
-    made: list[ChoiceProbe | DecodingProbe] = []
-    said: list[str] = []
+    probes: list[ChoiceProbe | DecodingProbe] = []
+    notes: list[str] = []
     for name in options.probes:
         check_annotated(name, documents)
         if name == "coreference":
-            pronouns = all(each.layout for each in documents)
-            made.append(CoreferenceProbe(kinds=()) if pronouns else CoreferenceProbe())
+            pronouns = all(document.layout for document in documents)
+            probes.append(CoreferenceProbe(kinds=()) if pronouns else CoreferenceProbe())
         elif name == "trees":
-            made += [TreeProbe(measure, options.root) for measure in ("uuas", "uas")]
+            probes += [TreeProbe(measure, options.root) for measure in ("uuas", "uas")]
         else:
             relations, rare = options.asked_relations, tuple[str, ...]()
             if not relations:
                 relations, rare = relations_of(documents, options.scheme, LEAST_ARCS)
             if rare:
-                said.append(
+                notes.append(
                     f"{len(rare)} relations with fewer than {LEAST_ARCS} arcs have no row of their own "
                     f"({', '.join(rare[:8])}{' …' if len(rare) > 8 else ''}); name them with --relations."
                 )
-            made.append(DependencyProbe(relations, options.scheme, options.preset == "published"))
-    return tuple(made), said
+            probes.append(DependencyProbe(relations, options.scheme, options.preset == "published"))
+    return tuple(probes), notes
 
 
 def check_annotated(name: str, documents: Sequence[Document]) -> None:
     needed = "mentions" if name == "coreference" else "heads"
-    without = [each.key for each in documents if getattr(each, needed) is None]
+    without = [document.key for document in documents if getattr(document, needed) is None]
     if without:
         what = "mentions of entities" if needed == "mentions" else "dependency trees"
         raise BadInput(
@@ -125,8 +125,8 @@ def due_items(
         own = []
         for probe in probes:
             if isinstance(probe, ChoiceProbe):
-                asked, lost = probe.choices(whole)
-                own.append(asked.rows.sum(axis=1) + lost)
+                choices, lost = probe.choices(whole)
+                own.append(choices.rows.sum(axis=1) + lost)
             else:
                 own.append(probe.items(whole))
         due.append(np.concatenate(own))
@@ -213,7 +213,7 @@ def _fitting(
     room: int,
 ) -> tuple[list[Window], int]:
     """Windows cut to the words that fit, and how many were cut."""
-    counts = {id(document): each for document, each in zip(documents, pieces, strict=True)}
+    counts = {id(document): lengths for document, lengths in zip(documents, pieces, strict=True)}
     fitting, cut = [], 0
     for window in windows:
         total = np.cumsum(counts[id(window.document)][window.start : window.stop])

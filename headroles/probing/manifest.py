@@ -80,12 +80,12 @@ def _published(options: ProbeOptions, found: Labelling, paired: bool) -> dict[st
 
     Of choices between two names (GAP, WinoBias) nothing was published.
     """
-    told: dict[str, Any] = {}
+    published: dict[str, Any] = {}
     tallies = found.probed.tallies if found.probed else None
     for row in tallies.rows if tallies else ():
         probe, _, name = row.partition(":")
         if probe == "dependency" and (head := published_head(name, options.scheme)) is not None:
-            told[row] = {
+            published[row] = {
                 "accuracy": head.accuracy / 100,
                 "head": head.head,
                 "baselines": {f"{head.offset:+d}": head.baseline / 100},
@@ -93,23 +93,23 @@ def _published(options: ProbeOptions, found: Labelling, paired: bool) -> dict[st
         elif probe == "coreference" and not paired:
             accuracy, baselines = COREFERENCE[name]
             names = ("nearest", "head match", "rules")
-            told[row] = {
+            published[row] = {
                 "accuracy": accuracy,
                 "head": COREFERENCE_HEAD,
                 "baselines": dict(zip(names, baselines, strict=True)),
             }
     if options.classifier:
-        told |= {f"trained:{name}": {"accuracy": uas} for name, uas in TRAINED.items()}
-    return told
+        published |= {f"trained:{name}": {"accuracy": uas} for name, uas in TRAINED.items()}
+    return published
 
 
 def left_out(found: Labelling, inputs: Inputs) -> list[str]:
     """What was cut, could not be asked, or rests on too little, one sentence each."""
-    said = []
+    notes = []
     if inputs.cut:
-        said.append(f"{inputs.cut} sentences were cut to {inputs.size} tokens.")
+        notes.append(f"{inputs.cut} sentences were cut to {inputs.size} tokens.")
     if inputs.stride is not None and any(not row.startswith("coref") for row in _lost(found)):
-        said.append(
+        notes.append(
             "Sentences were read inside windows of their documents, where heads look beyond the sentence; "
             "without coreference, dependency and trees are read sentence by sentence."
         )
@@ -118,5 +118,5 @@ def left_out(found: Labelling, inputs: Inputs) -> list[str]:
             why = (
                 "their antecedents lie outside the window" if row.startswith("coref") else "they were cut off"
             )
-            said.append(f"{lost} items of {row} could not be asked: {why}.")
-    return said
+            notes.append(f"{lost} items of {row} could not be asked: {why}.")
+    return notes

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headroles.extraction.model.checkpoint import EMBEDDED, find
 from headroles.judging.probes import MARGIN, Judging, conditions_of, judged
 from headroles.options.probe import WINDOW, ProbeOptions, probe_options_of
+from headroles.progress import ignore_progress
 from headroles.records.documents import Document
 from headroles.records.findings import Labelling
 from headroles.reports.page import page
@@ -59,25 +60,27 @@ def probe(
     from headroles.probing.manifest import left_out, manifest_of
 
     documents, source = gather(chosen)
-    asked, said = probes_for(chosen, documents)
-    said += trees_told(source)
-    due = due_items(asked, documents)
-    check_relations(chosen, documents, due, [f"{each.name}:{row}" for each in asked for row in each.rows])
+    asked_probes, notes = probes_for(chosen, documents)
+    notes += trees_told(source)
+    due = due_items(asked_probes, documents)
+    check_relations(
+        chosen, documents, due, [f"{item.name}:{row}" for item in asked_probes for row in item.rows]
+    )
     learned = _learned(chosen)
     model = load(checkpoint, device=chosen.device, dtype=chosen.dtype, max_length=chosen.window or WINDOW)
     inputs = inputs_of(chosen, documents, model, due)
     with ExitStack() as open_folders:
         place = None if folder is None else open_folders.enter_context(staged(folder))
-        advance = progress or (lambda done, total: None)
-        scores, tallies = answers_of(model, asked, inputs, chosen.batch_size, place, advance)
+        advance = progress or ignore_progress
+        scores, tallies = answers_of(model, asked_probes, inputs, chosen.batch_size, place, advance)
         behind = [inputs.windows[key].document for key in scores.examples]
         margin = MARGIN if chosen.margin is None else chosen.margin
-        found = judged(scores, tallies, judging_of(chosen), margin, conditions_of(behind))
+        judged_run = judged(scores, tallies, judging_of(chosen), margin, conditions_of(behind))
         if chosen.classifier:
-            found, more = _trained(chosen, (learned, documents), model, inputs.size, found, advance)
-            said += more
-        facts = manifest_of(chosen, source, model.described, inputs, found)
-        labelling = replace(found, manifest=facts, skipped=(*said, *left_out(found, inputs)))
+            judged_run, more = _trained(chosen, (learned, documents), model, inputs.size, judged_run, advance)
+            notes += more
+        facts = manifest_of(chosen, source, model.described, inputs, judged_run)
+        labelling = replace(judged_run, manifest=facts, skipped=(*notes, *left_out(judged_run, inputs)))
         if place is not None:
             write_examples(place, labelling.scores)
             write_results(place, labelling, page(labelling))

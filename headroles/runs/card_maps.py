@@ -28,11 +28,13 @@ def shown(
         The maps, None where there are none; and what was left out, one sentence each. A pass that
         fails takes nothing from the run: it has no maps then, and a sentence says why.
     """
-    found = candidates(judged.findings, judged.scores) if most else []
-    if not found:
+    possible = candidates(judged.findings, judged.scores) if most else []
+    if not possible:
         return None, []
     try:
-        exhibited = _shown(judged, found, wanted(found, judged.scores.tokens, most), passages, keep, most)
+        exhibited = _shown(
+            judged, possible, wanted(possible, judged.scores.tokens, most), passages, keep, most
+        )
     except (HeadrolesError, RuntimeError, MemoryError) as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         return None, [f"head cards have no attention maps, because keeping them failed: {reason}."]
@@ -41,7 +43,7 @@ def shown(
 
 def _shown(
     judged: Labelling,
-    found: Sequence[Candidate],
+    possible: Sequence[Candidate],
     places: Sequence[Place],
     passages: Iterable[Passage],
     keep: Keep,
@@ -49,15 +51,15 @@ def _shown(
 ) -> Exhibited:
     """The second pass, over the examples of some maps in the order of the inputs."""
     chosen = sorted({example for example, _, _ in places})
-    asked: list[dict[int, list[int]]] = [{} for _ in chosen]
+    heads_by_layer: list[dict[int, list[int]]] = [{} for _ in chosen]
     for example, layer, head in places:
-        asked[chosen.index(example)].setdefault(layer, []).append(head)
-    inputs = named(passages, [judged.scores.examples[each] for each in chosen])
-    kept = dict(zip(chosen, keep(inputs, asked), strict=True))
+        heads_by_layer[chosen.index(example)].setdefault(layer, []).append(head)
+    inputs = named(passages, [judged.scores.examples[example] for example in chosen])
+    kept = dict(zip(chosen, keep(inputs, heads_by_layer), strict=True))
     return exhibited_of(
-        found,
+        possible,
         {place: kept[place[0]].weights[place[1:]] for place in places},
-        {example: each.example for example, each in kept.items()},
+        {example: maps.example for example, maps in kept.items()},
         most,
     )
 
@@ -69,5 +71,5 @@ def named(passages: Iterable[Passage], keys: Sequence[str]) -> list[Passage]:
         passages: In their order.
         keys: Of inputs among them, in that order too.
     """
-    asked = set(keys)
-    return list(islice((each for each in passages if each.key in asked), len(keys)))
+    wanted_keys = set(keys)
+    return list(islice((passage for passage in passages if passage.key in wanted_keys), len(keys)))

@@ -15,7 +15,7 @@ from headroles.inputs.passages import gather
 from headroles.judging.clusters import with_clusters
 from headroles.judging.scores import judged
 from headroles.options.cluster import ClusterOptions
-from headroles.progress import Progress, counted
+from headroles.progress import Progress, counted, ignore_progress
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import Exhibited
 from headroles.records.passage import Passage
@@ -94,13 +94,13 @@ def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Sco
     pairs = stream(model, passages, both, batch_size=size, max_length=options.max_length, advance=advance)
     shards = (shard for shard, _ in pairs)
     rules = known.selection.rules(options.margin)
-    found = collect(shards, passages, ready.units, rules, model, place)
+    collected = collect(shards, passages, ready.units, rules, model, place)
     return Scored(
-        found.scores,
-        found.rules,
+        collected.scores,
+        collected.rules,
         model.described,
         known.parser,
-        found.truncated,
+        collected.truncated,
         vectors=known.vectors,
         omitted=(*known.omitted, *known.notes),
         divergence=sums.divergence(),
@@ -118,7 +118,7 @@ def exhibited(ready: Loaded, judged: Labelling) -> tuple[Exhibited | None, list[
         judged,
         ready.options.maps,
         ready.passages,
-        lambda passages, asked: kept(ready.model, ready.options, passages, asked),
+        lambda passages, heads: kept(ready.model, ready.options, passages, heads),
     )
 
 
@@ -139,13 +139,13 @@ def labelled(chosen: ClusterOptions, progress: Callable[[int, int], None] | None
     passages, source = gather(chosen, selection.needs, checkpoint)
     with staged_or_none(folder) as place:
         ready = loaded(chosen, selection, checkpoint, passages)
-        scored = score_passages(ready, place, progress or (lambda done, total: None))
-        found = judged(scored.scores, scored.rules, chosen, chosen.decision)
+        scored = score_passages(ready, place, progress or ignore_progress)
+        judged_run = judged(scored.scores, scored.rules, chosen, chosen.decision)
         if scored.divergence is not None:
-            found = with_clusters(found, scored.divergence, chosen.clustering)
-        shown, without = exhibited(ready, found)
+            judged_run = with_clusters(judged_run, scored.divergence, chosen.clustering)
+        shown, without = exhibited(ready, judged_run)
         labelling = replace(
-            found,
+            judged_run,
             manifest=manifest_of(chosen, source, scored),
             skipped=(*left_out(chosen, scored), *without),
             exhibited=shown,

@@ -17,7 +17,7 @@ from headroles.judging.scores import judged
 from headroles.maps.examples import MapExample, MapList, read_map_list
 from headroles.options.label import LabelOptions
 from headroles.plans.scorers import per_head
-from headroles.progress import Progress, counted
+from headroles.progress import Progress, counted, ignore_progress
 from headroles.records.example import Arc, Example, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
@@ -47,14 +47,14 @@ def labelled_maps(chosen: LabelOptions, progress: Progress | None) -> Labelling:
         HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
     """
     file = Path(chosen.attention or "")
-    asked = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
+    selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
     check_decision(chosen.decision)
     folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
     with MapFile.open(file) as maps:
         listed = _listed(file, chosen.name)
-        passages = [each.tokenised.passage for each in listed.examples]
+        passages = [example.tokenised.passage for example in listed.examples]
         units = units_of(passages)
-        known = _annotated(chosen, asked, listed)
+        known = _annotated(chosen, selection, listed)
         examples = list(_examples(known, listed))
         known = _fitting(known, chosen, examples)
         with nullcontext() if folder is None else staged(folder) as place:
@@ -65,9 +65,9 @@ def labelled_maps(chosen: LabelOptions, progress: Progress | None) -> Labelling:
                 "rows": len(passages),
                 "sha256": fingerprint(passages),
             }
-            found = judged(scored.scores, scored.rules, chosen, chosen.decision)
+            judged_run = judged(scored.scores, scored.rules, chosen, chosen.decision)
             labelling = replace(
-                found,
+                judged_run,
                 manifest=manifest_of(chosen, source, scored),
                 skipped=tuple(left_out(chosen, scored)),
             )
@@ -105,38 +105,42 @@ def _listed(file: Path, name: str) -> MapList:
     return listed
 
 
-def _annotated(chosen: LabelOptions, asked: Selection, listed: MapList) -> Annotated:
+def _annotated(chosen: LabelOptions, selection: Selection, listed: MapList) -> Annotated:
     """The parser and vectors that sieves read, where there is anything to parse."""
-    open_texts = [each.tokenised.passage for each in listed.examples if each.tree is None and each.parsable]
-    if not open_texts or not asked.needs - COUNTED:
-        return replace(annotated(chosen, _counted(asked), []), selection=asked)
-    return annotated(chosen, asked, open_texts)
+    open_texts = [
+        example.tokenised.passage for example in listed.examples if example.tree is None and example.parsable
+    ]
+    if not open_texts or not selection.needs - COUNTED:
+        return replace(annotated(chosen, _counted(selection), []), selection=selection)
+    return annotated(chosen, selection, open_texts)
 
 
-def _counted(asked: Selection) -> Selection:
+def _counted(selection: Selection) -> Selection:
     """The sieves that read no words."""
-    return replace(asked, sieves=tuple(each for each in asked.sieves if each.needs <= COUNTED))
+    return replace(selection, sieves=tuple(sieve for sieve in selection.sieves if sieve.needs <= COUNTED))
 
 
 def _examples(known: Annotated, listed: MapList) -> Iterator[Example]:
     """The examples with the words and trees they bring, or those of the parser."""
     wanted = known.selection.needs - COUNTED
-    for each in listed.examples:
-        if each.tree is None and each.parsable and wanted and known.annotator is not None:
-            passage = each.tokenised.passage
+    for listed_example in listed.examples:
+        if listed_example.tree is None and listed_example.parsable and wanted and known.annotator is not None:
+            passage = listed_example.tokenised.passage
             words = known.annotator.words([passage])[0]
-            yield example_of(each.tokenised, words, True, known.lexicon.lexical(each.tokenised, words))
+            yield example_of(
+                listed_example.tokenised, words, True, known.lexicon.lexical(listed_example.tokenised, words)
+            )
         else:
-            yield _as_listed(each)
+            yield _as_listed(listed_example)
 
 
-def _as_listed(each: MapExample) -> Example:
-    plain = example_of(each.tokenised, None, arcs=False)
+def _as_listed(listed_example: MapExample) -> Example:
+    plain = example_of(listed_example.tokenised, None, arcs=False)
     arcs = None
-    if each.tree is not None:
-        pairs = zip(each.tree.heads.tolist(), each.tree.relations, strict=True)
+    if listed_example.tree is not None:
+        pairs = zip(listed_example.tree.heads.tolist(), listed_example.tree.relations, strict=True)
         arcs = tuple(Arc(word, head, relation) for word, (head, relation) in enumerate(pairs) if head >= 0)
-    word = plain.word if each.word is None else each.word
+    word = plain.word if listed_example.word is None else listed_example.word
     return Example(
         plain.key, plain.tokens, plain.segment, plain.special, plain.first, word, arcs, plain.group
     )
@@ -144,9 +148,9 @@ def _as_listed(each: MapExample) -> Example:
 
 def _fitting(known: Annotated, chosen: LabelOptions, examples: Sequence[Example]) -> Annotated:
     """The sieves whose annotation every example has; the usual ones that lack theirs are told of."""
-    there = frozenset.intersection(*(annotation_of(each) for each in examples))
+    there = frozenset.intersection(*(annotation_of(example) for example in examples))
     fitting = known.selection.fitting(there)
-    lacking = [each for each in fitting.sieves if not each.needs <= there]
+    lacking = [sieve for sieve in fitting.sieves if not sieve.needs <= there]
     if not lacking:
         return replace(known, selection=fitting)
     if chosen.sieve:
@@ -155,20 +159,20 @@ def _fitting(known: Annotated, chosen: LabelOptions, examples: Sequence[Example]
             f"which the list of examples has not; give 'texts' and 'spans' in it, or 'word', 'heads' and "
             f"'relations'"
         )
-    kept = tuple(each for each in fitting.sieves if each.needs <= there and each.name in BUILT_IN)
-    told = tuple(f"{each.name} {NO_TEXT}" for each in lacking)
-    return replace(known, selection=replace(fitting, sieves=kept), omitted=(*known.omitted, *told))
+    kept = tuple(sieve for sieve in fitting.sieves if sieve.needs <= there and sieve.name in BUILT_IN)
+    notes = tuple(f"{sieve.name} {NO_TEXT}" for sieve in lacking)
+    return replace(known, selection=replace(fitting, sieves=kept), omitted=(*known.omitted, *notes))
 
 
 def _scored(maps: _Maps, chosen: LabelOptions, progress: Progress | None) -> Scored:
     """Every head of every example by every sieve, one map in memory at a time."""
     selection, count = maps.selection, len(maps.examples)
     rules = selection.rules(chosen.margin)
-    advance = counted(progress or (lambda done, total: None), count)
-    made: list[_One] = []
+    advance = counted(progress or ignore_progress, count)
+    scored: list[_One] = []
     shape: tuple[int, ...] | None = None
-    for each, example in zip(maps.listed.examples, maps.examples, strict=True):
-        attention = maps.file[each.array]
+    for listed_example, example in zip(maps.listed.examples, maps.examples, strict=True):
+        attention = maps.file[listed_example.array]
         if shape is not None and attention.shape[:2] != shape:
             raise BadInput(
                 f"all maps are of one model, but those of {example.key!r} have {attention.shape[:2]} "
@@ -178,18 +182,21 @@ def _scored(maps: _Maps, chosen: LabelOptions, progress: Progress | None) -> Sco
         if shape is None:
             shape = weights.shape[:2]
             check_resolution(chosen.decision, rules, *shape)
-        made.append(_one(weights, each, example, selection))
+        scored.append(_one(weights, listed_example, example, selection))
         advance(1)
     scores = Scores(
         sieves=selection.columns,
         examples=tuple(example.key for example in maps.examples),
         units=tuple(maps.units),
         tokens=np.array([example.size for example in maps.examples], dtype=np.int64),
-        cells=np.stack([one.cells for one in made], axis=1),
-        values=np.stack([one.values for one in made], axis=1).astype(np.float32),
-        null=np.stack([one.null for one in made], axis=1),
+        cells=np.stack([example_scores.cells for example_scores in scored], axis=1),
+        values=np.stack([example_scores.values for example_scores in scored], axis=1).astype(np.float32),
+        null=np.stack([example_scores.null for example_scores in scored], axis=1),
     )
-    low, high = np.fmin.reduce([one.low for one in made]), np.fmax.reduce([one.high for one in made])
+    low, high = (
+        np.fmin.reduce([example_scores.low for example_scores in scored]),
+        np.fmax.reduce([example_scores.high for example_scores in scored]),
+    )
     rules = bounded(rules, low, high, scores.null, len(selection.scorers))
     described = _described(maps.listed.model, str(chosen.attention), scores)
     return Scored(
@@ -217,22 +224,26 @@ class _One:
     high: np.ndarray
 
 
-def _one(weights: np.ndarray, each: MapExample, example: Example, selection: Selection) -> _One:
+def _one(weights: np.ndarray, listed_example: MapExample, example: Example, selection: Selection) -> _One:
     layers, heads = weights.shape[:2]
-    if each.reach is not None and len(each.reach) != layers:
+    if listed_example.reach is not None and len(listed_example.reach) != layers:
         raise BadInput(
             f"'visible' of example {example.key!r} has one pair for each of its {layers} layers, but "
-            f"{len(each.reach)} came"
+            f"{len(listed_example.reach)} came"
         )
     columns = len(selection.columns)
     values = np.full((columns, layers, heads), np.nan)
     cells, low, high = (np.full(columns, np.nan) for _ in range(3))
     null = np.array([rule.null for rule in selection.rules()])
-    read = visible_keys(weights, None) if each.reach is None else None
+    read = visible_keys(weights, None) if listed_example.reach is None else None
     plans: dict[object, Any] = {}
     for layer in range(layers):
-        rule = None if each.reach is None else each.reach[layer]
-        seen = read if each.reach is None else visible_keys(weights[layer : layer + 1], each.visible(layer))
+        rule = None if listed_example.reach is None else listed_example.reach[layer]
+        seen = (
+            read
+            if listed_example.reach is None
+            else visible_keys(weights[layer : layer + 1], listed_example.visible(layer))
+        )
         if rule not in plans:
             plan = plans[rule] = selection.plan(example, seen, np.float64)
             masks = plan.columns

@@ -157,15 +157,15 @@ def left_out(options: Options, scored: Scored) -> list[str]:
     """What was cut, not applicable or too little to say, one sentence each."""
     sums = scored.moments
     total = len(scored.scores.examples) if sums is None else sums.examples
-    said = cut_told(scored.truncated, total, options.max_length)
-    said += scored.omitted
+    notes = cut_told(scored.truncated, total, options.max_length)
+    notes += scored.omitted
     for position, rule in enumerate(scored.rules):
         nothing = "nothing in them can be counted"
         if rule.role and sums is not None:
             spoke = int(sums.spoke[position])
-            said += silent_told(rule.sieve, sums.examples - spoke, sums.examples, nothing)
+            notes += silent_told(rule.sieve, sums.examples - spoke, sums.examples, nothing)
         elif rule.role:
-            said += silence(
+            notes += silence(
                 rule.sieve,
                 scored.scores,
                 position,
@@ -173,12 +173,14 @@ def left_out(options: Options, scored: Scored) -> list[str]:
                 few="no head is called 'not', because rare scores then look absent too often",
             )
     if options.parser is not None and scored.parser is None:
-        said.append("--parser was not used: no sieve of this run needs words, or the inputs bring their own.")
+        notes.append(
+            "--parser was not used: no sieve of this run needs words, or the inputs bring their own."
+        )
     if options.vectors is not None and scored.vectors is None:
-        said.append("--vectors was not used: no sieve of this run needs word vectors.")
+        notes.append("--vectors was not used: no sieve of this run needs word vectors.")
     if options.data and kind_of(Path(options.data)) == ".conllu" and options.task is not None:
-        said.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
-    return said
+        notes.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
+    return notes
 
 
 def cut_told(truncated: int, total: int, max_length: int) -> list[str]:
@@ -200,14 +202,14 @@ def silence(name: str, scores: Scores, position: int, *, nothing: str, few: str)
     total = len(scores.examples)
     silent = np.isnan(scores.values[position]).all(axis=(1, 2))
     units = len({unit for unit, quiet in zip(scores.units, silent, strict=True) if not quiet})
-    said = silent_told(name, int(silent.sum()), total, nothing)
+    notes = silent_told(name, int(silent.sum()), total, nothing)
     if silent.all():
-        return said
+        return notes
     if units == 1:
-        said.append(f"{name} rests on 1 unit and cannot be tested; give more inputs.")
+        notes.append(f"{name} rests on 1 unit and cannot be tested; give more inputs.")
     elif units < ENOUGH_FOR_NOT and few:
-        said.append(f"{name} rests on {units} units; below {ENOUGH_FOR_NOT} {few}.")
-    return said
+        notes.append(f"{name} rests on {units} units; below {ENOUGH_FOR_NOT} {few}.")
+    return notes
 
 
 def silent_told(name: str, silent: int, total: int, nothing: str) -> list[str]:

@@ -11,6 +11,7 @@ from headroles.extraction.model.checkpoint import find
 from headroles.inputs.passages import gather
 from headroles.judging.surface import judged_surface
 from headroles.options.surface import SurfaceOptions, surface_options_of
+from headroles.progress import ignore_progress
 from headroles.records.arrays import sharing_told
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
@@ -47,28 +48,28 @@ def manifest_of(options: SurfaceOptions, source: dict[str, Any], measured: Measu
 
 
 def _notes(options: SurfaceOptions, measured: Measured) -> list[str]:
-    said = [WARNING] if options.preset == "published" else []
+    notes = [WARNING] if options.preset == "published" else []
     if measured.unequal:
-        said.append(
+        notes.append(
             f"In {measured.unequal} of {len(measured.scores.examples)} inputs the layers of this model see "
             f"different keys, and even attention is that of the mean layer, so that tests of heads are "
             f"off by how far theirs is apart; a --max-length within the model's window avoids it."
         )
-    return said
+    return notes
 
 
 def left_out(options: SurfaceOptions, measured: Measured) -> list[str]:
     """What was cut, not applicable or too little to say, one sentence each."""
-    said = cut_told(measured.truncated, len(measured.scores.examples), options.max_length)
+    notes = cut_told(measured.truncated, len(measured.scores.examples), options.max_length)
     for position, rule in enumerate(measured.rules):
-        said += silence(
+        notes += silence(
             rule.sieve,
             measured.scores,
             position,
             nothing=_nothing(rule.sieve),
             few=FEW if rule.sieve.startswith("surface:") else "",
         )
-    return said
+    return notes
 
 
 def _nothing(column: str) -> str:
@@ -124,7 +125,7 @@ def surface(
     with staged_or_none(folder) as place:
         from headroles.runs.surface_pass import score_surface
 
-        measured = score_surface(chosen, checkpoint, passages, place, progress or (lambda done, total: None))
+        measured = score_surface(chosen, checkpoint, passages, place, progress or ignore_progress)
         labelling = replace(
             judged_surface(measured.scores, measured.rules, chosen, chosen.decision),
             manifest=manifest_of(chosen, source, measured),

@@ -149,8 +149,10 @@ def score_surface(
     if isinstance(model, LossModel):
         shards = joined(shards, importance_shards(model, passages, options, losses, advance))
         loss = described_loss(model, losses)
-    found = collect(shards, passages, units, columns, model, place)
-    return Measured(found.scores, found.rules, model.described, found.truncated, job.unequal, loss)
+    collected = collect(shards, passages, units, columns, model, place)
+    return Measured(
+        collected.scores, collected.rules, model.described, collected.truncated, job.unequal, loss
+    )
 
 
 def counting(marks: str, smoothing: float = 0.0) -> Counting:
@@ -172,14 +174,14 @@ def joined(first: Iterable[Shard], second: Iterable[Shard]) -> Iterator[Shard]:
 
     Chance values of all columns are said per example; where the second has none, they are 0.
     """
-    for one, other in zip(first, second, strict=True):
-        assert one.examples == other.examples
+    for shard, other in zip(first, second, strict=True):
+        assert shard.examples == other.examples
         null = np.zeros((len(other.values), len(other.examples)))
         yield replace(
-            one,
-            values=np.concatenate([one.values, other.values]),
-            cells=np.concatenate([one.cells, other.cells]),
-            null=np.concatenate([one.null, null]),
-            low=np.concatenate([one.low, other.low]),
-            high=np.concatenate([one.high, other.high]),
+            shard,
+            values=np.concatenate([shard.values, other.values]),
+            cells=np.concatenate([shard.cells, other.cells]),
+            null=np.concatenate([shard.null, null]),
+            low=np.concatenate([shard.low, other.low]),
+            high=np.concatenate([shard.high, other.high]),
         )

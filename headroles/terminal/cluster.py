@@ -51,11 +51,13 @@ def show_clusters(console: Console, labelling: Labelling) -> None:
     clustered = labelling.clustered
     if clustered is None:
         return
-    found, heads = labelling.findings, clustered.divergence.heads
-    held = np.array([found.decision[found.of(name)].ravel() == 0 for name in found.roles], dtype=np.bool_)
+    findings, heads = labelling.findings, clustered.divergence.heads
+    held = np.array(
+        [findings.decision[findings.of(name)].ravel() == 0 for name in findings.roles], dtype=np.bool_
+    )
     distance = distances_of(clustered)
     size = len(clustered.cluster)
-    groups = groups_of(clustered, distance, found.roles, held.reshape(len(found.roles), size))
+    groups = groups_of(clustered, distance, findings.roles, held.reshape(len(findings.roles), size))
     named_line(console, "far", how_far(clustered))
     named_line(console, "found", how_clustered(clustered, groups))
     named_line(console, "map", stress_told(clustered.stress))
@@ -96,8 +98,8 @@ def _clusters(groups: Sequence[Group], heads: int, *, wide: bool) -> Table:
         others = [head for head in group.heads if head != group.central or group.number == NOISE]
         first = [] if group.number == NOISE else [group.central]
         names = [head_name(head, heads) for head in [*first, *others][:most]]
-        told = " ".join(names) + " …" * (len(group.heads) > most)
-        cells = (f"{len(group.heads):,}", two(group.silhouette), two(group.stability), told)
+        members = " ".join(names) + " …" * (len(group.heads) > most)
+        cells = (f"{len(group.heads):,}", two(group.silhouette), two(group.stability), members)
         name = cluster_name(group.number).removeprefix("cluster ")
         table.add_row(Text(name), *map(Text, cells), Text(roles_told(group, 4 if wide else 1)))
     return table
@@ -110,32 +112,32 @@ def _choices(clustered: Clustered) -> Table | None:
     tried = zip(clustered.choices, choice_notes(clustered), strict=True)
     best = sorted(tried, key=lambda both: (-both[0].chosen, -np.nan_to_num(both[0].silhouette, nan=-2.0)))
     table = _table([("clusters tried", True), ("silhouette", True), ("stability", True), ("", False)])
-    for each, note in sorted(best[:CHOICES], key=lambda both: both[0].clusters):
-        cells = (f"{each.clusters}", two(each.silhouette), two(each.stability), note)
-        table.add_row(*map(Text, cells), style="bold" if each.chosen else "")
+    for choice, note in sorted(best[:CHOICES], key=lambda both: both[0].clusters):
+        cells = (f"{choice.clusters}", two(choice.silhouette), two(choice.stability), note)
+        table.add_row(*map(Text, cells), style="bold" if choice.chosen else "")
     return table
 
 
 def _claims(claims: Sequence[Claim]) -> Table | None:
     """Every claim about layers and clusters with its interval and p; None without any."""
-    told = [each for each in claims if not each.subject]
-    if not told:
+    shown = [claim for claim in claims if not claim.subject]
+    if not shown:
         return None
     table = _table([("claim", False), ("measure", False), ("estimate [95 %]", True), ("p", True)])
-    for each in told:
-        table.add_row(*map(Text, (each.claim, each.measure, _estimate(each), number(each.p))))
+    for claim in shown:
+        table.add_row(*map(Text, (claim.claim, claim.measure, _estimate(claim), number(claim.p))))
     return table
 
 
 def _roles(claims: Sequence[Claim]) -> Table | None:
     """What is claimed of every role, a row each; None without any."""
-    told = [each for each in claims if each.subject]
-    if not told:
+    shown = [claim for claim in claims if claim.subject]
+    if not shown:
         return None
-    kinds = list(dict.fromkeys((each.claim, each.measure) for each in told))
+    kinds = list(dict.fromkeys((claim.claim, claim.measure) for claim in shown))
     table = _table([("role", False), *((f"{claim}, {measure}", True) for claim, measure in kinds)])
-    known = {(each.subject, each.claim, each.measure): _estimate(each) for each in told}
-    for subject in dict.fromkeys(each.subject for each in told):
+    known = {(claim.subject, claim.claim, claim.measure): _estimate(claim) for claim in shown}
+    for subject in dict.fromkeys(claim.subject for claim in shown):
         table.add_row(Text(subject), *(Text(known.get((subject, *kind), "–")) for kind in kinds))
     return table
 
@@ -146,16 +148,16 @@ def _estimate(claim: Claim) -> str:
 
 def _legend(console: Console, clustered: Clustered) -> None:
     """What each p is a share of, and why some claims have none."""
-    told: dict[str, list[str]] = {}
-    for each in clustered.claims:
-        if not math.isnan(each.p):
-            share = f"share at least as extreme among {among(each)}"
-            told.setdefault(share, []).append(f"{each.claim}, {each.measure}")
-    for share, names in told.items():
+    names_by_share: dict[str, list[str]] = {}
+    for claim in clustered.claims:
+        if not math.isnan(claim.p):
+            share = f"share at least as extreme among {among(claim)}"
+            names_by_share.setdefault(share, []).append(f"{claim.claim}, {claim.measure}")
+    for share, names in names_by_share.items():
         named_line(console, "p", f"{'; '.join(names)}: {share}", style="dim")
-    if any(each.about_roles for each in clustered.claims):
+    if any(claim.about_roles for claim in clustered.claims):
         named_line(console, "roles", CIRCULAR, style="dim")
-    if any(each.claim == "split halves agree" for each in clustered.claims):
+    if any(claim.claim == "split halves agree" for claim in clustered.claims):
         named_line(console, "halves", f"the interval is the {SPLIT}".replace("\u00a0", " "), style="dim")
 
 
@@ -163,13 +165,15 @@ def _pairs(clustered: Clustered, near: Neighbours) -> Table:
     """The pairs of heads that are nearest to each other, each pair once."""
     heads = clustered.divergence.heads
     table = _table([("nearest pairs", False), ("distance [95 %]", True), ("clusters", False)])
-    for one, place in _nearest(near.head, near.distance):
-        other = int(near.head[one, place])
-        far, low, high = (float(getattr(near, name)[one, place]) for name in ("distance", "low", "high"))
-        told = ranged(three(far), three(low), three(high)).replace("\u00a0", " ")
-        both = [cluster_name(int(clustered.cluster[head])).removeprefix("cluster ") for head in (one, other)]
-        names = f"{head_name(one, heads)} and {head_name(other, heads)}"
-        table.add_row(*map(Text, (names, told, " and ".join(dict.fromkeys(both)))))
+    for head_a, place in _nearest(near.head, near.distance):
+        head_b = int(near.head[head_a, place])
+        far, low, high = (float(getattr(near, name)[head_a, place]) for name in ("distance", "low", "high"))
+        interval = ranged(three(far), three(low), three(high)).replace("\u00a0", " ")
+        both = [
+            cluster_name(int(clustered.cluster[head])).removeprefix("cluster ") for head in (head_a, head_b)
+        ]
+        names = f"{head_name(head_a, heads)} and {head_name(head_b, heads)}"
+        table.add_row(*map(Text, (names, interval, " and ".join(dict.fromkeys(both)))))
     return table
 
 
@@ -177,9 +181,9 @@ def _nearest(head: np.ndarray, distance: Float[np.ndarray, "heads near"]) -> lis
     """First head and place among its neighbours of the nearest pairs, nearest first."""
     seen: dict[tuple[int, int], tuple[int, int]] = {}
     for flat in np.argsort(distance, axis=None, kind="stable").tolist():
-        one, place = divmod(flat, distance.shape[1])
-        pair = (min(one, int(head[one, place])), max(one, int(head[one, place])))
-        seen.setdefault(pair, (one, place))
+        head_a, place = divmod(flat, distance.shape[1])
+        pair = (min(head_a, int(head[head_a, place])), max(head_a, int(head[head_a, place])))
+        seen.setdefault(pair, (head_a, place))
         if len(seen) == PAIRS:
             break
     return list(seen.values())

@@ -57,8 +57,8 @@ def _line(console: Console, name: str, words: str, style: str = "") -> None:
 def _run(run: Mapping[str, Any]) -> str:
     """Folder, model and inputs of one run, as far as its manifest names them."""
     model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
-    told = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
-    return ", ".join([str(run["folder"]), *(each for each in told if each)])
+    parts = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
+    return ", ".join([str(run["folder"]), *(part for part in parts if part)])
 
 
 def _table(header: tuple[str, ...]) -> Table:
@@ -78,14 +78,14 @@ def _layers(comparison: Comparison) -> Table:
 
 def _sieves(comparison: Comparison) -> Table:
     """Outcomes of every sieve; of roles also the labels, beside what swaps of A and B move."""
-    found, moved = comparison.differences, {row.sieve: row for row in comparison.swaps}
+    differences, moved = comparison.differences, {row.sieve: row for row in comparison.swaps}
     drawn = comparison.swaps and comparison.swaps[-1].p == comparison.swaps[-1].p
     table = _table(("sieve", *OUTCOMES, "in A", "in B", "gained", "lost", *(["by swaps", "p"] * bool(drawn))))
-    for place, rule in enumerate(found.rules):
-        cells: list[Any] = [Text(rule.sieve), *map(str, found.counts(place))]
+    for place, rule in enumerate(differences.rules):
+        cells: list[Any] = [Text(rule.sieve), *map(str, differences.counts(place))]
         row = moved.get(rule.sieve) if rule.role else None
         if row is not None:
-            cells += [str(each) for each in (row.labels_a, row.labels_b, row.gained, row.lost)]
+            cells += [str(value) for value in (row.labels_a, row.labels_b, row.gained, row.lost)]
             low, high = count(row.changed_low), count(row.changed_high)
             reference = ranged(count(row.changed_mean), low, high).replace(SPACE, " ")
             cells += [reference, number(row.p)] if drawn else []

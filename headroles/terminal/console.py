@@ -15,8 +15,8 @@ PIPED = 140
 
 def console() -> Console:
     """Standard output: as wide as the terminal, or as ``PIPED``."""
-    found = Console(highlight=False, soft_wrap=True)
-    return found if found.is_terminal else Console(highlight=False, soft_wrap=True, width=PIPED)
+    output = Console(highlight=False, soft_wrap=True)
+    return output if output.is_terminal else Console(highlight=False, soft_wrap=True, width=PIPED)
 
 
 @contextmanager

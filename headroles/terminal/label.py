@@ -47,7 +47,7 @@ def letters(roles: Sequence[str]) -> dict[str, str]:
     for name in roles:
         if name not in chosen:
             wanted = name.split(":")[-1].upper() + name.upper() + SPARE
-            free = (each for each in wanted if each in SPARE and each not in chosen.values())
+            free = (mark for mark in wanted if mark in SPARE and mark not in chosen.values())
             chosen[name] = next(free, "*")
     return {name: chosen[name] for name in roles}
 
@@ -58,8 +58,8 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     model, source, counts = facts["model"], facts["source"], facts["counts"]
     parser = facts.get("parser")
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    told = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
-    console.print(Text(f"inputs  {inputs_told(facts)}: {', '.join(told)}"))
+    sizes = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
+    console.print(Text(f"inputs  {inputs_told(facts)}: {', '.join(sizes)}"))
     if parser:
         console.print(Text(f"parser  {parser['name']} {parser['version']}"))
     elif source.get("trees") == "gold":
@@ -91,18 +91,18 @@ def inputs_told(facts: Mapping[str, Any]) -> str:
     """Task and source of a run, as its manifest names them."""
     source, task = facts["source"], facts.get("task")
     where = {"sample": "samples written for headroles", "hub": f"the dataset {source['name']}"}
-    told = where.get(source["kind"], f"the file {source['name']}")
-    return f"{task}, {told}" if task else told
+    name = where.get(source["kind"], f"the file {source['name']}")
+    return f"{task}, {name}" if task else name
 
 
 def _grid(labelling: Labelling, columns: int) -> Text:
     """Layers as rows, heads as columns, each cell its role letters."""
-    found = labelling.findings
-    marks = letters(found.roles)
+    findings = labelling.findings
+    marks = letters(findings.roles)
     layers, heads = labelling.scores.layers, labelling.scores.heads
     cells = [["" for _ in range(heads)] for _ in range(layers)]
-    for name in found.roles:
-        for layer, head in np.argwhere(found.decision[found.of(name)] == 0):
+    for name in findings.roles:
+        for layer, head in np.argwhere(findings.decision[findings.of(name)] == 0):
             cells[layer][head] += marks[name]
     width = max(2, *(len(cell) for row in cells for cell in row)) + 1
     text = Text()
@@ -116,18 +116,22 @@ def _grid(labelling: Labelling, columns: int) -> Text:
 
 def _counts(labelling: Labelling, held: Sequence[Support]) -> Table:
     """Per role how many heads are, are not, or are undecided, how firm that is, and the strongest."""
-    found = labelling.findings
-    firm = {name: each for name, each in zip(found.roles, held, strict=False) if each.steady is not None}
-    contrasted = any(rule.contrast for rule in found.rules)
+    findings = labelling.findings
+    firm = {
+        name: support
+        for name, support in zip(findings.roles, held, strict=False)
+        if support.steady is not None
+    }
+    contrasted = any(rule.contrast for rule in findings.rules)
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("role")
     for name in ("role", "not", "undeter-\nmined", *(["stable"] if firm else [])):
         table.add_column(name, justify="right")
     for name in ("strongest head", *(["contrast"] if contrasted else [])):
         table.add_column(name)
-    for name in found.roles:
-        row = found.of(name)
-        counts = [int((found.decision[row] == code).sum()) for code in range(len(DECISIONS))]
+    for name in findings.roles:
+        row = findings.of(name)
+        counts = [int((findings.decision[row] == code).sum()) for code in range(len(DECISIONS))]
         steady = f"{firm[name].steady}/{firm[name].labels}" if name in firm and counts[0] else "–"
         head, contrast = _strongest(labelling, row)
         if counts[3]:
@@ -144,15 +148,15 @@ def _counts(labelling: Labelling, held: Sequence[Support]) -> Table:
 
 def _strongest(labelling: Labelling, row: int) -> tuple[str, str]:
     """The head with the largest mean among those with the role, and its contrast."""
-    found = labelling.findings
-    held = np.where(found.decision[row] == 0, found.mean[row], -np.inf)
+    findings = labelling.findings
+    held = np.where(findings.decision[row] == 0, findings.mean[row], -np.inf)
     if not np.isfinite(held).any():
         return "none", ""
     layer, head = np.unravel_index(int(held.argmax()), held.shape)
     at = (row, int(layer), int(head))
-    told = f"{layer}-{head}  {found.mean[at]:.2f} [{found.low[at]:.2f}, {found.high[at]:.2f}]"
-    matched = found.rules[row].contrast
-    return told, f"{found.mean[(found.of(matched), *at[1:])]:.2f}" if matched else ""
+    interval = f"{layer}-{head}  {findings.mean[at]:.2f} [{findings.low[at]:.2f}, {findings.high[at]:.2f}]"
+    matched = findings.rules[row].contrast
+    return interval, f"{findings.mean[(findings.of(matched), *at[1:])]:.2f}" if matched else ""
 
 
 def show_sieves(console: Console, entries: Sequence[Entry]) -> None:

@@ -32,20 +32,20 @@ def how_tested(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -> s
 def support_lines(held: Sequence[Support], assessment: Assessment | None) -> list[tuple[str, str]]:
     """Name and words of each line below the counts: how firm labels are, and the overlap asked about most."""
     lines = []
-    if any(each.steady is not None for each in held):
-        came = halves(held[0].splits).replace(SPACE, " ")
-        lines.append(("stable", f"came back in both halves of {came}; no probability of being true"))
-    effects = _range(end for each in held for end in each.detectable)
+    if any(support.steady is not None for support in held):
+        stable = halves(held[0].splits).replace(SPACE, " ")
+        lines.append(("stable", f"came back in both halves of {stable}; no probability of being true"))
+    effects = _range(end for support in held for end in support.detectable)
     if effects:
-        told = f"smallest found with power {POWER:g}: {effects} sd beyond θ, by role, contrasts left aside"
-        lines.append(("effects", told))
-    design = _range(each.design for each in held)
+        words = f"smallest found with power {POWER:g}: {effects} sd beyond θ, by role, contrasts left aside"
+        lines.append(("effects", words))
+    design = _range(support.design for support in held)
     if design:
         lines.append(("groups", f"units hold several examples: median design effect {design}, by role"))
     pair = {
-        each.contrasts: each
-        for each in (assessment.together if assessment else ())
-        if (each.first, each.second) == ("syntactic", "local")
+        pair.contrasts: pair
+        for pair in (assessment.together if assessment else ())
+        if (pair.first, pair.second) == ("syntactic", "local")
     }
     if len(pair) == 2:
         lines.append(("overlap", _overlap(pair["with"], pair["without"])))

@@ -27,7 +27,7 @@ def show_replication(console: Console, found: Replication, out: str | None) -> N
     preset = str(found.manifest["a"].get("preset"))
     named_line(console, "tested", how_tested(found.decision, preset))
     over = FAMILIES.get(found.decision.family, found.decision.family)
-    ways = " (both directions of a row)" * any(each.columns > 1 for each in found.rows)
+    ways = " (both directions of a row)" * any(row.columns > 1 for row in found.rows)
     named_line(
         console, "family", f"what A proposed: its roles, of {over}{ways}; fixed before B was looked at"
     )
@@ -56,21 +56,23 @@ def summary(found: Replication) -> str:
     counts, total = found.outcomes, len(found.replicates)
     if not total:
         return "A has no role in the columns of both, so there is nothing to replicate."
-    told = f"{counts['role']} of {plural(total, 'role')} of A hold on B; there {counts['not']} are not, "
-    told += f"{counts['undetermined']} undetermined, {counts['untestable']} untestable."
-    claimed = [each for each in found.best if each.decision]
+    sentence = f"{counts['role']} of {plural(total, 'role')} of A hold on B; there {counts['not']} are not, "
+    sentence += f"{counts['undetermined']} undetermined, {counts['untestable']} untestable."
+    claimed = [best for best in found.best if best.decision]
     if claimed:
-        held = sum(each.decision == "beyond" for each in claimed)
-        told += f" Of the best heads of {plural(len(claimed), 'row')} beyond their baselines in A, {held} "
-        told += "are on B."
-    return told
+        held = sum(best.decision == "beyond" for best in claimed)
+        sentence += (
+            f" Of the best heads of {plural(len(claimed), 'row')} beyond their baselines in A, {held} "
+        )
+        sentence += "are on B."
+    return sentence
 
 
 def _run(run: Mapping[str, Any]) -> str:
     """Folder, model and inputs of one run, as far as its manifest names them."""
     model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
-    told = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
-    return ", ".join([str(run["folder"]), *(each for each in told if each)])
+    parts = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
+    return ", ".join([str(run["folder"]), *(part for part in parts if part)])
 
 
 def _table(header: Sequence[str]) -> Table:
@@ -83,11 +85,11 @@ def _table(header: Sequence[str]) -> Table:
 def _rows(rows: Sequence[Replicated]) -> Table:
     """One line per row with a role in A; the others are only counted."""
     table = _table(("row", "roles in A", "role in B", "not", "undetermined", "untestable", "r"))
-    for each in rows:
-        if each.roles:
-            counts = (each.roles, each.role, each.not_role, each.undetermined, each.untestable)
-            table.add_row(Text(each.name), *map(str, counts), two(each.correlation))
-    bare = sum(not each.roles for each in rows)
+    for row in rows:
+        if row.roles:
+            counts = (row.roles, row.role, row.not_role, row.undetermined, row.untestable)
+            table.add_row(Text(row.name), *map(str, counts), two(row.correlation))
+    bare = sum(not row.roles for row in rows)
     if bare:
         table.add_row(Text(f"{bare} without a role in A", style="dim"))
     return table
@@ -96,18 +98,18 @@ def _rows(rows: Sequence[Replicated]) -> Table:
 def _best(best: Sequence[BestAgain]) -> Table:
     """The best heads of A that lie beyond their baselines there, on B."""
     table = _table(("best head of A", "head", "A: % right", "A: beyond", "B: % right", "B: beyond", "q", "B"))
-    for each in best:
-        if each.decision:
-            ends = (each.difference, each.difference_low, each.difference_high)
+    for head in best:
+        if head.decision:
+            ends = (head.difference, head.difference_low, head.difference_high)
             cells = (
-                f"{each.layer}-{each.head} {each.direction}".rstrip(),
-                percent(each.accuracy_a),
-                points(each.difference_a),
-                percent(each.accuracy),
+                f"{head.layer}-{head.head} {head.direction}".rstrip(),
+                percent(head.accuracy_a),
+                points(head.difference_a),
+                percent(head.accuracy),
                 within(*(points(value) for value in ends)),
-                chance_of(each.q),
-                each.decision,
+                chance_of(head.q),
+                head.decision,
             )
-            style = "bold" if each.decision == "beyond" else ""
-            table.add_row(Text(each.row), *map(Text, cells), style=style)
+            style = "bold" if head.decision == "beyond" else ""
+            table.add_row(Text(head.row), *map(Text, cells), style=style)
     return table

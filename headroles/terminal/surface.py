@@ -52,15 +52,15 @@ def show_surface(console: Console, labelling: Labelling, folder: str) -> None:
         folder: Of the run, as it is named in the last line.
     """
     _account(console, labelling)
-    found = labelling.findings
-    columns = [name for name in found.sieves if name.startswith(GROUP) and known(found, name)]
+    findings = labelling.findings
+    columns = [name for name in findings.sieves if name.startswith(GROUP) and known(findings, name)]
     tables = [
         _layers(labelling, columns, "layer", HEADINGS, 3 if console.width >= WIDE else 2),
         _strongest(labelling, [name for name in columns if name not in ENTROPIES]),
     ]
     for measure in MEASURES:
         own = [
-            name for name in found.sieves if name.partition(":")[0] == measure and known(found, name)
+            name for name in findings.sieves if name.partition(":")[0] == measure and known(findings, name)
         ]  # fmt: skip
         tables += [_layers(labelling, own, measure, {name: brief(name) for name in own})] if own else []
     for table in tables:
@@ -70,16 +70,16 @@ def show_surface(console: Console, labelling: Labelling, folder: str) -> None:
     for column in ENTROPIES:
         if column in columns:
             named_line(console, "entropy", f"of {brief(column)}: {_small(sentence(labelling, column))}")
-    for said in harmless_lines(labelling):
-        named_line(console, "loss", _small(said))
+    for line in harmless_lines(labelling):
+        named_line(console, "loss", _small(line))
     for note in labelling.skipped:
         named_line(console, "note", note)
     console.print(Text(f"report  {folder}/report.html"))
 
 
-def _small(said: str) -> str:
+def _small(line: str) -> str:
     """A sentence after a name."""
-    return said[0].lower() + said[1:]
+    return line[0].lower() + line[1:]
 
 
 def _account(console: Console, labelling: Labelling) -> None:
@@ -87,8 +87,8 @@ def _account(console: Console, labelling: Labelling) -> None:
     facts = labelling.manifest
     model, sizes = facts["model"], facts["counts"]
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    told = f"{plural(sizes['examples'], 'example')}, {plural(sizes['units'], 'unit')}"
-    console.print(Text(f"inputs  {inputs_told(facts)}: {told}"))
+    sizes_text = f"{plural(sizes['examples'], 'example')}, {plural(sizes['units'], 'unit')}"
+    console.print(Text(f"inputs  {inputs_told(facts)}: {sizes_text}"))
     tested = how_tested(labelling.decision, facts["preset"]).replace("one sieve", "one statistic")
     named_line(console, "tested", f"against even attention, both ways; {tested}")
     loss = facts.get("surface", {}).get("loss")
@@ -131,14 +131,14 @@ def _told(value: float, decimals: int | None) -> str:
 
 def _strongest(labelling: Labelling, columns: Sequence[str]) -> Table:
     """One line per kind of attention: heads above and below even attention, the strongest with its test."""
-    found = labelling.findings
+    findings = labelling.findings
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("attention to")
     for name in ("above", "below", "strongest", "mean [95 %]", "q"):
         table.add_column(Text(name), justify="right")
     for column in columns:
-        above, below, *_ = counts(found, column)
-        top = peak(found, column)
+        above, below, *_ = counts(findings, column)
+        top = peak(findings, column)
         cells = (str(above), str(below), top.place, told_interval(column, top.mean), chance_of(top.q))
         table.add_row(Text(brief(column) if column in HEADINGS else named(column)), *map(Text, cells))
     return table

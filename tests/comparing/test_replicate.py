@@ -81,7 +81,7 @@ def _labelling(scores: Scores, rules: Sequence[Rule], decision: Decision = USUAL
 @pytest.fixture
 def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Saved:
     """Write a labelling as a run folder; its report is beside the point."""
-    monkeypatch.setattr("headroles.runs.label.page_of", lambda labelling: "")
+    monkeypatch.setattr("headroles.exporting.page_of", lambda labelling: "")
 
     def write(name: str, labelling: Labelling) -> Path:
         save(labelling, tmp_path / name)

@@ -12,9 +12,9 @@ import pytest
 
 from headroles import Labelling
 from headroles.errors import BadInput
+from headroles.exporting import save
 from headroles.judging.again import judge_again
 from headroles.records.moments import GROUPS
-from headroles.runs.label import save
 from headroles.shards.verify import verify
 from headroles.storage.run import load
 

@@ -54,17 +54,22 @@ def sentences_of(windows: Sequence[Window]) -> list[Sentence]:
 
     Documents of one group, and documents with the same text, are one unit.
     """
-    documents = list({id(each.document): each.document for each in windows}.values())
-    groups, texts = [each.group or None for each in documents], [(each.text,) for each in documents]
-    names = unit_names(groups, texts, [each.key for each in documents])
+    documents = list({id(window.document): window.document for window in windows}.values())
+    groups, texts = (
+        [document.group or None for document in documents],
+        [(document.text,) for document in documents],
+    )
+    names = unit_names(groups, texts, [document.key for document in documents])
     unit = {id(document): name for document, name in zip(documents, names, strict=True)}
-    made = []
+    sentences = []
     for number, window in enumerate(windows):
         (tree,) = passage_of(window).words or ()
-        judged = np.array([canonical(each) != "punct" for each in tree.relations], dtype=np.bool_)
+        judged = np.array([canonical(relation) != "punct" for relation in tree.relations], dtype=np.bool_)
         words = window.document.words[window.start : window.stop]
-        made.append(Sentence(words, tree.heads.astype(np.int64), judged, unit[id(window.document)], number))
-    return made
+        sentences.append(
+            Sentence(words, tree.heads.astype(np.int64), judged, unit[id(window.document)], number)
+        )
+    return sentences
 
 
 @dataclass(slots=True)
@@ -88,8 +93,8 @@ class Course:
         self._split(self.sentences)
 
     def _split(self, kept: Sequence[Sentence]) -> None:
-        self.learned = [each for each in kept if each.number < self.first_tested]
-        self.tested = [each for each in kept if each.number >= self.first_tested]
+        self.learned = [sentence for sentence in kept if sentence.number < self.first_tested]
+        self.tested = [sentence for sentence in kept if sentence.number >= self.first_tested]
 
     def keep(self, maps: WordMaps) -> None:
         """Go on with the sentences that were read whole.
@@ -97,7 +102,7 @@ class Course:
         Raises:
             BadInput: When none of the test sentences was.
         """
-        whole = [each for each in self.sentences if maps.kept[each.number]]
+        whole = [sentence for sentence in self.sentences if maps.kept[sentence.number]]
         before = len(self.learned), len(self.tested)
         self._split(whole)
         lost = before[0] - len(self.learned), before[1] - len(self.tested)
@@ -119,7 +124,7 @@ class Course:
         """Word attention of all sentences; ``later``: as much time is put by for reading once more."""
         began = time.monotonic()
         advance = counted(partial(self.progress, stage), len(windows))
-        passages = [passage_of(each) for each in windows]
+        passages = [passage_of(window) for window in windows]
         sizes = {"batch_size": read.batch_size, "max_length": read.max_length}
         with word_maps(read.model, passages, **sizes, advance=advance) as maps:
             self.reserved = (time.monotonic() - began) * later

@@ -83,18 +83,18 @@ def trained_rows(
     total = int(words.sum())
     return tuple(
         Trained(
-            classifier=each.classifier,
-            weights=each.weights,
+            classifier=answers.classifier,
+            weights=answers.weights,
             uas=float(sums[:, k].sum() / total) if total else float("nan"),
             low=float(low[k]),
             high=float(high[k]),
             words=total,
             units=len(words),
-            trained_on=each.trained_on,
-            epochs=each.epochs,
+            trained_on=answers.trained_on,
+            epochs=answers.epochs,
             seed=seed,
         )
-        for k, each in enumerate(answered)
+        for k, answers in enumerate(answered)
     )
 
 
@@ -113,8 +113,8 @@ def contests(answered: Sequence[Answered], sentences: Sequence[Sentence]) -> tup
         answered: Probes and baselines, in the order of the table.
         sentences: The test sentences.
     """
-    units = unit_numbers([each.unit for each in sentences])
-    words = np.array([int(each.judged.sum()) for each in sentences], dtype=np.float64)
+    units = unit_numbers([sentence.unit for sentence in sentences])
+    words = np.array([int(sentence.judged.sum()) for sentence in sentences], dtype=np.float64)
     pairs = [(later, earlier) for earlier, later in combinations(answered, 2)]
     if not pairs or not words.any():
         return ()
@@ -145,9 +145,11 @@ def _by_unit(
     answered: Sequence[Answered], sentences: Sequence[Sentence]
 ) -> tuple[Float[np.ndarray, "units rows"], Float[np.ndarray, " units"]]:
     """Right words per document and row, and judged words per document."""
-    units = unit_numbers([each.unit for each in sentences])
+    units = unit_numbers([sentence.unit for sentence in sentences])
     count = int(units.max(initial=-1)) + 1
-    judged = np.array([int(each.judged.sum()) for each in sentences], dtype=np.float64)
+    judged = np.array([int(sentence.judged.sum()) for sentence in sentences], dtype=np.float64)
     words = np.bincount(units, weights=judged, minlength=count)
-    sums = [np.bincount(units, weights=each.right.astype(np.float64), minlength=count) for each in answered]
+    sums = [
+        np.bincount(units, weights=answers.right.astype(np.float64), minlength=count) for answers in answered
+    ]
     return np.stack(sums, axis=1), words

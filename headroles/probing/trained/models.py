@@ -162,9 +162,9 @@ def distances(batch: Batch) -> Float[torch.Tensor, "sentences words candidates 8
     places = torch.arange(width, device=device)
     offset = places[None, :] - places[:, None]
     share = offset / batch.lengths[:, None, None]
-    near = [(offset == each).expand(share.shape) for each in range(-NEAR, NEAR + 1)]
+    near = [(offset == distance).expand(share.shape) for distance in range(-NEAR, NEAR + 1)]
     columns = [share.clamp(min=0), (-share).clamp(min=0), *near, torch.zeros_like(share)]
-    words = torch.stack([each.float() for each in columns], dim=3)
+    words = torch.stack([column.float() for column in columns], dim=3)
     root = words.new_zeros(words.shape[0], width, 1, words.shape[3])
     root[..., -1] = 1
     return torch.cat([root, words], dim=2)
@@ -257,4 +257,4 @@ def _kept(network: Any) -> set[str]:
     block = next(name for name, module in network.named_modules() if module is words).rpartition(".")[0]
     if block:
         blocks.append(block)
-    return {name for name in network.state_dict() if any(name.startswith(f"{each}.") for each in blocks)}
+    return {name for name in network.state_dict() if any(name.startswith(f"{block}.") for block in blocks)}

@@ -77,13 +77,13 @@ def train_probes(
             the disk is missing.
     """
     _check(classifiers, read, vectors, (learned, tested))
-    parts = [sentence_windows(each) for each in (learned, tested)]
+    parts = [sentence_windows(documents) for documents in (learned, tested)]
     windows = [window for part in parts for window in part]
     sentences, first = sentences_of(windows), len(parts[0])
     shared = _shared(sentences[:first], sentences[first:])
     course = Course(sentences, first, settings, progress, shared)
     if vectors is not None:
-        words = {word.lower() for each in course.sentences for word in each.words}
+        words = {word.lower() for sentence in course.sentences for word in sentence.words}
         course.vectors = read_vectors(vectors, words)
     attending = [name for name in ATTENDING if name in classifiers]
     course.fits = len(set(classifiers)) + len(attending) * settings.control
@@ -105,11 +105,11 @@ def train_probes(
 def _finished(course: Course, fits: Sequence[Fitted], model: Model | None = None) -> Training:
     tested = course.tested
     answered = [
-        Answered(name, "", right_heads([branching(name, len(each.words)) for each in tested], tested))
+        Answered(name, "", right_heads([branching(name, len(sentence.words)) for sentence in tested], tested))
         for name in BRANCHING
     ]
-    answered += [each.answered for each in fits]
-    learned = [each.fit.probe for each in fits if each.answered.weights == "trained"]
+    answered += [fitted.answered for fitted in fits]
+    learned = [fitted.fit.probe for fitted in fits if fitted.answered.weights == "trained"]
     weights = [
         weight
         for probe in learned
@@ -144,7 +144,7 @@ def _check(
     if vectors is None and set(classifiers) - {ATTENTION}:
         raise BadInput("a classifier that reads words needs word vectors: name their file with --vectors")
     for what, documents in zip(("training", "test"), parts, strict=True):
-        without = [each.key for each in documents if each.heads is None]
+        without = [document.key for document in documents if document.heads is None]
         if without or not documents:
             raise BadInput(
                 f"trained probes need {what} documents with dependency trees, but {len(without)} of "
@@ -154,9 +154,9 @@ def _check(
 
 def _shared(learned: Sequence[Sentence], tested: Sequence[Sentence]) -> list[str]:
     """A warning where test sentences of more than a few words were learned from."""
-    known = {each.words for each in learned}
-    longer = [each for each in tested if len(each.words) >= LONGER]
-    count = sum(each.words in known for each in longer)
+    known = {sentence.words for sentence in learned}
+    longer = [sentence for sentence in tested if len(sentence.words) >= LONGER]
+    count = sum(sentence.words in known for sentence in longer)
     if not count:
         return []
     return [

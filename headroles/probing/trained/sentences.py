@@ -88,7 +88,7 @@ class Source:
 
     def batch(self, sentences: Sequence[Sentence]) -> Batch:
         """Sentences as one batch."""
-        count, width = len(sentences), max(len(each.words) for each in sentences)
+        count, width = len(sentences), max(len(sentence.words) for sentence in sentences)
         target = np.zeros((count, width), dtype=np.int64)
         words = np.zeros((count, width), dtype=np.int64)
         for row, sentence in enumerate(sentences):
@@ -96,7 +96,7 @@ class Source:
             if self.vectors is not None:
                 words[row, : len(sentence.words)] = self.vectors.rows(sentence.words)
         return Batch(
-            lengths=torch.tensor([len(each.words) for each in sentences], device=self.device),
+            lengths=torch.tensor([len(sentence.words) for sentence in sentences], device=self.device),
             target=torch.from_numpy(target).to(self.device),
             words=None if self.vectors is None else torch.from_numpy(words).to(self.device),
             attention=None if self.maps is None else self._attention(self.maps, sentences, width),

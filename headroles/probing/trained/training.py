@@ -108,8 +108,10 @@ def train(
     learned, held = split(sentences, settings)
     order = np.random.default_rng(settings.seed)
     probe.to(source.device)
-    adam = torch.optim.Adam([each for each in probe.parameters() if each.requires_grad], lr=settings.rate)
-    lengths = [len(each.words) for each in learned]
+    adam = torch.optim.Adam(
+        [parameter for parameter in probe.parameters() if parameter.requires_grad], lr=settings.rate
+    )
+    lengths = [len(sentence.words) for sentence in learned]
     losses: list[float] = []
     best = copy.deepcopy(probe.state_dict())
     stopped = "epochs"
@@ -142,7 +144,7 @@ def split(sentences: Sequence[Sentence], settings: Settings) -> tuple[list[Sente
     Raises:
         BadInput: When there are fewer than two documents.
     """
-    units = list(dict.fromkeys(each.unit for each in sentences))
+    units = list(dict.fromkeys(sentence.unit for sentence in sentences))
     if len(units) < 2:
         raise BadInput(
             f"training holds whole documents out, so it needs at least 2, but {len(units)} came; "
@@ -151,8 +153,8 @@ def split(sentences: Sequence[Sentence], settings: Settings) -> tuple[list[Sente
     drawn = np.random.default_rng(settings.seed).permutation(len(units))
     count = min(max(1, round(settings.held_out * len(units))), len(units) - 1)
     held = {units[k] for k in drawn[:count]}
-    return [each for each in sentences if each.unit not in held], [
-        each for each in sentences if each.unit in held
+    return [sentence for sentence in sentences if sentence.unit not in held], [
+        sentence for sentence in sentences if sentence.unit in held
     ]
 
 
@@ -178,18 +180,18 @@ def predict(
     probe: torch.nn.Module, source: Source, sentences: Sequence[Sentence]
 ) -> list[Int[np.ndarray, " words"]]:
     """The most probable head of every word, −1 for ROOT; of equal ones the first, ROOT before words."""
-    found: list[np.ndarray] = [np.empty(0, dtype=np.int64)] * len(sentences)
+    heads: list[np.ndarray] = [np.empty(0, dtype=np.int64)] * len(sentences)
     with torch.inference_mode():
         for places, batch in _in_order(source, sentences):
             chosen = probe(batch).argmax(dim=2).cpu().numpy() - 1
             for row, place in enumerate(places):
-                found[place] = chosen[row, : len(sentences[place].words)]
-    return found
+                heads[place] = chosen[row, : len(sentences[place].words)]
+    return heads
 
 
 def _in_order(source: Source, sentences: Sequence[Sentence]) -> Iterator[tuple[np.ndarray, Batch]]:
     """All sentences in batches of similar length, longest first, with their places."""
-    lengths = [len(each.words) for each in sentences]
+    lengths = [len(sentence.words) for sentence in sentences]
     ranked = np.argsort([-length for length in lengths], kind="stable")
     for places in chopped(ranked, lengths, EVALUATED):
         yield places, source.batch([sentences[place] for place in places])
