@@ -1,4 +1,7 @@
-"""headroles: what the attention heads of a model do, as tested and corrected hypotheses."""
+"""Test which roles the attention heads of a model play, as hypotheses with corrected p values.
+
+The public functions are listed in ``__all__`` and are imported when they are first used.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -94,12 +97,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for, so that ``import headroles`` stays light."""
+    """Import a public name when it is first used, so that ``import headroles`` stays light."""
     if name not in _HOMES:
         raise AttributeError(f"module 'headroles' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Return the public names."""
     return sorted(__all__)

@@ -1,4 +1,4 @@
-"""replicate(): two finished runs in, how many roles of the first hold on the inputs of the second out."""
+"""Test the roles of one finished run on the inputs of another: ``replicate()``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,14 +16,14 @@ from headroles.storage.folder import write_text
 from headroles.storage.run import load
 
 KEPT = ("command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic")
-"""What a replication records of each run."""
+"""Fields of the manifest of each run that a replication records."""
 LIKE = ("preset", "statistic")
-"""What both runs must have been scored with."""
+"""Settings that must be equal in both runs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """Two runs that can be set side by side, and the columns of both.
+    """Two runs that can be compared, and the columns they share.
 
     Attributes:
         first: Run A.
@@ -39,16 +39,14 @@ class _Runs:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """How B is judged: its own chance values and bounds, the margins of A."""
-        judged = zip(self.own, self.other, strict=True)
+        """The rules for B: its own chance values and bounds, and the margins of A."""
+        pairs = zip(self.own, self.other, strict=True)
         rules, others = self.first.findings.rules, self.second.findings.rules
-        return tuple(
-            replace(others[b], margin=rules[a].margin, together=rules[a].together) for a, b in judged
-        )
+        return tuple(replace(others[b], margin=rules[a].margin, together=rules[a].together) for a, b in pairs)
 
     @property
     def scores(self) -> Scores:
-        """Of B, columns of both only."""
+        """The scores of B in the columns that both runs have."""
         scores, taken = self.second.scores, self.other
         return replace(
             scores,
@@ -66,26 +64,26 @@ def replicate(
     correction: str | None = None,
     out: str | Path | None = None,
 ) -> Replication:
-    """Test the roles that run A found on the inputs of run B: how many findings hold on other data.
+    """Test the roles that run A found on the inputs of run B, and count how many hold there.
 
-    Both runs are of one model; their inputs differ. B is an independent test of what A proposed:
-    judged by the test, margins, alpha and families of A, corrected over the roles of A only. No model
-    is needed. Nothing is said of heads that have a role in B alone.
+    Both runs are of one model; their inputs differ. B is an independent test of the roles of A.
+    It is judged by the test, margins, alpha and families of A, and corrected over the roles of A only. No
+    model is needed. Heads that have a role in B only are not reported.
 
     Args:
-        dir_a: Folder of run A, which proposes.
-        dir_b: Folder of run B, which is tested on.
-        correction: Of B, such as "holm"; None: that of A.
+        dir_a: Folder of run A, whose roles are tested.
+        dir_b: Folder of run B, on whose inputs they are tested.
+        correction: Correction of B, such as "holm"; None: that of A.
         out: CSV file to write, one row per role of A; None: nothing is written.
 
     Raises:
-        HeadrolesError: In one sentence, when the folders are no runs, the inputs are the same, or no
-            column is in both.
+        HeadrolesError: When the folders are no runs, the inputs are the same, or no column is in both;
+            in one sentence.
     """
     first, second = (load(folder) for folder in (dir_a, dir_b))
     decision = first.decision if correction is None else replace(first.decision, correction=correction)
     check_decision(decision)
-    runs = _side_by_side(first, second)
+    runs = _matched_runs(first, second)
     replication = _replication(runs, decision)
     facts = {
         name: {"folder": str(place)} | {key: run.manifest[key] for key in KEPT if key in run.manifest}
@@ -97,8 +95,8 @@ def replicate(
     return replication
 
 
-def _side_by_side(first: Labelling, second: Labelling) -> _Runs:
-    """Two runs whose columns mean the same, on inputs that differ."""
+def _matched_runs(first: Labelling, second: Labelling) -> _Runs:
+    """Check two runs, and find the columns that mean the same in both."""
     _check_alike(first, second)
     rules, others = first.findings.rules, second.findings.rules
     place = {rule.sieve: k for k, rule in enumerate(others)}
@@ -110,14 +108,14 @@ def _side_by_side(first: Labelling, second: Labelling) -> _Runs:
     if not any(rules[k].role for k in shared):
         raise BadInput(
             f"roles are replicated column by column, but A and B have none in common (A has "
-            f"{_few(first.findings.roles, 3)}; B has {_few(second.findings.roles, 3)}); run both with the "
+            f"{_first_names(first.findings.roles, 3)}; B has {_first_names(second.findings.roles, 3)}); run both with the "
             f"same sieves or probes"
         )
     return _Runs(first, second, shared, [place[rules[k].sieve] for k in shared])
 
 
 def _check_alike(first: Labelling, second: Labelling) -> None:
-    """Refuse heads that are not the same, scores that are not the same, and inputs that are."""
+    """Check that heads and scores of two runs are the same kind, and that their inputs differ."""
     shapes = [(run.scores.layers, run.scores.heads) for run in (first, second)]
     if shapes[0] != shapes[1]:
         raise BadInput(
@@ -128,8 +126,8 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
         value_a, value_b = (run.manifest.get(name) for run in (first, second))
         if value_a != value_b:
             raise BadInput(
-                f"a role is tested on other inputs by the same rules, but the {name} is {_told(value_a)} in A "
-                f"and {_told(value_b)} in B; run both with one {name}"
+                f"a role is tested on other inputs by the same rules, but the {name} is {_as_text(value_a)} in A "
+                f"and {_as_text(value_b)} in B; run both with one {name}"
             )
     texts = [run.manifest.get("source", {}).get("sha256") for run in (first, second)]
     if texts[0] == texts[1] and texts[0] is not None:
@@ -138,7 +136,7 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
             "same ones (equal sha256 of their texts); run one of them on other data"
         )
     for what, name in (("questions", "asked"), ("root of trees", "root")):
-        value_a, value_b = (_at(run.manifest, ("probe", name)) for run in (first, second))
+        value_a, value_b = (_nested(run.manifest, ("probe", name)) for run in (first, second))
         if value_a != value_b and None not in (value_a, value_b):
             raise BadInput(
                 f"a role is tested on other inputs by the same questions, but the {what} of A is {value_a!r} and "
@@ -147,8 +145,8 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
 
 
 def _replication(runs: _Runs, decision: Decision) -> Replication:
-    """Everything statistical about two runs side by side."""
-    before, rules, scores = _only(runs.first, runs.own), runs.rules, runs.scores
+    """Compute all statistics of two runs that can be compared."""
+    before, rules, scores = _with_columns(runs.first, runs.own), runs.rules, runs.scores
     outcomes = replicates(before.findings, scores, rules, decision, runs.second.moments)
     means = (before.findings.mean, runs.second.findings.mean[runs.other])
     roles = [k for k, rule in enumerate(rules) if rule.role]
@@ -165,20 +163,23 @@ def _replication(runs: _Runs, decision: Decision) -> Replication:
         replicates=outcomes,
         columns=tuple(counted(rules[k].sieve, [k]) for k in roles),
         rows=tuple(counted(name, columns) for name, columns in rows.items()),
-        best=_best(runs, scores, rules, decision),
+        best=_test_best_heads(runs, scores, rules, decision),
         only_a=tuple(name for name in runs.first.findings.roles if name not in names),
         only_b=tuple(name for name in runs.second.findings.roles if name not in names),
     )
 
 
-def _only(run: Labelling, columns: list[int]) -> Labelling:
-    """A run with some of its columns, findings only."""
+def _with_columns(run: Labelling, columns: list[int]) -> Labelling:
+    """Return a run with the findings of some columns only."""
     findings = run.findings
     arrays: dict[str, Any] = {name: getattr(findings, name)[columns] for name in (*COLUMNS, "decision")}
     return replace(run, findings=replace(findings, rules=tuple(findings.rules[k] for k in columns), **arrays))
 
 
-def _best(runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decision) -> tuple[BestAgain, ...]:
+def _test_best_heads(
+    runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decision
+) -> tuple[BestAgain, ...]:
+    """Test the best heads of the probes of A on B; none for other runs."""
     probed = runs.first.probed
     if probed is None:
         return ()
@@ -189,8 +190,8 @@ def _best(runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decisi
 
 
 def _notes(runs: _Runs, replication: Replication) -> list[str]:
-    """What a reader must know, one sentence each."""
-    notes = _differing(runs.first, runs.second)
+    """Return notes for the reader, one sentence each."""
+    notes = _differences(runs.first, runs.second)
     shared = set(runs.first.scores.examples) & set(runs.second.scores.examples)
     if shared:
         notes.append(
@@ -209,13 +210,13 @@ def _notes(runs: _Runs, replication: Replication) -> list[str]:
             roles = int((run.findings.decision[held] == 0).sum())
             notes.append(
                 f"{plural(len(columns), 'column')} of {name} only, with {plural(roles, 'role')}, left out: "
-                f"{_few(columns, 6)}."
+                f"{_first_names(columns, 6)}."
             )
     return notes
 
 
-def _differing(first: Labelling, second: Labelling) -> list[str]:
-    """What else differs between the runs than their inputs."""
+def _differences(first: Labelling, second: Labelling) -> list[str]:
+    """Return what differs between the runs apart from their inputs."""
     notes = []
     models = [run.manifest.get("model", {}) for run in (first, second)]
     if len({model.get("weights_sha256") or model.get("name") for model in models}) > 1:
@@ -230,22 +231,24 @@ def _differing(first: Labelling, second: Labelling) -> list[str]:
         ("window in tokens", ("probe", "windows", "size")),
         ("longest input in tokens", ("tokenizer", "max_length")),
     ):
-        value_a, value_b = (_at(run.manifest, path) for run in (first, second))
+        value_a, value_b = (_nested(run.manifest, path) for run in (first, second))
         if value_a != value_b:
-            notes.append(f"the {what} is {_told(value_a)} in A and {_told(value_b)} in B.")
+            notes.append(f"the {what} is {_as_text(value_a)} in A and {_as_text(value_b)} in B.")
     return notes
 
 
-def _at(facts: Any, path: tuple[str, ...]) -> Any:
+def _nested(facts: Any, path: tuple[str, ...]) -> Any:
+    """Return a nested value of a manifest; None where it is absent."""
     for name in path:
         facts = (facts or {}).get(name)
     return facts
 
 
-def _few(names: Sequence[str], most: int) -> str:
-    """The first names, and whether there are more."""
+def _first_names(names: Sequence[str], most: int) -> str:
+    """Return the first names, with dots where there are more."""
     return ", ".join(names[:most]) + " …" * (len(names) > most)
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
+    """Return a value as text."""
     return "none" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""extract(): attention maps of texts, to disk for other tools."""
+"""Write the attention maps of texts to disk for other tools: ``extract()``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from headroles.extraction.texts.json_inputs import MapInput
 
 MADE = ("attns", "segment", "word", "first", "spans", "texts", "visible")
-"""Fields that say what an array is of; whatever an object brings under these names is replaced."""
+"""Fields that describe an array; fields of the input with these names are replaced."""
 SHARD = 64
-"""Inputs run between two reports of progress; what is alive at once is a batch."""
+"""Inputs run between two reports of progress; only one batch is in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What was, or is about to be, written.
+    """Maps that were written, or are about to be.
 
     Attributes:
-        file: Of the maps; a ``.json`` beside it says what they are of.
-        count: Inputs.
-        long: Inputs left out because they have more tokens than allowed.
-        layers: Layers.
-        heads: Heads of each.
-        units: Of all inputs together.
-        kind: What the units are, "tokens" or "words".
+        file: File of the maps; the ``.json`` of the same name lists their examples.
+        count: Number of inputs.
+        long: Number of inputs left out because they have more tokens than allowed.
+        layers: Number of layers.
+        heads: Heads per layer.
+        units: Tokens or words of all inputs together.
+        kind: "tokens" or "words".
         size: Bytes of the maps.
     """
 
@@ -47,11 +47,11 @@ class Extracted:
     size: int
 
     def __str__(self) -> str:
-        """In words."""
-        left = f" ({self.long:,} longer ones left out)" if self.long else ""
+        """Return the numbers in words."""
+        left_out = f" ({self.long:,} longer ones left out)" if self.long else ""
         return (
-            f"{self.count:,} inputs{left} of {self.units:,} {self.kind}, {self.layers} layers × {self.heads} "
-            f"heads: {_told(self.size)} in {self.file}"
+            f"{self.count:,} inputs{left_out} of {self.units:,} {self.kind}, {self.layers} layers × {self.heads} "
+            f"heads: {_size_in_words(self.size)} in {self.file}"
         )
 
 
@@ -62,13 +62,13 @@ def extract(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Extracted:
-    """Run a model on texts and write its attention maps, one array (layers, heads, tokens, tokens) an input.
+    """Run a model on texts, and write an array (layers, heads, tokens, tokens) of attention for each input.
 
     Args:
         file: JSON objects, as a list or one a line (``.gz`` too), each with exactly one of ``text`` (a
             string, or a list of two for a pair), ``words`` (a list) or ``tokens`` (the model's own, special
             tokens included); all other fields are kept.
-        announce: Called with what will be written and its size before anything is.
+        announce: Called before anything is written, with the maps to write and their size.
         progress: Called with the inputs done and their total.
         **options: The options of ``headroles extract``, by the same names: ``out`` (ends in .safetensors
             or .npz; the list of examples is written beside it, ending in .json), ``model`` (None: the
@@ -78,10 +78,10 @@ def extract(
             cut), ``batch_size``, ``device``, ``dtype`` and ``overwrite``.
 
     Returns:
-        What was written.
+        The maps that were written.
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+        HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
 
     Source: the layout of ``extract_attention.py`` of Clark et al. (2019), without its pickle.
     """
@@ -102,11 +102,11 @@ def extract(
             f"give a larger --max-length, or shorter texts"
         )
     _check_words(kept, chosen)
-    return _written(kept, len(every) - len(kept), model, chosen, announce, progress)
+    return _write_maps(kept, len(every) - len(kept), model, chosen, announce, progress)
 
 
 def _check_words(kept: Sequence["MapInput"], chosen: ExtractOptions) -> None:
-    """Refuse words where only tokens are known."""
+    """Check that the words of all inputs are known if maps of words are wanted."""
     tokens = sum(item.given == "tokens" for item in kept)
     if chosen.word_level and tokens:
         raise BadInput(
@@ -115,7 +115,7 @@ def _check_words(kept: Sequence["MapInput"], chosen: ExtractOptions) -> None:
         )
 
 
-def _written(
+def _write_maps(
     kept: Sequence["MapInput"],
     long: int,
     model: "Model",
@@ -123,6 +123,7 @@ def _written(
     announce: Callable[[Extracted], None] | None,
     progress: Callable[[int, int], None] | None,
 ) -> Extracted:
+    """Run the model on the inputs, longest first, and write the maps and their list."""
     from headroles.extraction.jobs.map_writer import Extracting, Reach, Rows, units_of
     from headroles.extraction.stream import streamed
     from headroles.progress import counted, ignore_progress
@@ -152,19 +153,19 @@ def _written(
             "sinks": job.least < 1 - ROUNDING,
         }
         rows = [_row(item, number, reaches[number], chosen) for number, item in enumerate(kept)]
-        making.listed = partial(_list, listed, rows, f"'{target}'")
+        making.listed = partial(_list_text, listed, rows, f"'{target}'")
     return extracted
 
 
-def _list(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
-    """The list beside the maps, which names them by the SHA-256 of their file."""
+def _list_text(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
+    """Return the text of the list of the maps, with the SHA-256 of their file."""
     from headroles.extraction.texts.json_inputs import written
 
     return written(listed | {"sha256": digest, "examples": rows}, place) + "\n"
 
 
 def _row(item: "MapInput", number: int, reach: Sequence[Any], chosen: ExtractOptions) -> dict[str, Any]:
-    """One example of the list: the object as it came, and what its array is of."""
+    """Return one example of the list: the object of the input, and the description of its array."""
     from headroles.extraction.jobs.map_writer import units_of
 
     pieces = item.tokenised
@@ -177,7 +178,7 @@ def _row(item: "MapInput", number: int, reach: Sequence[Any], chosen: ExtractOpt
     if chosen.word_level:
         units = units_of(item).tolist()
         leads = [units.index(unit) for unit in range(max(units) + 1)]
-        row["tokens"] = [_spelled(item, lead) for lead in leads]
+        row["tokens"] = [_spelling(item, lead) for lead in leads]
         row["segment"] = [segment[lead] for lead in leads]
         row["word"] = [word[lead] for lead in leads]
         row["spans"] = [_span(item, unit, units) for unit in range(max(units) + 1)]
@@ -189,14 +190,14 @@ def _row(item: "MapInput", number: int, reach: Sequence[Any], chosen: ExtractOpt
 
 
 def _span(item: "MapInput", unit: int, units: Sequence[int]) -> list[int]:
-    """Characters of a unit: from its first piece to its last."""
+    """Return the characters of a unit, from its first piece to its last."""
     own = [place for place, other in enumerate(units) if other == unit]
     spans = item.tokenised.spans
     return [int(spans[own[0], 0]), int(spans[own[-1], 1])]
 
 
-def _spelled(item: "MapInput", lead: int) -> str:
-    """A special token as it is, a word as the text spells it."""
+def _spelling(item: "MapInput", lead: int) -> str:
+    """Return a special token as it is, and a word as the text spells it."""
     pieces, word = item.tokenised, int(item.word[lead])
     if word < 0:
         return pieces.tokens[lead]
@@ -205,11 +206,11 @@ def _spelled(item: "MapInput", lead: int) -> str:
     return text[int(pieces.spans[own[0], 0]) : int(pieces.spans[own[-1], 1])].strip()
 
 
-def _told(size: int) -> str:
-    """A number of bytes in words.
+def _size_in_words(size: int) -> str:
+    """Return a number of bytes in words.
 
     Example:
-        >>> _told(1_500_000), _told(3_200_000_000)
+        >>> _size_in_words(1_500_000), _size_in_words(3_200_000_000)
         ('1.5 MB', '3.2 GB')
     """
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"

@@ -1,4 +1,4 @@
-"""The usual run folder of a command, and sieves as callers of several runs give them."""
+"""Defaults that several kinds of runs share: the run folder, and the sieves of a caller as a tuple."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from headroles.sieves.base import Sieve
 
 
 def default_folder(task: str | None, data: str | None, model: str | None, kind: str = "") -> str:
-    """Where the command line writes a run: ``runs/<inputs>-<model>``, the kind before it where there is one.
+    """Return the run folder that a command uses by default: ``runs/<inputs>-<model>``, or the kind first.
 
     Example:
         >>> default_folder("QNLI", None, None)
@@ -23,5 +23,5 @@ def default_folder(task: str | None, data: str | None, model: str | None, kind: 
 
 
 def sieve_tuple(sieve: str | Sieve | Sequence[str | Sieve]) -> tuple[str | Sieve, ...]:
-    """Sieves as a caller gives them, one by itself or several, as a tuple."""
+    """Return the sieves of a caller, one or several, as a tuple."""
     return (sieve,) if isinstance(sieve, str) or not isinstance(sieve, Sequence) else tuple(sieve)

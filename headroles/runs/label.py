@@ -1,6 +1,6 @@
-"""label(): texts and a checkpoint in, a labelling out. The one file that knows all layers.
+"""Label heads with their roles: ``label()``, and its run in shards.
 
-A run of sieves in shards: inputs surveyed, cut, scored by workers, put together and judged.
+Inputs are counted and cut into shards, workers score the shards, and the scores are put together and judged.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -55,10 +55,10 @@ def label(
     """Label the heads of a model with the roles that survive their tests.
 
     Args:
-        task: "QNLI", "QQP", "MRPC" or "SST-2"; None when ``data`` says what the texts are.
-        sieve: Sieves by name or as they are; all built-in ones when empty.
-        progress: Called with the inputs done and their total; those that are run once more for head
-            cards are not counted again.
+        task: "QNLI", "QQP", "MRPC" or "SST-2"; None when ``data`` names the texts.
+        sieve: Sieves by name or as objects; all built-in ones when empty.
+        progress: Called with the inputs done and their total; inputs that are run again for head cards
+            are not counted twice.
         **options: The options of ``headroles label``, by the same names, checked by
             ``headroles.options.label``: ``model`` (folder or hub name; None: the embedded one),
             ``revision``, ``source`` ("sample" or "hub"), ``data`` (file, folder, pattern or address; with
@@ -66,19 +66,19 @@ def label(
             ``limit`` and ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``,
             ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``,
             ``splits``, ``bayes``, ``parser``, ``vectors`` (word vectors), ``maps`` (most attention maps
-            kept for head cards, together with the tokens of their inputs; 0: none, and no text),
+            kept for head cards, with the tokens of their inputs; 0: none, and no text),
             ``device``, ``dtype``, ``batch_size``, ``max_length``, ``out`` (run folder or address; None:
             nothing is written) and ``overwrite``; ``kind`` (of attention, for encoder-decoders),
             ``attention`` (a file of stored maps), ``stream`` and ``keep`` (corpora), ``shard_size``,
             ``workers``, ``threads``, ``engine``, ``address``, ``gpus`` and ``cache``, as
-            ``headroles.options.label`` says.
+            ``headroles.options.label`` describes them.
 
     Returns:
         Scores, findings and everything needed to reproduce them.
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written: before the
-            first shard is done nothing at all, later the shards that are done, and the same call goes on.
+        HeadrolesError: One of its subclasses, in one sentence. No file is left half-written. Before the
+            first shard is done, nothing is left; later, finished shards stay, and the same call goes on.
     """
     chosen = label_options_of(task=task, sieve=sieve_tuple(sieve), **options)
     if chosen.attention is not None:
@@ -89,44 +89,46 @@ def label(
 
 
 def labelled_in_shards(chosen: LabelOptions, progress: Progress | None) -> Labelling:
-    """The run that options ask for; one that was stopped in the same folder goes on where it was.
+    """Run the sieves that the options name; continue a run that was stopped in the same folder.
 
     Args:
         chosen: The options.
         progress: Called with the inputs done and their total (0 where it is unknown).
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence. Before the first shard is done nothing is left
-            behind; later the shards that are done stay.
-        KeyboardInterrupt: Saying how many shards are kept, when it was stopped.
+        HeadrolesError: One of its subclasses, in one sentence. Before the first shard is done, nothing is
+            left behind; later, finished shards stay.
+        KeyboardInterrupt: When the run was stopped; the message says how many shards are kept.
     """
     selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
     check_decision(chosen.decision)
-    apart = leaves_the_process(chosen)
+    in_other_processes = leaves_the_process(chosen)
     checkpoint = find(chosen.model, chosen.revision)
-    remote = remote_place(chosen, apart)
+    remote = remote_place(chosen, in_other_processes)
     with claimed(chosen.out if remote is None else None):
         folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite) if remote is None else None
         corpus = corpus_of(chosen, selection.needs, checkpoint)
         survey = surveyed(corpus, chosen.keep, chosen.stream)
-        local = work_in(folder, apart, chosen.overwrite)
+        local = work_in(folder, in_other_processes, chosen.overwrite)
         with local if remote is None else remote_work(remote, chosen.overwrite) as work:
             try:
-                return _labelled(chosen, selection, corpus, survey, work, progress or ignore_progress)
+                return _run_shards(chosen, selection, corpus, survey, work, progress or ignore_progress)
             except KeyboardInterrupt as stop:
                 if count := work.kept():
-                    raise KeyboardInterrupt(_kept(count, work.place.url)) from stop
+                    raise KeyboardInterrupt(_stop_message(count, work.place.url)) from stop
                 raise
 
 
-def _kept(count: int, where: str) -> str:
-    what = "1 finished shard is" if count == 1 else f"{count} finished shards are"
-    return f"stopped; {what} kept in '{where}': start the same command again, and the run goes on"
+def _stop_message(count: int, where: str) -> str:
+    """Say how many shards of a stopped run are kept, and how to continue."""
+    shards = "1 finished shard is" if count == 1 else f"{count} finished shards are"
+    return f"stopped; {shards} kept in '{where}': start the same command again, and the run goes on"
 
 
-def _labelled(
+def _run_shards(
     chosen: LabelOptions, selection: Selection, corpus: Corpus, survey: Survey, work: Work, progress: Progress
 ) -> Labelling:
+    """Score the shards that are not done, judge all scores, and write the results into the folder."""
     advance = counted(progress, survey.count or 0)
     order = Order(chosen, work.place.url or None, survey.whole, threads_each(chosen))
     with engine_of(order, work.place, corpus, advance) as engine:
@@ -139,8 +141,8 @@ def _labelled(
         tally = Tally(survey.whole)
         scored_shards(engine, tasks, work, advance, tally, adding)
         scores, rules, moments = put_together(work.place, tally, rules, facts, chosen, adding)
-        judged_run = judged(scores, rules, chosen, chosen.decision, moments)
-        exhibited, without = shown(judged_run, chosen.maps, corpus, engine.keep)
+        judgement = judged(scores, rules, chosen, chosen.decision, moments)
+        exhibited, omissions = shown(judgement, chosen.maps, corpus, engine.keep)
     scored = Scored(
         scores,
         rules,
@@ -154,9 +156,9 @@ def _labelled(
     source = dict(corpus.source) | {"sha256": survey.sha256}
     shards = {"shards": {"size": chosen.shard_size, "count": tally.shards}}
     labelling = replace(
-        judged_run,
+        judgement,
         manifest=manifest_of(chosen, source, scored) | shards,
-        skipped=(*left_out(chosen, scored), *without),
+        skipped=(*left_out(chosen, scored), *omissions),
         exhibited=exhibited,
     )
     if work.folder is not None:
@@ -165,13 +167,13 @@ def _labelled(
 
 
 def rules_of(selection: Selection, facts: Facts, margin: float | None) -> tuple[Rule, ...]:
-    """How the columns are judged that the workers score; sieves may have been left out there."""
-    known = {rule.sieve: rule for rule in selection.rules(margin)}
-    return tuple(known[name] for name in facts.columns)
+    """Return the rules of the columns that the workers score; workers may leave sieves out."""
+    rules = {rule.sieve: rule for rule in selection.rules(margin)}
+    return tuple(rules[name] for name in facts.columns)
 
 
 def plan_of(chosen: LabelOptions, survey: Survey, facts: Facts) -> dict[str, Any]:
-    """What a run is written down as before its first shard, in JSON types."""
+    """Return the record of a run that is written before its first shard, in JSON types."""
     return {
         "headroles": version("headroles"),
         "settings": chosen.settings(),
@@ -190,22 +192,22 @@ def scored_shards(
     tally: Tally,
     adding: Adding | None = None,
 ) -> None:
-    """Have all shards scored; those that are done already are not done again.
+    """Have all shards scored that are not done yet.
 
     Args:
-        engine: Which scores those that are left.
+        engine: Scores the shards that are left.
         tasks: All shards in their order.
-        work: The run in the making.
-        advance: Told of the examples of shards that are done already.
+        work: The unfinished run.
+        advance: Called with the number of examples of each shard that is done already.
         tally: Counts the shards that are done.
-        adding: Told of every shard that is done, where sums are kept of all; None where all scores are.
+        adding: Adds up every finished shard where only sums are kept; None where all scores are kept.
 
     Raises:
         BadInput: When a worker has another model, code or parser than the first, or inputs were changed.
-        HeadrolesError: What a worker raised.
+        HeadrolesError: From a worker.
     """
 
-    def taken(receipt: Receipt) -> None:
+    def record(receipt: Receipt) -> None:
         if receipt.identity != engine.facts.identity:
             raise BadInput(
                 f"all workers of a run have the same model, code, libraries and kind of device, but shard "
@@ -219,7 +221,7 @@ def scored_shards(
 
     count = 0
 
-    def left() -> Iterator[Task]:
+    def unfinished() -> Iterator[Task]:
         nonlocal count
         for task in tasks:
             count += 1
@@ -232,29 +234,29 @@ def scored_shards(
                 work.reopen()
                 yield task
             else:
-                taken(receipt)
+                record(receipt)
                 advance(receipt.examples)
 
-    for receipt in engine.score(left()):
-        taken(receipt)
+    for receipt in engine.score(unfinished()):
+        record(receipt)
     tally.check(count)
 
 
 def _finish(work: Work, folder: Path, labelling: Labelling, tally: Tally) -> None:
-    """Write examples, tables, report, and last the manifest, which says that the run is finished."""
+    """Write examples, tables and report, and last the manifest, which marks the run as finished."""
     if labelling.moments is not None:
-        stays = settle(work.place, labelling.moments, labelling.scores, tally.shards)
-        write_results(folder, labelling, page_of(labelling), stays)
+        kept_files = settle(work.place, labelling.moments, labelling.scores, tally.shards)
+        write_results(folder, labelling, page_of(labelling), kept_files)
         work.publish()
-        drop_shards(work.place, stays)
+        drop_shards(work.place, kept_files)
         return
     shards = {name: digest for receipt in tally.receipts for name, digest in receipt.files.items()}
     receipts = [shard_name(number, "json") for number in range(tally.shards)]
     work.tidy({*shards, *receipts})
     write_examples(folder, labelling.scores)
-    beside = {name: work.place.read(name) for name in (*receipts, PLAN)}
-    beside[EXAMPLES] = (folder / EXAMPLES).read_bytes()
+    others = {name: work.place.read(name) for name in (*receipts, PLAN)}
+    others[EXAMPLES] = (folder / EXAMPLES).read_bytes()
     page = page_of(labelling)
-    files = shards | {name: sha256(data).hexdigest() for name, data in beside.items()}
+    files = shards | {name: sha256(data).hexdigest() for name, data in others.items()}
     write_results(folder, labelling, page, files)
     work.publish()

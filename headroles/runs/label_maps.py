@@ -1,4 +1,4 @@
-"""label --attention: stored maps, from anywhere, to a labelling; no model is run."""
+"""Label stored attention maps from any source (``label --attention``); no model is run."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -37,37 +37,37 @@ NO_TEXT = "was left out: it needs words and trees, and the list of examples has 
 
 
 def labelled_maps(chosen: LabelOptions, progress: Progress | None) -> Labelling:
-    """Score stored maps and judge the scores as those of a model that runs.
+    """Score stored maps, and judge the scores like those of a model that is run.
 
     Args:
         chosen: The options; ``attention`` is the file of maps, with its list beside it.
         progress: Called with the inputs done and their total.
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+        HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
     file = Path(chosen.attention or "")
     selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
     check_decision(chosen.decision)
     folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
     with MapFile.open(file) as maps:
-        listed = _listed(file, chosen.name)
+        listed = _read_list(file, chosen.name)
         passages = [example.tokenised.passage for example in listed.examples]
         units = units_of(passages)
-        known = _annotated(chosen, selection, listed)
+        known = _load_annotation(chosen, selection, listed)
         examples = list(_examples(known, listed))
-        known = _fitting(known, chosen, examples)
+        known = _applicable(known, chosen, examples)
         with nullcontext() if folder is None else staged(folder) as place:
-            scored = _scored(_Maps(maps, listed, examples, units, known), chosen, progress)
+            scored = _score_maps(_Maps(maps, listed, examples, units, known), chosen, progress)
             source = {
                 "kind": "maps",
                 "name": str(chosen.attention),
                 "rows": len(passages),
                 "sha256": fingerprint(passages),
             }
-            judged_run = judged(scored.scores, scored.rules, chosen, chosen.decision)
+            judgement = judged(scored.scores, scored.rules, chosen, chosen.decision)
             labelling = replace(
-                judged_run,
+                judgement,
                 manifest=manifest_of(chosen, source, scored),
                 skipped=tuple(left_out(chosen, scored)),
             )
@@ -80,7 +80,7 @@ def labelled_maps(chosen: LabelOptions, progress: Progress | None) -> Labelling:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Maps:
-    """Everything that is scored."""
+    """Stored maps, their list, examples and units, and the sieves that score them."""
 
     file: MapFile
     listed: MapList
@@ -93,35 +93,35 @@ class _Maps:
         return self.known.selection
 
 
-def _listed(file: Path, name: str) -> MapList:
-    """The list beside a file of maps, which is of that very file where it says of which."""
+def _read_list(file: Path, name: str) -> MapList:
+    """Read the list of a file of maps; a SHA-256 in the list must be that of the file."""
     listed = read_map_list(file, name)
     if listed.sha256 is not None and listed.sha256 != sha256_of(file):
         raise BadInput(
             f"a list of examples is of the maps beside it, but '{file.with_suffix('.json')}' names another "
             f"SHA-256 than that of '{file}'; put back its own maps, or drop 'sha256' from the list where the "
-            f"same maps were only stored anew"
+            f"same maps were only stored again"
         )
     return listed
 
 
-def _annotated(chosen: LabelOptions, selection: Selection, listed: MapList) -> Annotated:
-    """The parser and vectors that sieves read, where there is anything to parse."""
+def _load_annotation(chosen: LabelOptions, selection: Selection, listed: MapList) -> Annotated:
+    """Load the parser and vectors that the sieves need, if there is a text to parse."""
     open_texts = [
         example.tokenised.passage for example in listed.examples if example.tree is None and example.parsable
     ]
     if not open_texts or not selection.needs - COUNTED:
-        return replace(annotated(chosen, _counted(selection), []), selection=selection)
+        return replace(annotated(chosen, _without_words(selection), []), selection=selection)
     return annotated(chosen, selection, open_texts)
 
 
-def _counted(selection: Selection) -> Selection:
-    """The sieves that read no words."""
+def _without_words(selection: Selection) -> Selection:
+    """Return the sieves that need no words."""
     return replace(selection, sieves=tuple(sieve for sieve in selection.sieves if sieve.needs <= COUNTED))
 
 
 def _examples(known: Annotated, listed: MapList) -> Iterator[Example]:
-    """The examples with the words and trees they bring, or those of the parser."""
+    """Yield the examples with the words and trees of the list, or those of the parser."""
     wanted = known.selection.needs - COUNTED
     for listed_example in listed.examples:
         if listed_example.tree is None and listed_example.parsable and wanted and known.annotator is not None:
@@ -135,6 +135,7 @@ def _examples(known: Annotated, listed: MapList) -> Iterator[Example]:
 
 
 def _as_listed(listed_example: MapExample) -> Example:
+    """Return an example with the words and the tree of the list."""
     plain = example_of(listed_example.tokenised, None, arcs=False)
     arcs = None
     if listed_example.tree is not None:
@@ -146,8 +147,8 @@ def _as_listed(listed_example: MapExample) -> Example:
     )
 
 
-def _fitting(known: Annotated, chosen: LabelOptions, examples: Sequence[Example]) -> Annotated:
-    """The sieves whose annotation every example has; the usual ones that lack theirs are told of."""
+def _applicable(known: Annotated, chosen: LabelOptions, examples: Sequence[Example]) -> Annotated:
+    """Keep the sieves whose annotation every example has; note the built-in ones that lack it."""
     there = frozenset.intersection(*(annotation_of(example) for example in examples))
     fitting = known.selection.fitting(there)
     lacking = [sieve for sieve in fitting.sieves if not sieve.needs <= there]
@@ -156,7 +157,7 @@ def _fitting(known: Annotated, chosen: LabelOptions, examples: Sequence[Example]
     if chosen.sieve:
         raise BadInput(
             f"the sieve {lacking[0].name!r} needs {' and '.join(sorted(lacking[0].needs - there))}, "
-            f"which the list of examples has not; give 'texts' and 'spans' in it, or 'word', 'heads' and "
+            f"which the list of examples does not hold; give 'texts' and 'spans' in it, or 'word', 'heads' and "
             f"'relations'"
         )
     kept = tuple(sieve for sieve in fitting.sieves if sieve.needs <= there and sieve.name in BUILT_IN)
@@ -164,12 +165,12 @@ def _fitting(known: Annotated, chosen: LabelOptions, examples: Sequence[Example]
     return replace(known, selection=replace(fitting, sieves=kept), omitted=(*known.omitted, *notes))
 
 
-def _scored(maps: _Maps, chosen: LabelOptions, progress: Progress | None) -> Scored:
-    """Every head of every example by every sieve, one map in memory at a time."""
+def _score_maps(maps: _Maps, chosen: LabelOptions, progress: Progress | None) -> Scored:
+    """Score every head of every example by every sieve, one map in memory at a time."""
     selection, count = maps.selection, len(maps.examples)
     rules = selection.rules(chosen.margin)
     advance = counted(progress or ignore_progress, count)
-    scored: list[_One] = []
+    scored: list[_ExampleScores] = []
     shape: tuple[int, ...] | None = None
     for listed_example, example in zip(maps.listed.examples, maps.examples, strict=True):
         attention = maps.file[listed_example.array]
@@ -182,7 +183,7 @@ def _scored(maps: _Maps, chosen: LabelOptions, progress: Progress | None) -> Sco
         if shape is None:
             shape = weights.shape[:2]
             check_resolution(chosen.decision, rules, *shape)
-        scored.append(_one(weights, listed_example, example, selection))
+        scored.append(_score_example(weights, listed_example, example, selection))
         advance(1)
     scores = Scores(
         sieves=selection.columns,
@@ -198,7 +199,7 @@ def _scored(maps: _Maps, chosen: LabelOptions, progress: Progress | None) -> Sco
         np.fmax.reduce([example_scores.high for example_scores in scored]),
     )
     rules = bounded(rules, low, high, scores.null, len(selection.scorers))
-    described = _described(maps.listed.model, str(chosen.attention), scores)
+    described = _model_description(maps.listed.model, str(chosen.attention), scores)
     return Scored(
         scores,
         rules,
@@ -211,10 +212,10 @@ def _scored(maps: _Maps, chosen: LabelOptions, progress: Progress | None) -> Sco
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _One:
-    """One example's scores (columns, layers, heads), and what its plans say beside them (columns,).
+class _ExampleScores:
+    """Scores of one example (columns, layers, heads), and the counts and bounds of its plans (columns,).
 
-    Where layers see different keys, cells are the most of any of them.
+    Where layers see different keys, cells are the largest number of any layer.
     """
 
     values: np.ndarray
@@ -224,12 +225,15 @@ class _One:
     high: np.ndarray
 
 
-def _one(weights: np.ndarray, listed_example: MapExample, example: Example, selection: Selection) -> _One:
+def _score_example(
+    weights: np.ndarray, listed_example: MapExample, example: Example, selection: Selection
+) -> _ExampleScores:
+    """Score every head of an example by every column."""
     layers, heads = weights.shape[:2]
     if listed_example.reach is not None and len(listed_example.reach) != layers:
         raise BadInput(
             f"'visible' of example {example.key!r} has one pair for each of its {layers} layers, but "
-            f"{len(listed_example.reach)} came"
+            f"got {len(listed_example.reach)}"
         )
     columns = len(selection.columns)
     values = np.full((columns, layers, heads), np.nan)
@@ -254,11 +258,11 @@ def _one(weights: np.ndarray, listed_example: MapExample, example: Example, sele
         for row, scorer in enumerate(selection.scorers, start=masks):
             values[row, layer] = per_head(scorer, weights[layer], example, seen)
             null[row] = scorer.null(example)
-    return _One(values, cells, null, low, high)
+    return _ExampleScores(values, cells, null, low, high)
 
 
-def _described(model: dict[str, Any], file: str, scores: Scores) -> dict[str, Any]:
-    """What the list says of the model, and what the maps say of it."""
+def _model_description(model: dict[str, Any], file: str, scores: Scores) -> dict[str, Any]:
+    """Return the description of the model from the list and the maps."""
     usual = {"name": Path(file).stem, "origin": "stored maps", "device": "none", "dtype": "as stored"}
     known = usual | model | {"layers": scores.layers, "heads": scores.heads, "capture": "stored maps"}
     return {"tokenizer": "unknown", "threads": 1} | known

@@ -1,7 +1,4 @@
-"""surface(): texts and a checkpoint in, what attention falls on out.
-
-What a run of surface statistics was made with, and what it left out.
-"""
+"""Describe which tokens attention goes to: ``surface()``, the record of its run, and its notes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +29,7 @@ FEW = "no head is said to lie below even attention, because rare attention then 
 
 
 def manifest_of(options: SurfaceOptions, source: dict[str, Any], measured: Measured) -> dict[str, Any]:
-    """Everything needed to reproduce a run of surface statistics, in JSON types."""
+    """Return everything needed to reproduce a run of surface statistics, in JSON types."""
     counts = counts_of(measured.scores) | {"truncated": measured.truncated}
     return common(options, source, measured.model, options.max_length, counts) | {
         "task": options.task,
@@ -59,21 +56,21 @@ def _notes(options: SurfaceOptions, measured: Measured) -> list[str]:
 
 
 def left_out(options: SurfaceOptions, measured: Measured) -> list[str]:
-    """What was cut, not applicable or too little to say, one sentence each."""
+    """Return what was cut, was not applicable or has too few units, one sentence each."""
     notes = cut_told(measured.truncated, len(measured.scores.examples), options.max_length)
     for position, rule in enumerate(measured.rules):
         notes += silence(
             rule.sieve,
             measured.scores,
             position,
-            nothing=_nothing(rule.sieve),
+            nothing=_reason_for_no_values(rule.sieve),
             few=FEW if rule.sieve.startswith("surface:") else "",
         )
     return notes
 
 
-def _nothing(column: str) -> str:
-    """Why a column says nothing of any input."""
+def _reason_for_no_values(column: str) -> str:
+    """Return why a column has no value for any input."""
     if column in ("surface:next", "surface:entropy-first"):
         return "queries see no later key, so that nothing is left to choose"
     return "no input has what it counts" if column in MASSES else "no input has such a token"
@@ -85,23 +82,23 @@ def surface(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Labelling:
-    """Say of every head what its attention falls on, and test it against even attention.
+    """Describe for every head which tokens it attends to, and test this against even attention.
 
     Mean attention to the first or class token, to separators (from all tokens, from separators, from
     the others), to punctuation, to the previous, the next and the same token; the entropy of all rows
     and of the first token's row; with ``gradients`` how much a loss depends on attention to each kind
     of token. Source: Clark et al. 2019, sections 3.1 to 3.3; definitions of the released code.
 
-    Each column is tested against what even attention over the visible keys of the same inputs gives,
-    in both directions: of the findings "role" reads "above even attention", "not" reads "below".
-    Entropies cannot lie above it, and importances are described and not tested.
+    Each column is tested in both directions against even attention over the visible keys of the same
+    inputs. In the findings, "role" means "above even attention" and "not" means "below" it.
+    Entropies cannot lie above even attention. Importances are described and not tested.
 
     Args:
         task: As for ``headroles.label``.
         progress: Called with the inputs done and their total; with gradients both passes count.
         **options: The options of ``headroles surface``, by the same names, checked by
-            ``headroles.options.surface``: ``gradients`` (whether to take them, which needs a model with
-            a loss and keeps all layers' weights alive), ``label`` (column of ``data`` with the class,
+            ``headroles.options.surface``: ``gradients`` (whether to compute them, which needs a model
+            with a loss and keeps all layers' weights in memory), ``label`` (column of ``data`` with the class,
             for losses of classifiers; None: the model's own prediction), ``mask`` (share of tokens
             masked for losses of masked words), ``marks`` (characters that count as punctuation),
             ``preset`` ("published": entropies smoothed as released); and of ``headroles.label``
@@ -115,7 +112,7 @@ def surface(
         ``surface``: means of layers, and tests of attention that does not matter.
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+        HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
     chosen = surface_options_of(task=task, **options)
     check_decision(chosen.decision)
