@@ -1,4 +1,4 @@
-"""Windows to answers: a loaded model and probes, shard by shard, into scores and tallies."""
+"""Collect the answers of all heads to probes, shard by shard, as scores and tallies."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,28 +25,28 @@ def answers_of(
     place: Path | None,
     progress: Progress,
 ) -> tuple[Scores, Tallies]:
-    """Ask every head, in one pass over the inputs, writing each shard as it is done.
+    """Ask every head in one pass over the inputs, and write each shard when it is done.
 
-    The chance values of the scores are left at NaN: which baseline heads are held against depends
-    on the other half of the inputs.
+    The chance values of the scores stay NaN: the baseline of a head depends on the other half of the
+    inputs.
 
     Args:
-        model: Loaded.
-        probes: All are asked of one forward pass.
+        model: The loaded model.
+        probes: The probes, which share one forward pass.
         inputs: Windows and passages.
         batch_size: Largest batch.
-        place: Run folder in the making; None to write nothing.
+        place: Unfinished run folder; None to write nothing.
         progress: Called with the inputs done and their total.
 
     Raises:
-        BadInput: When the inputs are too few units for two halves.
+        BadInput: When the inputs have too few units for two halves.
     """
     passages = inputs.passages
     units = _units(inputs)
     check_halves(units)
     job = Questioning(model, probes, inputs.windows)
     table = _Table(job, tuple(passage.key for passage in passages), tuple(units))
-    coming = stream(
+    shards = stream(
         model,
         passages,
         job,
@@ -54,7 +54,7 @@ def answers_of(
         max_length=inputs.size,
         advance=counted(progress, len(passages)),
     )
-    for number, answers in enumerate(coming):
+    for number, answers in enumerate(shards):
         part = table.add(answers)
         if place is not None:
             write_part(place, number, part)
@@ -62,7 +62,7 @@ def answers_of(
 
 
 def _units(inputs: Inputs) -> list[str]:
-    """The unit of each passage: its document's group, or document; equal documents are one."""
+    """Return the unit of each passage: its document's group, or document; equal documents are one unit."""
     documents = list({id(window.document): window.document for window in inputs.windows.values()}.values())
     named = unit_names(
         [document.group or document.key for document in documents],
@@ -74,7 +74,7 @@ def _units(inputs: Inputs) -> list[str]:
 
 
 class _Table:
-    """The answers of a run while its shards come in: one allocation, each shard a slice of it."""
+    """The answers of a run while its shards arrive: one allocation with a slice for each shard."""
 
     def __init__(self, job: Questioning, keys: tuple[str, ...], units: tuple[str, ...]) -> None:
         self._job, self._keys, self._units = job, keys, units
@@ -87,7 +87,7 @@ class _Table:
         self._done = 0
 
     def add(self, answers: Answers) -> Scores:
-        """Take a shard over; its scores alone."""
+        """Store a shard, and return the scores of its examples."""
         here = slice(self._done, self._done + len(answers.examples))
         self._values[:, here], self._tokens[here] = answers.values, answers.tokens
         self._items[:, here] = answers.items
@@ -96,7 +96,7 @@ class _Table:
         return self.scores(here.start, here.stop)
 
     def scores(self, start: int, stop: int) -> Scores:
-        """The scores of some examples, their chance values unknown."""
+        """Return the scores of the examples from ``start`` to ``stop``, with unknown chance values."""
         here = slice(start, stop)
         cells = self._items[self._row, here].astype(np.float64)
         return Scores(
@@ -110,7 +110,7 @@ class _Table:
         )
 
     def tallies(self, inputs: Inputs) -> Tallies:
-        """What the baselines got right, under their names over all probes, and what was not asked."""
+        """Count right answers of the baselines by name over all probes, and items not asked."""
         names: dict[str, int] = {}
         for probe in self._job.probes:
             for baseline in probe.baselines:
@@ -127,7 +127,7 @@ class _Table:
         return Tallies(tuple(rows), tuple(names), tuple(rivals), hits, self._items, self._lost(inputs))
 
     def _lost(self, inputs: Inputs) -> np.ndarray:
-        """Items of a document that no window asked about, noted at its first window."""
+        """Count the items of each document that no window asked about, at its first window."""
         lost = np.zeros_like(self._items)
         first: dict[str, int] = {}
         for place, key in enumerate(self._keys):

@@ -1,4 +1,4 @@
-"""Gold annotation as a probe run gets it: documents, the probes that fit them, and their windows."""
+"""Read gold annotation for a run of probes: documents, the probes that fit them, and their windows."""
 
 import hashlib
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from headroles.sieves.probes.trees import TreeProbe
 
 
 def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
-    """The documents of a run, and where they come from (names, layouts, rows, hash).
+    """Read the documents of a run, and describe their source (names, layouts, rows, hash).
 
     Raises:
         HeadrolesError: When a file cannot be read, or its annotation breaks a rule.
@@ -57,15 +57,16 @@ def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
 
 
 def trees_told(source: dict[str, Any]) -> list[str]:
-    """A sentence where trees are no annotator's, from what ``gather`` says of the data."""
+    """Return a note where the trees are made by a parser, from the source that ``gather`` describes."""
     how, _, parser = str(source.get("trees", "")).partition(": ")
     note = f"the trees are automatic, made by {parser}: results say how far heads agree with that parser."
     return [note] if how == "automatic" else []
 
 
 def _check_once(paths: Sequence[str]) -> None:
-    whole = [Path(path).resolve() for path in paths]
-    twice = next((path for path in whole if whole.count(path) > 1), None)
+    """Check that no file is given twice."""
+    resolved = [Path(path).resolve() for path in paths]
+    twice = next((path for path in resolved if resolved.count(path) > 1), None)
     if twice is not None:
         raise BadInput(f"every file of --data is read once, but '{twice}' was given twice; leave one out")
 
@@ -73,7 +74,7 @@ def _check_once(paths: Sequence[str]) -> None:
 def probes_for(
     options: ProbeOptions, documents: Sequence[Document]
 ) -> tuple[tuple[ChoiceProbe | DecodingProbe, ...], list[str]]:
-    """The probes asked for, and what is left out, one sentence each.
+    """Return the probes that the options name, and what they leave out, one sentence each.
 
     Raises:
         BadInput: When the documents lack the annotation that a probe asks about.
@@ -101,6 +102,11 @@ def probes_for(
 
 
 def check_annotated(name: str, documents: Sequence[Document]) -> None:
+    """Check that all documents have the annotation that a probe needs.
+
+    Raises:
+        BadInput: When one has none.
+    """
     needed = "mentions" if name == "coreference" else "heads"
     without = [document.key for document in documents if getattr(document, needed) is None]
     if without:
@@ -114,10 +120,10 @@ def check_annotated(name: str, documents: Sequence[Document]) -> None:
 def due_items(
     probes: Sequence[ChoiceProbe | DecodingProbe], documents: Sequence[Document]
 ) -> Int[np.ndarray, "documents rows"]:
-    """How many items each document holds, whatever a window will show of it; rows of all probes in turn.
+    """Count the items of each whole document, for the rows of all probes in turn; windows may hold fewer.
 
     Raises:
-        BadInput: When there are none at all.
+        BadInput: When there are no items at all.
     """
     due = []
     for document in documents:
@@ -144,10 +150,10 @@ def due_items(
 def check_relations(
     options: ProbeOptions, documents: Sequence[Document], due: np.ndarray, rows: Sequence[str]
 ) -> None:
-    """Refuse a relation that was asked for by name and has no arc.
+    """Check that each relation named in the options has an arc.
 
     Raises:
-        BadInput: Naming it and the frequent ones.
+        BadInput: When one has none; the message names it and the frequent ones.
     """
     for row, count in zip(rows, due.sum(axis=0), strict=True):
         if options.relations and row.startswith("dependency:") and not count:
@@ -160,15 +166,15 @@ def check_relations(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """What the model gets.
+    """The inputs of the model.
 
     Attributes:
-        windows: Of each passage, by its key.
-        passages: In the order of the documents.
+        windows: Window of each passage, by its key.
+        passages: Passages in the order of the documents.
         size: Longest window in tokens.
         stride: Fewest pieces between two windows; None where sentences are read one by one.
-        cut: Sentences that were cut to the longest window.
-        due: Items of each document (of each key), by row, whatever the windows show of it.
+        cut: Number of sentences that were cut to the longest window.
+        due: Items of each whole document by its key, per row.
     """
 
     windows: dict[str, Window]
@@ -182,7 +188,7 @@ class Inputs:
 def inputs_of(
     options: ProbeOptions, documents: Sequence[Document], model: Model, due: Int[np.ndarray, "documents rows"]
 ) -> Inputs:
-    """Sentences, or windows over documents where coreference is asked about.
+    """Cut documents into sentences, or into windows where a probe asks about coreference.
 
     Raises:
         BadInput: When the window is longer than the model takes.
@@ -200,19 +206,19 @@ def inputs_of(
     if stride is not None:
         windows, cut = document_windows(documents, pieces, room, stride), 0
     else:
-        windows, cut = _fitting(sentence_windows(documents), documents, pieces, room)
+        windows, cut = _cut_to_fit(sentence_windows(documents), documents, pieces, room)
     passages = [passage_of(window) for window in windows]
-    held = {document.key: own for document, own in zip(documents, due, strict=True)}
-    return Inputs({window.key: window for window in windows}, passages, size, stride, cut, held)
+    items = {document.key: own for document, own in zip(documents, due, strict=True)}
+    return Inputs({window.key: window for window in windows}, passages, size, stride, cut, items)
 
 
-def _fitting(
+def _cut_to_fit(
     windows: Sequence[Window],
     documents: Sequence[Document],
     pieces: Sequence[Int[np.ndarray, "_"]],
     room: int,
 ) -> tuple[list[Window], int]:
-    """Windows cut to the words that fit, and how many were cut."""
+    """Cut windows to the words that fit, and count the cut ones."""
     counts = {id(document): lengths for document, lengths in zip(documents, pieces, strict=True)}
     fitting, cut = [], 0
     for window in windows:

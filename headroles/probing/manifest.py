@@ -1,4 +1,4 @@
-"""What a run of probes was made with, what was published of its rows, and what it left out."""
+"""Record everything that reproduces a run of probes, with published values and what it left out."""
 
 from typing import Any
 
@@ -38,18 +38,19 @@ TRAINED = {
 def manifest_of(
     options: ProbeOptions, source: dict[str, Any], described: dict[str, Any], inputs: Inputs, found: Labelling
 ) -> dict[str, Any]:
-    """Everything needed to reproduce a run of probes, in JSON types."""
+    """Return everything needed to reproduce a run of probes, in JSON types."""
     counts = counts_of(found.scores) | {"truncated": inputs.cut}
     return common(options, source, described, inputs.size, counts) | {
         "task": None,
         "parser": None,
         "statistic": "accuracy",
-        "probe": _facts(options, inputs, found, str(source["layout"])),
+        "probe": _probe_facts(options, inputs, found, str(source["layout"])),
         "notes": [*([WARNING] if options.preset == "published" else []), *sharing_told(described)],
     }
 
 
-def _facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout: str) -> dict[str, Any]:
+def _probe_facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout: str) -> dict[str, Any]:
+    """Return the part of the record about probes: names, halves, windows and published values."""
     units = found.scores.units
     chosen = selection_half(units, options.seed)
     first = {unit for unit, mine in zip(units, chosen, strict=True) if mine}
@@ -69,6 +70,7 @@ def _facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout: str)
 
 
 def _lost(found: Labelling) -> dict[str, int]:
+    """Count the items of each row that could not be asked."""
     tallies = found.probed.tallies if found.probed else None
     if tallies is None:
         return {}
@@ -76,9 +78,9 @@ def _lost(found: Labelling) -> dict[str, int]:
 
 
 def _published(options: ProbeOptions, found: Labelling, paired: bool) -> dict[str, Any]:
-    """What was published of the rows at hand, by row; accuracies from 0 to 1.
+    """Return published values by row, for the rows of this run; accuracies from 0 to 1.
 
-    Of choices between two names (GAP, WinoBias) nothing was published.
+    There are none for choices between two names (GAP, WinoBias).
     """
     published: dict[str, Any] = {}
     tallies = found.probed.tallies if found.probed else None
@@ -104,7 +106,7 @@ def _published(options: ProbeOptions, found: Labelling, paired: bool) -> dict[st
 
 
 def left_out(found: Labelling, inputs: Inputs) -> list[str]:
-    """What was cut, could not be asked, or rests on too little, one sentence each."""
+    """Return what was cut or could not be asked, one sentence each."""
     notes = []
     if inputs.cut:
         notes.append(f"{inputs.cut} sentences were cut to {inputs.size} tokens.")
