@@ -1,4 +1,4 @@
-"""Clusters of heads in the terminal: distances, clusters with their heads, claims, nearest pairs."""
+"""Show clusters of heads in the terminal: distances, clusters with their heads, claims, nearest pairs."""
 
 import math
 from collections.abc import Sequence
@@ -31,22 +31,22 @@ from headroles.reports.words.words import number, plural, ranged, two
 from headroles.terminal.label import named_line
 
 PAIRS = 5
-"""Nearest pairs of heads that are shown."""
+"""Number of nearest pairs of heads to show."""
 CHOICES = 5
-"""Numbers of clusters that are shown: the chosen one and those with the largest silhouettes."""
+"""How many numbers of clusters to show: the chosen one and those with the largest silhouettes."""
 MEMBERS, FEWER = 10, 4
-"""Heads of a cluster that are named on a wide and on a narrow terminal."""
+"""Number of heads named per cluster, on a wide and on a narrow terminal."""
 WIDE = 120
 GROUPS = 30
-"""Clusters that are shown."""
+"""Largest number of clusters to show."""
 
 
 def show_clusters(console: Console, labelling: Labelling) -> None:
-    """Print how distances were made, the clusters, numbers tried, claims, and the nearest pairs.
+    """Print how distances were computed, the clusters, numbers tried, claims, and the nearest pairs.
 
     Args:
-        console: Of any width; from 120 columns on more heads and roles are named.
-        labelling: With ``clustered``; nothing is printed without.
+        console: A console of any width; from 120 columns, more heads and roles are named.
+        labelling: A labelling with ``clustered``; without it nothing is printed.
     """
     clustered = labelling.clustered
     if clustered is None:
@@ -82,7 +82,7 @@ def show_clusters(console: Console, labelling: Labelling) -> None:
 
 
 def _table(columns: Sequence[tuple[str, bool]]) -> Table:
-    """A bare table: names of columns, and whether they hold numbers."""
+    """Make a plain table from names of columns, and whether they hold numbers."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name, numeric in columns:
         table.add_column(escape(name), justify="right" if numeric else "left")
@@ -90,7 +90,7 @@ def _table(columns: Sequence[tuple[str, bool]]) -> Table:
 
 
 def _clusters(groups: Sequence[Group], heads: int, *, wide: bool) -> Table:
-    """Every cluster with its size, how well it sits, and its most central heads' names."""
+    """Make a table of clusters: size, silhouette, stability, and names of the most central heads."""
     more = [("silhouette", True), ("stability", True)] if wide else [("sil.", True), ("stab.", True)]
     table = _table([("cluster", False), ("heads", True), *more, ("heads in it", False), ("roles", False)])
     for group in groups[:GROUPS]:
@@ -106,7 +106,7 @@ def _clusters(groups: Sequence[Group], heads: int, *, wide: bool) -> Table:
 
 
 def _choices(clustered: Clustered) -> Table | None:
-    """The chosen number of clusters and the next best; None where nothing was chosen from."""
+    """Make a table of the chosen number of clusters and the next best; None without a choice."""
     if len(clustered.choices) < 2:
         return None
     tried = zip(clustered.choices, choice_notes(clustered), strict=True)
@@ -119,7 +119,7 @@ def _choices(clustered: Clustered) -> Table | None:
 
 
 def _claims(claims: Sequence[Claim]) -> Table | None:
-    """Every claim about layers and clusters with its interval and p; None without any."""
+    """Make a table of claims about layers and clusters, with interval and p; None without any."""
     shown = [claim for claim in claims if not claim.subject]
     if not shown:
         return None
@@ -130,7 +130,7 @@ def _claims(claims: Sequence[Claim]) -> Table | None:
 
 
 def _roles(claims: Sequence[Claim]) -> Table | None:
-    """What is claimed of every role, a row each; None without any."""
+    """Make a table of claims about roles, with a row per role; None without any."""
     shown = [claim for claim in claims if claim.subject]
     if not shown:
         return None
@@ -143,11 +143,12 @@ def _roles(claims: Sequence[Claim]) -> Table | None:
 
 
 def _estimate(claim: Claim) -> str:
+    """Return the estimate of a claim and its interval."""
     return estimate_told(claim).replace("\u00a0", " ")
 
 
 def _legend(console: Console, clustered: Clustered) -> None:
-    """What each p is a share of, and why some claims have none."""
+    """Print what each p is a share of, and why some claims have none."""
     names_by_share: dict[str, list[str]] = {}
     for claim in clustered.claims:
         if not math.isnan(claim.p):
@@ -162,7 +163,7 @@ def _legend(console: Console, clustered: Clustered) -> None:
 
 
 def _pairs(clustered: Clustered, near: Neighbours) -> Table:
-    """The pairs of heads that are nearest to each other, each pair once."""
+    """Make a table of the nearest pairs of heads, each pair once."""
     heads = clustered.divergence.heads
     table = _table([("nearest pairs", False), ("distance [95 %]", True), ("clusters", False)])
     for head_a, place in _nearest(near.head, near.distance):
@@ -178,7 +179,7 @@ def _pairs(clustered: Clustered, near: Neighbours) -> Table:
 
 
 def _nearest(head: np.ndarray, distance: Float[np.ndarray, "heads near"]) -> list[tuple[int, int]]:
-    """First head and place among its neighbours of the nearest pairs, nearest first."""
+    """Find the nearest pairs as a head and the position among its neighbours, nearest first."""
     seen: dict[tuple[int, int], tuple[int, int]] = {}
     for flat in np.argsort(distance, axis=None, kind="stable").tolist():
         head_a, place = divmod(flat, distance.shape[1])

@@ -1,4 +1,4 @@
-"""A comparison in the terminal: what was compared, outcomes by layer and by sieve, roles gained and lost."""
+"""Show a comparison in the terminal: both runs, outcomes by layer and by sieve, roles gained and lost."""
 
 from collections.abc import Mapping
 from textwrap import wrap
@@ -23,7 +23,7 @@ from headroles.terminal.phrases import SPACE
 
 
 def show_comparison(console: Console, comparison: Comparison, folder: str) -> None:
-    """Print what was compared, what changed where, and where the report is."""
+    """Print the two runs, their differences by layer and sieve, and the path of the report."""
     facts = comparison.manifest
     for name in ("a", "b"):
         _line(console, name.upper(), _run(facts[name]))
@@ -48,20 +48,21 @@ def show_comparison(console: Console, comparison: Comparison, folder: str) -> No
 
 
 def _line(console: Console, name: str, words: str, style: str = "") -> None:
-    """A named line; on a terminal it is broken between words, elsewhere left whole for other programs."""
+    """Print a named line; break it between words on a terminal, and keep it whole for other programs."""
     width = console.width - 8 if console.is_terminal and console.width > 40 else len(words) + 1
     for place, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
         console.print(Text(f"{'' if place else name:<8}{line.replace(SPACE, ' ')}", style=style))
 
 
 def _run(run: Mapping[str, Any]) -> str:
-    """Folder, model and inputs of one run, as far as its manifest names them."""
+    """Return folder, model and inputs of a run, as far as its manifest names them."""
     model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
     parts = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
     return ", ".join([str(run["folder"]), *(part for part in parts if part)])
 
 
 def _table(header: tuple[str, ...]) -> Table:
+    """Make a plain table with names in the first column and numbers in the others."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for place, title in enumerate(header):
         table.add_column(title, justify="right" if place else "left")
@@ -69,7 +70,7 @@ def _table(header: tuple[str, ...]) -> Table:
 
 
 def _layers(comparison: Comparison) -> Table:
-    """Outcomes and labels of every layer, over its heads and roles."""
+    """Make a table of outcomes and labels of every layer, over its heads and roles."""
     table = _table(LAYER_HEADER)
     for row in layer_rows(comparison):
         table.add_row(*row)
@@ -77,7 +78,7 @@ def _layers(comparison: Comparison) -> Table:
 
 
 def _sieves(comparison: Comparison) -> Table:
-    """Outcomes of every sieve; of roles also the labels, beside what swaps of A and B move."""
+    """Make a table of outcomes of every sieve; for roles also labels, and changes by swaps of A and B."""
     differences, moved = comparison.differences, {row.sieve: row for row in comparison.swaps}
     drawn = comparison.swaps and comparison.swaps[-1].p == comparison.swaps[-1].p
     table = _table(("sieve", *OUTCOMES, "in A", "in B", "gained", "lost", *(["by swaps", "p"] * bool(drawn))))

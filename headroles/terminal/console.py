@@ -1,4 +1,4 @@
-"""Where results and progress are printed."""
+"""Make the console for results and the progress bar."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,15 +14,15 @@ PIPED = 140
 
 
 def console() -> Console:
-    """Standard output: as wide as the terminal, or as ``PIPED``."""
+    """Return a console on standard output, as wide as the terminal or as ``PIPED``."""
     output = Console(highlight=False, soft_wrap=True)
     return output if output.is_terminal else Console(highlight=False, soft_wrap=True, width=PIPED)
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """A bar with rate and time left on stderr, off when that is not a terminal."""
-    shown = Console(stderr=True)
+    """Show a bar with rate and time left on stderr; show none when stderr is not a terminal."""
+    bar_console = Console(stderr=True)
     columns = (
         TextColumn("scoring"),
         BarColumn(),
@@ -30,7 +30,7 @@ def progress() -> Iterator[Progress]:
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=shown, disable=not shown.is_terminal, transient=True) as bar:
+    with Bar(*columns, console=bar_console, disable=not bar_console.is_terminal, transient=True) as bar:
         task = bar.add_task("scoring", total=None, rate="")
 
         def advance(done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""A labelling in the terminal: a grid of role letters, counts, the strongest head of each role."""
+"""Show a labelling in the terminal: role letters, counts and strongest heads; also sieves, tasks and plans."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -33,11 +33,11 @@ LETTERS = {
     "syntactic:advmod": "v",
 }
 SPARE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789"
-"""Marks of other roles: letters and digits, since signs read as something else; no 0, which reads as O."""
+"""Marks of other roles: letters and digits, as signs could be misread; without 0, which looks like O."""
 
 
 def letters(roles: Sequence[str]) -> dict[str, str]:
-    """One letter or digit per role: the usual ones, for others one of their names, or a spare one.
+    """Return one letter or digit per role: its usual one, else one of its name, else a spare one.
 
     Example:
         >>> letters(["local", "punctuation:,.", "offset:-2", "offset:+2"])
@@ -53,7 +53,7 @@ def letters(roles: Sequence[str]) -> dict[str, str]:
 
 
 def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
-    """Print what was run, the grid, the counts, and where the report is."""
+    """Print the run, the grid of roles, the counts, and the path of the report."""
     facts, decision = labelling.manifest, labelling.decision
     model, source, counts = facts["model"], facts["source"], facts["counts"]
     parser = facts.get("parser")
@@ -71,9 +71,9 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     console.print()
     console.print(_grid(labelling, console.width))
     console.print()
-    held = supports(labelling)
-    console.print(_counts(labelling, held))
-    for name, words in support_lines(held, assessed):
+    label_supports = supports(labelling)
+    console.print(_counts(labelling, label_supports))
+    for name, words in support_lines(label_supports, assessed):
         named_line(console, name, words, style="dim")
     for note in labelling.skipped:
         named_line(console, "note", note)
@@ -81,14 +81,14 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
 
 
 def named_line(console: Console, name: str, words: str, style: str = "") -> None:
-    """A named line; on a terminal it is broken between words, elsewhere left whole for other programs."""
+    """Print a named line; break it between words on a terminal, and keep it whole for other programs."""
     width = console.width - 8 if console.is_terminal and console.width > 40 else len(words) + 1
     for place, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
         console.print(Text(f"{'' if place else name:<8}{line}", style=style))
 
 
 def inputs_told(facts: Mapping[str, Any]) -> str:
-    """Task and source of a run, as its manifest names them."""
+    """Return task and source of a run, as its manifest names them."""
     source, task = facts["source"], facts.get("task")
     where = {"sample": "samples written for headroles", "hub": f"the dataset {source['name']}"}
     name = where.get(source["kind"], f"the file {source['name']}")
@@ -96,7 +96,7 @@ def inputs_told(facts: Mapping[str, Any]) -> str:
 
 
 def _grid(labelling: Labelling, columns: int) -> Text:
-    """Layers as rows, heads as columns, each cell its role letters."""
+    """Return a grid of role letters with layers as rows and heads as columns."""
     findings = labelling.findings
     marks = letters(findings.roles)
     layers, heads = labelling.scores.layers, labelling.scores.heads
@@ -115,7 +115,7 @@ def _grid(labelling: Labelling, columns: int) -> Text:
 
 
 def _counts(labelling: Labelling, held: Sequence[Support]) -> Table:
-    """Per role how many heads are, are not, or are undecided, how firm that is, and the strongest."""
+    """Make a table of counts per role: heads by decision, stable labels, and the strongest head."""
     findings = labelling.findings
     firm = {
         name: support
@@ -147,7 +147,7 @@ def _counts(labelling: Labelling, held: Sequence[Support]) -> Table:
 
 
 def _strongest(labelling: Labelling, row: int) -> tuple[str, str]:
-    """The head with the largest mean among those with the role, and its contrast."""
+    """Return the head with the largest mean among those with the role, and its contrast."""
     findings = labelling.findings
     held = np.where(findings.decision[row] == 0, findings.mean[row], -np.inf)
     if not np.isfinite(held).any():
@@ -181,14 +181,14 @@ def show_sieves(console: Console, entries: Sequence[Entry]) -> None:
 
 
 def show_tasks(console: Console, tasks: Sequence[Task]) -> None:
-    """Print every task with what its inputs are."""
+    """Print every task with its question, columns and name on the hub."""
     for task in tasks:
         columns = ", ".join(task.columns)
         console.print(Text(f"{task.name:<6} {task.question}; columns {columns}; hub {task.config}"))
 
 
 def show_plan(console: Console, study: "Study") -> None:
-    """Print how many examples to collect, what that assumes, and what other numbers would find."""
+    """Print how many examples to collect, the assumptions, and the power of other numbers."""
     for name, words in plan_lines(study):
         lines = wrap(words, 70)
         for place, line in enumerate(lines):
@@ -214,6 +214,6 @@ def show_plan(console: Console, study: "Study") -> None:
 
 
 def _bar(share: float, cells: int = 40) -> str:
-    """A bar of block characters, to an eighth of a cell."""
+    """Return a bar of block characters, exact to an eighth of a cell."""
     eighths = round(share * cells * 8)
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()

@@ -1,4 +1,4 @@
-"""Lines of words for the terminal: how it was tested, how firm the labels are, what a study needs."""
+"""Lines of text for the terminal: test and correction, stability of labels, and the plan of a study."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ SPACE = "\u00a0"
 
 
 def how_tested(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -> str:
-    """Test, correction and family; another interval, resamples and seed where they were asked for.
+    """Return test, correction and family, with interval, resamples and seed where they matter.
 
     Example:
         >>> how_tested(Decision(test="sign-flip", correction="maxT"), "calibrated").split("; ")[1]
@@ -30,7 +30,7 @@ def how_tested(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -> s
 
 
 def support_lines(held: Sequence[Support], assessment: Assessment | None) -> list[tuple[str, str]]:
-    """Name and words of each line below the counts: how firm labels are, and the overlap asked about most."""
+    """Return name and text of each line below the counts: stability, power, design effect and overlap."""
     lines = []
     if any(support.steady is not None for support in held):
         stable = halves(held[0].splits).replace(SPACE, " ")
@@ -53,7 +53,7 @@ def support_lines(held: Sequence[Support], assessment: Assessment | None) -> lis
 
 
 def _range(values: Iterable[float]) -> str:
-    """The smallest and the largest number; one where they look alike, "" where there is none."""
+    """Return the smallest and largest number; one where they look equal, "" where there is none."""
     known = [value for value in values if value == value]
     if not known:
         return ""
@@ -62,6 +62,7 @@ def _range(values: Iterable[float]) -> str:
 
 
 def _overlap(found: Together, bare: Together) -> str:
+    """Return how many syntactic heads are also local, with and without the contrast."""
     return (
         f"syntactic heads that are also local: {found.both} of {found.heads_first}; without the contrast "
         f"beyond distance {bare.both} of {bare.heads_first}"
@@ -69,11 +70,11 @@ def _overlap(found: Together, bare: Together) -> str:
 
 
 GAINING = ("holm", "holm-sidak", "maxT")
-"""Corrections that ask less of a head with every other one found."""
+"""Corrections that demand less of a head for every other head with the role."""
 
 
 def plan_lines(study: "Study") -> list[tuple[str, str]]:
-    """Name and words of each line of a plan."""
+    """Return name and text of each line of a plan."""
     family = FAMILIES[study.family]
     case, other = study.case, study.orientation
     assumed = f"{study.correction} over {family} at alpha {study.alpha:g}"

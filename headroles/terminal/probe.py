@@ -1,4 +1,4 @@
-"""What probes found in the terminal: the best head of every row, baselines, trained probes, gaps."""
+"""Show a run of probes in the terminal: the best head of every row, baselines, trained probes, gaps."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -37,21 +37,21 @@ from headroles.terminal.label import inputs_told, named_line
 from headroles.terminal.phrases import how_tested
 
 WIDE = 136
-"""Columns from which on decimals are shown."""
+"""Width of the terminal from which decimals are shown."""
 GAPS = 5
-"""Heads with the largest gaps, beside the best one."""
+"""Number of heads with the largest gaps to show, after the best head."""
 BASELINES = 5
-"""Baselines of a row that a table shows at most; those of all offsets are in the file only."""
+"""Largest number of baselines in a table; those of all offsets are in the file only."""
 SHORT = {"undetermined": "?", "untestable": "×"}
 
 
 def show_probe(console: Console, labelling: Labelling, folder: str) -> None:
-    """Print what was asked, the best heads beside baselines and published values, and where the report is.
+    """Print the run, the best heads with baselines and published values, and the path of the report.
 
     Args:
-        console: Of any width; from 136 columns on accuracies have a decimal.
-        labelling: With ``probed``.
-        folder: Of the run, as it is named in the last line.
+        console: A console of any width; from 136 columns, accuracies have a decimal.
+        labelling: A labelling with ``probed``.
+        folder: Folder of the run, for the last line.
     """
     facts, probed = labelling.manifest, labelling.probed or Probed(None)
     published = published_in(facts)
@@ -80,7 +80,7 @@ def show_probe(console: Console, labelling: Labelling, folder: str) -> None:
 
 
 def _account(console: Console, labelling: Labelling) -> None:
-    """What was run, on what, and how the best were chosen."""
+    """Print model, inputs, test, and how the best heads were chosen."""
     facts = labelling.manifest
     model, counts = facts["model"], facts["counts"]
     best = labelling.probed.best if labelling.probed is not None else ()
@@ -105,7 +105,7 @@ def _account(console: Console, labelling: Labelling) -> None:
 
 
 def _table(first: str, numbers: Sequence[str], gap: int = 2) -> Table:
-    """A bare table: one column of names, the others of numbers."""
+    """Make a plain table with names in the first column and numbers in the others."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0))
     table.add_column(escape(first))
     for name in numbers:
@@ -114,7 +114,7 @@ def _table(first: str, numbers: Sequence[str], gap: int = 2) -> Table:
 
 
 def _best(probe: str, rows: Sequence[Best], published: Mapping[str, Published], wide: bool) -> Table:
-    """One line per row of a probe, in the shape of the published table; empty columns are left out."""
+    """Make a table with a line per row of a probe, like the published one; empty columns are left out."""
     decimals = 1 if wide else 0
     columns: dict[str, Callable[[Best], str]] = {
         "head": head_name,
@@ -128,7 +128,7 @@ def _best(probe: str, rows: Sequence[Best], published: Mapping[str, Published], 
     if any(not math.isnan(best.contrast) for best in rows):
         columns["contrast"] = lambda best: contrast(best, ends=False)
     if any(best.row in published for best in rows):
-        columns["published"] = lambda best: _told(published.get(best.row), decimals)
+        columns["published"] = lambda best: _published_text(published.get(best.row), decimals)
     table = _table(probe, list(columns), 2 if wide else 1)
     for best in rows:
         cells = [Text(cell(best)) for cell in columns.values()]
@@ -136,12 +136,13 @@ def _best(probe: str, rows: Sequence[Best], published: Mapping[str, Published], 
     return table
 
 
-def _told(published: Published | None, decimals: int = 1) -> str:
+def _published_text(published: Published | None, decimals: int = 1) -> str:
+    """Return a published accuracy, or "" where there is none."""
     return "" if published is None else percent(published.accuracy, decimals)
 
 
 def _legend(console: Console, best: Sequence[Best], published: Mapping[str, Published], halves: bool) -> None:
-    """What the columns are, in one paragraph."""
+    """Print the meaning of the columns in one paragraph."""
     parts = ["head: layer-head from 0"]
     if any(row.direction for row in best):
         parts.append("→ a word attends to its head most, ← its head is the word that attends to it most")
@@ -163,7 +164,7 @@ def _legend(console: Console, best: Sequence[Best], published: Mapping[str, Publ
 
 
 def _baselines(probe: str, probed: Probed, published: Mapping[str, Published]) -> Table | None:
-    """Accuracy of every baseline on all data, by row; None where they are too many to read."""
+    """Make a table of the accuracy of every baseline on all data; None with too many baselines."""
     rows = [row for row in probed.baselines if split(row.row)[0] == probe]
     names = list(dict.fromkeys(row.baseline for row in rows))
     if len(names) > BASELINES:
@@ -175,38 +176,39 @@ def _baselines(probe: str, probed: Probed, published: Mapping[str, Published]) -
     for row in dict.fromkeys([*order, *(row.row for row in rows)]):
         published_values = published.get(row, Published(math.nan)).baselines
         cells = [
-            _beside(values.get((row, name), math.nan), published_values.get(name, math.nan)) for name in names
+            _with_published(values.get((row, name), math.nan), published_values.get(name, math.nan))
+            for name in names
         ]
         table.add_row(Text(split(row)[1]), *map(Text, cells))
     return table
 
 
-def _beside(value: float, published: float) -> str:
-    """A baseline's accuracy, and the published one in brackets."""
+def _with_published(value: float, published: float) -> str:
+    """Return the accuracy of a baseline, with the published one in brackets."""
     return percent(value) if math.isnan(published) else f"{percent(value)} ({percent(published, 0)})"
 
 
 def _trained(probed: Probed, published: Mapping[str, Published]) -> Table | None:
-    """Trained probes and the baselines beside them."""
+    """Make a table of trained probes and their baselines; None without any."""
     if not probed.trained:
         return None
     published_uas = {row: published.get(f"trained:{classifier(row)}") for row in probed.trained}
     known = ["published"] if any(published_uas.values()) else []
     table = _table("trained probe", ["UAS [95 %]", "words", "trained on", "epochs", *known])
     for row in probed.trained:
-        fitted = (f"{row.trained_on:,}", str(row.epochs)) if row.trained_on else ("–", "–")
+        training_size = (f"{row.trained_on:,}", str(row.epochs)) if row.trained_on else ("–", "–")
         cells = [
             accuracy(row, field="uas"),
             f"{row.words:,}",
-            *fitted,
-            *[_told(published_uas[row])] * len(known),
+            *training_size,
+            *[_published_text(published_uas[row])] * len(known),
         ]
         table.add_row(Text(classifier(row)), *map(Text, cells))
     return table
 
 
 def _contests(probed: Probed) -> Table | None:
-    """Trained probes against each other."""
+    """Make a table of differences between trained probes; None without any."""
     if not probed.contests:
         return None
     table = _table("first − second", ["UAS [95 %]", "q"])
@@ -217,7 +219,7 @@ def _contests(probed: Probed) -> Table | None:
 
 
 def _gaps(probed: Probed) -> list[Table]:
-    """Heads whose accuracy differs most between two conditions, after the best head; a table a pair."""
+    """Make a table per pair of conditions: the best head, then heads whose accuracy differs most."""
     tables: dict[tuple[str, str, str], Table] = {}
     for gap, mark in told_gaps(probed, GAPS):
         names = (gap.first, gap.second, gap.measure)

@@ -1,4 +1,4 @@
-"""A replication in the terminal: how many roles of A hold on B, row by row, and its best heads there."""
+"""Show a replication in the terminal: how many roles of A hold on B, row by row, and its best heads."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,11 +15,11 @@ from headroles.terminal.phrases import how_tested
 
 
 def show_replication(console: Console, found: Replication, out: str | None) -> None:
-    """Print what was replicated on what, the counts of every row, and the best heads.
+    """Print the two runs, the counts of every row, and the best heads.
 
     Args:
-        console: Of any width.
-        found: What to show.
+        console: A console of any width.
+        found: The replication.
         out: File that was written; None for none.
     """
     for name in ("a", "b"):
@@ -46,7 +46,7 @@ def show_replication(console: Console, found: Replication, out: str | None) -> N
 
 
 def summary(found: Replication) -> str:
-    """How many roles of A hold on B, in one sentence.
+    """Return how many roles of A hold on B, in one sentence.
 
     Example:
         >>> from headroles.records.example import Decision
@@ -69,13 +69,14 @@ def summary(found: Replication) -> str:
 
 
 def _run(run: Mapping[str, Any]) -> str:
-    """Folder, model and inputs of one run, as far as its manifest names them."""
+    """Return folder, model and inputs of a run, as far as its manifest names them."""
     model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
     parts = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
     return ", ".join([str(run["folder"]), *(part for part in parts if part)])
 
 
 def _table(header: Sequence[str]) -> Table:
+    """Make a plain table with names in the first column and numbers in the others."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for place, title in enumerate(header):
         table.add_column(title, justify="right" if place else "left")
@@ -83,7 +84,7 @@ def _table(header: Sequence[str]) -> Table:
 
 
 def _rows(rows: Sequence[Replicated]) -> Table:
-    """One line per row with a role in A; the others are only counted."""
+    """Make a table with a line per row with a role in A; the other rows are only counted."""
     table = _table(("row", "roles in A", "role in B", "not", "undetermined", "untestable", "r"))
     for row in rows:
         if row.roles:
@@ -96,7 +97,7 @@ def _rows(rows: Sequence[Replicated]) -> Table:
 
 
 def _best(best: Sequence[BestAgain]) -> Table:
-    """The best heads of A that lie beyond their baselines there, on B."""
+    """Make a table of the best heads of A above their baselines, and their results on B."""
     table = _table(("best head of A", "head", "A: % right", "A: beyond", "B: % right", "B: beyond", "q", "B"))
     for head in best:
         if head.decision:

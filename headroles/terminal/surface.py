@@ -1,4 +1,4 @@
-"""A surface run in the terminal: attention by layer, the strongest heads, entropies, importance."""
+"""Show a surface run in the terminal: attention by layer, strongest heads, entropies, importance."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from headroles.terminal.label import inputs_told, named_line
 from headroles.terminal.phrases import how_tested
 
 WIDE = 100
-"""Columns from which on means have three decimals."""
+"""Width of the terminal from which means have three decimals."""
 HEADINGS = {
     "surface:first": "first",
     "surface:separator": "sepa-\nrator",
@@ -44,12 +44,12 @@ HEADINGS = {
 
 
 def show_surface(console: Console, labelling: Labelling, folder: str) -> None:
-    """Print what was run, means by layer, the strongest heads, importance, and where the report is.
+    """Print the run, means by layer, the strongest heads, importance, and the path of the report.
 
     Args:
-        console: Of any width; from 100 columns on means have three decimals.
-        labelling: With ``surface``.
-        folder: Of the run, as it is named in the last line.
+        console: A console of any width; from 100 columns, means have three decimals.
+        labelling: A labelling with ``surface``.
+        folder: Folder of the run, for the last line.
     """
     _account(console, labelling)
     findings = labelling.findings
@@ -69,21 +69,21 @@ def show_surface(console: Console, labelling: Labelling, folder: str) -> None:
     console.print()
     for column in ENTROPIES:
         if column in columns:
-            named_line(console, "entropy", f"of {brief(column)}: {_small(sentence(labelling, column))}")
+            named_line(console, "entropy", f"of {brief(column)}: {_lower_first(sentence(labelling, column))}")
     for line in harmless_lines(labelling):
-        named_line(console, "loss", _small(line))
+        named_line(console, "loss", _lower_first(line))
     for note in labelling.skipped:
         named_line(console, "note", note)
     console.print(Text(f"report  {folder}/report.html"))
 
 
-def _small(line: str) -> str:
-    """A sentence after a name."""
+def _lower_first(line: str) -> str:
+    """Return a sentence with a small first letter, to follow a name."""
     return line[0].lower() + line[1:]
 
 
 def _account(console: Console, labelling: Labelling) -> None:
-    """What was run, on what, and how it was tested."""
+    """Print model, inputs, test and notes."""
     facts = labelling.manifest
     model, sizes = facts["model"], facts["counts"]
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
@@ -93,7 +93,7 @@ def _account(console: Console, labelling: Labelling) -> None:
     named_line(console, "tested", f"against even attention, both ways; {tested}")
     loss = facts.get("surface", {}).get("loss")
     if loss:
-        named_line(console, "loss", _small(loss))
+        named_line(console, "loss", _lower_first(loss))
     remarks = labelling.assessment.remarks if labelling.assessment else ()
     for note in (*facts.get("notes", ()), *remarks):
         named_line(console, "note", note, style="yellow")
@@ -106,7 +106,7 @@ def _layers(
     headings: Mapping[str, str],
     decimals: int | None = None,
 ) -> Table:
-    """Means by layer, the largest of each column in bold; then what even attention gives, if anything."""
+    """Make a table of means by layer, the largest of each column in bold; then those of even attention."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(corner)
     for column in columns:
@@ -117,20 +117,21 @@ def _layers(
         for column in columns:
             value = means[column].get(layer, math.nan)
             largest = len(means[column]) > 1 and value == max(means[column].values())
-            cells.append(Text(_told(value, decimals), style="bold" if largest else ""))
+            cells.append(Text(_formatted(value, decimals), style="bold" if largest else ""))
         table.add_row(str(layer), *cells)
     evens = [even(labelling.findings, column) for column in columns]
     if not all(map(math.isnan, evens)):
-        table.add_row("even", *(_told(value, decimals) for value in evens), style="dim")
+        table.add_row("even", *(_formatted(value, decimals) for value in evens), style="dim")
     return table
 
 
-def _told(value: float, decimals: int | None) -> str:
+def _formatted(value: float, decimals: int | None) -> str:
+    """Return a value with so many decimals; a dash for NaN."""
     return "–" if math.isnan(value) else number(value) if decimals is None else f"{value:.{decimals}f}"
 
 
 def _strongest(labelling: Labelling, columns: Sequence[str]) -> Table:
-    """One line per kind of attention: heads above and below even attention, the strongest with its test."""
+    """Make a table by kind of attention: heads above and below even attention, and the strongest head."""
     findings = labelling.findings
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("attention to")

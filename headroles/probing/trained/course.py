@@ -1,4 +1,4 @@
-"""One course of training: sentences, their word attention, probes in turn, and the time that is left."""
+"""Train one probe after another on the same sentences and their word attention, within a time limit."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,15 +24,15 @@ from headroles.records.documents import Window
 from headroles.sieves.language.relations import canonical
 
 Progress = Callable[[str, int, int], None]
-"""Gets what is being done, how much of it is done, and how much there is."""
+"""Called with the name of the stage, how much of it is done, and the total."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Read:
-    """How attention is read.
+    """Settings for reading attention.
 
     Attributes:
-        model: Loaded.
+        model: The loaded model.
         batch_size: Largest batch of sentences.
         max_length: Longest sentence in tokens; longer ones are left out.
     """
@@ -43,14 +43,14 @@ class Read:
 
 
 class Fitted(NamedTuple):
-    """A probe after training, and what it chose."""
+    """A trained probe and its answers."""
 
     answered: Answered
     fit: Fit
 
 
 def sentences_of(windows: Sequence[Window]) -> list[Sentence]:
-    """Windows of one sentence each, with their trees, numbered from 0.
+    """Return windows of one sentence each as sentences with trees, numbered from 0.
 
     Documents of one group, and documents with the same text, are one unit.
     """
@@ -74,7 +74,7 @@ def sentences_of(windows: Sequence[Window]) -> list[Sentence]:
 
 @dataclass(slots=True)
 class Course:
-    """All training of one call: the sentences, the time that is left, and what is to be said of it."""
+    """All training of one call: its sentences, time limit and notes."""
 
     sentences: list[Sentence]
     first_tested: int
@@ -89,18 +89,19 @@ class Course:
     tested: list[Sentence] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with all sentences."""
+        """Start with all sentences."""
         self._split(self.sentences)
 
     def _split(self, kept: Sequence[Sentence]) -> None:
+        """Divide sentences into training and test sentences."""
         self.learned = [sentence for sentence in kept if sentence.number < self.first_tested]
         self.tested = [sentence for sentence in kept if sentence.number >= self.first_tested]
 
     def keep(self, maps: WordMaps) -> None:
-        """Go on with the sentences that were read whole.
+        """Keep only the sentences that were read whole.
 
         Raises:
-            BadInput: When none of the test sentences was.
+            BadInput: When no test sentence was.
         """
         whole = [sentence for sentence in self.sentences if maps.kept[sentence.number]]
         before = len(self.learned), len(self.tested)
@@ -121,17 +122,17 @@ class Course:
     def reading(
         self, read: Read, windows: Sequence[Window], stage: str, later: bool = False
     ) -> Iterator[WordMaps]:
-        """Word attention of all sentences; ``later``: as much time is put by for reading once more."""
-        began = time.monotonic()
+        """Read the word attention of all sentences; with ``later``, reserve as much time for a second reading."""
+        start = time.monotonic()
         advance = counted(partial(self.progress, stage), len(windows))
         passages = [passage_of(window) for window in windows]
         sizes = {"batch_size": read.batch_size, "max_length": read.max_length}
         with word_maps(read.model, passages, **sizes, advance=advance) as maps:
-            self.reserved = (time.monotonic() - began) * later
+            self.reserved = (time.monotonic() - start) * later
             yield maps
 
     def fit(self, name: str, weights: str, maps: WordMaps | None) -> Fitted:
-        """Train a probe, and let it choose heads on the test sentences."""
+        """Train a probe, and predict heads of the test sentences."""
         settings, label = self.settings, name + RANDOM * (weights == "random")
         probe = probe_of(name, self.vectors, maps, settings.seed)
         source = Source(self.vectors if "words" in name else None, maps)
@@ -155,7 +156,7 @@ class Course:
         return Fitted(answered, fitted)
 
     def deadline(self) -> float:
-        """When the next training has had its share of the time that is left."""
+        """Return the time at which the next training has used its share of the time that is left."""
         if self.settings.minutes is None:
             return float("inf")
         now = time.monotonic()
