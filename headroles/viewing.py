@@ -103,8 +103,8 @@ def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
         text_b: The second text of a pair; for the decoder of an encoder-decoder.
         **options: The options of ``headroles view``, by the same names, checked by
             ``headroles.options.view``: ``model`` (folder or hub name; None: the embedded one),
-            ``revision``, ``show`` (view that the page opens with: "head", "model" or "neuron"), ``layers`` and
-            ``heads`` ("0,2-4", or numbers from 0; None: all), ``max_length`` (longest input in tokens,
+            ``revision``, ``show`` (view that the page opens with: "head", "model" or "neuron"), ``layers``
+            and ``heads`` ("0,2-4", or numbers from 0; None: all), ``max_length`` (longest input in tokens,
             special tokens included; 512), ``device``, ``dtype``, ``out`` (HTML file), ``svg`` (SVG file of
             the one layer that ``layers`` names) and ``kind`` (attention of an encoder-decoder in the SVG:
             "encoder", "decoder" or "cross"). ``out`` and ``svg`` None: no file is written.

@@ -1,4 +1,4 @@
-"""Read the list of examples that belongs to a file of attention maps: their tokens, words, trees and visible keys."""
+"""Read the list of examples for a file of attention maps: tokens, words, trees and visible keys."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Bounds:
 
 
 def rule_of(value: object, size: int) -> Reach | Bounds | None:
-    """Read the keys that queries of a layer see, as two offsets or two keys per query; None for anything else.
+    """Read the keys that queries of a layer see, as two offsets or two keys per query; None otherwise.
 
     Example:
         >>> rule_of([None, 0], 3), rule_of([[0, 0], [0, 1]], 2), rule_of([0], 3)

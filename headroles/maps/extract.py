@@ -50,8 +50,8 @@ class Extracted:
         """Return the numbers in words."""
         left_out = f" ({self.long:,} longer ones left out)" if self.long else ""
         return (
-            f"{self.count:,} inputs{left_out} of {self.units:,} {self.kind}, {self.layers} layers × {self.heads} "
-            f"heads: {_size_in_words(self.size)} in {self.file}"
+            f"{self.count:,} inputs{left_out} of {self.units:,} {self.kind}, {self.layers} layers × "
+            f"{self.heads} heads: {_size_in_words(self.size)} in {self.file}"
         )
 
 

@@ -118,7 +118,7 @@ def _parts(flat: np.ndarray, shapes: Mapping[str, Shape]) -> dict[str, np.ndarra
 
 
 def _header(shapes: Mapping[str, Shape], precision: str) -> bytes:
-    """Return the header of a safetensors file: its length, then the place of each array; aligned to 8 bytes."""
+    """Return the header of a safetensors file: its length, then where each array lies; aligned to 8 bytes."""
     placed: dict[str, Any] = {}
     start = 0
     for name, shape in shapes.items():

@@ -47,8 +47,8 @@ class Prepared:
         of_all = f" of {self.found:,}" if self.found > self.count else ""
         too_short = f" ({self.short:,} too short to give any)" if self.short else ""
         return (
-            f"{self.count:,}{of_all} pairs of segments from {self.documents:,} documents{too_short}, {self.shortest} "
-            f"to {self.longest} tokens long, {self.mean:.1f} on average, written to {self.file}"
+            f"{self.count:,}{of_all} pairs of segments from {self.documents:,} documents{too_short}, "
+            f"{self.shortest} to {self.longest} tokens long, {self.mean:.1f} on average, written to {self.file}"
         )
 
 
@@ -65,7 +65,7 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
         file: Plain text in UTF-8, ``.gz`` too: blank lines separate documents, or articles begin at a line
             `` = Title = `` (WikiText, detected from the first line).
         **options: The options of ``headroles preprocess unlabeled``, by the same names: ``out`` (the file
-            to write, ending in ``.jsonl``), ``model`` (its tokenizer counts the tokens; None: the embedded one),
+            to write, ending in ``.jsonl``), ``model`` (its tokenizer counts; None: the embedded one),
             ``revision`` (for models on the hub), ``max_length`` (longest input in tokens, special tokens
             included; 128), ``limit`` (pairs to keep, drawn at random without replacement and kept in
             order; None: all), ``seed`` (for the division into segments and the choice of pairs; 0) and

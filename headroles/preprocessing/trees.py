@@ -55,8 +55,8 @@ class Treed:
         of_all = f" of {self.found:,}" if self.found > self.documents else ""
         trees = "the file's gold trees" if self.parser is None else f"automatic trees by {self.parser}"
         return (
-            f"{self.words:,} words in {self.sentences:,} sentences of {self.documents:,}{of_all} documents, with "
-            f"{trees}, written to {self.file}" + (f"; {self.note}" if self.note else "")
+            f"{self.words:,} words in {self.sentences:,} sentences of {self.documents:,}{of_all} documents, "
+            f"with {trees}, written to {self.file}" + (f"; {self.note}" if self.note else "")
         )
 
 
@@ -93,7 +93,7 @@ def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
     parser.
 
     The file has one document per line, a JSON object with "document", "words", "sentences", "spaces",
-    "heads" (numbered from 1 within a sentence, 0 for its root) and "relations"; it appears when it is complete.
+    "heads" (numbered from 1 within a sentence, 0 for its root) and "relations"; it appears when complete.
 
     Args:
         file: CoNLL-U or lines as in ``cat 3-nsubj`` (gold trees); a table (``.tsv``, ``.csv``, ``.jsonl``,
@@ -101,8 +101,8 @@ def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
             between blank lines or after titles as in WikiText; ``.gz`` too.
         **options: The options of ``headroles preprocess depparse``, by the same names: ``out`` (the file to
             write, ending in ``.jsonl``), ``layout`` ("conllu", "words", "table" or "text"; None: detected
-            from the file), ``text_a``, ``text_b`` and ``group`` (columns of a table), ``parser`` (an installed
-            spaCy pipeline or its path; None: the one shipped), ``cache`` (folder of parses already made, or
+            from the file), ``text_a``, ``text_b`` and ``group`` (columns of a table), ``parser`` (an
+            installed spaCy pipeline or its path; None: the one shipped), ``cache`` (folder of parses already made, or
             "none"; None: in the user's cache folder), ``limit`` (documents to keep, drawn at random without
             replacement and kept in order; None: all), ``seed`` (of that draw; 0) and ``overwrite`` (whether
             an existing file is replaced).

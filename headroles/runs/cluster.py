@@ -20,8 +20,8 @@ def cluster(
     """Label the heads of a model, and cluster them by the Jensen-Shannon divergence of their attention.
 
     Distances and scores are computed in one pass over the inputs. Maps for head cards are computed in a
-    second pass over a few of them. A distance is the square root of the mean divergence (nats) over query rows, inputs and
-    units.
+    second pass over a few of them. A distance is the square root of the mean divergence (nats) over query
+    rows, inputs and units.
 
     Args:
         task: As for ``headroles.label``.

@@ -157,8 +157,8 @@ def _applicable(known: Annotated, chosen: LabelOptions, examples: Sequence[Examp
     if chosen.sieve:
         raise BadInput(
             f"the sieve {lacking[0].name!r} needs {' and '.join(sorted(lacking[0].needs - there))}, "
-            f"which the list of examples does not hold; give 'texts' and 'spans' in it, or 'word', 'heads' and "
-            f"'relations'"
+            f"which the list of examples does not hold; give 'texts' and 'spans' in it, or 'word', 'heads' "
+            f"and 'relations'"
         )
     kept = tuple(sieve for sieve in fitting.sieves if sieve.needs <= there and sieve.name in BUILT_IN)
     notes = tuple(f"{sieve.name} {NO_TEXT}" for sieve in lacking)

@@ -98,8 +98,8 @@ def surface(
         progress: Called with the inputs done and their total; with gradients both passes count.
         **options: The options of ``headroles surface``, by the same names, checked by
             ``headroles.options.surface``: ``gradients`` (whether to compute them, which needs a model
-            with a loss and keeps all layers' weights in memory), ``label`` (column of ``data`` with the class,
-            for losses of classifiers; None: the model's own prediction), ``mask`` (share of tokens
+            with a loss and keeps all layers' weights in memory), ``label`` (column of ``data`` with the
+            class, for losses of classifiers; None: the model's own prediction), ``mask`` (share of tokens
             masked for losses of masked words), ``marks`` (characters that count as punctuation),
             ``preset`` ("published": entropies smoothed as released); and of ``headroles.label``
             ``model``, ``revision``, ``source``, ``data``, ``text_a``, ``text_b``, ``group``, ``limit``,

@@ -1,4 +1,4 @@
-"""Show a labelling in the terminal: role letters, counts and strongest heads; also sieves, tasks and plans."""
+"""Show a labelling in the terminal: role letters, counts, strongest heads; also sieves, tasks and plans."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap

@@ -122,7 +122,7 @@ class Course:
     def reading(
         self, read: Read, windows: Sequence[Window], stage: str, later: bool = False
     ) -> Iterator[WordMaps]:
-        """Read the word attention of all sentences; with ``later``, reserve as much time for a second reading."""
+        """Read the word attention of all sentences; with ``later``, reserve as much time to read again."""
         start = time.monotonic()
         advance = counted(partial(self.progress, stage), len(windows))
         passages = [passage_of(window) for window in windows]

@@ -1,7 +1,7 @@
-"""Classifiers that find the head of each word in attention, branching baselines, and a model with random weights.
+"""Classifiers that find the head of each word in attention, with baselines and a control.
 
-Each classifier (Clark et al. 2019, section 5) gives logits for every word j over its candidates i: ROOT and the
-other words of the sentence. The model with random weights is the control.
+Each classifier (Clark et al. 2019, section 5) gives logits for every word j over its candidates i: ROOT and
+the other words of the sentence. The baselines are branching trees; the control is a model with random weights.
 """
 
 import copy
@@ -65,7 +65,7 @@ class _AttentionProbe(torch.nn.Module):
         self.bias = torch.nn.Parameter(torch.zeros(()), requires_grad=not special)
 
     def logits(self, cells: Float[torch.Tensor, "sentences units units 2"], batch: Batch) -> Logits:
-        """Return logits from the scores of every cell (query, key), with the query as dependent or as head."""
+        """Return logits from the scores of every cell (query, key), with the query as dependent or head."""
         score = (cells[..., 0] + cells[..., 1].transpose(1, 2))[:, SPECIAL:]
         root = score[:, :, :SPECIAL] @ self.special + self.bias
         both = torch.cat([root[..., None], score[:, :, SPECIAL:]], dim=2)

@@ -130,7 +130,7 @@ def bucketed(lengths: Sequence[int], size: int, order: np.random.Generator) -> I
 
 
 def chopped(places: np.ndarray, lengths: Sequence[int], size: int) -> Iterator[np.ndarray]:
-    """Yield positions, longest first, in batches of at most ``size`` sentences and ``PAIRS`` pairs of units."""
+    """Yield positions, longest first, in batches of up to ``size`` sentences and ``PAIRS`` pairs of units."""
     start = 0
     while start < len(places):
         fitting = max(1, PAIRS // (lengths[places[start]] + SPECIAL) ** 2)
