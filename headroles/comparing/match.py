@@ -72,8 +72,8 @@ def _check_shape(scores_a: Scores, scores_b: Scores) -> None:
     """Check that both models have as many layers and heads."""
     if (scores_a.layers, scores_a.heads) != (scores_b.layers, scores_b.heads):
         raise BadInput(
-            f"runs are compared head by head, but A has {scores_a.layers} layers of {scores_a.heads} heads and "
-            f"B {scores_b.layers} of {scores_b.heads}; compare models of one shape"
+            f"runs are compared head by head, but A has {scores_a.layers} layers of {scores_a.heads} heads "
+            f"and B {scores_b.layers} of {scores_b.heads}; compare models of one shape"
         )
 
 

@@ -108,8 +108,8 @@ def _matched_runs(first: Labelling, second: Labelling) -> _Runs:
     if not any(rules[k].role for k in shared):
         raise BadInput(
             f"roles are replicated column by column, but A and B have none in common (A has "
-            f"{_first_names(first.findings.roles, 3)}; B has {_first_names(second.findings.roles, 3)}); run both "
-            f"with the same sieves or probes"
+            f"{_first_names(first.findings.roles, 3)}; B has {_first_names(second.findings.roles, 3)}); run "
+            f"both with the same sieves or probes"
         )
     return _Runs(first, second, shared, [place[rules[k].sieve] for k in shared])
 
@@ -126,8 +126,8 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
         value_a, value_b = (run.manifest.get(name) for run in (first, second))
         if value_a != value_b:
             raise BadInput(
-                f"a role is tested on other inputs by the same rules, but the {name} is {_as_text(value_a)} in "
-                f"A and {_as_text(value_b)} in B; run both with one {name}"
+                f"a role is tested on other inputs by the same rules, but the {name} is {_as_text(value_a)} "
+                f"in A and {_as_text(value_b)} in B; run both with one {name}"
             )
     texts = [run.manifest.get("source", {}).get("sha256") for run in (first, second)]
     if texts[0] == texts[1] and texts[0] is not None:

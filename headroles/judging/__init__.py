@@ -2,6 +2,6 @@
 
 ``scores.py`` judges sieves, ``surface.py`` surface statistics, and ``probes.py`` answers of
 probes; ``clusters.py`` adds clusters. ``again.py`` judges a stored run by other
-rules. These modules may import from ``stats``, ``storage``, ``options``, ``records`` and ``reports``. Start with
-``scores.py``.
+rules. These modules may import from ``stats``, ``storage``, ``options``, ``records`` and ``reports``. Start
+with ``scores.py``.
 """

@@ -47,8 +47,9 @@ class Prepared:
         of_all = f" of {self.found:,}" if self.found > self.count else ""
         too_short = f" ({self.short:,} too short to give any)" if self.short else ""
         return (
-            f"{self.count:,}{of_all} pairs of segments from {self.documents:,} documents{too_short}, "
-            f"{self.shortest} to {self.longest} tokens long, {self.mean:.1f} on average, written to {self.file}"
+            f"{self.count:,}{of_all} pairs of segments from {self.documents:,} documents"
+            f"{too_short}, {self.shortest} to {self.longest} tokens long, "
+            f"{self.mean:.1f} on average, written to {self.file}"
         )
 
 

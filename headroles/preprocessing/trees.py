@@ -102,9 +102,9 @@ def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
         **options: The options of ``headroles preprocess depparse``, by the same names: ``out`` (the file to
             write, ending in ``.jsonl``), ``layout`` ("conllu", "words", "table" or "text"; None: detected
             from the file), ``text_a``, ``text_b`` and ``group`` (columns of a table), ``parser`` (an
-            installed spaCy pipeline or its path; None: the one shipped), ``cache`` (folder of parses already made, or
-            "none"; None: in the user's cache folder), ``limit`` (documents to keep, drawn at random without
-            replacement and kept in order; None: all), ``seed`` (of that draw; 0) and ``overwrite`` (whether
+            installed spaCy pipeline or its path; None: the one shipped), ``cache`` (folder for stored parses,
+            or "none"; None: in the user's cache folder), ``limit`` (documents to keep, drawn at random
+            without replacement and kept in order; None: all), ``seed`` (of that draw; 0) and ``overwrite`` (whether
             an existing file is replaced).
 
     Raises:

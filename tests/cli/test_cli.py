@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 import headroles
-import headroles.judging.again
 import headroles.exporting
+import headroles.judging.again
 import headroles.runs.label
 from headroles.catalogue import Entry
 from headroles.cli.main import cli

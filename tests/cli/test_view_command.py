@@ -160,7 +160,7 @@ MISTAKES = [
     (["It rains .", "--out", f"new/{'v' * 300}.html"], "cannot be written (File name too long)"),
     (
         ["It rains .", "--svg", "x.svg", "--layers", "1", "--kind", "cross", "--out", "x.html"],
-        "this view holds self attention, but 'cross' was asked for; name one of those, or leave the kind out",
+        "this view holds self attention, but got 'cross'; name one of those, or leave the kind out",
     ),
 ]
 

@@ -1,7 +1,7 @@
 """Classifiers that find the head of each word in attention, with baselines and a control.
 
 Each classifier (Clark et al. 2019, section 5) gives logits for every word j over its candidates i: ROOT and
-the other words of the sentence. The baselines are branching trees; the control is a model with random weights.
+the other words of the sentence. Baselines are branching trees; the control is a model with random weights.
 """
 
 import copy

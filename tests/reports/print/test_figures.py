@@ -313,7 +313,7 @@ def test_a_width_without_figures_is_wrong_usage(command: Command, run: Path) -> 
     before = (run / "report.html").read_bytes()
     code, out, err = command("report", run, "--width", 89)
     assert (code, out) == (2, "")
-    assert "--width is that of figures" in err
+    assert "--width is for figures" in err
     assert (run / "report.html").read_bytes() == before
 
 
