@@ -40,9 +40,9 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
     Raises:
         BadInput: When the folder holds something else, or cannot be written.
     """
-    place = Path(folder)
-    check_free(place, dict(labelling.manifest.get("settings", {})), overwrite)
-    with staged(place) as staging:
+    target = Path(folder)
+    check_free(target, dict(labelling.manifest.get("settings", {})), overwrite)
+    with staged(target) as staging:
         write_part(staging, 0, labelling.scores)
         write_examples(staging, labelling.scores)
         if labelling.moments is not None:
@@ -101,16 +101,18 @@ def figures(
     checked_form(form)
     wide = _width(width)
     remote = _figure_address(folder, out)
-    with local_copy(folder) as held:
-        result = _load_run_or_comparison(held)
-    place = Path() if remote else _figure_folder(Path(folder), out)
-    drawn = files_of(figures_of(result, wide), form)
+    with local_copy(folder) as run_folder:
+        result = _load_run_or_comparison(run_folder)
+    figure_folder = Path() if remote else _figure_folder(Path(folder), out)
+    drawings = files_of(figures_of(result, wide), form)
     if remote is not None:
-        for name, data in drawn.items():
+        for name, data in drawings.items():
             remote.write(f"{name}.{form}", data.encode() if isinstance(data, str) else data)
-        return tuple(f"{remote.url}/{name}.{form}" for name in drawn)
-    contents: Mapping[Path, str | bytes] = {place / f"{name}.{form}": data for name, data in drawn.items()}
-    with writing(f"the figures in '{place}'"), made(place):
+        return tuple(f"{remote.url}/{name}.{form}" for name in drawings)
+    contents: Mapping[Path, str | bytes] = {
+        figure_folder / f"{name}.{form}": data for name, data in drawings.items()
+    }
+    with writing(f"the figures in '{figure_folder}'"), made(figure_folder):
         renamed(contents)
     return tuple(contents)
 
@@ -168,24 +170,24 @@ def _width(width: Any) -> float:
 
 def _figure_folder(folder: Path, out: str | Path | None) -> Path:
     """Return the folder to write into, and check that figures do not mix with other files of a run."""
-    own = (folder / FIGURES).resolve()
-    place = folder / FIGURES if out is None else Path(out)
-    if isfile(place):
-        raise BadInput(f"figures go into a folder, but '{place}' is a file; name another --out")
-    if place.resolve().is_relative_to(folder.resolve()) and place.resolve() != own:
+    own_folder = (folder / FIGURES).resolve()
+    target = folder / FIGURES if out is None else Path(out)
+    if isfile(target):
+        raise BadInput(f"figures go into a folder, but '{target}' is a file; name another --out")
+    if target.resolve().is_relative_to(folder.resolve()) and target.resolve() != own_folder:
         raise BadInput(
-            f"figures go into a folder of their own, but '{place}' is part of the run; leave --out away for "
+            f"figures go into a folder of their own, but '{target}' is part of the run; leave --out away for "
             f"'{folder / FIGURES}', or name a folder elsewhere"
         )
-    return place
+    return target
 
 
 def _remote_report(folder: str | Path, out: str | Path | None) -> str | Path:
     """Write the report of a run at an address, or to an address, and return its place."""
     run = str(folder).rstrip("/")
     target = f"{run}/{REPORT}" if out is None else str(out)
-    where, _, name = target.rpartition("/")
-    if where == run and name in RUN.holds - {REPORT}:
+    target_folder, _, name = target.rpartition("/")
+    if target_folder == run and name in RUN.holds - {REPORT}:
         raise BadInput(
             f"a report does not take the place of a part of its run, but --out is '{target}'; "
             f"name another file"
@@ -194,5 +196,5 @@ def _remote_report(folder: str | Path, out: str | Path | None) -> str | Path:
     if not is_address(target):
         write_text(Path(target), page)
         return Path(target)
-    place_of(where).write(name, page.encode())
+    place_of(target_folder).write(name, page.encode())
     return target

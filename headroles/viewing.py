@@ -82,9 +82,9 @@ class Viewed:
         Raises:
             BadInput: When the file cannot be written.
         """
-        place = Path(path)
-        _write({place: self.html()})
-        return place
+        target = Path(path)
+        _write({target: self.html()})
+        return target
 
     def _repr_html_(self) -> str:
         """Return the page in a frame of its own, separate from the rest of a notebook."""

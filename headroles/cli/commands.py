@@ -46,7 +46,7 @@ def table_command(folder: str, name: str | None, markdown: bool, latex: bool, cs
     """Print a table of a run or comparison FOLDER for a paper; without --name, its main table."""
     from headroles.exporting import table
 
-    forms = [form for form, wanted in (("markdown", markdown), ("latex", latex), ("csv", csv)) if wanted]
+    forms = [form for form, given in (("markdown", markdown), ("latex", latex), ("csv", csv)) if given]
     if len(forms) > 1:
         raise click.UsageError(f"a table has one form, but got --{' and --'.join(forms)}; give one of them")
     click.echo(table(folder, name, *forms), nl=False)

@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 
-def option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Any], Any]:
+def option(name: str, kind: Any, text: str, **settings: Any) -> Callable[[Any], Any]:
     """Make an option from its name, type and help text."""
-    return click.option(f"--{name}", type=kind, help=text, **more)
+    return click.option(f"--{name}", type=kind, help=text, **settings)
 
 
 Options = tuple[Callable[[Any], Any], ...]

@@ -75,8 +75,10 @@ def compare(
             nothing left half-written.
     """
     if is_address(out or ""):
-        with local_copy(out or "", back=True) as place:
-            return compare(dir_a, dir_b, bound=bound, swaps=swaps, out=place, overwrite=overwrite, **decision)
+        with local_copy(out or "", back=True) as local_folder:
+            return compare(
+                dir_a, dir_b, bound=bound, swaps=swaps, out=local_folder, overwrite=overwrite, **decision
+            )
     bound, swaps = bound_of(bound), swaps_of(swaps)
     given = _given(decision)
     settings = {"a": str(dir_a), "b": str(dir_b), "bound": bound, "swaps": swaps} | given
@@ -84,14 +86,16 @@ def compare(
     if folder is not None:
         check_free(folder, settings, overwrite, COMPARISON)
     stored = [load(folder_of_run) for folder_of_run in (dir_a, dir_b)]
-    first, second, how = matched(*stored)
-    chosen = replace(first.decision, **{SEEDED.get(name, name): value for name, value in given.items()})
-    compared = _compare_matched(first, second, chosen, bound, swaps)
+    first, second, way = matched(*stored)
+    judging_decision = replace(
+        first.decision, **{SEEDED.get(name, name): value for name, value in given.items()}
+    )
+    compared = _compare_matched(first, second, judging_decision, bound, swaps)
     notes = [
         *_subsample_notes((first, second)),
         *_changed_labels((first, second), (compared.before, compared.after)),
     ]
-    manifest = _manifest(settings, compared, first, second) | {"matched": how}
+    manifest = _manifest(settings, compared, first, second) | {"matched": way}
     all_remarks = (*compared.remarks, *notes)
     compared = replace(compared, manifest=manifest | {"remarks": list(all_remarks)}, remarks=all_remarks)
     if folder is not None:
@@ -111,8 +115,8 @@ def bound_of(bound: Any) -> float:
 
 def swaps_of(swaps: Any) -> int:
     """Return the number of swaps as a plain one, and check that it is enough for a p."""
-    whole = isinstance(swaps, Integral) and not isinstance(swaps, bool)
-    if not whole or (swaps != 0 and not FEWEST <= swaps <= MOST):
+    is_whole = isinstance(swaps, Integral) and not isinstance(swaps, bool)
+    if not is_whole or (swaps != 0 and not FEWEST <= swaps <= MOST):
         raise BadInput(
             f"swaps must be a whole number of at least {FEWEST} and at most {MOST:,}, or 0 for none, but "
             f"got {swaps!r}"
@@ -136,11 +140,13 @@ def _compare_matched(
     """Compute all statistics of two runs that match."""
     both = (first.scores, second.scores)
     rules = (first.findings.rules, second.findings.rules)
-    before, after = (judge(scores, own, decision) for scores, own in zip(both, rules, strict=True))
+    before, after = (
+        judge(scores, run_rules, decision) for scores, run_rules in zip(both, rules, strict=True)
+    )
     differences = paired(*both, rules, decision, bound)
-    columns = [Columns(scores, own) for scores, own in zip(both, rules, strict=True)]
+    columns = [Columns(scores, run_rules) for scores, run_rules in zip(both, rules, strict=True)]
     grid = Grid(first.scores.layers, first.scores.heads)
-    moved = [pair.column for pair in pairs_of(*both, rules)]
+    changed_columns = [pair.column for pair in pairs_of(*both, rules)]
     return Comparison(
         differences,
         before,
@@ -149,7 +155,7 @@ def _compare_matched(
         bound,
         layers=tuple(by_layer(differences, before, after)),
         swaps=tuple(swapped(columns[0], columns[1], grid, decision, swaps)),
-        remarks=tuple(remarks(differences, moved, decision, bound, swaps)),
+        remarks=tuple(remarks(differences, changed_columns, decision, bound, swaps)),
     )
 
 
@@ -164,17 +170,19 @@ def _subsample_notes(stored: tuple[Labelling, Labelling]) -> list[str]:
     ]
 
 
-def _changed_labels(stored: tuple[Labelling, Labelling], anew: tuple[Findings, Findings]) -> list[str]:
+def _changed_labels(
+    stored: tuple[Labelling, Labelling], findings_again: tuple[Findings, Findings]
+) -> list[str]:
     """Return how many labels of each run the joint decision changed."""
     notes = []
-    for name, run, findings in zip("AB", stored, anew, strict=True):
+    for name, run, findings in zip("AB", stored, findings_again, strict=True):
         roles = [rule.role for rule in findings.rules]
-        moved = int(((run.findings.decision == 0) != (findings.decision == 0))[roles].sum())
+        changed = int(((run.findings.decision == 0) != (findings.decision == 0))[roles].sum())
         on = "on the units of both joined" if run.moments is None else "on its subsample alone"
-        if moved:
+        if changed:
             notes.append(
                 f"judged again, with one decision for both runs and {on}, {name} differs from its own folder "
-                f"in {plural(moved, 'label')}."
+                f"in {plural(changed, 'label')}."
             )
     return notes
 

@@ -79,21 +79,21 @@ def _check_shape(scores_a: Scores, scores_b: Scores) -> None:
 
 def _in_order(run: Labelling, sieves: tuple[str, ...]) -> Labelling:
     """Return the run with its sieves in another order; both must have the same ones."""
-    own = run.scores.sieves
-    for name in (*sieves, *own):
-        if name not in own or name not in sieves:
+    run_sieves = run.scores.sieves
+    for name in (*sieves, *run_sieves):
+        if name not in run_sieves or name not in sieves:
             holder = "A" if name in sieves else "B"
             raise BadInput(
                 f"runs are compared sieve by sieve, but {name!r} is in {holder} only; "
                 f"label both with the same --sieve"
             )
-    order = [own.index(name) for name in sieves]
-    if order == list(range(len(own))):
+    order = [run_sieves.index(name) for name in sieves]
+    if order == list(range(len(run_sieves))):
         return run
     scores, findings = run.scores, run.findings
     values: dict[str, Any] = {name: getattr(scores, name)[order] for name in ("cells", "values", "null")}
     arrays = {name: getattr(findings, name)[order] for name in (*COLUMNS, "decision")}
-    rules = tuple(findings.rules[place] for place in order)
+    rules = tuple(findings.rules[position] for position in order)
     return replace(
         run,
         scores=replace(scores, sieves=sieves, **values),
@@ -101,9 +101,9 @@ def _in_order(run: Labelling, sieves: tuple[str, ...]) -> Labelling:
     )
 
 
-def _check_rules(rules: tuple[Rule, ...], others: tuple[Rule, ...]) -> None:
+def _check_rules(rules: tuple[Rule, ...], rules_b: tuple[Rule, ...]) -> None:
     """Check that labels are decided alike; bounds of scores may differ."""
-    for rule_a, rule_b in zip(rules, others, strict=True):
+    for rule_a, rule_b in zip(rules, rules_b, strict=True):
         for name, words in (("margin", "margin"), ("null", "chance value"), ("contrast", "contrast")):
             _check_equal(
                 f"{words} of {rule_a.sieve!r}",

@@ -41,8 +41,10 @@ class _Runs:
     def rules(self) -> tuple[Rule, ...]:
         """The rules for B: its own chance values and bounds, and the margins of A."""
         pairs = zip(self.own, self.other, strict=True)
-        rules, others = self.first.findings.rules, self.second.findings.rules
-        return tuple(replace(others[b], margin=rules[a].margin, together=rules[a].together) for a, b in pairs)
+        rules, rules_b = self.first.findings.rules, self.second.findings.rules
+        return tuple(
+            replace(rules_b[b], margin=rules[a].margin, together=rules[a].together) for a, b in pairs
+        )
 
     @property
     def scores(self) -> Scores:
@@ -86,8 +88,8 @@ def replicate(
     runs = _matched_runs(first, second)
     replication = _replication(runs, decision)
     facts = {
-        name: {"folder": str(place)} | {key: run.manifest[key] for key in KEPT if key in run.manifest}
-        for name, place, run in (("a", dir_a, first), ("b", dir_b, second))
+        name: {"folder": str(folder)} | {key: run.manifest[key] for key in KEPT if key in run.manifest}
+        for name, folder, run in (("a", dir_a, first), ("b", dir_b, second))
     }
     replication = replace(replication, manifest=facts, notes=tuple(_notes(runs, replication)))
     if out is not None:
@@ -98,12 +100,12 @@ def replicate(
 def _matched_runs(first: Labelling, second: Labelling) -> _Runs:
     """Check two runs, and find the columns that mean the same in both."""
     _check_alike(first, second)
-    rules, others = first.findings.rules, second.findings.rules
-    place = {rule.sieve: k for k, rule in enumerate(others)}
+    rules, rules_b = first.findings.rules, second.findings.rules
+    position = {rule.sieve: k for k, rule in enumerate(rules_b)}
     shared = [
         k
         for k, rule in enumerate(rules)
-        if rule.sieve in place and others[place[rule.sieve]].contrast == rule.contrast
+        if rule.sieve in position and rules_b[position[rule.sieve]].contrast == rule.contrast
     ]
     if not any(rules[k].role for k in shared):
         raise BadInput(
@@ -111,7 +113,7 @@ def _matched_runs(first: Labelling, second: Labelling) -> _Runs:
             f"{_first_names(first.findings.roles, 3)}; B has {_first_names(second.findings.roles, 3)}); run "
             f"both with the same sieves or probes"
         )
-    return _Runs(first, second, shared, [place[rules[k].sieve] for k in shared])
+    return _Runs(first, second, shared, [position[rules[k].sieve] for k in shared])
 
 
 def _check_alike(first: Labelling, second: Labelling) -> None:
@@ -183,10 +185,10 @@ def _test_best_heads(
     probed = runs.first.probed
     if probed is None:
         return ()
-    place = {rule.sieve: k for k, rule in enumerate(rules)}
+    position = {rule.sieve: k for k, rule in enumerate(rules)}
     named = [(":".join(part for part in (best.row, best.direction) if part), best) for best in probed.best]
-    kept = [(place[name], best) for name, best in named if name in place and best.layer >= 0]
-    return best_again([best for _, best in kept], [k for k, _ in kept], scores, rules, decision)
+    shared = [(position[name], best) for name, best in named if name in position and best.layer >= 0]
+    return best_again([best for _, best in shared], [k for k, _ in shared], scores, rules, decision)
 
 
 def _notes(runs: _Runs, replication: Replication) -> list[str]:
@@ -200,14 +202,14 @@ def _notes(runs: _Runs, replication: Replication) -> list[str]:
         )
     notes += resting_told(runs.second.scores, runs.rules, replication.decision, runs.second.moments)
     margins = [rule.margin for rule in runs.rules]
-    own = [runs.second.findings.rules[k].margin for k in runs.other]
-    if margins != own:
-        many = sum(margin_a != margin_b for margin_a, margin_b in zip(margins, own, strict=True))
+    margins_of_b = [runs.second.findings.rules[k].margin for k in runs.other]
+    if margins != margins_of_b:
+        many = sum(margin_a != margin_b for margin_a, margin_b in zip(margins, margins_of_b, strict=True))
         notes.append(f"B is judged by the margins of A; its own differ in {plural(many, 'column')}.")
     for name, columns, run in (("A", replication.only_a, runs.first), ("B", replication.only_b, runs.second)):
         if columns:
-            held = [run.findings.of(column) for column in columns]
-            roles = int((run.findings.decision[held] == 0).sum())
+            columns_of_run = [run.findings.of(column) for column in columns]
+            roles = int((run.findings.decision[columns_of_run] == 0).sum())
             notes.append(
                 f"{plural(len(columns), 'column')} of {name} only, with {plural(roles, 'role')}, left out: "
                 f"{_first_names(columns, 6)}."

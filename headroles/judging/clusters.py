@@ -37,14 +37,14 @@ def claimed_anew(labelling: Labelling, clustered: Clustered, how: Clustering) ->
         clustered: The clusters of its heads, and claims.
         how: The settings of the clustering.
     """
-    kept = tuple(claim for claim in clustered.claims if not claim.about_roles)
-    return _with_role_claims(labelling, replace(clustered, claims=kept), how)
+    other_claims = tuple(claim for claim in clustered.claims if not claim.about_roles)
+    return _with_role_claims(labelling, replace(clustered, claims=other_claims), how)
 
 
 def _with_role_claims(labelling: Labelling, clustered: Clustered, how: Clustering) -> Labelling:
     """Return the labelling with clusters, and add claims about roles to their claims."""
     findings = labelling.findings
-    more = role_claims(
+    claims = role_claims(
         clustered.divergence,
         labelling.scores,
         labelling.decision,
@@ -53,4 +53,4 @@ def _with_role_claims(labelling: Labelling, clustered: Clustered, how: Clusterin
         draws=how.draws,
         seed=labelling.decision.seed,
     )
-    return replace(labelling, clustered=replace(clustered, claims=(*clustered.claims, *more)))
+    return replace(labelling, clustered=replace(clustered, claims=(*clustered.claims, *claims)))

@@ -77,8 +77,8 @@ def judged(
         margin: How far above the baseline counts.
         conditions: Conditions of the examples; None for none.
     """
-    chosen = selection_half(scores.units, judging.seed)
-    scores = replace(scores, null=_chance_values(scores, cross_fitted(tallies, chosen), tallies))
+    in_selection_half = selection_half(scores.units, judging.seed)
+    scores = replace(scores, null=_chance_values(scores, cross_fitted(tallies, in_selection_half), tallies))
     rules = _rules(scores, margin)
     probed = Probed(
         tallies=tallies,
@@ -111,12 +111,12 @@ def _labelling(scores: Scores, rules: Sequence[Rule], judging: Judging, probed: 
 
 def _best(scores: Scores, rules: Sequence[Rule], tallies: Tallies, judging: Judging) -> tuple[Best, ...]:
     """Find the best head of every row, with the rows of a probe corrected together."""
-    chosen = selection_half(scores.units, judging.seed)
-    everything = np.ones_like(chosen)
+    in_selection_half = selection_half(scores.units, judging.seed)
+    everything = np.ones_like(in_selection_half)
     best: list[Best] = []
     for rows in _by_probe(scores.sieves, tallies.rows):
         if judging.honest:
-            best += best_heads(scores, rules, tallies, rows, judging.decision, chosen)
+            best += best_heads(scores, rules, tallies, rows, judging.decision, in_selection_half)
         else:
             shown = best_heads(scores, rules, tallies, rows, judging.decision, everything, everything)
             best += [_untested(head) for head in shown]
@@ -148,8 +148,8 @@ def _chance_values(scores: Scores, null: np.ndarray, tallies: Tallies) -> np.nda
     filled = []
     for column in scores.sieves:
         row, _, matched = _split_column(column)
-        own = null[tallies.rows.index(row)]
-        filled.append(np.where(np.isnan(own), np.nan, 0.0) if matched else own)
+        chance = null[tallies.rows.index(row)]
+        filled.append(np.where(np.isnan(chance), np.nan, 0.0) if matched else chance)
     return np.stack(filled)
 
 
@@ -187,19 +187,19 @@ def _by_probe(columns: Sequence[str], rows: Sequence[str]) -> list[list[RowColum
     """Group the rows by probe, with their columns; the rows of a probe are corrected together."""
     families: dict[str, list[RowColumns]] = {}
     for number, row in enumerate(rows):
-        mine = [
-            (place, *_split_column(name)[1:])
-            for place, name in enumerate(columns)
+        row_columns = [
+            (position, *_split_column(name)[1:])
+            for position, name in enumerate(columns)
             if _split_column(name)[0] == row
         ]
-        plain = {direction: place for place, direction, matched in mine if not matched}
-        other = {direction: place for place, direction, matched in mine if matched}
+        plain = {direction: position for position, direction, matched in row_columns if not matched}
+        contrasts = {direction: position for position, direction, matched in row_columns if matched}
         families.setdefault(row.split(":")[0], []).append(
             RowColumns(
                 number,
                 tuple(plain),
                 tuple(plain.values()),
-                tuple(other.get(direction, -1) for direction in plain),
+                tuple(contrasts.get(direction, -1) for direction in plain),
             )
         )
     return list(families.values())

@@ -51,16 +51,16 @@ def seen_by(rule: Reach | Bounds, size: int) -> Bool[np.ndarray, "queries keys"]
         >>> seen_by((0, 1), 3).tolist()
         [[True, True, False], [False, True, True], [False, False, True]]
     """
-    place = np.arange(size)
+    positions = np.arange(size)
     if isinstance(rule, Bounds):
         first, last = np.array(rule.first)[:, None], np.array(rule.last)[:, None]
     else:
         low, high = rule
         if low is None and high is None:
             return None
-        first = place[:, None] + (-size if low is None else np.clip(low, -size, size))
-        last = place[:, None] + (size if high is None else np.clip(high, -size, size))
-    seen: np.ndarray = (place >= first) & (place <= last)
+        first = positions[:, None] + (-size if low is None else np.clip(low, -size, size))
+        last = positions[:, None] + (size if high is None else np.clip(high, -size, size))
+    seen: np.ndarray = (positions >= first) & (positions <= last)
     return seen
 
 
@@ -133,8 +133,8 @@ def read_map_list(path: Path, name: str) -> MapList:
     """
     list_file = path.with_suffix(".json")
     content = _json_in(list_file)
-    whole = content if isinstance(content, dict) else {"examples": content}
-    rows = whole.get("examples")
+    document = content if isinstance(content, dict) else {"examples": content}
+    rows = document.get("examples")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise BadInput(
             f"'{list_file}' must hold a list of at least one object, or an object whose 'examples' is one"
@@ -146,11 +146,11 @@ def read_map_list(path: Path, name: str) -> MapList:
     twice = next((key for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
     if twice is not None:
         raise BadInput(f"'{list_file}': every example has a key of its own, but {twice!r} is there twice")
-    model, digest = whole.get("model"), whole.get("sha256")
+    model, digest = document.get("model"), document.get("sha256")
     return MapList(
         examples,
         dict(model) if isinstance(model, dict) else {},
-        whole.get("sinks") is True,
+        document.get("sinks") is True,
         digest if isinstance(digest, str) else None,
     )
 
@@ -199,14 +199,14 @@ def _example(row: dict[str, Any], place: str, name: str, number: int) -> MapExam
         raise BadInput(f"{place}: 'first' holds places of tokens from 0 to {n - 1}, but got {opening!r:.40}")
     first[opening] = True
     word = _numbers(row, "word", (n,), place)
-    known, spans = _strings(row, "texts", place), _numbers(row, "spans", (n, 2), place)
-    if known is None or spans is None:
-        known, spans = [" ".join(tokens)], np.zeros((n, 2), dtype=np.int64)
+    known_texts, spans = _strings(row, "texts", place), _numbers(row, "spans", (n, 2), place)
+    if known_texts is None or spans is None:
+        known_texts, spans = [" ".join(tokens)], np.zeros((n, 2), dtype=np.int64)
     else:
-        _check_spans(known, spans, texts, place)
+        _check_spans(known_texts, spans, texts, place)
     key = _name_in(row, "key", place)
-    whole = f"{name}/{number if key is None else key}"
-    passage = Passage(whole, tuple(known), _name_in(row, "group", place))
+    full_key = f"{name}/{number if key is None else key}"
+    passage = Passage(full_key, tuple(known_texts), _name_in(row, "group", place))
     tokenised = Tokenised(passage, {}, tuple(tokens), texts, spans, first, False)
     array = row.get("attns", str(number))
     if not isinstance(array, str):

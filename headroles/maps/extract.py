@@ -85,41 +85,41 @@ def extract(
 
     Source: the layout of ``extract_attention.py`` of Clark et al. (2019), without its pickle.
     """
-    chosen = extract_options_of(file=file, **options)
+    settings = extract_options_of(file=file, **options)
     from headroles.extraction.model.checkpoint import find
     from headroles.extraction.model.load import load
     from headroles.extraction.texts.json_inputs import map_inputs, read_rows
 
-    rows = read_rows(Path(chosen.file))[: chosen.limit]
-    checkpoint = find(chosen.model, chosen.revision)
-    model = load(checkpoint, device=chosen.device, dtype=chosen.dtype, max_length=chosen.max_length)
-    most = min(chosen.max_length, model.limit or chosen.max_length)
-    every = map_inputs(model.tokenizer, rows, Path(chosen.file))
-    kept = [item for item in every if item.tokenised.size <= most]
-    if not kept:
+    rows = read_rows(Path(settings.file))[: settings.limit]
+    checkpoint = find(settings.model, settings.revision)
+    model = load(checkpoint, device=settings.device, dtype=settings.dtype, max_length=settings.max_length)
+    most = min(settings.max_length, model.limit or settings.max_length)
+    all_items = map_inputs(model.tokenizer, rows, Path(settings.file))
+    items = [item for item in all_items if item.tokenised.size <= most]
+    if not items:
         raise BadInput(
-            f"inputs longer than {most} tokens are left out, but all {len(every)} of '{chosen.file}' are; "
-            f"give a larger --max-length, or shorter texts"
+            f"inputs longer than {most} tokens are left out, but all {len(all_items)} of '{settings.file}' "
+            f"are; give a larger --max-length, or shorter texts"
         )
-    _check_words(kept, chosen)
-    return _write_maps(kept, len(every) - len(kept), model, chosen, announce, progress)
+    _check_words(items, settings)
+    return _write_maps(items, len(all_items) - len(items), model, settings, announce, progress)
 
 
-def _check_words(kept: Sequence["MapInput"], chosen: ExtractOptions) -> None:
+def _check_words(items: Sequence["MapInput"], settings: ExtractOptions) -> None:
     """Check that the words of all inputs are known if maps of words are wanted."""
-    tokens = sum(item.given == "tokens" for item in kept)
-    if chosen.word_level and tokens:
+    tokens = sum(item.given == "tokens" for item in items)
+    if settings.word_level and tokens:
         raise BadInput(
-            f"--word-level needs to know the words, but {tokens} inputs of '{chosen.file}' give 'tokens'; "
+            f"--word-level needs to know the words, but {tokens} inputs of '{settings.file}' give 'tokens'; "
             f"give 'words' or 'text', or leave --word-level out"
         )
 
 
 def _write_maps(
-    kept: Sequence["MapInput"],
+    items: Sequence["MapInput"],
     long: int,
     model: "Model",
-    chosen: ExtractOptions,
+    settings: ExtractOptions,
     announce: Callable[[Extracted], None] | None,
     progress: Callable[[int, int], None] | None,
 ) -> Extracted:
@@ -128,32 +128,34 @@ def _write_maps(
     from headroles.extraction.stream import streamed
     from headroles.progress import counted, ignore_progress
 
-    sizes = [int(units_of(item).max()) + 1 if chosen.word_level else item.tokenised.size for item in kept]
+    sizes = [int(units_of(item).max()) + 1 if settings.word_level else item.tokenised.size for item in items]
     shapes = {str(number): (model.layers, model.heads, size, size) for number, size in enumerate(sizes)}
-    target = Path(chosen.out)
-    total = bytes_of(list(shapes.values()), chosen.precision)
-    kind = "words" if chosen.word_level else "tokens"
-    extracted = Extracted(target, len(kept), long, model.layers, model.heads, sum(sizes), kind, total)
+    target = Path(settings.out)
+    total = bytes_of(list(shapes.values()), settings.precision)
+    kind = "words" if settings.word_level else "tokens"
+    extracted = Extracted(target, len(items), long, model.layers, model.heads, sum(sizes), kind, total)
     if announce is not None:
         announce(extracted)
-    order = sorted(range(len(kept)), key=lambda number: -sizes[number])
+    order = sorted(range(len(items)), key=lambda number: -sizes[number])
     shards = [order[start : start + SHARD] for start in range(0, len(order), SHARD)]
-    advance = counted(progress or ignore_progress, len(kept))
+    advance = counted(progress or ignore_progress, len(items))
     reaches: dict[int, list[Reach | Rows]] = {}
-    with writing_maps(target, shapes, chosen.precision) as making:
-        job = Extracting(kept, list(making.arrays.values()), shards, chosen.word_level)
-        tokenised = ([kept[number].tokenised for number in shard] for shard in shards)
-        for reach_by_input in streamed(model, tokenised, job, batch_size=chosen.batch_size, advance=advance):
+    with writing_maps(target, shapes, settings.precision) as writing:
+        job = Extracting(items, list(writing.arrays.values()), shards, settings.word_level)
+        tokenised = ([items[number].tokenised for number in shard] for shard in shards)
+        for reach_by_input in streamed(
+            model, tokenised, job, batch_size=settings.batch_size, advance=advance
+        ):
             reaches |= reach_by_input
         listed = {
             "headroles": version("headroles"),
             "model": model.described,
-            "word_level": chosen.word_level,
-            "precision": chosen.precision,
+            "word_level": settings.word_level,
+            "precision": settings.precision,
             "sinks": job.least < 1 - ROUNDING,
         }
-        rows = [_row(item, number, reaches[number], chosen) for number, item in enumerate(kept)]
-        making.listed = partial(_list_text, listed, rows, f"'{target}'")
+        rows = [_row(item, number, reaches[number], settings) for number, item in enumerate(items)]
+        writing.listed = partial(_list_text, listed, rows, f"'{target}'")
     return extracted
 
 
@@ -164,7 +166,7 @@ def _list_text(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, d
     return written(listed | {"sha256": digest, "examples": rows}, place) + "\n"
 
 
-def _row(item: "MapInput", number: int, reach: Sequence[Any], chosen: ExtractOptions) -> dict[str, Any]:
+def _row(item: "MapInput", number: int, reach: Sequence[Any], settings: ExtractOptions) -> dict[str, Any]:
     """Return one example of the list: the object of the input, and the description of its array."""
     from headroles.extraction.jobs.map_writer import units_of
 
@@ -175,15 +177,15 @@ def _row(item: "MapInput", number: int, reach: Sequence[Any], chosen: ExtractOpt
     row |= {"tokens": list(pieces.tokens), "attns": str(number), "segment": segment}
     if item.given != "tokens":
         row |= {"word": word, "texts": list(pieces.passage.texts), "spans": pieces.spans.tolist()}
-    if chosen.word_level:
+    if settings.word_level:
         units = units_of(item).tolist()
-        leads = [units.index(unit) for unit in range(max(units) + 1)]
-        row["tokens"] = [_spelling(item, lead) for lead in leads]
-        row["segment"] = [segment[lead] for lead in leads]
-        row["word"] = [word[lead] for lead in leads]
+        first_pieces = [units.index(unit) for unit in range(max(units) + 1)]
+        row["tokens"] = [_spelling(item, piece) for piece in first_pieces]
+        row["segment"] = [segment[piece] for piece in first_pieces]
+        row["word"] = [word[piece] for piece in first_pieces]
         row["spans"] = [_span(item, unit, units) for unit in range(max(units) + 1)]
-        first = [first[lead] for lead in leads]
-    row["first"] = [place for place, opens in enumerate(first) if opens]
+        first = [first[piece] for piece in first_pieces]
+    row["first"] = [position for position, opens in enumerate(first) if opens]
     if any(bounds != (None, None) for bounds in reach):
         row["visible"] = list(reach)
     return row
@@ -191,19 +193,19 @@ def _row(item: "MapInput", number: int, reach: Sequence[Any], chosen: ExtractOpt
 
 def _span(item: "MapInput", unit: int, units: Sequence[int]) -> list[int]:
     """Return the characters of a unit, from its first piece to its last."""
-    own = [place for place, other in enumerate(units) if other == unit]
+    members = [position for position, other in enumerate(units) if other == unit]
     spans = item.tokenised.spans
-    return [int(spans[own[0], 0]), int(spans[own[-1], 1])]
+    return [int(spans[members[0], 0]), int(spans[members[-1], 1])]
 
 
-def _spelling(item: "MapInput", lead: int) -> str:
+def _spelling(item: "MapInput", piece: int) -> str:
     """Return a special token as it is, and a word as the text spells it."""
-    pieces, word = item.tokenised, int(item.word[lead])
+    pieces, word = item.tokenised, int(item.word[piece])
     if word < 0:
-        return pieces.tokens[lead]
-    own = [place for place, other in enumerate(item.word.tolist()) if other == word]
-    text = pieces.passage.texts[int(pieces.texts[lead])]
-    return text[int(pieces.spans[own[0], 0]) : int(pieces.spans[own[-1], 1])].strip()
+        return pieces.tokens[piece]
+    members = [position for position, other in enumerate(item.word.tolist()) if other == word]
+    text = pieces.passage.texts[int(pieces.texts[piece])]
+    return text[int(pieces.spans[members[0], 0]) : int(pieces.spans[members[-1], 1])].strip()
 
 
 def _size_in_words(size: int) -> str:

@@ -126,26 +126,28 @@ def parsed_row(document: Untreed, words: Sequence[Words], parser: str) -> dict[s
         words: Words of each paragraph.
         parser: Name and version of the parser.
     """
-    listed: list[str] = []
+    all_words: list[str] = []
     spaces: list[bool] = []
     heads: list[int] = []
     relations: list[str] = []
     lengths: list[int] = []
-    for text, own in zip(document.paragraphs, words, strict=True):
-        if not len(own.heads):
+    for text, text_words in zip(document.paragraphs, words, strict=True):
+        if not len(text_words.heads):
             continue
-        tree, firsts = whole_trees(own.heads)
-        listed += [text[start:stop] for start, stop in own.spans.tolist()]
-        spaces += [*(own.spans[1:, 0] > own.spans[:-1, 1]).tolist(), True]
+        tree, firsts = whole_trees(text_words.heads)
+        all_words += [text[start:stop] for start, stop in text_words.spans.tolist()]
+        spaces += [*(text_words.spans[1:, 0] > text_words.spans[:-1, 1]).tolist(), True]
         heads += _heads_in_sentences(tree, firsts)
         relations += [
             "root" if head < 0 else "dep" if before < 0 else relation
-            for head, before, relation in zip(tree.tolist(), own.heads.tolist(), own.relations, strict=True)
+            for head, before, relation in zip(
+                tree.tolist(), text_words.heads.tolist(), text_words.relations, strict=True
+            )
         ]
         lengths += np.diff([*firsts.tolist(), len(tree)]).tolist()
-    if not listed:
+    if not all_words:
         return None
-    row = {"document": document.name, "words": listed, "sentences": lengths, "spaces": spaces}
+    row = {"document": document.name, "words": all_words, "sentences": lengths, "spaces": spaces}
     return row | {"heads": heads, "relations": relations, "trees": "automatic", "parser": parser}
 
 
@@ -169,9 +171,9 @@ def whole_trees(
         ([1, -1, 1, 4, -1, 4, 3], [0, 3])
     """
     words = np.arange(len(heads))
-    other = np.where(heads < 0, words, heads)
-    reach = np.maximum.accumulate(np.maximum(words, other))
-    back = np.minimum.accumulate(np.minimum(words, other)[::-1])[::-1]
+    head_or_self = np.where(heads < 0, words, heads)
+    reach = np.maximum.accumulate(np.maximum(words, head_or_self))
+    back = np.minimum.accumulate(np.minimum(words, head_or_self)[::-1])[::-1]
     starts = np.flatnonzero(np.append(True, (reach[:-1] < words[1:]) & (back[1:] > words[:-1])))
     sentence = np.searchsorted(starts, words, side="right") - 1
     roots = words[heads < 0]
@@ -185,5 +187,5 @@ def _heads_in_sentences(heads: Int[np.ndarray, " words"], firsts: Int[np.ndarray
     """Return heads numbered from 1 within their sentences, 0 for roots."""
     words = np.arange(len(heads))
     start = firsts[np.searchsorted(firsts, words, side="right") - 1]
-    own: list[int] = np.where(heads < 0, 0, heads - start + 1).tolist()
-    return own
+    numbers: list[int] = np.where(heads < 0, 0, heads - start + 1).tolist()
+    return numbers

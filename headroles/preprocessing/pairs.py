@@ -79,16 +79,16 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
 
     Source: Clark et al. (2019), section 3: segments of at most 128 tokens, two paragraphs of text each.
     """
-    chosen = typed_options(_Unlabeled, {"file": file} | options)
-    source, target = Path(chosen.file), Path(chosen.out)
+    settings = typed_options(_Unlabeled, {"file": file} | options)
+    source, target = Path(settings.file), Path(settings.out)
     from headroles.extraction.model.checkpoint import find
     from headroles.extraction.model.load import load_tokenizer
     from headroles.extraction.texts.running_text import read_running_text
     from headroles.preprocessing.spans import Pair, PairCutter
 
-    cutter = PairCutter(load_tokenizer(find(chosen.model, chosen.revision)), chosen.max_length)
-    kept = Kept[tuple[Pair, str]](chosen.limit, np.random.default_rng([chosen.seed, 1]))
-    split = np.random.default_rng([chosen.seed, 0])
+    cutter = PairCutter(load_tokenizer(find(settings.model, settings.revision)), settings.max_length)
+    kept = Kept[tuple[Pair, str]](settings.limit, np.random.default_rng([settings.seed, 1]))
+    split = np.random.default_rng([settings.seed, 0])
     documents = short = 0
     for document in read_running_text(source):
         before = kept.found
@@ -126,7 +126,7 @@ class Asked:
         """Check the options without opening a file."""
         source, target = Path(self.file), Path(self.out)
         if target.suffix != ".jsonl":
-            raise BadInput(f"the output is JSON lines, so --out must end in .jsonl, but got '{target}'")
+            raise BadInput(f"the output is JSON lines, so --out ends in .jsonl, but got '{target}'")
         if source.resolve() == target.resolve():
             raise BadInput(
                 f"--out must be another file than the text, but both are '{source}'; name a new one"
@@ -172,9 +172,9 @@ class Kept(Generic[Row]):
         if self._limit is None or len(self._rows) < self._limit:
             self._rows.append(entry)
             return
-        place = int(self._rng.integers(self.found))
-        if place < self._limit:
-            self._rows[place] = entry
+        position = int(self._rng.integers(self.found))
+        if position < self._limit:
+            self._rows[position] = entry
 
     def rows(self) -> list[Row]:
         """Return the kept rows in their original order."""

@@ -104,8 +104,8 @@ def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
             from the file), ``text_a``, ``text_b`` and ``group`` (columns of a table), ``parser`` (an
             installed spaCy pipeline or its path; None: the one shipped), ``cache`` (folder for stored parses,
             or "none"; None: in the user's cache folder), ``limit`` (documents to keep, drawn at random
-            without replacement and kept in order; None: all), ``seed`` (of that draw; 0) and ``overwrite`` (whether
-            an existing file is replaced).
+            without replacement and kept in order; None: all), ``seed`` (of that draw; 0) and
+            ``overwrite`` (whether an existing file is replaced).
 
     Raises:
         UnknownName: For a layout that does not exist.
@@ -114,39 +114,39 @@ def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
 
     Source: the layout of words, heads and relations follows the data of Clark et al. (2019), section 5.
     """
-    chosen = typed_options(_Depparse, {"file": file} | options)
+    settings = typed_options(_Depparse, {"file": file} | options)
     from headroles.preprocessing.documents import Untreed, gold_row, read_any
 
-    kept: Kept[Document | Untreed] = Kept(chosen.limit, np.random.default_rng([chosen.seed, 1]))
-    for document in read_any(Path(chosen.file), chosen.layout, chosen.columns, chosen.group):
+    kept: Kept[Document | Untreed] = Kept(settings.limit, np.random.default_rng([settings.seed, 1]))
+    for document in read_any(Path(settings.file), settings.layout, settings.columns, settings.group):
         kept.offer(document)
     documents = kept.rows()
     untreed = [document for document in documents if isinstance(document, Untreed)]
     if untreed:
-        annotator, parser, note = _load_annotator(chosen)
+        annotator, parser, note = _load_annotator(settings)
         rows = _parsed_rows(untreed, annotator, parser)
     else:
         gold = (document for document in documents if not isinstance(document, Untreed))
         annotator, parser, note, rows = None, None, None, map(gold_row, gold)
     try:
-        counts = _write_rows(Path(chosen.out), rows, chosen.file)
+        counts = _write_rows(Path(settings.out), rows, settings.file)
     finally:
         if annotator is not None:
             annotator.close()
-    return Treed(Path(chosen.out), counts[0], kept.found, counts[1], counts[2], parser, note)
+    return Treed(Path(settings.out), counts[0], kept.found, counts[1], counts[2], parser, note)
 
 
-def _load_annotator(chosen: _Depparse) -> "tuple[Annotator, str, str | None]":
+def _load_annotator(settings: _Depparse) -> "tuple[Annotator, str, str | None]":
     """Load the parser; return it, its name and version, and a sentence where parses cannot be kept."""
     from headroles.extraction.parsing.annotate import Annotator
     from headroles.extraction.parsing.cache import opened_cache
     from headroles.extraction.parsing.pipeline import identity_of, load_parser
     from headroles.extraction.parsing.pool import ParserPool, processes_here
 
-    parser, described = load_parser(chosen.parser)
-    cache, note = opened_cache(chosen.cache, identity_of(described))
+    parser, described = load_parser(settings.parser)
+    cache, note = opened_cache(settings.cache, identity_of(described))
     processes = processes_here()
-    pool = partial(ParserPool, chosen.parser, described, processes) if processes else None
+    pool = partial(ParserPool, settings.parser, described, processes) if processes else None
     return Annotator(parser, cache, pool), f"{described['name']} {described['version']}", note
 
 
@@ -156,12 +156,12 @@ def _parsed_rows(documents: "Sequence[Untreed]", annotator: "Annotator", parser:
     from headroles.records.passage import Passage
 
     for start in range(0, len(documents), AT_ONCE):
-        part = documents[start : start + AT_ONCE]
-        passages = [Passage("", (text,)) for document in part for text in document.paragraphs]
+        chunk = documents[start : start + AT_ONCE]
+        passages = [Passage("", (text,)) for document in chunk for text in document.paragraphs]
         annotator.expect(passages)
-        groups = [passages[place : place + ASKED] for place in range(0, len(passages), ASKED)]
-        words = (own for group in groups for (own,) in annotator.words(group))
-        for document in part:
+        groups = [passages[start : start + ASKED] for start in range(0, len(passages), ASKED)]
+        words = (text_words for group in groups for (text_words,) in annotator.words(group))
+        for document in chunk:
             row = parsed_row(document, [next(words) for _ in document.paragraphs], parser)
             if row is not None:
                 yield row

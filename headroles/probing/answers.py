@@ -55,9 +55,9 @@ def answers_of(
         advance=counted(progress, len(passages)),
     )
     for number, answers in enumerate(shards):
-        part = table.add(answers)
+        scores = table.add(answers)
         if place is not None:
-            write_part(place, number, part)
+            write_part(place, number, scores)
     return table.scores(0, len(passages)), table.tallies(inputs)
 
 
@@ -118,11 +118,11 @@ class _Table:
         hits = np.full((*self._items.shape, len(names)), -1, dtype=np.int64)
         rivals, rows = [], []
         for number, probe in enumerate(self._job.probes):
-            own = [names[baseline] for baseline in probe.baselines]
+            columns = [names[baseline] for baseline in probe.baselines]
             for row, label in enumerate(probe.rows):
-                place = int(self._job.starts[number]) + row
-                hits[place][:, own] = self._hits[place][:, : len(own)]
-                rivals.append(tuple(own[: probe.rivals]))
+                position = int(self._job.starts[number]) + row
+                hits[position][:, columns] = self._hits[position][:, : len(columns)]
+                rivals.append(tuple(columns[: probe.rivals]))
                 rows.append(f"{probe.name}:{label}")
         return Tallies(tuple(rows), tuple(names), tuple(rivals), hits, self._items, self._lost(inputs))
 
@@ -130,9 +130,9 @@ class _Table:
         """Count the items of each document that no window asked about, at its first window."""
         lost = np.zeros_like(self._items)
         first: dict[str, int] = {}
-        for place, key in enumerate(self._keys):
+        for position, key in enumerate(self._keys):
             document = inputs.windows[key].document.key
             if document not in first:
-                lost[:, place] = inputs.due[document]
-            lost[:, first.setdefault(document, place)] -= self._items[:, place]
+                lost[:, position] = inputs.due[document]
+            lost[:, first.setdefault(document, position)] -= self._items[:, position]
         return lost

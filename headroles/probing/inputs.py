@@ -36,18 +36,20 @@ def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
     layouts = []
     names = [Path(path).name.split(".")[0] for path in options.data]
     for number, (path, name) in enumerate(zip(options.data, names, strict=True)):
-        own = name if names.count(name) == 1 else f"{name}-{number + 1}"
+        prefix = name if names.count(name) == 1 else f"{name}-{number + 1}"
         layouts.append(options.layout or layout_of(Path(path)))
-        documents += read_documents(Path(path), own, layouts[-1])
-    kept = documents
+        documents += read_documents(Path(path), prefix, layouts[-1])
+    kept_documents = documents
     if options.limit is not None and options.limit < len(documents):
-        drawn = np.random.default_rng(options.seed).choice(len(documents), options.limit, replace=False)
-        kept = [documents[place] for place in sorted(drawn.tolist())]
-    digest = hashlib.sha256("\0".join(sorted({document.text for document in kept})).encode())
+        drawn_positions = np.random.default_rng(options.seed).choice(
+            len(documents), options.limit, replace=False
+        )
+        kept_documents = [documents[position] for position in sorted(drawn_positions.tolist())]
+    digest = hashlib.sha256("\0".join(sorted({document.text for document in kept_documents})).encode())
     files = zip(options.data, layouts, strict=True)
     parsers = {parser_of(Path(path)) for path, layout in files if layout == "jsonl"} - {None}
     trees = {"trees": f"automatic: {', '.join(sorted(map(str, parsers)))}"} if parsers else {}
-    return kept, trees | {
+    return kept_documents, trees | {
         "kind": "file",
         "name": ", ".join(options.data),
         "layout": ", ".join(dict.fromkeys(layouts)),
@@ -58,9 +60,9 @@ def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
 
 def trees_told(source: dict[str, Any]) -> list[str]:
     """Return a note where the trees are made by a parser, from the source that ``gather`` describes."""
-    how, _, parser = str(source.get("trees", "")).partition(": ")
+    origin, _, parser = str(source.get("trees", "")).partition(": ")
     note = f"the trees are automatic, made by {parser}: results say how far heads agree with that parser."
-    return [note] if how == "automatic" else []
+    return [note] if origin == "automatic" else []
 
 
 def _check_once(paths: Sequence[str]) -> None:
@@ -128,14 +130,14 @@ def due_items(
     due = []
     for document in documents:
         whole = Window(document, 0, len(document.words), 0)
-        own = []
+        counts_of_probes = []
         for probe in probes:
             if isinstance(probe, ChoiceProbe):
                 choices, lost = probe.choices(whole)
-                own.append(choices.rows.sum(axis=1) + lost)
+                counts_of_probes.append(choices.rows.sum(axis=1) + lost)
             else:
-                own.append(probe.items(whole))
-        due.append(np.concatenate(own))
+                counts_of_probes.append(probe.items(whole))
+        due.append(np.concatenate(counts_of_probes))
     counts = np.array(due, dtype=np.int64)
     names = [f"{probe.name}:{row}" for probe in probes for row in probe.rows]
     empty = [name for name, count in zip(names, counts.sum(axis=0), strict=True) if not count]
@@ -208,7 +210,7 @@ def inputs_of(
     else:
         windows, cut = _cut_to_fit(sentence_windows(documents), documents, pieces, room)
     passages = [passage_of(window) for window in windows]
-    items = {document.key: own for document, own in zip(documents, due, strict=True)}
+    items = {document.key: counts for document, counts in zip(documents, due, strict=True)}
     return Inputs({window.key: window for window in windows}, passages, size, stride, cut, items)
 
 

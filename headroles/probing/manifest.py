@@ -52,8 +52,8 @@ def manifest_of(
 def _probe_facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout: str) -> dict[str, Any]:
     """Return the part of the record about probes: names, halves, windows and published values."""
     units = found.scores.units
-    chosen = selection_half(units, options.seed)
-    first = {unit for unit, mine in zip(units, chosen, strict=True) if mine}
+    in_selection_half = selection_half(units, options.seed)
+    first = {unit for unit, is_selected in zip(units, in_selection_half, strict=True) if is_selected}
     halves = {"selection": len(first), "test": len(set(units) - first), "seed": options.seed}
     facts: dict[str, Any] = {
         "names": list(options.probes),
@@ -74,7 +74,7 @@ def _lost(found: Labelling) -> dict[str, int]:
     tallies = found.probed.tallies if found.probed else None
     if tallies is None:
         return {}
-    return {row: int(tallies.lost[place].sum()) for place, row in enumerate(tallies.rows)}
+    return {row: int(tallies.lost[position].sum()) for position, row in enumerate(tallies.rows)}
 
 
 def _published(options: ProbeOptions, found: Labelling, paired: bool) -> dict[str, Any]:

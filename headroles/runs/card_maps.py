@@ -50,16 +50,16 @@ def _keep_examples(
     most: int,
 ) -> Exhibited:
     """Run the examples of the given maps in the order of the inputs, and keep the maps."""
-    chosen = sorted({example for example, _, _ in places})
-    heads_by_layer: list[dict[int, list[int]]] = [{} for _ in chosen]
+    examples = sorted({example for example, _, _ in places})
+    heads_by_layer: list[dict[int, list[int]]] = [{} for _ in examples]
     for example, layer, head in places:
-        heads_by_layer[chosen.index(example)].setdefault(layer, []).append(head)
-    inputs = named(passages, [judged.scores.examples[example] for example in chosen])
-    kept = dict(zip(chosen, keep(inputs, heads_by_layer), strict=True))
+        heads_by_layer[examples.index(example)].setdefault(layer, []).append(head)
+    inputs = named(passages, [judged.scores.examples[example] for example in examples])
+    maps_by_example = dict(zip(examples, keep(inputs, heads_by_layer), strict=True))
     return exhibited_of(
         possible,
-        {place: kept[place[0]].weights[place[1:]] for place in places},
-        {example: maps.example for example, maps in kept.items()},
+        {place: maps_by_example[place[0]].weights[place[1:]] for place in places},
+        {example: maps.example for example, maps in maps_by_example.items()},
         most,
     )
 

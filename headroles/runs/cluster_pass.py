@@ -122,32 +122,32 @@ def exhibited(ready: Loaded, judged: Labelling) -> tuple[Exhibited | None, list[
     )
 
 
-def labelled(chosen: ClusterOptions, progress: Callable[[int, int], None] | None) -> Labelling:
+def labelled(options: ClusterOptions, progress: Callable[[int, int], None] | None) -> Labelling:
     """Run the sieves and clusters that the options name, in one process and one pass.
 
     Args:
-        chosen: The options.
+        options: The options.
         progress: Called with the inputs done and their total.
 
     Raises:
         HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
-    selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
-    check_decision(chosen.decision)
-    checkpoint = find(chosen.model, chosen.revision)
-    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
-    passages, source = gather(chosen, selection.needs, checkpoint)
+    selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
+    check_decision(options.decision)
+    checkpoint = find(options.model, options.revision)
+    folder = asked_for(options.out, options.settings(), options.overwrite)
+    passages, source = gather(options, selection.needs, checkpoint)
     with staged_or_none(folder) as place:
-        ready = loaded(chosen, selection, checkpoint, passages)
+        ready = loaded(options, selection, checkpoint, passages)
         scored = score_passages(ready, place, progress or ignore_progress)
-        judgement = judged(scored.scores, scored.rules, chosen, chosen.decision)
+        judgement = judged(scored.scores, scored.rules, options, options.decision)
         if scored.divergence is not None:
-            judgement = with_clusters(judgement, scored.divergence, chosen.clustering)
+            judgement = with_clusters(judgement, scored.divergence, options.clustering)
         maps, omissions = exhibited(ready, judgement)
         labelling = replace(
             judgement,
-            manifest=manifest_of(chosen, source, scored),
-            skipped=(*left_out(chosen, scored), *omissions),
+            manifest=manifest_of(options, source, scored),
+            skipped=(*left_out(options, scored), *omissions),
             exhibited=maps,
         )
         if place is not None:

@@ -88,11 +88,11 @@ def label(
     return labelled_in_shards(chosen, progress)
 
 
-def labelled_in_shards(chosen: LabelOptions, progress: Progress | None) -> Labelling:
+def labelled_in_shards(options: LabelOptions, progress: Progress | None) -> Labelling:
     """Run the sieves that the options name; continue a run that was stopped in the same folder.
 
     Args:
-        chosen: The options.
+        options: The options.
         progress: Called with the inputs done and their total (0 where it is unknown).
 
     Raises:
@@ -100,19 +100,19 @@ def labelled_in_shards(chosen: LabelOptions, progress: Progress | None) -> Label
             left behind; later, finished shards stay.
         KeyboardInterrupt: When the run was stopped; the message says how many shards are kept.
     """
-    selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
-    check_decision(chosen.decision)
-    in_other_processes = leaves_the_process(chosen)
-    checkpoint = find(chosen.model, chosen.revision)
-    remote = remote_place(chosen, in_other_processes)
-    with claimed(chosen.out if remote is None else None):
-        folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite) if remote is None else None
-        corpus = corpus_of(chosen, selection.needs, checkpoint)
-        survey = surveyed(corpus, chosen.keep, chosen.stream)
-        local = work_in(folder, in_other_processes, chosen.overwrite)
-        with local if remote is None else remote_work(remote, chosen.overwrite) as work:
+    selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
+    check_decision(options.decision)
+    in_other_processes = leaves_the_process(options)
+    checkpoint = find(options.model, options.revision)
+    remote = remote_place(options, in_other_processes)
+    with claimed(options.out if remote is None else None):
+        folder = asked_for(options.out, options.settings(), options.overwrite) if remote is None else None
+        corpus = corpus_of(options, selection.needs, checkpoint)
+        survey = surveyed(corpus, options.keep, options.stream)
+        local = work_in(folder, in_other_processes, options.overwrite)
+        with local if remote is None else remote_work(remote, options.overwrite) as work:
             try:
-                return _run_shards(chosen, selection, corpus, survey, work, progress or ignore_progress)
+                return _run_shards(options, selection, corpus, survey, work, progress or ignore_progress)
             except KeyboardInterrupt as stop:
                 if count := work.kept():
                     raise KeyboardInterrupt(_stop_message(count, work.place.url)) from stop
@@ -126,23 +126,28 @@ def _stop_message(count: int, where: str) -> str:
 
 
 def _run_shards(
-    chosen: LabelOptions, selection: Selection, corpus: Corpus, survey: Survey, work: Work, progress: Progress
+    options: LabelOptions,
+    selection: Selection,
+    corpus: Corpus,
+    survey: Survey,
+    work: Work,
+    progress: Progress,
 ) -> Labelling:
     """Score the shards that are not done, judge all scores, and write the results into the folder."""
     advance = counted(progress, survey.count or 0)
-    order = Order(chosen, work.place.url or None, survey.whole, threads_each(chosen))
+    order = Order(options, work.place.url or None, survey.whole, threads_each(options))
     with engine_of(order, work.place, corpus, advance) as engine:
         facts = engine.facts
-        rules = rules_of(selection, facts, chosen.margin)
-        check_resolution(chosen.decision, rules, facts.layers, facts.heads)
-        work.begin(plan_of(chosen, survey, facts))
-        tasks = tasks_of(corpus, survey, chosen.shard_size)
+        rules = rules_of(selection, facts, options.margin)
+        check_resolution(options.decision, rules, facts.layers, facts.heads)
+        work.begin(plan_of(options, survey, facts))
+        tasks = tasks_of(corpus, survey, options.shard_size)
         adding = None if survey.whole else Adding(work.place, files_said(work.place))
         tally = Tally(survey.whole)
         scored_shards(engine, tasks, work, advance, tally, adding)
-        scores, rules, moments = put_together(work.place, tally, rules, facts, chosen, adding)
-        judgement = judged(scores, rules, chosen, chosen.decision, moments)
-        exhibited, omissions = shown(judgement, chosen.maps, corpus, engine.keep)
+        scores, rules, moments = put_together(work.place, tally, rules, facts, options, adding)
+        judgement = judged(scores, rules, options, options.decision, moments)
+        exhibited, omissions = shown(judgement, options.maps, corpus, engine.keep)
     scored = Scored(
         scores,
         rules,
@@ -154,11 +159,11 @@ def _run_shards(
         moments=moments,
     )
     source = dict(corpus.source) | {"sha256": survey.sha256}
-    shards = {"shards": {"size": chosen.shard_size, "count": tally.shards}}
+    shards = {"shards": {"size": options.shard_size, "count": tally.shards}}
     labelling = replace(
         judgement,
-        manifest=manifest_of(chosen, source, scored) | shards,
-        skipped=(*left_out(chosen, scored), *omissions),
+        manifest=manifest_of(options, source, scored) | shards,
+        skipped=(*left_out(options, scored), *omissions),
         exhibited=exhibited,
     )
     if work.folder is not None:
@@ -172,11 +177,11 @@ def rules_of(selection: Selection, facts: Facts, margin: float | None) -> tuple[
     return tuple(rules[name] for name in facts.columns)
 
 
-def plan_of(chosen: LabelOptions, survey: Survey, facts: Facts) -> dict[str, Any]:
+def plan_of(options: LabelOptions, survey: Survey, facts: Facts) -> dict[str, Any]:
     """Return the record of a run that is written before its first shard, in JSON types."""
     return {
         "headroles": version("headroles"),
-        "settings": chosen.settings(),
+        "settings": options.settings(),
         "inputs": survey.digest,
         "examples": survey.count,
         "identity": facts.identity,
@@ -254,9 +259,9 @@ def _finish(work: Work, folder: Path, labelling: Labelling, tally: Tally) -> Non
     receipts = [shard_name(number, "json") for number in range(tally.shards)]
     work.tidy({*shards, *receipts})
     write_examples(folder, labelling.scores)
-    others = {name: work.place.read(name) for name in (*receipts, PLAN)}
-    others[EXAMPLES] = (folder / EXAMPLES).read_bytes()
+    hashed_files = {name: work.place.read(name) for name in (*receipts, PLAN)}
+    hashed_files[EXAMPLES] = (folder / EXAMPLES).read_bytes()
     page = page_of(labelling)
-    files = shards | {name: sha256(data).hexdigest() for name, data in others.items()}
+    files = shards | {name: sha256(data).hexdigest() for name, data in hashed_files.items()}
     write_results(folder, labelling, page, files)
     work.publish()

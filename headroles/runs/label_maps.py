@@ -36,40 +36,40 @@ from headroles.storage.run import write_examples, write_part, write_results
 NO_TEXT = "was left out: it needs words and trees, and the list of examples has neither these nor texts."
 
 
-def labelled_maps(chosen: LabelOptions, progress: Progress | None) -> Labelling:
+def labelled_maps(options: LabelOptions, progress: Progress | None) -> Labelling:
     """Score stored maps, and judge the scores like those of a model that is run.
 
     Args:
-        chosen: The options; ``attention`` is the file of maps, with its list beside it.
+        options: The options; ``attention`` is the file of maps; the list of the same name lies next to it.
         progress: Called with the inputs done and their total.
 
     Raises:
         HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
-    file = Path(chosen.attention or "")
-    selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
-    check_decision(chosen.decision)
-    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
+    file = Path(options.attention or "")
+    selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
+    check_decision(options.decision)
+    folder = asked_for(options.out, options.settings(), options.overwrite)
     with MapFile.open(file) as maps:
-        listed = _read_list(file, chosen.name)
-        passages = [example.tokenised.passage for example in listed.examples]
+        map_list = _read_list(file, options.name)
+        passages = [example.tokenised.passage for example in map_list.examples]
         units = units_of(passages)
-        known = _load_annotation(chosen, selection, listed)
-        examples = list(_examples(known, listed))
-        known = _applicable(known, chosen, examples)
+        annotation = _load_annotation(options, selection, map_list)
+        examples = list(_examples(annotation, map_list))
+        annotation = _applicable(annotation, options, examples)
         with nullcontext() if folder is None else staged(folder) as place:
-            scored = _score_maps(_Maps(maps, listed, examples, units, known), chosen, progress)
+            scored = _score_maps(_Maps(maps, map_list, examples, units, annotation), options, progress)
             source = {
                 "kind": "maps",
-                "name": str(chosen.attention),
+                "name": str(options.attention),
                 "rows": len(passages),
                 "sha256": fingerprint(passages),
             }
-            judgement = judged(scored.scores, scored.rules, chosen, chosen.decision)
+            judgement = judged(scored.scores, scored.rules, options, options.decision)
             labelling = replace(
                 judgement,
-                manifest=manifest_of(chosen, source, scored),
-                skipped=tuple(left_out(chosen, scored)),
+                manifest=manifest_of(options, source, scored),
+                skipped=tuple(left_out(options, scored)),
             )
             if place is not None:
                 write_part(place, 0, labelling.scores)
@@ -83,36 +83,38 @@ class _Maps:
     """Stored maps, their list, examples and units, and the sieves that score them."""
 
     file: MapFile
-    listed: MapList
+    map_list: MapList
     examples: list[Example]
     units: list[str]
-    known: Annotated
+    annotation: Annotated
 
     @property
     def selection(self) -> Selection:
-        return self.known.selection
+        return self.annotation.selection
 
 
 def _read_list(file: Path, name: str) -> MapList:
     """Read the list of a file of maps; a SHA-256 in the list must be that of the file."""
-    listed = read_map_list(file, name)
-    if listed.sha256 is not None and listed.sha256 != sha256_of(file):
+    map_list = read_map_list(file, name)
+    if map_list.sha256 is not None and map_list.sha256 != sha256_of(file):
         raise BadInput(
-            f"a list of examples is of the maps beside it, but '{file.with_suffix('.json')}' names another "
+            f"a list of examples is of its own file of maps, but '{file.with_suffix('.json')}' names another "
             f"SHA-256 than that of '{file}'; put back its own maps, or drop 'sha256' from the list where the "
             f"same maps were only stored again"
         )
-    return listed
+    return map_list
 
 
-def _load_annotation(chosen: LabelOptions, selection: Selection, listed: MapList) -> Annotated:
+def _load_annotation(options: LabelOptions, selection: Selection, map_list: MapList) -> Annotated:
     """Load the parser and vectors that the sieves need, if there is a text to parse."""
     open_texts = [
-        example.tokenised.passage for example in listed.examples if example.tree is None and example.parsable
+        example.tokenised.passage
+        for example in map_list.examples
+        if example.tree is None and example.parsable
     ]
     if not open_texts or not selection.needs - COUNTED:
-        return replace(annotated(chosen, _without_words(selection), []), selection=selection)
-    return annotated(chosen, selection, open_texts)
+        return replace(annotated(options, _without_words(selection), []), selection=selection)
+    return annotated(options, selection, open_texts)
 
 
 def _without_words(selection: Selection) -> Selection:
@@ -120,15 +122,23 @@ def _without_words(selection: Selection) -> Selection:
     return replace(selection, sieves=tuple(sieve for sieve in selection.sieves if sieve.needs <= COUNTED))
 
 
-def _examples(known: Annotated, listed: MapList) -> Iterator[Example]:
+def _examples(annotation: Annotated, map_list: MapList) -> Iterator[Example]:
     """Yield the examples with the words and trees of the list, or those of the parser."""
-    wanted = known.selection.needs - COUNTED
-    for listed_example in listed.examples:
-        if listed_example.tree is None and listed_example.parsable and wanted and known.annotator is not None:
+    needed = annotation.selection.needs - COUNTED
+    for listed_example in map_list.examples:
+        if (
+            listed_example.tree is None
+            and listed_example.parsable
+            and needed
+            and annotation.annotator is not None
+        ):
             passage = listed_example.tokenised.passage
-            words = known.annotator.words([passage])[0]
+            words = annotation.annotator.words([passage])[0]
             yield example_of(
-                listed_example.tokenised, words, True, known.lexicon.lexical(listed_example.tokenised, words)
+                listed_example.tokenised,
+                words,
+                True,
+                annotation.lexicon.lexical(listed_example.tokenised, words),
             )
         else:
             yield _as_listed(listed_example)
@@ -147,42 +157,46 @@ def _as_listed(listed_example: MapExample) -> Example:
     )
 
 
-def _applicable(known: Annotated, chosen: LabelOptions, examples: Sequence[Example]) -> Annotated:
+def _applicable(annotation: Annotated, options: LabelOptions, examples: Sequence[Example]) -> Annotated:
     """Keep the sieves whose annotation every example has; note the built-in ones that lack it."""
-    there = frozenset.intersection(*(annotation_of(example) for example in examples))
-    fitting = known.selection.fitting(there)
-    lacking = [sieve for sieve in fitting.sieves if not sieve.needs <= there]
+    available = frozenset.intersection(*(annotation_of(example) for example in examples))
+    fitting = annotation.selection.fitting(available)
+    lacking = [sieve for sieve in fitting.sieves if not sieve.needs <= available]
     if not lacking:
-        return replace(known, selection=fitting)
-    if chosen.sieve:
+        return replace(annotation, selection=fitting)
+    if options.sieve:
         raise BadInput(
-            f"the sieve {lacking[0].name!r} needs {' and '.join(sorted(lacking[0].needs - there))}, "
+            f"the sieve {lacking[0].name!r} needs {' and '.join(sorted(lacking[0].needs - available))}, "
             f"which the list of examples does not hold; give 'texts' and 'spans' in it, or 'word', 'heads' "
             f"and 'relations'"
         )
-    kept = tuple(sieve for sieve in fitting.sieves if sieve.needs <= there and sieve.name in BUILT_IN)
+    kept_sieves = tuple(
+        sieve for sieve in fitting.sieves if sieve.needs <= available and sieve.name in BUILT_IN
+    )
     notes = tuple(f"{sieve.name} {NO_TEXT}" for sieve in lacking)
-    return replace(known, selection=replace(fitting, sieves=kept), omitted=(*known.omitted, *notes))
+    return replace(
+        annotation, selection=replace(fitting, sieves=kept_sieves), omitted=(*annotation.omitted, *notes)
+    )
 
 
-def _score_maps(maps: _Maps, chosen: LabelOptions, progress: Progress | None) -> Scored:
+def _score_maps(maps: _Maps, options: LabelOptions, progress: Progress | None) -> Scored:
     """Score every head of every example by every sieve, one map in memory at a time."""
     selection, count = maps.selection, len(maps.examples)
-    rules = selection.rules(chosen.margin)
+    rules = selection.rules(options.margin)
     advance = counted(progress or ignore_progress, count)
     scored: list[_ExampleScores] = []
     shape: tuple[int, ...] | None = None
-    for listed_example, example in zip(maps.listed.examples, maps.examples, strict=True):
+    for listed_example, example in zip(maps.map_list.examples, maps.examples, strict=True):
         attention = maps.file[listed_example.array]
         if shape is not None and attention.shape[:2] != shape:
             raise BadInput(
                 f"all maps are of one model, but those of {example.key!r} have {attention.shape[:2]} "
                 f"layers and heads, and those before {shape}"
             )
-        weights = checked_attention(attention, example, sinks=maps.listed.sinks)
+        weights = checked_attention(attention, example, sinks=maps.map_list.sinks)
         if shape is None:
             shape = weights.shape[:2]
-            check_resolution(chosen.decision, rules, *shape)
+            check_resolution(options.decision, rules, *shape)
         scored.append(_score_example(weights, listed_example, example, selection))
         advance(1)
     scores = Scores(
@@ -199,15 +213,15 @@ def _score_maps(maps: _Maps, chosen: LabelOptions, progress: Progress | None) ->
         np.fmax.reduce([example_scores.high for example_scores in scored]),
     )
     rules = bounded(rules, low, high, scores.null, len(selection.scorers))
-    described = _model_description(maps.listed.model, str(chosen.attention), scores)
+    described = _model_description(maps.map_list.model, str(options.attention), scores)
     return Scored(
         scores,
         rules,
         described,
-        maps.known.parser,
+        maps.annotation.parser,
         0,
-        vectors=maps.known.vectors,
-        omitted=maps.known.omitted,
+        vectors=maps.annotation.vectors,
+        omitted=maps.annotation.omitted,
     )
 
 
@@ -264,5 +278,5 @@ def _score_example(
 def _model_description(model: dict[str, Any], file: str, scores: Scores) -> dict[str, Any]:
     """Return the description of the model from the list and the maps."""
     usual = {"name": Path(file).stem, "origin": "stored maps", "device": "none", "dtype": "as stored"}
-    known = usual | model | {"layers": scores.layers, "heads": scores.heads, "capture": "stored maps"}
-    return {"tokenizer": "unknown", "threads": 1} | known
+    facts = usual | model | {"layers": scores.layers, "heads": scores.heads, "capture": "stored maps"}
+    return {"tokenizer": "unknown", "threads": 1} | facts

@@ -174,14 +174,14 @@ def joined(first: Iterable[Shard], second: Iterable[Shard]) -> Iterator[Shard]:
 
     Chance values are given per example for all columns; they are 0 where the second has none.
     """
-    for shard, other in zip(first, second, strict=True):
-        assert shard.examples == other.examples
-        null = np.zeros((len(other.values), len(other.examples)))
+    for shard, importance_shard in zip(first, second, strict=True):
+        assert shard.examples == importance_shard.examples
+        null = np.zeros((len(importance_shard.values), len(importance_shard.examples)))
         yield replace(
             shard,
-            values=np.concatenate([shard.values, other.values]),
-            cells=np.concatenate([shard.cells, other.cells]),
+            values=np.concatenate([shard.values, importance_shard.values]),
+            cells=np.concatenate([shard.cells, importance_shard.cells]),
             null=np.concatenate([shard.null, null]),
-            low=np.concatenate([shard.low, other.low]),
-            high=np.concatenate([shard.high, other.high]),
+            low=np.concatenate([shard.low, importance_shard.low]),
+            high=np.concatenate([shard.high, importance_shard.high]),
         )

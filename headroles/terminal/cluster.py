@@ -64,8 +64,8 @@ def show_clusters(console: Console, labelling: Labelling) -> None:
     console.print()
     console.print(_clusters(groups, heads, wide=console.width >= WIDE))
     if len(groups) > GROUPS:
-        more = plural(len(groups) - GROUPS, "more cluster")
-        named_line(console, "more", f"clusters.csv has {more}", style="dim")
+        rest = plural(len(groups) - GROUPS, "more cluster")
+        named_line(console, "more", f"clusters.csv has {rest}", style="dim")
     choices, rule = _choices(clustered), how_chosen(clustered.choices)
     if choices is not None:
         console.print()
@@ -91,8 +91,12 @@ def _table(columns: Sequence[tuple[str, bool]]) -> Table:
 
 def _clusters(groups: Sequence[Group], heads: int, *, wide: bool) -> Table:
     """Make a table of clusters: size, silhouette, stability, and names of the most central heads."""
-    more = [("silhouette", True), ("stability", True)] if wide else [("sil.", True), ("stab.", True)]
-    table = _table([("cluster", False), ("heads", True), *more, ("heads in it", False), ("roles", False)])
+    numeric_columns = (
+        [("silhouette", True), ("stability", True)] if wide else [("sil.", True), ("stab.", True)]
+    )
+    table = _table(
+        [("cluster", False), ("heads", True), *numeric_columns, ("heads in it", False), ("roles", False)]
+    )
     for group in groups[:GROUPS]:
         most = MEMBERS if wide else FEWER
         others = [head for head in group.heads if head != group.central or group.number == NOISE]
@@ -110,9 +114,9 @@ def _choices(clustered: Clustered) -> Table | None:
     if len(clustered.choices) < 2:
         return None
     tried = zip(clustered.choices, choice_notes(clustered), strict=True)
-    best = sorted(tried, key=lambda both: (-both[0].chosen, -np.nan_to_num(both[0].silhouette, nan=-2.0)))
+    best = sorted(tried, key=lambda row: (-row[0].chosen, -np.nan_to_num(row[0].silhouette, nan=-2.0)))
     table = _table([("clusters tried", True), ("silhouette", True), ("stability", True), ("", False)])
-    for choice, note in sorted(best[:CHOICES], key=lambda both: both[0].clusters):
+    for choice, note in sorted(best[:CHOICES], key=lambda row: row[0].clusters):
         cells = (f"{choice.clusters}", two(choice.silhouette), two(choice.stability), note)
         table.add_row(*map(Text, cells), style="bold" if choice.chosen else "")
     return table
@@ -136,9 +140,9 @@ def _roles(claims: Sequence[Claim]) -> Table | None:
         return None
     kinds = list(dict.fromkeys((claim.claim, claim.measure) for claim in shown))
     table = _table([("role", False), *((f"{claim}, {measure}", True) for claim, measure in kinds)])
-    known = {(claim.subject, claim.claim, claim.measure): _estimate(claim) for claim in shown}
+    estimates = {(claim.subject, claim.claim, claim.measure): _estimate(claim) for claim in shown}
     for subject in dict.fromkeys(claim.subject for claim in shown):
-        table.add_row(Text(subject), *(Text(known.get((subject, *kind), "–")) for kind in kinds))
+        table.add_row(Text(subject), *(Text(estimates.get((subject, *kind), "–")) for kind in kinds))
     return table
 
 
@@ -166,15 +170,17 @@ def _pairs(clustered: Clustered, near: Neighbours) -> Table:
     """Make a table of the nearest pairs of heads, each pair once."""
     heads = clustered.divergence.heads
     table = _table([("nearest pairs", False), ("distance [95 %]", True), ("clusters", False)])
-    for head_a, place in _nearest(near.head, near.distance):
-        head_b = int(near.head[head_a, place])
-        far, low, high = (float(getattr(near, name)[head_a, place]) for name in ("distance", "low", "high"))
+    for head_a, position in _nearest(near.head, near.distance):
+        head_b = int(near.head[head_a, position])
+        far, low, high = (
+            float(getattr(near, name)[head_a, position]) for name in ("distance", "low", "high")
+        )
         interval = ranged(three(far), three(low), three(high)).replace("\u00a0", " ")
-        both = [
+        clusters = [
             cluster_name(int(clustered.cluster[head])).removeprefix("cluster ") for head in (head_a, head_b)
         ]
         names = f"{head_name(head_a, heads)} and {head_name(head_b, heads)}"
-        table.add_row(*map(Text, (names, interval, " and ".join(dict.fromkeys(both)))))
+        table.add_row(*map(Text, (names, interval, " and ".join(dict.fromkeys(clusters)))))
     return table
 
 
@@ -182,9 +188,9 @@ def _nearest(head: np.ndarray, distance: Float[np.ndarray, "heads near"]) -> lis
     """Find the nearest pairs as a head and the position among its neighbours, nearest first."""
     seen: dict[tuple[int, int], tuple[int, int]] = {}
     for flat in np.argsort(distance, axis=None, kind="stable").tolist():
-        head_a, place = divmod(flat, distance.shape[1])
-        pair = (min(head_a, int(head[head_a, place])), max(head_a, int(head[head_a, place])))
-        seen.setdefault(pair, (head_a, place))
+        head_a, position = divmod(flat, distance.shape[1])
+        pair = (min(head_a, int(head[head_a, position])), max(head_a, int(head[head_a, position])))
+        seen.setdefault(pair, (head_a, position))
         if len(seen) == PAIRS:
             break
     return list(seen.values())

@@ -31,8 +31,8 @@ def show_comparison(console: Console, comparison: Comparison, folder: str) -> No
     source = plural(counts["examples"], "example")
     _line(console, "units", f"{counts['units']}, from {source} ({facts['matched']})")
     swaps = facts["settings"]["swaps"]
-    drawn = f"; {swaps:,} swaps, seed {comparison.decision.seed}" if swaps else ""
-    _line(console, "tested", tested(comparison.decision, comparison.bound) + drawn)
+    swap_text = f"; {swaps:,} swaps, seed {comparison.decision.seed}" if swaps else ""
+    _line(console, "tested", tested(comparison.decision, comparison.bound) + swap_text)
     for remark in comparison.remarks:
         _line(console, "note", remark, style="yellow")
     console.print()
@@ -50,8 +50,8 @@ def show_comparison(console: Console, comparison: Comparison, folder: str) -> No
 def _line(console: Console, name: str, words: str, style: str = "") -> None:
     """Print a named line; break it between words on a terminal, and keep it whole for other programs."""
     width = console.width - 8 if console.is_terminal and console.width > 40 else len(words) + 1
-    for place, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
-        console.print(Text(f"{'' if place else name:<8}{line.replace(SPACE, ' ')}", style=style))
+    for number_of_line, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
+        console.print(Text(f"{'' if number_of_line else name:<8}{line.replace(SPACE, ' ')}", style=style))
 
 
 def _run(run: Mapping[str, Any]) -> str:
@@ -64,8 +64,8 @@ def _run(run: Mapping[str, Any]) -> str:
 def _table(header: tuple[str, ...]) -> Table:
     """Make a plain table with names in the first column and numbers in the others."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for place, title in enumerate(header):
-        table.add_column(title, justify="right" if place else "left")
+    for position, title in enumerate(header):
+        table.add_column(title, justify="right" if position else "left")
     return table
 
 
@@ -79,16 +79,18 @@ def _layers(comparison: Comparison) -> Table:
 
 def _sieves(comparison: Comparison) -> Table:
     """Make a table of outcomes of every sieve; for roles also labels, and changes by swaps of A and B."""
-    differences, moved = comparison.differences, {row.sieve: row for row in comparison.swaps}
-    drawn = comparison.swaps and comparison.swaps[-1].p == comparison.swaps[-1].p
-    table = _table(("sieve", *OUTCOMES, "in A", "in B", "gained", "lost", *(["by swaps", "p"] * bool(drawn))))
-    for place, rule in enumerate(differences.rules):
-        cells: list[Any] = [Text(rule.sieve), *map(str, differences.counts(place))]
-        row = moved.get(rule.sieve) if rule.role else None
+    differences, moved_labels = comparison.differences, {row.sieve: row for row in comparison.swaps}
+    has_swaps = comparison.swaps and comparison.swaps[-1].p == comparison.swaps[-1].p
+    table = _table(
+        ("sieve", *OUTCOMES, "in A", "in B", "gained", "lost", *(["by swaps", "p"] * bool(has_swaps)))
+    )
+    for position, rule in enumerate(differences.rules):
+        cells: list[Any] = [Text(rule.sieve), *map(str, differences.counts(position))]
+        row = moved_labels.get(rule.sieve) if rule.role else None
         if row is not None:
             cells += [str(value) for value in (row.labels_a, row.labels_b, row.gained, row.lost)]
             low, high = count(row.changed_low), count(row.changed_high)
             reference = ranged(count(row.changed_mean), low, high).replace(SPACE, " ")
-            cells += [reference, number(row.p)] if drawn else []
+            cells += [reference, number(row.p)] if has_swaps else []
         table.add_row(*cells)
     return table

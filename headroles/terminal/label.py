@@ -43,13 +43,13 @@ def letters(roles: Sequence[str]) -> dict[str, str]:
         >>> letters(["local", "punctuation:,.", "offset:-2", "offset:+2"])
         {'local': 'L', 'punctuation:,.': 'P', 'offset:-2': '2', 'offset:+2': 'O'}
     """
-    chosen: dict[str, str] = {name: LETTERS[name] for name in roles if name in LETTERS}
+    marks: dict[str, str] = {name: LETTERS[name] for name in roles if name in LETTERS}
     for name in roles:
-        if name not in chosen:
-            wanted = name.split(":")[-1].upper() + name.upper() + SPARE
-            free = (mark for mark in wanted if mark in SPARE and mark not in chosen.values())
-            chosen[name] = next(free, "*")
-    return {name: chosen[name] for name in roles}
+        if name not in marks:
+            candidates = name.split(":")[-1].upper() + name.upper() + SPARE
+            free = (mark for mark in candidates if mark in SPARE and mark not in marks.values())
+            marks[name] = next(free, "*")
+    return {name: marks[name] for name in roles}
 
 
 def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
@@ -83,15 +83,15 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
 def named_line(console: Console, name: str, words: str, style: str = "") -> None:
     """Print a named line; break it between words on a terminal, and keep it whole for other programs."""
     width = console.width - 8 if console.is_terminal and console.width > 40 else len(words) + 1
-    for place, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
-        console.print(Text(f"{'' if place else name:<8}{line}", style=style))
+    for number_of_line, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
+        console.print(Text(f"{'' if number_of_line else name:<8}{line}", style=style))
 
 
 def inputs_told(facts: Mapping[str, Any]) -> str:
     """Return task and source of a run, as its manifest names them."""
     source, task = facts["source"], facts.get("task")
-    where = {"sample": "samples written for headroles", "hub": f"the dataset {source['name']}"}
-    name = where.get(source["kind"], f"the file {source['name']}")
+    names = {"sample": "samples written for headroles", "hub": f"the dataset {source['name']}"}
+    name = names.get(source["kind"], f"the file {source['name']}")
     return f"{task}, {name}" if task else name
 
 
@@ -114,31 +114,31 @@ def _grid(labelling: Labelling, columns: int) -> Text:
     return text.append("\n".join(wrap(legend, max(columns, 20))).replace(SPACE, " "))
 
 
-def _counts(labelling: Labelling, held: Sequence[Support]) -> Table:
+def _counts(labelling: Labelling, label_supports: Sequence[Support]) -> Table:
     """Make a table of counts per role: heads by decision, stable labels, and the strongest head."""
     findings = labelling.findings
-    firm = {
+    stable = {
         name: support
-        for name, support in zip(findings.roles, held, strict=False)
+        for name, support in zip(findings.roles, label_supports, strict=False)
         if support.steady is not None
     }
     contrasted = any(rule.contrast for rule in findings.rules)
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("role")
-    for name in ("role", "not", "undeter-\nmined", *(["stable"] if firm else [])):
+    for name in ("role", "not", "undeter-\nmined", *(["stable"] if stable else [])):
         table.add_column(name, justify="right")
     for name in ("strongest head", *(["contrast"] if contrasted else [])):
         table.add_column(name)
     for name in findings.roles:
         row = findings.of(name)
         counts = [int((findings.decision[row] == code).sum()) for code in range(len(DECISIONS))]
-        steady = f"{firm[name].steady}/{firm[name].labels}" if name in firm and counts[0] else "–"
+        steady = f"{stable[name].steady}/{stable[name].labels}" if name in stable and counts[0] else "–"
         head, contrast = _strongest(labelling, row)
         if counts[3]:
             head = f"{head}, {counts[3]} untestable" if not counts[0] else f"{head}\n{counts[3]} untestable"
         cells = [
             *map(str, counts[:3]),
-            *([steady] if firm else []),
+            *([steady] if stable else []),
             head,
             *([contrast] if contrasted else []),
         ]
@@ -149,10 +149,10 @@ def _counts(labelling: Labelling, held: Sequence[Support]) -> Table:
 def _strongest(labelling: Labelling, row: int) -> tuple[str, str]:
     """Return the head with the largest mean among those with the role, and its contrast."""
     findings = labelling.findings
-    held = np.where(findings.decision[row] == 0, findings.mean[row], -np.inf)
-    if not np.isfinite(held).any():
+    means = np.where(findings.decision[row] == 0, findings.mean[row], -np.inf)
+    if not np.isfinite(means).any():
         return "none", ""
-    layer, head = np.unravel_index(int(held.argmax()), held.shape)
+    layer, head = np.unravel_index(int(means.argmax()), means.shape)
     at = (row, int(layer), int(head))
     interval = f"{layer}-{head}  {findings.mean[at]:.2f} [{findings.low[at]:.2f}, {findings.high[at]:.2f}]"
     matched = findings.rules[row].contrast
@@ -191,8 +191,10 @@ def show_plan(console: Console, study: "Study") -> None:
     """Print how many examples to collect, the assumptions, and the power of other numbers."""
     for name, words in plan_lines(study):
         lines = wrap(words, 70)
-        for place, line in enumerate(lines):
-            console.print(Text(f"{'' if place else name:<9} {line}", style="bold" * (name == "collect")))
+        for number_of_line, line in enumerate(lines):
+            console.print(
+                Text(f"{'' if number_of_line else name:<9} {line}", style="bold" * (name == "collect"))
+            )
     console.print()
     curve = Table(box=None, pad_edge=False, header_style="dim")
     curve.add_column("examples", justify="right")

@@ -29,17 +29,17 @@ def how_tested(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -> s
     return words + f"; {decision.resamples:,} resamples, seed {decision.seed}" * resampled(decision)
 
 
-def support_lines(held: Sequence[Support], assessment: Assessment | None) -> list[tuple[str, str]]:
+def support_lines(label_supports: Sequence[Support], assessment: Assessment | None) -> list[tuple[str, str]]:
     """Return name and text of each line below the counts: stability, power, design effect and overlap."""
     lines = []
-    if any(support.steady is not None for support in held):
-        stable = halves(held[0].splits).replace(SPACE, " ")
+    if any(support.steady is not None for support in label_supports):
+        stable = halves(label_supports[0].splits).replace(SPACE, " ")
         lines.append(("stable", f"came back in both halves of {stable}; no probability of being true"))
-    effects = _range(end for support in held for end in support.detectable)
+    effects = _range(end for support in label_supports for end in support.detectable)
     if effects:
         words = f"smallest found with power {POWER:g}: {effects} sd beyond θ, by role, contrasts left aside"
         lines.append(("effects", words))
-    design = _range(support.design for support in held)
+    design = _range(support.design for support in label_supports)
     if design:
         lines.append(("groups", f"units hold several examples: median design effect {design}, by role"))
     pair = {
@@ -54,10 +54,10 @@ def support_lines(held: Sequence[Support], assessment: Assessment | None) -> lis
 
 def _range(values: Iterable[float]) -> str:
     """Return the smallest and largest number; one where they look equal, "" where there is none."""
-    known = [value for value in values if value == value]
-    if not known:
+    numbers = [value for value in values if value == value]
+    if not numbers:
         return ""
-    low, high = two(min(known)), two(max(known))
+    low, high = two(min(numbers)), two(max(numbers))
     return low if low == high else f"{low} to {high}"
 
 

@@ -193,15 +193,15 @@ def _trained(probed: Probed, published: Mapping[str, Published]) -> Table | None
     if not probed.trained:
         return None
     published_uas = {row: published.get(f"trained:{classifier(row)}") for row in probed.trained}
-    known = ["published"] if any(published_uas.values()) else []
-    table = _table("trained probe", ["UAS [95 %]", "words", "trained on", "epochs", *known])
+    published_column = ["published"] if any(published_uas.values()) else []
+    table = _table("trained probe", ["UAS [95 %]", "words", "trained on", "epochs", *published_column])
     for row in probed.trained:
         training_size = (f"{row.trained_on:,}", str(row.epochs)) if row.trained_on else ("–", "–")
         cells = [
             accuracy(row, field="uas"),
             f"{row.words:,}",
             *training_size,
-            *[_published_text(published_uas[row])] * len(known),
+            *[_published_text(published_uas[row])] * len(published_column),
         ]
         table.add_row(Text(classifier(row)), *map(Text, cells))
     return table

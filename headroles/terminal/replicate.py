@@ -78,8 +78,8 @@ def _run(run: Mapping[str, Any]) -> str:
 def _table(header: Sequence[str]) -> Table:
     """Make a plain table with names in the first column and numbers in the others."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for place, title in enumerate(header):
-        table.add_column(title, justify="right" if place else "left")
+    for position, title in enumerate(header):
+        table.add_column(title, justify="right" if position else "left")
     return table
 
 

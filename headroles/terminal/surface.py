@@ -59,10 +59,14 @@ def show_surface(console: Console, labelling: Labelling, folder: str) -> None:
         _strongest(labelling, [name for name in columns if name not in ENTROPIES]),
     ]
     for measure in MEASURES:
-        own = [
+        measure_columns = [
             name for name in findings.sieves if name.partition(":")[0] == measure and known(findings, name)
         ]  # fmt: skip
-        tables += [_layers(labelling, own, measure, {name: brief(name) for name in own})] if own else []
+        tables += (
+            [_layers(labelling, measure_columns, measure, {name: brief(name) for name in measure_columns})]
+            if measure_columns
+            else []
+        )
     for table in tables:
         console.print()
         console.print(table)

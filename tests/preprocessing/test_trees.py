@@ -247,7 +247,7 @@ def test_what_hangs_on_blanks_is_mended_into_one_tree() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"out": "trees.txt"}, "so --out must end in .jsonl"),
+        ({"out": "trees.txt"}, "so --out ends in .jsonl"),
         ({"limit": 0}, "limit must be a whole number of at least 1"),
         ({"text_a": "q"}, "name columns of a table, but .* is read as text"),
         ({"text_b": "q"}, "--text-a must name the first"),

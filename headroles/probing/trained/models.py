@@ -68,8 +68,8 @@ class _AttentionProbe(torch.nn.Module):
         """Return logits from the scores of every cell (query, key), with the query as dependent or head."""
         score = (cells[..., 0] + cells[..., 1].transpose(1, 2))[:, SPECIAL:]
         root = score[:, :, :SPECIAL] @ self.special + self.bias
-        both = torch.cat([root[..., None], score[:, :, SPECIAL:]], dim=2)
-        return both.masked_fill(~batch.candidates, -torch.inf)
+        logits = torch.cat([root[..., None], score[:, :, SPECIAL:]], dim=2)
+        return logits.masked_fill(~batch.candidates, -torch.inf)
 
 
 class AttentionProbe(_AttentionProbe):

@@ -157,9 +157,9 @@ def _check(
 
 def _overlap_warning(learned: Sequence[Sentence], tested: Sequence[Sentence]) -> list[str]:
     """Return a warning where longer test sentences are also training sentences."""
-    known = {sentence.words for sentence in learned}
+    training_sentences = {sentence.words for sentence in learned}
     longer = [sentence for sentence in tested if len(sentence.words) >= LONGER]
-    count = sum(sentence.words in known for sentence in longer)
+    count = sum(sentence.words in training_sentences for sentence in longer)
     if not count:
         return []
     return [

@@ -107,8 +107,8 @@ class Source:
         units = width + SPECIAL
         padded = np.zeros((len(sentences), units, units, maps.maps), dtype=np.float16)
         for row, sentence in enumerate(sentences):
-            own = len(sentence.words) + SPECIAL
-            padded[row, :own, :own] = maps(sentence.number)
+            size = len(sentence.words) + SPECIAL
+            padded[row, :size, :size] = maps(sentence.number)
         return torch.from_numpy(padded).to(self.device).float()
 
 
@@ -124,7 +124,7 @@ def bucketed(lengths: Sequence[int], size: int, order: np.random.Generator) -> I
     batches = []
     for start in range(0, len(drawn), POOL * size):
         pool = drawn[start : start + POOL * size]
-        ranked = pool[np.argsort([-lengths[place] for place in pool], kind="stable")]
+        ranked = pool[np.argsort([-lengths[position] for position in pool], kind="stable")]
         batches += list(chopped(ranked, lengths, size))
     yield from (batches[k] for k in order.permutation(len(batches)))
 

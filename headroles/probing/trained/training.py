@@ -105,7 +105,7 @@ def train(
         BadInput: When there are fewer than two documents, or the loss is not a finite number.
     """
     started = time.monotonic()
-    learned, held = split(sentences, settings)
+    learned, held_out = split(sentences, settings)
     order = np.random.default_rng(settings.seed)
     probe.to(source.device)
     adam = torch.optim.Adam(
@@ -118,10 +118,10 @@ def train(
     for epoch in range(1, settings.epochs + 1):
         for places in bucketed(lengths, settings.batch_size, order):
             adam.zero_grad()
-            total, words = _loss(probe, source.batch([learned[place] for place in places]))
+            total, words = _loss(probe, source.batch([learned[position] for position in places]))
             (total / words).backward()  # type: ignore[no-untyped-call]
             adam.step()
-        losses.append(held_loss(probe, source, held))
+        losses.append(held_loss(probe, source, held_out))
         progress(epoch)
         lowest = int(np.argmin(losses)) + 1
         if lowest == epoch:
@@ -152,9 +152,9 @@ def split(sentences: Sequence[Sentence], settings: Settings) -> tuple[list[Sente
         )
     drawn = np.random.default_rng(settings.seed).permutation(len(units))
     count = min(max(1, round(settings.held_out * len(units))), len(units) - 1)
-    held = {units[k] for k in drawn[:count]}
-    return [sentence for sentence in sentences if sentence.unit not in held], [
-        sentence for sentence in sentences if sentence.unit in held
+    held_out = {units[k] for k in drawn[:count]}
+    return [sentence for sentence in sentences if sentence.unit not in held_out], [
+        sentence for sentence in sentences if sentence.unit in held_out
     ]
 
 
@@ -184,8 +184,8 @@ def predict(
     with torch.inference_mode():
         for places, batch in _in_order(source, sentences):
             chosen = probe(batch).argmax(dim=2).cpu().numpy() - 1
-            for row, place in enumerate(places):
-                heads[place] = chosen[row, : len(sentences[place].words)]
+            for row, position in enumerate(places):
+                heads[position] = chosen[row, : len(sentences[position].words)]
     return heads
 
 
@@ -194,7 +194,7 @@ def _in_order(source: Source, sentences: Sequence[Sentence]) -> Iterator[tuple[n
     lengths = [len(sentence.words) for sentence in sentences]
     ranked = np.argsort([-length for length in lengths], kind="stable")
     for places in chopped(ranked, lengths, EVALUATED):
-        yield places, source.batch([sentences[place] for place in places])
+        yield places, source.batch([sentences[position] for position in places])
 
 
 def _loss(probe: torch.nn.Module, batch: Batch) -> tuple[torch.Tensor, int]:
