@@ -14,6 +14,17 @@ def option(name: str, kind: Any, text: str, **settings: Any) -> Callable[[Any], 
 Options = tuple[Callable[[Any], Any], ...]
 
 
+def with_options(options: Options) -> Callable[[Any], Any]:
+    """Return a decorator that adds options to a command, in their order."""
+
+    def apply(command: Any) -> Any:
+        for add_option in reversed(options):
+            command = add_option(command)
+        return command
+
+    return apply
+
+
 def _margin(usual: str) -> Any:
     """Make the option --margin with its usual value."""
     return option(
@@ -45,6 +56,14 @@ def _decision(test: str) -> Options:
             default=None,
             help="Bayes factor of a point null for every head.  [default: no]",
         ),
+    )
+
+
+def folder(default: str, what: str = "Run folder") -> Options:
+    """Make the options for the folder of a run."""
+    return (
+        option("out", str, f"{what}.  [default: {default}]"),
+        click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
     )
 
 
@@ -98,13 +117,42 @@ SIEVES = (
 )
 
 
-def folder(default: str, what: str = "Run folder") -> Options:
-    """Make the options for the folder of a run."""
-    return (
-        option("out", str, f"{what}.  [default: {default}]"),
-        click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
-    )
+SHARDS = (
+    option("kind", str, "Attention of an encoder-decoder: encoder, decoder or cross.  [default: encoder]"),
+    option("attention", str, "Score the maps stored in this file (.npz, .safetensors); no model is run."),
+    click.option(
+        "--stream",
+        is_flag=True,
+        help="Read inputs one after another without counting them first; --limit then takes the first ones.",
+    ),
+    option(
+        "keep",
+        int,
+        "Largest number of examples with all scores kept; of more, moments and a random subsample.",
+        default=100_000,
+        show_default=True,
+    ),
+    option(
+        "shard-size", int, "Examples per shard, scored and written together.", default=256, show_default=True
+    ),
+    option("workers", int, "Processes that score shards in parallel.", default=1, show_default=True),
+    option("threads", int, "Threads of each worker.  [default: the processors, shared among workers]"),
+    option("engine", str, "local or ray.", default="local", show_default=True),
+    option(
+        "address", str, "Address of a Ray cluster.  [default: RAY_ADDRESS, else a new Ray on this machine]"
+    ),
+    option("gpus", float, "GPUs of each worker; for Ray.", default=0.0, show_default=True),
+    option("cache", str, "Folder for stored parses, or none.  [default: in the user's cache folder]"),
+)
+"""Options for shards, and for the processes that score them."""
 
+LABEL = (
+    *INPUTS,
+    *SIEVES,
+    *SHARDS,
+    *DECISION,
+    *folder("runs/<task>-<model>", "Run folder, or an address such as s3://bucket/run"),
+)
 
 CLUSTER = (
     option("divergence", str, "mean, or published (summed, smoothed).", default="mean", show_default=True),
@@ -149,6 +197,18 @@ UNLABELED = (
     option("seed", int, "Seed of the splits and of the subset.", default=0, show_default=True),
 )
 
+DEPPARSE = (
+    option("out", str, "JSON-lines file to write.", required=True),
+    click.option("--overwrite", is_flag=True, help="Replace an existing file."),
+    option("layout", str, "conllu, words, table or text.  [default: detected from the file]"),
+    option("text-a", str, "Column of a table with the text."),
+    option("text-b", str, "Column with a second text of the same document."),
+    option("group", str, "Column with the document that a row belongs to."),
+    option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
+    option("cache", str, "Folder for stored parses, or none.  [default: in the user's cache folder]"),
+    option("limit", int, "A random subset of this many documents."),
+    option("seed", int, "Seed of that subset.", default=0, show_default=True),
+)
 
 VIEW = (
     option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
@@ -163,7 +223,6 @@ VIEW = (
     option("svg", str, "SVG file to write: the heads of one layer, which --layers names."),
     option("kind", str, "Attention of an encoder-decoder in the SVG: encoder, decoder or cross."),
 )
-
 
 AS_A = "  [default: as in DIR_A]"
 COMPARE = (
@@ -180,12 +239,10 @@ COMPARE = (
     click.option("--overwrite", is_flag=True, help="Replace a comparison with other settings."),
 )
 
-
 REPLICATE = (
     option("correction", str, "A correction of B over the roles of A, as for judge." + AS_A),
     option("out", str, "CSV file to write, one row per role of A.  [default: none]"),
 )
-
 
 PROBE = (
     option("data", str, "Gold annotation; may be repeated (GAP, WinoBias pro and anti).", multiple=True),
@@ -232,66 +289,4 @@ PROBE = (
     option("batch-size", int, "Largest batch.", default=32, show_default=True),
     option("out", str, "Run folder.  [default: runs/<probes>-<data>-<model>]"),
     click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
-)
-
-
-def with_options(options: Options) -> Callable[[Any], Any]:
-    """Return a decorator that adds options to a command, in their order."""
-
-    def apply(command: Any) -> Any:
-        for add_option in reversed(options):
-            command = add_option(command)
-        return command
-
-    return apply
-
-
-SHARDS = (
-    option("kind", str, "Attention of an encoder-decoder: encoder, decoder or cross.  [default: encoder]"),
-    option("attention", str, "Score the maps stored in this file (.npz, .safetensors); no model is run."),
-    click.option(
-        "--stream",
-        is_flag=True,
-        help="Read inputs one after another without counting them first; --limit then takes the first ones.",
-    ),
-    option(
-        "keep",
-        int,
-        "Largest number of examples with all scores kept; of more, moments and a random subsample.",
-        default=100_000,
-        show_default=True,
-    ),
-    option(
-        "shard-size", int, "Examples per shard, scored and written together.", default=256, show_default=True
-    ),
-    option("workers", int, "Processes that score shards in parallel.", default=1, show_default=True),
-    option("threads", int, "Threads of each worker.  [default: the processors, shared among workers]"),
-    option("engine", str, "local or ray.", default="local", show_default=True),
-    option(
-        "address", str, "Address of a Ray cluster.  [default: RAY_ADDRESS, else a new Ray on this machine]"
-    ),
-    option("gpus", float, "GPUs of each worker; for Ray.", default=0.0, show_default=True),
-    option("cache", str, "Folder for stored parses, or none.  [default: in the user's cache folder]"),
-)
-"""Options for shards, and for the processes that score them."""
-
-LABEL = (
-    *INPUTS,
-    *SIEVES,
-    *SHARDS,
-    *DECISION,
-    *folder("runs/<task>-<model>", "Run folder, or an address such as s3://bucket/run"),
-)
-
-DEPPARSE = (
-    option("out", str, "JSON-lines file to write.", required=True),
-    click.option("--overwrite", is_flag=True, help="Replace an existing file."),
-    option("layout", str, "conllu, words, table or text.  [default: detected from the file]"),
-    option("text-a", str, "Column of a table with the text."),
-    option("text-b", str, "Column with a second text of the same document."),
-    option("group", str, "Column with the document that a row belongs to."),
-    option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
-    option("cache", str, "Folder for stored parses, or none.  [default: in the user's cache folder]"),
-    option("limit", int, "A random subset of this many documents."),
-    option("seed", int, "Seed of that subset.", default=0, show_default=True),
 )

@@ -28,54 +28,6 @@ WARNING = (
 FEW = "no head is said to lie below even attention, because rare attention then looks absent too often"
 
 
-def manifest_of(options: SurfaceOptions, source: dict[str, Any], measured: Measured) -> dict[str, Any]:
-    """Return everything needed to reproduce a run of surface statistics, in JSON types."""
-    counts = counts_of(measured.scores) | {"truncated": measured.truncated}
-    return common(options, source, measured.model, options.max_length, counts) | {
-        "task": options.task,
-        "parser": None,
-        "statistic": "surface",
-        "surface": {
-            "marks": options.marks,
-            "smoothing": options.smoothing,
-            "loss": measured.loss,
-        },
-        "notes": [*_notes(options, measured), *sharing_told(measured.model)],
-    }
-
-
-def _notes(options: SurfaceOptions, measured: Measured) -> list[str]:
-    notes = [WARNING] if options.preset == "published" else []
-    if measured.unequal:
-        notes.append(
-            f"In {measured.unequal} of {len(measured.scores.examples)} inputs the layers of this model see "
-            f"different keys, and even attention is that of the mean layer, so that tests of heads are "
-            f"off by how far theirs is apart; a --max-length within the model's window avoids it."
-        )
-    return notes
-
-
-def left_out(options: SurfaceOptions, measured: Measured) -> list[str]:
-    """Return what was cut, was not applicable or has too few units, one sentence each."""
-    notes = cut_told(measured.truncated, len(measured.scores.examples), options.max_length)
-    for position, rule in enumerate(measured.rules):
-        notes += silence(
-            rule.sieve,
-            measured.scores,
-            position,
-            nothing=_reason_for_no_values(rule.sieve),
-            few=FEW if rule.sieve.startswith("surface:") else "",
-        )
-    return notes
-
-
-def _reason_for_no_values(column: str) -> str:
-    """Return why a column has no value for any input."""
-    if column in ("surface:next", "surface:entropy-first"):
-        return "queries see no later key, so that nothing is left to choose"
-    return "no input has what it counts" if column in MASSES else "no input has such a token"
-
-
 def surface(
     task: str | None = None,
     *,
@@ -132,3 +84,51 @@ def surface(
             write_examples(place, labelling.scores)
             write_results(place, labelling, page_of(labelling))
     return labelling
+
+
+def manifest_of(options: SurfaceOptions, source: dict[str, Any], measured: Measured) -> dict[str, Any]:
+    """Return everything needed to reproduce a run of surface statistics, in JSON types."""
+    counts = counts_of(measured.scores) | {"truncated": measured.truncated}
+    return common(options, source, measured.model, options.max_length, counts) | {
+        "task": options.task,
+        "parser": None,
+        "statistic": "surface",
+        "surface": {
+            "marks": options.marks,
+            "smoothing": options.smoothing,
+            "loss": measured.loss,
+        },
+        "notes": [*_notes(options, measured), *sharing_told(measured.model)],
+    }
+
+
+def _notes(options: SurfaceOptions, measured: Measured) -> list[str]:
+    notes = [WARNING] if options.preset == "published" else []
+    if measured.unequal:
+        notes.append(
+            f"In {measured.unequal} of {len(measured.scores.examples)} inputs the layers of this model see "
+            f"different keys, and even attention is that of the mean layer, so that tests of heads are "
+            f"off by how far theirs is apart; a --max-length within the model's window avoids it."
+        )
+    return notes
+
+
+def left_out(options: SurfaceOptions, measured: Measured) -> list[str]:
+    """Return what was cut, was not applicable or has too few units, one sentence each."""
+    notes = cut_told(measured.truncated, len(measured.scores.examples), options.max_length)
+    for position, rule in enumerate(measured.rules):
+        notes += silence(
+            rule.sieve,
+            measured.scores,
+            position,
+            nothing=_reason_for_no_values(rule.sieve),
+            few=FEW if rule.sieve.startswith("surface:") else "",
+        )
+    return notes
+
+
+def _reason_for_no_values(column: str) -> str:
+    """Return why a column has no value for any input."""
+    if column in ("surface:next", "surface:entropy-first"):
+        return "queries see no later key, so that nothing is left to choose"
+    return "no input has what it counts" if column in MASSES else "no input has such a token"

@@ -15,8 +15,8 @@ from transformers import AutoModel
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model.checkpoint import find
 from headroles.extraction.model.load import Model, load
+from headroles.probing.trained.accuracy import Answered, contests, right_heads, trained_rows
 from headroles.probing.trained.course import Course, Read
-from headroles.probing.trained.judged import Answered, contests, right_heads, trained_rows
 from headroles.probing.trained.models import branching, randomised
 from headroles.probing.trained.run import Training, train_probes
 from headroles.probing.trained.sentences import Sentence

@@ -15,7 +15,7 @@ from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import Vectors
 from headroles.extraction.texts.windows import passage_of
 from headroles.inputs.units import unit_names
-from headroles.probing.trained.judged import RANDOM, Answered, right_heads
+from headroles.probing.trained.accuracy import RANDOM, Answered, right_heads
 from headroles.probing.trained.models import probe_of
 from headroles.probing.trained.sentences import Sentence, Source
 from headroles.probing.trained.training import Fit, Settings, predict, train

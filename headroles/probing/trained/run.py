@@ -9,8 +9,8 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import read_vectors
 from headroles.extraction.texts.windows import sentence_windows
+from headroles.probing.trained.accuracy import Answered, contests, right_heads, trained_rows
 from headroles.probing.trained.course import Course, Fitted, Progress, Read, sentences_of
-from headroles.probing.trained.judged import Answered, contests, right_heads, trained_rows
 from headroles.probing.trained.models import BRANCHING, AttentionProbe, branching, randomised
 from headroles.probing.trained.sentences import Sentence
 from headroles.probing.trained.training import Settings
