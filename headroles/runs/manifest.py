@@ -171,7 +171,7 @@ def left_out(options: Options, scored: Scored) -> list[str]:
             )
     if options.parser is not None and scored.parser is None:
         notes.append(
-            "--parser was not used: no sieve of this run needs words, or the inputs bring their own."
+            "--parser was not used: no sieve of this run needs words, or the inputs have their own."
         )
     if options.vectors is not None and scored.vectors is None:
         notes.append("--vectors was not used: no sieve of this run needs word vectors.")

@@ -25,7 +25,7 @@ WARNING = (
     "intervals here are those of headroles. Its masses are the same under any preset."
 )
 
-FEW = "no head is said to lie below even attention, because rare attention then looks absent too often"
+FEW = "no head is called below even attention, because rare attention then looks absent too often"
 
 
 def surface(

@@ -37,7 +37,7 @@ def support_lines(label_supports: Sequence[Support], assessment: Assessment | No
         lines.append(("stable", f"came back in both halves of {stable}; no probability of being true"))
     effects = _range(end for support in label_supports for end in support.detectable)
     if effects:
-        words = f"smallest found with power {POWER:g}: {effects} sd beyond θ, by role, contrasts left aside"
+        words = f"smallest found with power {POWER:g}: {effects} sd beyond θ, by role, without contrasts"
         lines.append(("effects", words))
     design = _range(support.design for support in label_supports)
     if design:

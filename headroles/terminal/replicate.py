@@ -29,7 +29,7 @@ def show_replication(console: Console, found: Replication, out: str | None) -> N
     over = FAMILIES.get(found.decision.family, found.decision.family)
     ways = " (both directions of a row)" * any(row.columns > 1 for row in found.rows)
     named_line(
-        console, "family", f"what A proposed: its roles, of {over}{ways}; fixed before B was looked at"
+        console, "family", f"the roles of A, of {over}{ways}; fixed before B was read"
     )
     for note in found.notes:
         named_line(console, "note", note, style="yellow")
