@@ -170,9 +170,7 @@ def left_out(options: Options, scored: Scored) -> list[str]:
                 few="no head is called 'not', because rare scores then look absent too often",
             )
     if options.parser is not None and scored.parser is None:
-        notes.append(
-            "--parser was not used: no sieve of this run needs words, or the inputs have their own."
-        )
+        notes.append("--parser was not used: no sieve of this run needs words, or the inputs have their own.")
     if options.vectors is not None and scored.vectors is None:
         notes.append("--vectors was not used: no sieve of this run needs word vectors.")
     if options.data and kind_of(Path(options.data)) == ".conllu" and options.task is not None:

@@ -1,6 +1,5 @@
 """Show a comparison in the terminal: both runs, outcomes by layer and by sieve, roles gained and lost."""
 
-from collections.abc import Mapping
 from textwrap import wrap
 from typing import Any
 
@@ -19,14 +18,15 @@ from headroles.reports.words.compare import (
     tested,
 )
 from headroles.reports.words.words import count, number, plural, ranged
-from headroles.terminal.phrases import SPACE
+from headroles.terminal.console import plain_table
+from headroles.terminal.phrases import SPACE, describe_run
 
 
 def show_comparison(console: Console, comparison: Comparison, folder: str) -> None:
     """Print the two runs, their differences by layer and sieve, and the path of the report."""
     facts = comparison.manifest
     for name in ("a", "b"):
-        _line(console, name.upper(), _run(facts[name]))
+        _line(console, name.upper(), describe_run(facts[name]))
     counts = facts["counts"]
     source = plural(counts["examples"], "example")
     _line(console, "units", f"{counts['units']}, from {source} ({facts['matched']})")
@@ -54,24 +54,9 @@ def _line(console: Console, name: str, words: str, style: str = "") -> None:
         console.print(Text(f"{'' if number_of_line else name:<8}{line.replace(SPACE, ' ')}", style=style))
 
 
-def _run(run: Mapping[str, Any]) -> str:
-    """Return folder, model and inputs of a run, as far as its manifest names them."""
-    model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
-    parts = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
-    return ", ".join([str(run["folder"]), *(part for part in parts if part)])
-
-
-def _table(header: tuple[str, ...]) -> Table:
-    """Make a plain table with names in the first column and numbers in the others."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for position, title in enumerate(header):
-        table.add_column(title, justify="right" if position else "left")
-    return table
-
-
 def _layers(comparison: Comparison) -> Table:
     """Make a table of outcomes and labels of every layer, over its heads and roles."""
-    table = _table(LAYER_HEADER)
+    table = plain_table(LAYER_HEADER)
     for row in layer_rows(comparison):
         table.add_row(*row)
     return table
@@ -81,7 +66,7 @@ def _sieves(comparison: Comparison) -> Table:
     """Make a table of outcomes of every sieve; for roles also labels, and changes by swaps of A and B."""
     differences, moved_labels = comparison.differences, {row.sieve: row for row in comparison.swaps}
     has_swaps = comparison.swaps and comparison.swaps[-1].p == comparison.swaps[-1].p
-    table = _table(
+    table = plain_table(
         ("sieve", *OUTCOMES, "in A", "in B", "gained", "lost", *(["by swaps", "p"] * bool(has_swaps)))
     )
     for position, rule in enumerate(differences.rules):

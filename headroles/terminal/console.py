@@ -1,11 +1,12 @@
-"""Make the console for results and the progress bar."""
+"""Make the console for results, plain tables, and the progress bar."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.table import Table
 
 from headroles.progress import Progress
 
@@ -17,6 +18,14 @@ def console() -> Console:
     """Return a console on standard output, as wide as the terminal or as ``PIPED``."""
     output = Console(highlight=False, soft_wrap=True)
     return output if output.is_terminal else Console(highlight=False, soft_wrap=True, width=PIPED)
+
+
+def plain_table(header: Sequence[str]) -> Table:
+    """Make a plain table with names in the first column and numbers in the others."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for position, title in enumerate(header):
+        table.add_column(title, justify="right" if position else "left")
+    return table
 
 
 @contextmanager

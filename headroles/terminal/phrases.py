@@ -1,7 +1,7 @@
 """Lines of text for the terminal: test and correction, stability of labels, and the plan of a study."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headroles.records.assessment import Assessment, Together
 from headroles.records.example import Decision, Rule
@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from headroles.planning import Study
 
 SPACE = "\u00a0"
+
+
+def describe_run(run: Mapping[str, Any]) -> str:
+    """Return folder, model and inputs of a run, as far as its manifest names them."""
+    model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
+    parts = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
+    return ", ".join([str(run["folder"]), *(part for part in parts if part)])
 
 
 def how_tested(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -> str:

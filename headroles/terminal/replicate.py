@@ -1,7 +1,6 @@
 """Show a replication in the terminal: how many roles of A hold on B, row by row, and its best heads."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -10,8 +9,9 @@ from rich.text import Text
 from headroles.records.replication import BestAgain, Replicated, Replication
 from headroles.reports.words.probes import percent, points, within
 from headroles.reports.words.words import FAMILIES, chance_of, plural, two
+from headroles.terminal.console import plain_table
 from headroles.terminal.label import named_line
-from headroles.terminal.phrases import how_tested
+from headroles.terminal.phrases import describe_run, how_tested
 
 
 def show_replication(console: Console, found: Replication, out: str | None) -> None:
@@ -23,14 +23,12 @@ def show_replication(console: Console, found: Replication, out: str | None) -> N
         out: File that was written; None for none.
     """
     for name in ("a", "b"):
-        named_line(console, name.upper(), _run(found.manifest[name]))
+        named_line(console, name.upper(), describe_run(found.manifest[name]))
     preset = str(found.manifest["a"].get("preset"))
     named_line(console, "tested", how_tested(found.decision, preset))
     over = FAMILIES.get(found.decision.family, found.decision.family)
     ways = " (both directions of a row)" * any(row.columns > 1 for row in found.rows)
-    named_line(
-        console, "family", f"the roles of A, of {over}{ways}; fixed before B was read"
-    )
+    named_line(console, "family", f"the roles of A, of {over}{ways}; fixed before B was read")
     for note in found.notes:
         named_line(console, "note", note, style="yellow")
     console.print()
@@ -68,24 +66,9 @@ def summary(found: Replication) -> str:
     return sentence
 
 
-def _run(run: Mapping[str, Any]) -> str:
-    """Return folder, model and inputs of a run, as far as its manifest names them."""
-    model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
-    parts = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
-    return ", ".join([str(run["folder"]), *(part for part in parts if part)])
-
-
-def _table(header: Sequence[str]) -> Table:
-    """Make a plain table with names in the first column and numbers in the others."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for position, title in enumerate(header):
-        table.add_column(title, justify="right" if position else "left")
-    return table
-
-
 def _rows(rows: Sequence[Replicated]) -> Table:
     """Make a table with a line per row with a role in A; the other rows are only counted."""
-    table = _table(("row", "roles in A", "role in B", "not", "undetermined", "untestable", "r"))
+    table = plain_table(("row", "roles in A", "role in B", "not", "undetermined", "untestable", "r"))
     for row in rows:
         if row.roles:
             counts = (row.roles, row.role, row.not_role, row.undetermined, row.untestable)
@@ -98,7 +81,9 @@ def _rows(rows: Sequence[Replicated]) -> Table:
 
 def _best(best: Sequence[BestAgain]) -> Table:
     """Make a table of the best heads of A above their baselines, and their results on B."""
-    table = _table(("best head of A", "head", "A: % right", "A: beyond", "B: % right", "B: beyond", "q", "B"))
+    table = plain_table(
+        ("best head of A", "head", "A: % right", "A: beyond", "B: % right", "B: beyond", "q", "B")
+    )
     for head in best:
         if head.decision:
             ends = (head.difference, head.difference_low, head.difference_high)
