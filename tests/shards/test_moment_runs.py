@@ -136,7 +136,7 @@ def test_a_finished_run_that_is_started_again_scores_nothing(
     assert _files(folder) == _files(summed)
 
 
-@pytest.mark.parametrize("at", ["store.write_results", "drop_shards"])
+@pytest.mark.parametrize("at", ["write_results", "drop_shards"])
 def test_a_run_that_was_stopped_while_it_was_finished_scores_nothing_again(
     at: str, summed: Path, label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

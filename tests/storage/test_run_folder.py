@@ -368,7 +368,7 @@ def test_a_crash_before_the_first_shard_leaves_the_run_that_was_there(
     monkeypatch.setattr(place, crash)
     with pytest.raises(KeyboardInterrupt):
         label(limit=5, out=run, overwrite=True)
-    monkeypatch.setattr("headroles.judging.again.judge", crash)
+    monkeypatch.setattr("headroles.judging.scores.judge", crash)
     with pytest.raises(KeyboardInterrupt):
         headroles.judge_again(run, alpha=0.1)
     assert _contents(run) == before
