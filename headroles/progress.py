@@ -6,6 +6,10 @@ Progress = Callable[[int, int], None]
 """Callback with the number of inputs done and their total."""
 
 
+def ignore_progress(done: int, total: int) -> None:
+    """Take the inputs done and their total, and do nothing; the progress of a caller that gives none."""
+
+
 def counted(progress: Progress, total: int) -> Callable[[int], None]:
     """Return a function that adds newly done inputs and calls ``progress`` with the sum and the total.
 

@@ -160,7 +160,7 @@ MISTAKES = [
     (["It rains .", "--out", f"new/{'v' * 300}.html"], "cannot be written (File name too long)"),
     (
         ["It rains .", "--svg", "x.svg", "--layers", "1", "--kind", "cross", "--out", "x.html"],
-        "this view holds self attention, but 'cross' was asked for; name one of those, or leave the kind out",
+        "this view holds self attention, but got 'cross'; name one of those, or leave the kind out",
     ),
 ]
 
@@ -244,7 +244,9 @@ def test_all_parts_of_an_encoder_decoder_can_be_drawn(model_of: Any) -> None:
     cross = viewed.view.maps[2]
     assert viewed.svg(cross.layers[0], kind="cross").count("<line ") > 0
     assert (cross.queries.size, cross.keys.size) == cross.weights.shape[2:]
-    with pytest.raises(BadInput, match="this view holds encoder, decoder and cross attention, but 'self'"):
+    with pytest.raises(
+        BadInput, match="this view holds encoder, decoder and cross attention, but got 'self'"
+    ):
         viewed.svg(0, kind="self")
 
 

@@ -152,7 +152,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(
 ) -> None:
     out = tmp_path / "pairs.jsonl"
     out.write_text("mine")
-    with pytest.raises(BadInput, match="is there already; give --overwrite to replace it"):
+    with pytest.raises(BadInput, match="exists already; give --overwrite to replace it"):
         preprocess_unlabeled(text_file, out=out, model=str(planted))
     assert out.read_text() == "mine"
     preprocess_unlabeled(text_file, out=out, model=str(planted), overwrite=True)

@@ -16,10 +16,10 @@ from jaxtyping import config
 
 from headroles import load
 from headroles.errors import BadInput, HeadrolesError
+from headroles.exporting import save
 from headroles.extraction.jobs import divergence as diverging
 from headroles.options.cluster import cluster_options_of
 from headroles.records.clusters import METHODS, WAYS, Clustered, Divergence, Neighbours
-from headroles.runs.label import save
 from headroles.stats.clusters import clusters
 from headroles.storage.clusters import clustered_in, texts_of_clustered
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS

@@ -102,7 +102,7 @@ def test_no_colour_of_the_page_is_left_as_a_variable_and_the_ground_is_white(
         "cluster": lambda: clustered_run(3, 4),
         "probe": lambda: request.getfixturevalue("probed_run")(("all", "det"), shape=(20, 2, 3)),
         "surface": lambda: request.getfixturevalue("surface_run")((20, 2, 3)),
-        "comparison": lambda: exporting._found(request.getfixturevalue("compared")),
+        "comparison": lambda: exporting._load_run_or_comparison(request.getfixturevalue("compared")),
     }
     drawn = figures_of(made[kind](), width=120.0)
     expected = {
@@ -257,7 +257,7 @@ def test_names_of_files_are_safe_and_never_alike(names: list[str]) -> None:
 
 def test_a_comparison_read_back_is_drawn_as_it_was(finished: Path, compared: Path) -> None:
     found = headroles.compare(finished, finished, swaps=0)
-    read = exporting._found(compared)
+    read = exporting._load_run_or_comparison(compared)
     assert isinstance(read, Comparison)
     assert read.differences.sieves == found.differences.sieves
     np.testing.assert_array_equal(read.differences.outcome, found.differences.outcome)
@@ -313,7 +313,7 @@ def test_a_width_without_figures_is_wrong_usage(command: Command, run: Path) -> 
     before = (run / "report.html").read_bytes()
     code, out, err = command("report", run, "--width", 89)
     assert (code, out) == (2, "")
-    assert "--width is that of figures" in err
+    assert "--width is for figures" in err
     assert (run / "report.html").read_bytes() == before
 
 

@@ -243,7 +243,7 @@ def test_the_command_prints_what_the_function_gives(command: Command, finished: 
     assert command("table", finished, "--name", "heads")[1] == headroles.table(finished, "heads")
     code, out, err = command("table", finished, "--latex", "--csv")
     assert (code, out) == (2, "")
-    assert "a table has one form, but --latex and --csv came; give one of them" in err
+    assert "a table has one form, but got --latex and --csv; give one of them" in err
     options = {each.name for each in cli.commands["table"].params}
     assert options == {"folder", "name", "markdown", "latex", "csv"}
     with pytest.raises(BadInput, match="give the folder of a run"):

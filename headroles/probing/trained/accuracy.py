@@ -1,4 +1,4 @@
-"""Heads that trained probes chose, held against the annotated trees: accuracies and paired contests."""
+"""Compare trained probes and baselines with annotated trees: accuracies and paired tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ RANDOM = " (random weights)"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answered:
-    """What one probe or baseline chose on the test sentences.
+    """Answers of one probe or baseline on the test sentences.
 
     Attributes:
-        classifier: Its name.
+        classifier: Name of the probe or baseline.
         weights: "trained" or "random" weights of the model it reads; "" where it reads none.
         right: Judged words with the right head, per sentence.
-        trained_on: Sentences it learned from; 0 for baselines.
+        trained_on: Number of training sentences; 0 for baselines.
         epochs: Passes over them until the held-out loss was lowest.
     """
 
@@ -40,14 +40,14 @@ class Answered:
 
     @property
     def name(self) -> str:
-        """The classifier; the control says so."""
+        """The name of the classifier, marked for the control."""
         return self.classifier + RANDOM * (self.weights == "random")
 
 
 def right_heads(
     chosen: Sequence[Int[np.ndarray, "_"]], sentences: Sequence[Sentence]
 ) -> Int[np.ndarray, " sentences"]:
-    """Judged words of each sentence whose chosen head is the annotated one."""
+    """Count the judged words of each sentence whose chosen head is the annotated one."""
     return np.array(
         [
             int(((heads == sentence.heads) & sentence.judged).sum())
@@ -60,15 +60,15 @@ def right_heads(
 def trained_rows(
     answered: Sequence[Answered], sentences: Sequence[Sentence], seed: int
 ) -> tuple[Trained, ...]:
-    """The accuracy of each on the test sentences, with a bootstrap interval.
+    """Return the accuracy of each probe and baseline on the test sentences, with a bootstrap interval.
 
     The interval is the 2.5 % and 97.5 % quantile of the accuracy over 10,000 resamples of the
-    documents that hold judged words, the same resamples for all; NaN for a single document.
+    documents that hold judged words, with the same resamples for all; NaN for a single document.
 
     Args:
         answered: Probes and baselines.
         sentences: The test sentences.
-        seed: Of the resamples, and of the training, which it is reported as.
+        seed: Seed of the resamples and of the training, which is reported.
     """
     sums, words = _by_unit(answered, sentences)
     holding = words > 0
@@ -83,38 +83,38 @@ def trained_rows(
     total = int(words.sum())
     return tuple(
         Trained(
-            classifier=each.classifier,
-            weights=each.weights,
+            classifier=answers.classifier,
+            weights=answers.weights,
             uas=float(sums[:, k].sum() / total) if total else float("nan"),
             low=float(low[k]),
             high=float(high[k]),
             words=total,
             units=len(words),
-            trained_on=each.trained_on,
-            epochs=each.epochs,
+            trained_on=answers.trained_on,
+            epochs=answers.epochs,
             seed=seed,
         )
-        for k, each in enumerate(answered)
+        for k, answers in enumerate(answered)
     )
 
 
 def contests(answered: Sequence[Answered], sentences: Sequence[Sentence]) -> tuple[Contest, ...]:
-    """Every pair on the same words, later minus earlier, clustered by document.
+    """Test the difference of every pair on the same words, later minus earlier, clustered by document.
 
-    Null: both have the same accuracy in the population of documents; alternative: they have not. With
+    Null: both have the same accuracy in the population of documents; alternative: they differ. With
     x_d the difference of right words in document d, n_d its judged words and R = Σx / Σn, Student's t
     of R with the jackknife's error, one document left out in turn (``headroles.stats.pooled``), with one
     degree of freedom less than documents. q is Holm's
-    over the pairs. What a probe learned is taken as given: other training documents or seeds
-    would add to the error. Two that are never apart have p = 1; a difference
-    that is the same in every document, or one document, has no error and p is NaN.
+    over the pairs. The trained weights are treated as fixed: other training documents or seeds
+    would add to the error. Two probes that never differ have p = 1. A difference
+    that is the same in every document, or a single document, has no error, and p is NaN.
 
     Args:
         answered: Probes and baselines, in the order of the table.
         sentences: The test sentences.
     """
-    units = unit_numbers([each.unit for each in sentences])
-    words = np.array([int(each.judged.sum()) for each in sentences], dtype=np.float64)
+    units = unit_numbers([sentence.unit for sentence in sentences])
+    words = np.array([int(sentence.judged.sum()) for sentence in sentences], dtype=np.float64)
     pairs = [(later, earlier) for earlier, later in combinations(answered, 2)]
     if not pairs or not words.any():
         return ()
@@ -122,9 +122,11 @@ def contests(answered: Sequence[Answered], sentences: Sequence[Sentence]) -> tup
         shares = np.stack([(first.right - second.right) / words for first, second in pairs], axis=1)
     sample = describe(pooled_units(shares, words, units))
     outcome = student(sample, 0.0)
-    same = flat(sample)
-    equal = same & (np.abs(sample.mean) < 1e-12)
-    p = np.where(same, np.where(equal, 1.0, np.nan), np.minimum(1.0, 2 * np.fmin(outcome.p, outcome.p_not)))
+    constant = flat(sample)
+    equal = constant & (np.abs(sample.mean) < 1e-12)
+    p = np.where(
+        constant, np.where(equal, 1.0, np.nan), np.minimum(1.0, 2 * np.fmin(outcome.p, outcome.p_not))
+    )
     q = adjust(p, "holm")
     return tuple(
         Contest(
@@ -133,7 +135,7 @@ def contests(answered: Sequence[Answered], sentences: Sequence[Sentence]) -> tup
             difference=float(sample.mean[k]),
             low=float(outcome.low[k]),
             high=float(outcome.high[k]),
-            statistic=float("nan") if same[k] else float(outcome.statistic[k]),
+            statistic=float("nan") if constant[k] else float(outcome.statistic[k]),
             p=float(p[k]),
             q=float(q[k]),
         )
@@ -144,10 +146,12 @@ def contests(answered: Sequence[Answered], sentences: Sequence[Sentence]) -> tup
 def _by_unit(
     answered: Sequence[Answered], sentences: Sequence[Sentence]
 ) -> tuple[Float[np.ndarray, "units rows"], Float[np.ndarray, " units"]]:
-    """Right words per document and row, and judged words per document."""
-    units = unit_numbers([each.unit for each in sentences])
+    """Count the right words per document and row, and the judged words per document."""
+    units = unit_numbers([sentence.unit for sentence in sentences])
     count = int(units.max(initial=-1)) + 1
-    judged = np.array([int(each.judged.sum()) for each in sentences], dtype=np.float64)
+    judged = np.array([int(sentence.judged.sum()) for sentence in sentences], dtype=np.float64)
     words = np.bincount(units, weights=judged, minlength=count)
-    sums = [np.bincount(units, weights=each.right.astype(np.float64), minlength=count) for each in answered]
+    sums = [
+        np.bincount(units, weights=answers.right.astype(np.float64), minlength=count) for answers in answered
+    ]
     return np.stack(sums, axis=1), words
