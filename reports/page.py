@@ -36,10 +36,14 @@ from headroles.reports.words import words
 from headroles.reports.words.probes import PUBLISHED
 
 SCRIPTS = (
-    "page.js", "plots.js", "matrix.js", "files.js", "table.js", "sheets.js", "clusters.js",
-    "attention.js", "attention_draw.js", "card_spread.js", "card_examples.js", "cards.js",
+    "shared/page.js", "shared/plots.js", "page/matrix.js", "shared/files.js", "shared/table.js",
+    "shared/sheets.js", "clusters/clusters.js", "attention/attention.js", "attention/draw.js",
+    "cards/spread.js", "cards/examples.js", "cards/cards.js",
 )  # fmt: skip
-STYLES = ("page.css", "probes.css", "clusters.css", "attention.css", "cards.css")
+STYLES = (
+    "shared/page.css", "probes/probes.css", "clusters/clusters.css", "attention/attention.css",
+    "cards/cards.css",
+)  # fmt: skip
 
 
 def page(labelling: Labelling) -> str:
@@ -56,7 +60,7 @@ def page(labelling: Labelling) -> str:
     """
     summary = summarise(labelling)
     scripts = [get_plotlyjs(), "\n".join(template(name) for name in SCRIPTS)]
-    return environment().get_template("page.html").render(
+    return environment().get_template("page/page.html").render(
         summary=summary,
         words=words,
         panels=figures(summary),

@@ -33,9 +33,10 @@ from headroles.reports.words.surface import (
 )
 
 SCRIPTS = (
-    "page.js", "plots.js", "surface.js", "files.js", "table.js", "sheets.js", "surface_heads.js",
+    "shared/page.js", "shared/plots.js", "surface/surface.js", "shared/files.js", "shared/table.js",
+    "shared/sheets.js", "surface/heads.js",
 )  # fmt: skip
-STYLES = ("page.css", "probes.css", "surface.css")
+STYLES = ("shared/page.css", "probes/probes.css", "surface/surface.css")
 FAMILIES = {
     "sieve": "the heads of one statistic",
     "run": "all heads and statistics of the run",
@@ -73,7 +74,7 @@ def surface_page(labelling: Labelling) -> str:
     scripts = [get_plotlyjs(), "\n".join(template(name) for name in SCRIPTS)]
     summary = summarise(labelling)
     drawn = figures(labelling)
-    return environment().get_template("surface.html").render(
+    return environment().get_template("surface/surface.html").render(
         account=_account(summary.account, labelling),
         words=words,
         verdicts=_verdicts(labelling),

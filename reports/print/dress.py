@@ -38,7 +38,7 @@ def palette() -> Mapping[str, str]:
         >>> palette()["tone-0"], palette()["paper"]
         ('#0063a8', '#ffffff')
     """
-    first = re.search(r":root\s*{(.*?)}", template("page.css"), flags=re.DOTALL)
+    first = re.search(r":root\s*{(.*?)}", template("shared/page.css"), flags=re.DOTALL)
     told = re.findall(r"--([\w-]+):\s*(#[0-9a-fA-F]{6});", first.group(1) if first else "")
     return dict(told) | {"paper": "#ffffff", "panel": "#ffffff"}
 

@@ -68,7 +68,7 @@ def calibration_note(summary: Summary) -> Note | None:
 @cache
 def _data() -> Mapping[str, Any]:
     """The extract of the simulations: by test, correction, units, and setting and side."""
-    data: Mapping[str, Any] = json.loads(template("calibration.json"))
+    data: Mapping[str, Any] = json.loads(template("page/calibration.json"))
     return data
 
 

@@ -96,10 +96,10 @@ def _known(values: Float[np.ndarray, " entries"]) -> list[float | None]:
 SHOWS = {"head": "Heads", "model": "Model", "neuron": "Neurons"}
 """The views of a page, and what their tabs say."""
 SCRIPTS = (
-    "view.js", "attention.js", "attention_draw.js", "view_head.js", "view_model.js", "view_products.js",
-    "view_strips.js", "view_neuron.js", "view_tabs.js",
+    "view/view.js", "attention/attention.js", "attention/draw.js", "view/head.js", "view/model.js",
+    "view/products.js", "view/strips.js", "view/neuron.js", "view/tabs.js",
 )  # fmt: skip
-STYLES = ("page.css", "attention.css", "view.css")
+STYLES = ("shared/page.css", "attention/attention.css", "view/view.css")
 KINDS = {
     SELF: "self-attention",
     ENCODER: "encoder: the input attends to itself",
@@ -130,7 +130,7 @@ def view_page(view: View, show: str = "head") -> str:
     if show not in SHOWS:
         raise UnknownName("view", show, SHOWS)
     scripts = ["\n".join(template(name) for name in SCRIPTS)]
-    return environment().get_template("view.html").render(
+    return environment().get_template("view/view.html").render(
         view=view,
         show=show,
         shows=SHOWS,

@@ -16,7 +16,7 @@ from plotly.offline import get_plotlyjs
 
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision, Rule, Scores
-from headroles.reports.compare import comparison_page
+from headroles.reports.compare_page import comparison_page
 from headroles.reports.figures.compare import plots
 from headroles.reports.words.compare import (
     labels_moved,

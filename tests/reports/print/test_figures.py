@@ -127,7 +127,7 @@ def test_sizes_of_type_and_of_the_figure_are_those_of_print() -> None:
 
 
 def test_the_palette_is_the_light_theme() -> None:
-    style = Path(static_files.__file__).parents[1] / "templates" / "page.css"
+    style = Path(static_files.__file__).parents[1] / "templates" / "shared" / "page.css"
     light, dark = style.read_text().split("prefers-color-scheme: dark", 1)
     tones = [palette()[f"tone-{number}"] for number in range(8)]
     for number, colour in enumerate(tones):

@@ -182,7 +182,7 @@ def test_the_same_maps_give_the_same_bytes() -> None:
 
 
 def test_colours_are_those_of_the_report_on_a_light_ground() -> None:
-    css = (ROOT / "reports" / "templates" / "page.css").read_text().split("@media")[0]
+    css = (ROOT / "reports" / "templates" / "shared" / "page.css").read_text().split("@media")[0]
     assert tuple(re.findall(r"--tone-\d: (#[0-9a-f]{6})", css)) == TONES
 
 

@@ -17,8 +17,8 @@ from headroles.reports.words import compare as compare_words
 from headroles.reports.words import words
 from headroles.reports.words.compare import layer_rows, names, sieve_verdict
 
-SCRIPTS = ("page.js", "plots.js", "sheets.js", "files.js", "compare.js")
-STYLES = ("page.css", "compare.css")
+SCRIPTS = ("shared/page.js", "shared/plots.js", "shared/sheets.js", "shared/files.js", "compare/compare.js")
+STYLES = ("shared/page.css", "compare/compare.css")
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -37,7 +37,7 @@ def comparison_page(comparison: Comparison) -> str:
     found = comparison.differences
     map_plot, means, outcomes, moved = plots(comparison)
     files = compared_files(comparison)
-    return environment().get_template("compare.html").render(
+    return environment().get_template("compare/compare.html").render(
         comparison=comparison,
         found=found,
         names=names(comparison),
