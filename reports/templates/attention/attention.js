@@ -1,5 +1,5 @@
-/* Attention between tokens: units, weights between them, what is strongest. The one global of attention.js and of
-   attention_draw.js, which follows it and adds attention.draw; they need nothing else of a page. */
+/* Attention between tokens: units, weights between them, the strongest ones. The only global of attention.js and of
+   draw.js, which follows it and adds attention.draw; they need nothing else of a page. */
 const attention = (() => {
   "use strict";
   const LONGEST = 40;
@@ -8,7 +8,7 @@ const attention = (() => {
   const MOST_LINES = 8000;
   const DEFAULTS = { form: "lines", level: "pieces", specials: true, sink: true, from: "all", to: "all", tone: "var(--tone-0)" };
 
-  async function unpacked(text) {
+  async function unpack(text) {
     const letters = atob(text);
     const bytes = new Uint8Array(letters.length);
     for (let place = 0; place < letters.length; place += 1) bytes[place] = letters.charCodeAt(place);
@@ -16,40 +16,40 @@ const attention = (() => {
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
 
-  function made(tag, className, text) {
+  function create(tag, className, text) {
     const element = document.createElement(tag);
     element.className = className;
     if (text !== undefined) element.textContent = text;
     return element;
   }
 
-  function cut(text) {
+  function shorten(text) {
     const letters = Array.from(text.slice(0, 2 * LONGEST + 2));
     return letters.length > LONGEST ? `${letters.slice(0, LONGEST).join("")}…` : text || "·";
   }
 
-  function isolated(text) {
-    return made("bdi", "map-text", cut(text));
+  function isolate(text) {
+    return create("bdi", "map-text", shorten(text));
   }
 
   /* The text a token belongs to; a special token goes with the text before it, at the start with the first. */
-  function owners(tokens) {
+  function textOfToken(tokens) {
     let last = Math.max(tokens.segment.find((text) => text >= 0) ?? 0, 0);
     return tokens.segment.map((text) => { last = text >= 0 ? text : last; return last; });
   }
 
-  /* What one line or column of a picture stands for: a token, or all tokens of a word. */
+  /* The unit behind one line or column of a picture: a token, or all tokens of a word. */
   function unitsOf(tokens, settings, text) {
-    const whose = owners(tokens);
+    const texts = textOfToken(tokens);
     const words = settings.level === "words";
     const units = [];
     tokens.pieces.forEach((piece, place) => {
       if ((place === 0 && !settings.sink) || (tokens.special[place] && !settings.specials)) return;
-      if (text !== "all" && whose[place] !== text) return;
+      if (text !== "all" && texts[place] !== text) return;
       const last = units.at(-1);
       const word = tokens.word[place];
       const plain = words && !tokens.special[place] ? piece.replace(/^(##|▁)(?=.)/su, "") : piece;
-      if (words && word >= 0 && last?.word === word && whose[place] === whose[last.places[0]]) {
+      if (words && word >= 0 && last?.word === word && texts[place] === texts[last.places[0]]) {
         last.places.push(place);
         last.text += plain;
       } else units.push({ text: plain, places: [place], word });
@@ -90,7 +90,7 @@ const attention = (() => {
     return order.slice(0, most).map((other) => ({ place: other, text: others[other].text, value: value(other) }));
   }
 
-  /* The least weight that gets a line, so that there are not too many of them; the places of those that get one. */
+  /* The least weight with a line of its own, so that there are not too many lines. */
   function faintestOf(maps) {
     const least = (maps[0]?.length ?? 0) > MANY ? 0.02 : 0.004;
     const counts = new Uint32Array(101);
@@ -107,27 +107,27 @@ const attention = (() => {
   }
 
   /* A colour between two, as whole red, green and blue: weights of 1/255 keep their hue. */
-  const mixed = (ground, tone, share) => [0, 1, 2].map((part) => Math.round(ground[part] + (tone[part] - ground[part]) * Math.min(share, 1)));
+  const mix = (ground, tone, share) => [0, 1, 2].map((part) => Math.round(ground[part] + (tone[part] - ground[part]) * Math.min(share, 1)));
 
-  /* What is in hand, in a sentence: the weight of a cell, or the strongest tokens on the other side. */
-  function told({ rows, columns, maps, values, heat, faintest }, hand) {
+  /* A sentence about the unit in hand: the weight of a cell, or the strongest tokens on the other side. */
+  function describe({ rows, columns, maps, values, heat, faintest }, hand) {
     if (!hand && heat) return ["The stronger the colour of a cell, the stronger the attention."];
     if (!hand) return [`The stronger a line, the stronger the attention; lines begin at ${faintest}.`];
-    const said = [isolated((hand.side === 0 ? rows : columns)[hand.place].text)];
+    const parts = [isolate((hand.side === 0 ? rows : columns)[hand.place].text)];
     if (hand.other !== undefined) {
       const sum = values.reduce((total, each) => total + each[hand.place * columns.length + hand.other], 0);
-      return [...said, " → ", isolated(columns[hand.other].text), `: ${(sum / values.length).toFixed(2)}`];
+      return [...parts, " → ", isolate(columns[hand.other].text), `: ${(sum / values.length).toFixed(2)}`];
     }
-    said.push(hand.side === 0 ? " attends most to " : " gets most from ");
+    parts.push(hand.side === 0 ? " attends most to " : " gets most from ");
     maps.slice(0, TOLD).forEach((map, place) => {
-      if (maps.length > 1) said.push(`${place ? "; " : ""}${map.label}: `);
-      const found = strongest({ rows, columns, values: values[place] }, hand.side, hand.place);
-      found.forEach((each, rank) => said.push(rank ? ", " : "", isolated(each.text), ` ${each.value.toFixed(2)}`));
-      if (!found.length) said.push("nothing that is shown");
+      if (maps.length > 1) parts.push(`${place ? "; " : ""}${map.label}: `);
+      const keys = strongest({ rows, columns, values: values[place] }, hand.side, hand.place);
+      keys.forEach((each, rank) => parts.push(rank ? ", " : "", isolate(each.text), ` ${each.value.toFixed(2)}`));
+      if (!keys.length) parts.push("nothing that is shown");
     });
-    if (maps.length > TOLD) said.push(`; ${maps.length - TOLD} more`);
-    return said;
+    if (maps.length > TOLD) parts.push(`; ${maps.length - TOLD} more`);
+    return parts;
   }
 
-  return { DEFAULTS, cut, faintestOf, isolated, linesOf, made, matrix, mixed, told, strongest, unitsOf, unpacked, valuesOf };
+  return { DEFAULTS, shorten, faintestOf, isolate, linesOf, create, matrix, mix, describe, strongest, unitsOf, unpack, valuesOf };
 })();

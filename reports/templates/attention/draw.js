@@ -1,7 +1,7 @@
-/* Draws attention between tokens into an element, as lines or as a heat map. Canvases are as large as what is seen of them. */
+/* Draws attention between tokens into an element, as lines or as a heat map. A canvas is as large as its visible part. */
 attention.draw = (() => {
   "use strict";
-  const { DEFAULTS, cut, faintestOf, isolated, linesOf, made, mixed, told, unitsOf, valuesOf } = attention;
+  const { DEFAULTS, shorten, faintestOf, isolate, linesOf, create, mix, describe, unitsOf, valuesOf } = attention;
   /* Pixels: of a line of tokens, of a cell, of a canvas at most; across and down a sheet of paper. */
   const [ROW, CELL, MOST_PIXELS] = [22, 20, 16000];
   const SHEET = [680, 860];
@@ -12,8 +12,8 @@ attention.draw = (() => {
       this.data = data;
       this.settings = { ...DEFAULTS };
       this.hand = null;
-      this.root = made("div", "map");
-      this.told = made("p", "map-told");
+      this.root = create("div", "map");
+      this.told = create("p", "map-told");
       this.told.setAttribute("role", "status");
       host.append(this.root);
       this.later = () => { if (!this.root.matches(".map-whole")) this.frame ??= requestAnimationFrame(() => this.paint()); };
@@ -47,16 +47,16 @@ attention.draw = (() => {
       this.hand = null;
       this.pinned = false;
       this.root.dataset.form = this.settings.form;
-      this.box = made("div", "map-box");
-      this.canvas = made("canvas", "map-canvas");
+      this.box = create("div", "map-box");
+      this.canvas = create("canvas", "map-canvas");
       this.canvas.setAttribute("role", "img");
-      this.field = made("div", "map-field");
+      this.field = create("div", "map-field");
       this.field.append(this.canvas);
       this.sides = [this.side(0, "attending", this.rows), this.side(1, "attended to", this.columns)];
       const tall = this.heat ? this.rows.length * CELL : Math.max(this.rows.length, this.columns.length) * ROW;
       this.field.style.height = `${tall}px`;
       this.field.style.width = this.heat ? `${this.columns.length * CELL}px` : "";
-      const headings = ["attending", "attended to"].map((word, side) => made("div", `map-heading map-heading-${side}`, word));
+      const headings = ["attending", "attended to"].map((word, side) => create("div", `map-heading map-heading-${side}`, word));
       this.box.append(...headings, this.sides[0], this.field, this.sides[1]);
       this.root.replaceChildren(this.box, this.told);
       this.box.addEventListener("scroll", this.later, { passive: true });
@@ -67,29 +67,29 @@ attention.draw = (() => {
     }
 
     side(side, name, units) {
-      const bar = made("div", `map-side map-side-${side}`);
+      const bar = create("div", `map-side map-side-${side}`);
       bar.setAttribute("role", "toolbar");
       bar.setAttribute("aria-label", `Tokens ${name}`);
       bar.setAttribute("aria-orientation", this.heat && side === 1 ? "horizontal" : "vertical");
       bar.append(...units.map((unit, place) => this.token(unit, place)));
-      const placed = (event) => [...bar.children].indexOf(event.target.closest(".map-token"));
-      const taken = (event) => { if (!this.pinned && placed(event) >= 0) this.take({ side, place: placed(event) }); };
-      bar.addEventListener("pointerover", taken);
-      bar.addEventListener("focusin", (event) => { this.rove(side, placed(event)); taken(event); });
+      const placeOf = (event) => [...bar.children].indexOf(event.target.closest(".map-token"));
+      const takeFrom = (event) => { if (!this.pinned && placeOf(event) >= 0) this.take({ side, place: placeOf(event) }); };
+      bar.addEventListener("pointerover", takeFrom);
+      bar.addEventListener("focusin", (event) => { this.rove(side, placeOf(event)); takeFrom(event); });
       bar.addEventListener("pointerleave", () => this.release());
       bar.addEventListener("focusout", () => this.release());
-      bar.addEventListener("click", (event) => this.pin(side, placed(event)));
-      bar.addEventListener("keydown", (event) => this.step(event, side, placed(event)));
+      bar.addEventListener("click", (event) => this.pin(side, placeOf(event)));
+      bar.addEventListener("keydown", (event) => this.step(event, side, placeOf(event)));
       return bar;
     }
 
     token(unit, place) {
-      const button = made("button", "map-token");
+      const button = create("button", "map-token");
       button.type = "button";
       button.tabIndex = place === 0 ? 0 : -1;
       button.setAttribute("aria-pressed", "false");
-      button.append(isolated(unit.text));
-      if (cut(unit.text) !== unit.text) button.title = unit.text;
+      button.append(isolate(unit.text));
+      if (shorten(unit.text) !== unit.text) button.title = unit.text;
       return button;
     }
 
@@ -146,7 +146,7 @@ attention.draw = (() => {
           if (share > 0) token.style.setProperty("--map-share", share.toFixed(3));
         }
       }
-      this.told.replaceChildren(...told(this, hand));
+      this.told.replaceChildren(...describe(this, hand));
       this.later();
     }
 
@@ -161,9 +161,9 @@ attention.draw = (() => {
       this.root.classList.toggle("map-whole", whole);
       this.box.style.zoom = "";
       if (!this.box.clientWidth) return;
-      const stuck = this.heat ? [this.sides[0].offsetWidth, this.sides[1].offsetHeight] : [0, this.box.firstChild.offsetHeight];
-      [this.canvas.style.left, this.canvas.style.top] = stuck.map((each) => `${each}px`);
-      const seen = [this.box.clientWidth - stuck[0], this.box.clientHeight - stuck[1]];
+      const fixed = this.heat ? [this.sides[0].offsetWidth, this.sides[1].offsetHeight] : [0, this.box.firstChild.offsetHeight];
+      [this.canvas.style.left, this.canvas.style.top] = fixed.map((each) => `${each}px`);
+      const seen = [this.box.clientWidth - fixed[0], this.box.clientHeight - fixed[1]];
       const size = [this.field.clientWidth, this.field.clientHeight].map((full, axis) => Math.max(1, whole ? full : Math.min(full, seen[axis])));
       const scale = Math.min(devicePixelRatio || 1, MOST_PIXELS / Math.max(...size));
       [this.canvas.width, this.canvas.height] = size.map((each) => Math.round(each * scale));
@@ -215,7 +215,7 @@ attention.draw = (() => {
       for (let row = first[0]; row < last[0]; row += 1) {
         for (let column = first[1]; column < last[1]; column += 1) {
           const sum = this.values.reduce((total, values) => total + values[row * many + column], 0);
-          context.fillStyle = `rgb(${mixed(ground, tone, sum / this.values.length).join(" ")})`;
+          context.fillStyle = `rgb(${mix(ground, tone, sum / this.values.length).join(" ")})`;
           if (sum > 0) context.fillRect(column * CELL - left, row * CELL - top, CELL - 1, CELL - 1);
         }
       }

@@ -1,4 +1,4 @@
-/* Cards of heads: everything there is to say of one head, in a dialog over the page. */
+/* Cards of heads: all results of one head, in a dialog over the page. */
 const LONGEST_NAME = 80;
 
 /* A name within a sentence: cut where it is very long, its writing direction kept inside. */
@@ -18,12 +18,12 @@ const cards = (() => {
   const size = findings.layers * findings.heads;
   let cell = -1;
   let preferred = "";
-  let grouped;
+  let clusterData;
 
   /* Roles a head holds: the largest effect first, those without one last. */
-  function held() {
+  function heldRoles() {
     const own = findings.roles.map((role, number) => number).filter((number) => decisions[rowOf(findings.roles[number], cell)] === 0);
-    return ordered(own, (number) => columns.effect[rowOf(findings.roles[number], cell)], -1).map((number) => findings.roles[number]);
+    return sortRows(own, (number) => columns.effect[rowOf(findings.roles[number], cell)], -1).map((number) => findings.roles[number]);
   }
 
   /* The role whose scores are shown: the one chosen, else the first held, else the one with the largest mean. */
@@ -31,22 +31,22 @@ const cards = (() => {
     if (preferred !== "") return Number(preferred);
     if (own.length) return findings.roles.indexOf(own[0]);
     const numbers = findings.roles.map((_, number) => number);
-    return ordered(numbers, (number) => columns.mean[rowOf(findings.roles[number], cell)], -1)[0];
+    return sortRows(numbers, (number) => columns.mean[rowOf(findings.roles[number], cell)], -1)[0];
   }
 
-  /* Clusters and nearest heads, where the run has them. */
+  /* Clusters and nearest heads; null where the run has none. */
   function clusters() {
     if (!document.getElementById("clusters-data")) return null;
-    if (grouped) return grouped;
+    if (clusterData) return clusterData;
     const stored = read("clusters-data");
     const floats = (text) => new Float32Array(bytes(text).buffer);
-    grouped = {
+    clusterData = {
       cluster: stored.cluster,
       near: new Uint32Array(bytes(stored.near).buffer),
       ...Object.fromEntries(Object.entries(stored.ends).map(([name, text]) => [name, floats(text)])),
       ...Object.fromEntries(["silhouette", "stability"].map((name) => [name, new Float64Array(bytes(stored.columns[name]).buffer)])),
     };
-    return grouped;
+    return clusterData;
   }
 
   const clusterOf = (found, head) => (found.cluster[head] < 0 ? "no cluster" : `cluster ${found.cluster[head]}`);
@@ -59,25 +59,25 @@ const cards = (() => {
     const heads = Array.from({ length: findings.heads }, (_, head) => start + head);
     const others = heads.filter((head) => head !== cell && findings.shared[head] === findings.shared[cell]);
     const names = others.map((head) => `${Math.floor(head / findings.heads)}-${head % findings.heads}`);
-    const told = names.length > MOST ? `${names.length} other heads of its layer` : names.join(", ");
-    return others.length ? `Shares keys and values with ${told}.` : "";
+    const sharedWith = names.length > MOST ? `${names.length} other heads of its layer` : names.join(", ");
+    return others.length ? `Shares keys and values with ${sharedWith}.` : "";
   }
 
-  function tell(own) {
+  function describe(own) {
     const found = clusters();
     const names = own.length > MOST ? `${own.length} roles` : namesOf(own);
-    const told = [own.length ? `Holds ${names} (${own.length} of ${findings.roles.length}).` : `Holds none of ${findings.roles.length} roles.`];
+    const sentences = [own.length ? `Holds ${names} (${own.length} of ${findings.roles.length}).` : `Holds none of ${findings.roles.length} roles.`];
     if (found) {
       const others = found.cluster.filter((each) => each === found.cluster[cell]).length - 1;
       const numbers = ["silhouette", "stability"].filter((name) => !Number.isNaN(found[name][cell])).map((name) => `${name} ${found[name][cell].toFixed(2).replace("-", "−")}`);
       const beside = found.cluster[cell] < 0 ? "" : others ? ` with ${others} other ${others === 1 ? "head" : "heads"}` : ", alone in it";
       const name = clusterOf(found, cell);
-      told.push(`${name[0].toUpperCase()}${name.slice(1)}${beside}${numbers.length ? `; ${numbers.join(", ")}` : ""}.`);
+      sentences.push(`${name[0].toUpperCase()}${name.slice(1)}${beside}${numbers.length ? `; ${numbers.join(", ")}` : ""}.`);
     }
-    document.getElementById("card-told").textContent = [...told, sharing()].filter(Boolean).join(" ");
+    document.getElementById("card-told").textContent = [...sentences, sharing()].filter(Boolean).join(" ");
   }
 
-  function tabled(roles) {
+  function evidenceTable(roles) {
     const table = evidence(cell, roles);
     table.className = "numbers card-evidence";
     roles.forEach((role, place) => { table.tBodies[0].rows[place].cells[0].title = findings.sieves[role.sieve]; });
@@ -87,39 +87,39 @@ const cards = (() => {
   function roles(own) {
     const every = document.getElementById("card-every");
     const others = findings.roles.filter((role) => !own.includes(role));
-    document.getElementById("card-roles").replaceChildren(tabled(every ? own.slice(0, MOST) : [...own, ...others]));
+    document.getElementById("card-roles").replaceChildren(evidenceTable(every ? own.slice(0, MOST) : [...own, ...others]));
     if (!every) return;
-    document.getElementById("card-counted").textContent = `${counted(cell)}.`;
-    every.querySelector("div").replaceChildren(tabled([...own, ...others]));
+    document.getElementById("card-counted").textContent = `${countsText(cell)}.`;
+    every.querySelector("div").replaceChildren(evidenceTable([...own, ...others]));
   }
 
   function neighbour(found, place) {
-    const line = made("tr");
+    const line = create("tr");
     const head = found.near[place];
-    const button = made("button", `${Math.floor(head / findings.heads)}-${head % findings.heads}`);
+    const button = create("button", `${Math.floor(head / findings.heads)}-${head % findings.heads}`);
     button.type = "button";
     button.dataset.head = head;
-    button.setAttribute("aria-label", `Open the card of ${titled(head).toLowerCase()}`);
-    const name = heading(made("th"), "row");
+    button.setAttribute("aria-label", `Open the card of ${titleOf(head).toLowerCase()}`);
+    const name = heading(create("th"), "row");
     name.append(button);
     const [far, low, high] = ["distance", "low", "high"].map((end) => (Number.isNaN(found[end][place]) ? "–" : found[end][place].toFixed(3)));
     const own = namesOf(findings.roles.filter((role) => decisions[rowOf(role, head)] === 0)) || "none";
-    line.append(name, made("td", low === "–" ? far : `${far} [${low}, ${high}]`), made("td", clusterOf(found, head), "words"), made("td", own, "words"));
+    line.append(name, create("td", low === "–" ? far : `${far} [${low}, ${high}]`), create("td", clusterOf(found, head), "words"), create("td", own, "words"));
     return line;
   }
 
   function nearest() {
     const found = clusters();
     if (!found) return;
-    const each = found.near.length / size;
-    const lines = Array.from({ length: each }, (_, place) => neighbour(found, cell * each + place));
+    const nearestCount = found.near.length / size;
+    const lines = Array.from({ length: nearestCount }, (_, place) => neighbour(found, cell * nearestCount + place));
     document.querySelector("#card-near tbody").replaceChildren(...lines);
   }
 
   function fillCard() {
-    const own = held();
-    title.replaceChildren(titled(cell), made("small", " (both counted from 0)"));
-    tell(own);
+    const own = heldRoles();
+    title.replaceChildren(titleOf(cell), create("small", " (both counted from 0)"));
+    describe(own);
     roles(own);
     nearest();
     examples.show(cell, own);

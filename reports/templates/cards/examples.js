@@ -1,16 +1,16 @@
-/* The inputs that a head does most, and least, of what its roles say, drawn when they come near. */
+/* The inputs on which a head follows its roles most and least, drawn when they come near the window. */
 const examplesOf = (data) => {
   const place = document.getElementById("card-examples");
   const controls = document.getElementById("card-drawn");
   const dialog = document.getElementById("head-card");
-  const toldPlace = document.getElementById("card-examples-told");
+  const notePlace = document.getElementById("card-examples-told");
   const settings = { form: "lines", level: "pieces", specials: true, sink: true };
   const RANKS = { 1: "Most typical", 2: "Second most typical", 3: "Third most typical", "-1": "Least typical", "-2": "Second least typical" };
   let drawings = new Map();
   let inputs;
 
   async function unpackedInputs() {
-    return JSON.parse(new TextDecoder().decode(await attention.unpacked(data.examples)));
+    return JSON.parse(new TextDecoder().decode(await attention.unpack(data.examples)));
   }
 
   async function draw(host) {
@@ -18,7 +18,7 @@ const examplesOf = (data) => {
     drawings.set(host, drawing);
     inputs ??= unpackedInputs();
     const { map, label, tone } = host.wanted;
-    const [all, weights] = await Promise.all([inputs, attention.unpacked(data.maps[map])]);
+    const [all, weights] = await Promise.all([inputs, attention.unpack(data.maps[map])]);
     if (drawings.get(host) !== drawing) return;
     const tokens = all[data.mapped[map]];
     drawings.set(host, attention.draw(host, { queries: tokens, keys: tokens, weights, label: `${label}, ${tokens.key}` }, { ...settings, tone }));
@@ -36,11 +36,11 @@ const examplesOf = (data) => {
   }, { root: dialog, rootMargin: "300px" });
 
   function example(cell, role, [, , rank, score, map]) {
-    const figure = made("figure", undefined, "card-example");
-    const caption = made("figcaption");
-    caption.append(made("strong", RANKS[rank] ?? `Rank ${rank}`), `: score ${score.toFixed(3).replace("-", "−")} `, made("bdi", "", "count"));
-    const host = made("div", undefined, "card-host");
-    const label = `${inSentence(findings.sieves[role.sieve])}, ${titled(cell)}, ${(RANKS[rank] ?? `rank ${rank}`).toLowerCase()}`;
+    const figure = create("figure", undefined, "card-example");
+    const caption = create("figcaption");
+    caption.append(create("strong", RANKS[rank] ?? `Rank ${rank}`), `: score ${score.toFixed(3).replace("-", "−")} `, create("bdi", "", "count"));
+    const host = create("div", undefined, "card-host");
+    const label = `${inSentence(findings.sieves[role.sieve])}, ${titleOf(cell)}, ${(RANKS[rank] ?? `rank ${rank}`).toLowerCase()}`;
     host.wanted = { map, label, tone: `var(--tone-${role.tone})` };
     coming.observe(host);
     figure.append(caption, host);
@@ -48,17 +48,17 @@ const examplesOf = (data) => {
   }
 
   function block(cell, role, exhibits, opened) {
-    const details = made("details");
+    const details = create("details");
     details.open = opened;
-    const summary = made("summary");
-    summary.append(chip(role), made("span", inSentence(findings.sieves[role.sieve])), made("span", `${exhibits.length} ${exhibits.length === 1 ? "example" : "examples"}`, "count"));
-    const grid = made("div", undefined, "card-grid-of");
+    const summary = create("summary");
+    summary.append(chip(role), create("span", inSentence(findings.sieves[role.sieve])), create("span", `${exhibits.length} ${exhibits.length === 1 ? "example" : "examples"}`, "count"));
+    const grid = create("div", undefined, "card-grid-of");
     grid.append(...exhibits.map((each) => example(cell, role, each)));
     details.append(summary, grid);
     return details;
   }
 
-  /* What there is to know before looking, a sentence each. */
+  /* Notes on the examples, a sentence each. */
   function words(held, without, shown) {
     if (!data.exhibits.length && data.kept) return [data.kept];
     if (!held.length) return ["This head holds no role; examples are shown of the roles a head holds.", data.kept];
@@ -83,7 +83,7 @@ const examplesOf = (data) => {
     const own = data.exhibits.filter(([, head]) => head === cell);
     const of = (role) => own.filter(([number]) => findings.roles[number] === role);
     const [withSome, without] = [held.filter((role) => of(role).length), held.filter((role) => !of(role).length)];
-    toldPlace.textContent = words(held, without, withSome.length).filter(Boolean).join(" ");
+    notePlace.textContent = words(held, without, withSome.length).filter(Boolean).join(" ");
     controls.hidden = !withSome.length;
     place.append(...withSome.map((role, number) => block(cell, role, of(role), number === 0 || withSome.length < 3)));
   }

@@ -1,16 +1,16 @@
-/* How the scores of a head lie over the inputs: a histogram with chance, θ and mean, and its table. */
+/* Distribution of a head's scores over the inputs: a histogram with chance, θ and mean, and its table. */
 const spreadOf = (data) => {
   const BINS = 24;
   const SIZE = { height: 190, left: 40, right: 14, top: 12, bottom: 44 };
   const plot = document.querySelector("#card-spread .card-plot");
-  const toldPlace = document.getElementById("card-spread-told");
+  const sentencePlace = document.getElementById("card-spread-told");
   const key = document.getElementById("card-spread-key");
   const body = document.querySelector("#card-spread-numbers tbody");
-  let unpacked;
+  let numbersPromise;
   let latest = null;
 
   async function numbers() {
-    const [counts, scored, five] = await Promise.all([data.counts, data.scored, data.five].map(attention.unpacked));
+    const [counts, scored, five] = await Promise.all([data.counts, data.scored, data.five].map(attention.unpack));
     const Counts = data.wide ? Uint32Array : Uint16Array;
     return { counts: new Counts(counts.slice().buffer), scored: new Uint32Array(scored.slice().buffer), five: new Uint16Array(five.slice().buffer) };
   }
@@ -30,7 +30,7 @@ const spreadOf = (data) => {
     return text.replace("-", Number(text) === 0 ? "" : "−");
   }
 
-  /* Edges with every digit: a score between an edge and its rounding would be counted elsewhere than it says. */
+  /* Edges with every digit: a score between an edge and its rounded value would seem to be in the wrong bin. */
   const edgeOf = (edge) => String(edge).replace("-", "−");
 
   const inputs = (count) => `${count.toLocaleString("en")} ${count === 1 ? "input" : "inputs"}`;
@@ -59,7 +59,7 @@ const spreadOf = (data) => {
     const lines = ticks(0, most, 3).filter((count) => Number.isInteger(count)).map((count) => svg("g", {},
       svg("line", { class: "card-grid", x1: SIZE.left, x2: width - SIZE.right, y1: y(count), y2: y(count) }),
       svg("text", { x: SIZE.left - 6, y: y(count) + 4, "text-anchor": "end" }, String(count))));
-    const scale = ticks(...range, width > 420 ? 7 : 4).map((score) => svg("text", { x: x(score), y: base + 27, "text-anchor": "middle" }, brief(Number(score.toPrecision(6)))));
+    const scale = ticks(...range, width > 420 ? 7 : 4).map((score) => svg("text", { x: x(score), y: base + 27, "text-anchor": "middle" }, shortNumber(Number(score.toPrecision(6)))));
     const title = svg("text", { x: (SIZE.left + width - SIZE.right) / 2, y: SIZE.height - 3, "text-anchor": "middle" }, "score");
     return [...lines, ...scale, title];
   }
@@ -85,8 +85,8 @@ const spreadOf = (data) => {
     if (!latest || plot.hidden) return;
     const { edges, counts, marks, label } = latest;
     const width = Math.max(plot.clientWidth, 240);
-    const told = marks.map(([, value]) => value).filter((value) => Number.isFinite(value));
-    const range = [Math.min(edges[0], ...told), Math.max(edges[BINS], ...told)];
+    const finiteMarks = marks.map(([, value]) => value).filter((value) => Number.isFinite(value));
+    const range = [Math.min(edges[0], ...finiteMarks), Math.max(edges[BINS], ...finiteMarks)];
     const most = Math.max(...counts, 1);
     const x = (score) => SIZE.left + ((score - range[0]) / (range[1] - range[0])) * (width - SIZE.left - SIZE.right);
     const y = (count) => SIZE.height - SIZE.bottom - (count / most) * (SIZE.height - SIZE.bottom - SIZE.top);
@@ -102,26 +102,26 @@ const spreadOf = (data) => {
   }
 
   function entry(name, text) {
-    const item = made("li");
+    const item = create("li");
     item.append(glyph(name), text);
     return item;
   }
 
   function list({ edges, counts }) {
     body.replaceChildren(...[...counts].map((count, bin) => {
-      const line = made("tr");
-      line.append(heading(made("th", edgeOf(edges[bin])), "row"), made("td", edgeOf(edges[bin + 1])), made("td", count.toLocaleString("en")));
+      const line = create("tr");
+      line.append(heading(create("th", edgeOf(edges[bin])), "row"), create("td", edgeOf(edges[bin + 1])), create("td", count.toLocaleString("en")));
       return line;
     }));
   }
 
   /* Shows one role of one head; the last call wins where numbers are still being unpacked. */
   async function show(cell, number) {
-    const asked = `${cell} ${number}`;
-    plot.dataset.asked = asked;
-    unpacked ??= numbers();
-    const all = await unpacked;
-    if (plot.dataset.asked !== asked) return;
+    const request = `${cell} ${number}`;
+    plot.dataset.asked = request;
+    numbersPromise ??= numbers();
+    const all = await numbersPromise;
+    if (plot.dataset.asked !== request) return;
     const role = findings.roles[number];
     const [row, place] = [rowOf(role, cell), number * perSieve + cell];
     const counts = all.counts.subarray(place * BINS, (place + 1) * BINS);
@@ -130,10 +130,10 @@ const spreadOf = (data) => {
     const five = Array.from(all.five.subarray(place * 5, (place + 1) * 5), (steps) => edges[0] + steps * step);
     const marks = [["chance", columns.null[row]], ["theta", role.threshold], ["mean", columns.mean[row]]];
     latest = { number, edges, counts, five, marks };
-    const said = sentence(all.scored[place], five);
-    latest.label = `Histogram of ${inSentence(findings.sieves[role.sieve])}, ${titled(cell)}. ${said}`;
+    const summary = sentence(all.scored[place], five);
+    latest.label = `Histogram of ${inSentence(findings.sieves[role.sieve])}, ${titleOf(cell)}. ${summary}`;
     const bare = all.scored[place] === 0;
-    toldPlace.textContent = said;
+    sentencePlace.textContent = summary;
     plot.className = `card-plot tone-${role.tone}`;
     for (const part of [plot, key, body.closest("details")]) part.hidden = bare;
     document.getElementById("card-spread-note").textContent = bare ? "" : data.notes[number];

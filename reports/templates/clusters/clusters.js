@@ -1,4 +1,4 @@
-/* Clusters: how the map is coloured, which head is looked at, which pair is pointed at, and the tables as files. */
+/* Clusters: colours of the map, the selected head, the pair under the pointer, and the tables as files. */
 function clustersOf(data) {
   const map = document.getElementById("figure-cluster-map");
   const tree = document.getElementById("figure-cluster-tree");
@@ -7,8 +7,8 @@ function clustersOf(data) {
   const pickers = ["nearest-layer", "nearest-head"].map((id) => document.getElementById(id));
   const near = new Uint32Array(bytes(data.near).buffer);
   const ends = Object.fromEntries(Object.entries(data.ends).map(([name, text]) => [name, new Float32Array(bytes(text).buffer)]));
-  const each = near.length / perSieve;
-  const called = (head) => `${Math.floor(head / findings.heads)}-${head % findings.heads}`;
+  const nearestCount = near.length / perSieve;
+  const nameOf = (head) => `${Math.floor(head / findings.heads)}-${head % findings.heads}`;
   const clusterOf = (head) => (data.cluster[head] < 0 ? "no cluster" : `cluster ${data.cluster[head]}`);
   const holds = (role, head) => decisions[role.sieve * perSieve + head] === 0;
   const rolesOf = (head) => findings.roles.filter((role) => holds(role, head)).map((role) => findings.sieves[role.sieve]).join(", ") || "none";
@@ -29,20 +29,20 @@ function clustersOf(data) {
     const spec = JSON.parse(place.textContent);
     alter(Object.fromEntries(spec.data.map((trace) => [trace.name, trace])));
     place.textContent = JSON.stringify(spec);
-    if (drawn.has(map)) draw(map);
+    if (drawnPlots.has(map)) draw(map);
   }
 
   /* Heads with one role bear its symbol, the others a small ring. */
   function roleView(number) {
     const role = findings.roles[number];
-    const own = data.cluster.map((_, head) => holds(role, head));
-    const size = own.length > 400 ? 8 : 11;
+    const holdsRole = data.cluster.map((_, head) => holds(role, head));
+    const size = holdsRole.length > 400 ? 8 : 11;
     return {
       mode: "markers",
       marker: {
-        color: own.map((held) => (held ? `var(--tone-${role.tone})` : "var(--faint)")),
-        symbol: own.map((held) => (held ? data.symbols[number] : "circle-open")),
-        size: own.map((held) => (held ? size : size - 4)),
+        color: holdsRole.map((held) => (held ? `var(--tone-${role.tone})` : "var(--faint)")),
+        symbol: holdsRole.map((held) => (held ? data.symbols[number] : "circle-open")),
+        size: holdsRole.map((held) => (held ? size : size - 4)),
         opacity: 1,
       },
     };
@@ -60,10 +60,10 @@ function clustersOf(data) {
     if (holders && name !== "role") holders.value = "";
   }
 
-  function look(head) {
+  function selectHead(head) {
     pickers[0].value = Math.floor(head / findings.heads);
     pickers[1].value = head % findings.heads;
-    const places = Array.from({ length: each }, (_, place) => head * each + place);
+    const places = Array.from({ length: nearestCount }, (_, place) => head * nearestCount + place);
     document.querySelector("#nearest tbody").replaceChildren(...places.map(nearestLine));
     document.getElementById("nearest-told").textContent =
       `Nearest to layer ${pickers[0].value} head ${pickers[1].value}: ${clusterOf(head)}, roles: ${rolesOf(head)}.`;
@@ -78,12 +78,12 @@ function clustersOf(data) {
   }
 
   function nearestLine(place) {
-    const line = made("tr");
+    const line = create("tr");
     const [far, low, high] = ["distance", "low", "high"].map((name) => three(ends[name][place]));
-    const name = made("th", called(near[place]));
+    const name = create("th", nameOf(near[place]));
     name.scope = "row";
-    line.append(name, made("td", low === "–" ? far : `${far} [${low}, ${high}]`), made("td", clusterOf(near[place]), "words"));
-    const roles = isolated("td", rolesOf(near[place]));
+    line.append(name, create("td", low === "–" ? far : `${far} [${low}, ${high}]`), create("td", clusterOf(near[place]), "words"));
+    const roles = createIsolated("td", rolesOf(near[place]));
     roles.className = "words";
     line.append(roles);
     return line;
@@ -93,13 +93,13 @@ function clustersOf(data) {
     return new Float64Array(bytes(data.columns[name]).buffer);
   }
 
-  /* Which heads a cell of the square stands for, and how far apart they are. */
-  function pointed({ x, y, z }) {
+  /* Show the heads of a cell of the square, and their distance. */
+  function showDistance({ x, y, z }) {
     const { low, step, factor } = data.scale;
     const start = (middle) => Math.round(middle - (factor - 1) / 2);
     const heads = (middle) => {
       const [first, last] = [start(middle), Math.min(start(middle) + factor, data.order.length) - 1];
-      return factor === 1 ? called(data.order[first]) : `${called(data.order[first])} … ${called(data.order[last])}`;
+      return factor === 1 ? nameOf(data.order[first]) : `${nameOf(data.order[first])} … ${nameOf(data.order[last])}`;
     };
     const far = step ? low + step * z : z;
     document.getElementById("tree-told").textContent = `${heads(y)} and ${heads(x)}: distance ${three(far)}`;
@@ -118,7 +118,7 @@ function clustersOf(data) {
     const names = Object.keys(data.columns);
     const numbers = names.map(columnOf);
     const lines = data.cluster.map((cluster, head) => [
-      Math.floor(head / findings.heads), head % findings.heads, cluster, ...numbers.map((values) => written(values[head], false)),
+      Math.floor(head / findings.heads), head % findings.heads, cluster, ...numbers.map((values) => numberText(values[head], false)),
     ].join(","));
     return `${["layer", "head", "cluster", ...names].join(",")}\n${lines.join("\n")}\n`;
   }
@@ -132,21 +132,21 @@ function clustersOf(data) {
     else colour("role", roleView(Number(holders.value)));
   });
   for (const picker of pickers) {
-    picker.addEventListener("input", () => look(Number(pickers[0].value) * findings.heads + Number(pickers[1].value)));
+    picker.addEventListener("input", () => selectHead(Number(pickers[0].value) * findings.heads + Number(pickers[1].value)));
   }
   listen(map, "plotly_click", (points) => {
     const point = points.find(({ data: trace }) => trace.name === "heads");
-    if (point) look(point.pointNumber);
+    if (point) selectHead(point.pointNumber);
   });
   listen(tree, "plotly_hover", (points) => {
     const cell = points.find(({ data: trace }) => trace.name === "distances");
-    if (cell) pointed(cell);
+    if (cell) showDistance(cell);
   });
   FILES["clusters.csv"] = clustersFile;
   FILES["claims.csv"] = () => data.files["claims.csv"];
   for (const place of [controls, document.getElementById("nearest-controls"), document.getElementById("nearest")]) place.hidden = false;
   fit(map, (width) => 0.9 * width);
   fit(tree, (width) => (width - 56) / 0.755 + 100);
-  look(0);
+  selectHead(0);
 }
 if (document.getElementById("clusters-data")) clustersOf(read("clusters-data"));

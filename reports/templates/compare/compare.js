@@ -30,23 +30,23 @@ function matching() {
     const { sieve: place, layer, head } = placeOf(row);
     if (sieve !== "" && Number(sieve) !== place) continue;
     if (outcome !== "" && Number(outcome) !== decisions[row]) continue;
-    const told = ` ${findings.sieves[place]} layer ${layer} head ${head} ${layer}-${head} ${WORDS[decisions[row]]} `.toLowerCase();
-    if (terms.every((term) => (/\d$/.test(term) ? told.includes(` ${term} `) : told.includes(term)))) rows.push(row);
+    const rowText = ` ${findings.sieves[place]} layer ${layer} head ${head} ${layer}-${head} ${WORDS[decisions[row]]} `.toLowerCase();
+    if (terms.every((term) => (/\d$/.test(term) ? rowText.includes(` ${term} `) : rowText.includes(term)))) rows.push(row);
   }
   return rows;
 }
 
 function cell(name, row) {
   const number = columns[name][row];
-  return name in PLACES && Math.abs(number) < 1e5 ? number.toFixed(PLACES[name]).replace("-", "−") : brief(number);
+  return name in PLACES && Math.abs(number) < 1e5 ? number.toFixed(PLACES[name]).replace("-", "−") : shortNumber(number);
 }
 
 function line(row) {
   const { sieve, layer, head } = placeOf(row);
-  const element = made("tr", undefined, decisions[row] === 0 ? "is-changed" : "");
-  element.append(isolated("th", findings.sieves[sieve]), made("td", layer), made("td", head));
-  element.append(made("td", WORDS[decisions[row]], "words"));
-  for (const name of findings.names) element.append(made("td", cell(name, row)));
+  const element = create("tr", undefined, decisions[row] === 0 ? "is-changed" : "");
+  element.append(createIsolated("th", findings.sieves[sieve]), create("td", layer), create("td", head));
+  element.append(create("td", WORDS[decisions[row]], "words"));
+  for (const name of findings.names) element.append(create("td", cell(name, row)));
   return element;
 }
 
@@ -63,7 +63,7 @@ function list() {
 
 function select() {
   const rows = matching();
-  state.rows = state.sort === "" ? rows : ordered(rows, (row) => value(row, state.sort), state.direction);
+  state.rows = state.sort === "" ? rows : sortRows(rows, (row) => value(row, state.sort), state.direction);
   state.page = 0;
   list();
 }
@@ -79,9 +79,9 @@ function sortBy(name, heading) {
 function build() {
   const top = table.tHead.insertRow();
   for (const name of HEADINGS) {
-    const heading = made("th", undefined, name === "outcome" ? "words" : "");
+    const heading = create("th", undefined, name === "outcome" ? "words" : "");
     heading.scope = "col";
-    const button = made("button", name.replace("_equivalent", " of equivalence").replace("mean_a", "mean A").replace("mean_b", "mean B"));
+    const button = create("button", name.replace("_equivalent", " of equivalence").replace("mean_a", "mean A").replace("mean_b", "mean B"));
     button.type = "button";
     button.addEventListener("click", () => sortBy(name, heading));
     heading.append(button);
@@ -100,8 +100,8 @@ function differencesFile() {
   const lines = [["sieve", "layer", "head", ...findings.names, "outcome"].join(",")];
   for (let row = 0; row < rowCount; row += 1) {
     const { sieve, layer, head } = placeOf(row);
-    const numbers = findings.names.map((name) => written(columns[name][row], name === "count"));
-    lines.push([quoted(findings.sieves[sieve]), layer, head, ...numbers, WORDS[decisions[row]]].join(","));
+    const numbers = findings.names.map((name) => numberText(columns[name][row], name === "count"));
+    lines.push([csvCell(findings.sieves[sieve]), layer, head, ...numbers, WORDS[decisions[row]]].join(","));
   }
   return lines.join("\n") + "\n";
 }

@@ -1,4 +1,4 @@
-/* The label matrix: what a head holds, its scores on hover or focus, its card on a click, filters. */
+/* The label matrix: the roles of a head, its scores on hover or focus, its card on a click, filters. */
 const matrix = document.getElementById("matrix");
 const cells = [...matrix.tBodies[0].querySelectorAll("td")];
 const card = document.getElementById("card");
@@ -17,10 +17,10 @@ const STATES = ["", "–", "?", "×"];
 const MOST = 15;
 
 function chip(role) {
-  return made("i", role.code, `chip tone-${role.tone}`);
+  return create("i", role.code, `chip tone-${role.tone}`);
 }
 
-/* Which heads stand out in one role: 0 at chance or below, 1 at the largest mean. */
+/* The shade of every head in one role: 0 at chance or below, 1 at the largest mean. */
 function depths(role) {
   const means = cells.map((_, cell) => columns.mean[rowOf(role, cell)]);
   const chance = columns.null[rowOf(role, 0)] || 0;
@@ -29,9 +29,9 @@ function depths(role) {
 }
 
 function paint() {
-  const most = typed(limit);
-  const fewest = typed(least);
-  const beyond = typed(farthest);
+  const most = typedNumber(limit);
+  const fewest = typedNumber(least);
+  const beyond = typedNumber(farthest);
   const passes = (row) => decisions[row] === 0 && !(columns.q[row] > most) && !(least && columns.stability[row] < fewest)
     && (Number.isNaN(beyond) || columns.effect[row] >= beyond);
   const single = chosen >= 0 ? findings.roles[chosen] : null;
@@ -40,16 +40,16 @@ function paint() {
   matrix.classList.toggle("shaded", single !== null);
   document.getElementById("matrix-key").hidden = single === null;
   cells.forEach((cell, index) => {
-    const marks = made("span", undefined, "marks");
+    const marks = create("span", undefined, "marks");
     const candidates = single ? [single] : findings.roles;
     for (const role of candidates) {
       const row = rowOf(role, index);
-      if (passes(row)) marks.append(many ? made("span", "●", "state") : chip(role));
-      else if (single && decisions[row] > 0) marks.append(made("span", STATES[decisions[row]], "state"));
+      if (passes(row)) marks.append(many ? create("span", "●", "state") : chip(role));
+      else if (single && decisions[row] > 0) marks.append(create("span", STATES[decisions[row]], "state"));
     }
     cell.replaceChildren(marks);
     cell.style.setProperty("--depth", single ? (0.55 * shades[index]).toFixed(3) : "0");
-    cell.setAttribute("aria-label", named(index, passes));
+    cell.setAttribute("aria-label", labelOf(index, passes));
   });
 }
 
@@ -60,36 +60,36 @@ function tally(passes) {
   matrix.classList.add("shaded");
   document.getElementById("matrix-key").hidden = true;
   cells.forEach((cell, index) => {
-    const marks = made("span", undefined, "marks");
-    marks.append(made("span", counts[index] || "", "tally"));
+    const marks = create("span", undefined, "marks");
+    marks.append(create("span", counts[index] || "", "tally"));
     cell.replaceChildren(marks);
     cell.style.setProperty("--depth", (0.55 * counts[index] / most).toFixed(3));
-    cell.setAttribute("aria-label", named(index, passes));
+    cell.setAttribute("aria-label", labelOf(index, passes));
   });
 }
 
-function named(cell, passes) {
+function labelOf(cell, passes) {
   const held = findings.roles.filter((role) => passes(rowOf(role, cell)));
   const names = held.length > MOST ? `${held.length} roles` : held.map((role) => findings.sieves[role.sieve]).join(", ");
   return `layer ${Math.floor(cell / findings.heads)} head ${cell % findings.heads}: ${names || "no role"}`;
 }
 
-/* One line per role with its evidence; a number of not a number is a dash. */
+/* One line per role with its evidence; a dash for NaN. */
 function evidence(cell, roles) {
-  const table = made("table");
+  const table = create("table");
   const top = table.createTHead().insertRow();
   const headings = ["role", "decision", "mean [95 %]", "contrast", "effect", "q", "q of not", ...(least ? ["stability"] : [])];
-  for (const word of headings) top.append(heading(made("th", word), "col"));
+  for (const word of headings) top.append(heading(create("th", word), "col"));
   const body = table.createTBody();
   for (const role of roles) {
     const row = rowOf(role, cell);
     const line = body.insertRow();
     line.className = decisions[row] === 0 ? "held" : "";
-    line.append(heading(isolated("th", findings.sieves[role.sieve]), "row"), made("td", WORDS[decisions[row]]));
-    const contrast = role.contrast < 0 ? "" : shown("mean", role.contrast * perSieve + cell);
-    const [mean, low, high, ...numbers] = ["mean", "low", "high", "effect", "q", "q_not", ...(least ? ["stability"] : [])].map((name) => shown(name, row));
+    line.append(heading(createIsolated("th", findings.sieves[role.sieve]), "row"), create("td", WORDS[decisions[row]]));
+    const contrast = role.contrast < 0 ? "" : cellText("mean", role.contrast * perSieve + cell);
+    const [mean, low, high, ...numbers] = ["mean", "low", "high", "effect", "q", "q_not", ...(least ? ["stability"] : [])].map((name) => cellText(name, row));
     for (const text of [Number.isNaN(columns.mean[row]) ? "–" : `${mean} [${low}, ${high}]`, contrast, ...numbers]) {
-      line.append(made("td", text));
+      line.append(create("td", text));
     }
   }
   return table;
@@ -100,25 +100,25 @@ function heading(element, scope) {
   return element;
 }
 
-function titled(cell) {
+function titleOf(cell) {
   return `Layer ${Math.floor(cell / findings.heads)}, head ${cell % findings.heads}`;
 }
 
 function fill(cell) {
-  card.replaceChildren(made("p", titled(cell)), evidence(cell, many ? foremost(cell) : findings.roles));
-  if (many) card.append(made("p", counted(cell), "state-counts"));
+  card.replaceChildren(create("p", titleOf(cell)), evidence(cell, many ? strongestRoles(cell) : findings.roles));
+  if (many) card.append(create("p", countsText(cell), "state-counts"));
   card.firstChild.style.fontWeight = "600";
 }
 
 /* The role chosen, else those a head holds, the farthest beyond chance first. */
-function foremost(cell) {
+function strongestRoles(cell) {
   if (chosen >= 0) return [findings.roles[chosen]];
   const beyond = (role) => columns.mean[rowOf(role, cell)] - columns.null[rowOf(role, cell)];
   const held = findings.roles.filter((role) => decisions[rowOf(role, cell)] === 0);
   return held.sort((one, other) => beyond(other) - beyond(one)).slice(0, MOST);
 }
 
-function counted(cell) {
+function countsText(cell) {
   const counts = [0, 0, 0, 0];
   for (const role of findings.roles) counts[decisions[rowOf(role, cell)]] += 1;
   return `Of ${findings.roles.length} roles: ${WORDS.slice(0, 4).map((word, code) => `${counts[code]} ${word}`).join(", ")}`;

@@ -1,6 +1,6 @@
-/* The downloads: tables made from the numbers of the page, and files embedded as they are. */
+/* Downloads: tables made from the numbers of the page, and files embedded as they are. */
 /* Numbers as Python writes them: the shortest digits that read back as the same number. */
-function written(number, whole) {
+function numberText(number, whole) {
   if (Number.isNaN(number)) return "";
   if (!Number.isFinite(number)) return number > 0 ? "inf" : "-inf";
   if (whole) return String(number);
@@ -12,18 +12,18 @@ function written(number, whole) {
   return text.includes(".") ? text : `${text}.0`;
 }
 
-const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const csvCell = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-/* The manifest of a run's folder also lists its files; what the page has of it goes by another name. */
-const recorded = () => document.getElementById("manifest").textContent.trim() + "\n";
-const FILES = { "manifest.json": recorded, "run.json": recorded };
+/* The manifest of a run's folder also lists its files; the page's copy of it has another name. */
+const manifestText = () => document.getElementById("manifest").textContent.trim() + "\n";
+const FILES = { "manifest.json": manifestText, "run.json": manifestText };
 if (document.getElementById("files")) {
   for (const [name, text] of Object.entries(read("files"))) FILES[name] = () => text;
 }
 document.getElementById("downloads").addEventListener("click", (event) => {
   const name = event.target.dataset.file;
   if (!name) return;
-  const link = made("a");
+  const link = create("a");
   link.href = URL.createObjectURL(new Blob([FILES[name]()], { type: "text/plain;charset=utf-8" }));
   link.download = name;
   link.click();

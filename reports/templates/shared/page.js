@@ -1,5 +1,5 @@
 "use strict";
-/* What the other scripts share: the findings, numbers as text, elements made without markup. */
+/* Shared by the other scripts: the findings, numbers as text, elements made without markup. */
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 const findings = read("findings-columns");
 const perSieve = findings.layers * findings.heads;
@@ -17,7 +17,7 @@ function column(name) {
 }
 
 const columns = Object.fromEntries([...findings.names, ...findings.precision].map((name) => [name, column(name)]));
-const told = (name) => name in columns && columns[name].some((number) => !Number.isNaN(number));
+const hasNumbers = (name) => name in columns && columns[name].some((number) => !Number.isNaN(number));
 const decisions = bytes(findings.decision);
 const placeOf = (row) => ({
   sieve: Math.floor(row / perSieve),
@@ -25,8 +25,8 @@ const placeOf = (row) => ({
   head: row % findings.heads,
 });
 
-/* Three significant digits, as the words of the page have them. */
-function brief(value) {
+/* Three significant digits, as in the words of the page. */
+function shortNumber(value) {
   if (Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
@@ -35,20 +35,20 @@ function brief(value) {
   return (value < 0 ? "−" : "") + text;
 }
 
-/* A number that was typed, with a point or a comma; NaN for nothing, or where there is no such field. */
-const typed = (field) => Number.parseFloat((field?.value ?? "").replace(",", "."));
+/* A typed number, with a point or a comma; NaN for an empty or missing field. */
+const typedNumber = (field) => Number.parseFloat((field?.value ?? "").replace(",", "."));
 
 /* Columns on the scale of the score line up at three decimals; the files have every digit. */
 const DECIMALS = { cells: 1, statistic: 2, mean: 3, null: 3, effect: 3, low: 3, high: 3,
   hedges_g: 2, g_low: 2, g_high: 2, detectable: 2, design_effect: 2, stability: 2 };
-function shown(name, row) {
+function cellText(name, row) {
   const number = columns[name][row];
-  if (!(name in DECIMALS) || !(Math.abs(number) < 1e5)) return brief(number);
+  if (!(name in DECIMALS) || !(Math.abs(number) < 1e5)) return shortNumber(number);
   return number.toFixed(DECIMALS[name]).replace("-", "−");
 }
 
-/* Rows by a key: those without a number come last in either direction; equal rows keep their order. */
-function ordered(rows, key, direction) {
+/* Sort rows by a key: those without a number come last in either direction; equal rows keep their order. */
+function sortRows(rows, key, direction) {
   return rows.sort((one, other) => {
     const [first, second] = [key(one), key(other)];
     if (Number.isNaN(first) || Number.isNaN(second)) return Number.isNaN(first) - Number.isNaN(second) || one - other;
@@ -56,16 +56,16 @@ function ordered(rows, key, direction) {
   });
 }
 
-function made(tag, text, className) {
+function create(tag, text, className) {
   const element = document.createElement(tag);
   if (text !== undefined) element.textContent = text;
   if (className) element.className = className;
   return element;
 }
 
-function isolated(tag, text) {
-  const element = made(tag);
-  element.append(made("bdi", text));
+function createIsolated(tag, text) {
+  const element = create(tag);
+  element.append(create("bdi", text));
   return element;
 }
 
@@ -75,15 +75,15 @@ if (copy) {
   copy.hidden = false;
   copy.addEventListener("click", () => {
     const command = document.getElementById("command");
-    const said = (word) => {
+    const announce = (word) => {
       copy.textContent = word;
       setTimeout(() => { copy.textContent = "Copy"; }, 1500);
     };
     const bySelection = () => {
       getSelection().selectAllChildren(command);
-      said(document.execCommand("copy") ? "Copied" : "Selected");
+      announce(document.execCommand("copy") ? "Copied" : "Selected");
     };
     if (!navigator.clipboard || document.featurePolicy?.allowsFeature("clipboard-write") === false) bySelection();
-    else navigator.clipboard.writeText(command.textContent).then(() => said("Copied"), bySelection);
+    else navigator.clipboard.writeText(command.textContent).then(() => announce("Copied"), bySelection);
   });
 }

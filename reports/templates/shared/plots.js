@@ -1,32 +1,32 @@
-/* Figures are drawn when they come near, in the colours of the reader's theme, and again when it changes. */
+/* Figures are drawn when they come near the window, in the reader's theme, and again when it changes. */
 const plots = [...document.querySelectorAll(".plot")];
-const drawn = new Set();
+const drawnPlots = new Set();
 /* Pixels across a sheet of paper. */
 const SHEET = 680;
 
-function coloured(value, style) {
-  if (Array.isArray(value)) return value.map((inner) => coloured(inner, style));
+function resolveColours(value, style) {
+  if (Array.isArray(value)) return value.map((inner) => resolveColours(inner, style));
   if (value && typeof value === "object") {
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, coloured(inner, style)]));
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, resolveColours(inner, style)]));
   }
   if (typeof value !== "string" || !value.startsWith("var(--")) return value;
   return style.getPropertyValue(value.slice(4, -1)).trim();
 }
 
-/* Marks of heads bear the numbers of their heads; what is told of them is in the table of all findings. */
-const HOVERED = ["mean", "low", "high", "effect", "p", "q"];
-function tellHeads(trace) {
+/* Marks bear the numbers of their heads; their findings are looked up in the table of all findings. */
+const HOVER_COLUMNS = ["mean", "low", "high", "effect", "p", "q"];
+function addHeadNumbers(trace) {
   const packed = trace.customdata?.bdata;
   const cells = packed ? new Uint32Array(bytes(packed).buffer) : [];
   trace.customdata = Array.from(cells, (cell) => {
     const row = trace.meta.sieve * perSieve + cell;
-    return [Math.floor(cell / findings.heads), cell % findings.heads, ...HOVERED.map((name) => columns[name][row])];
+    return [Math.floor(cell / findings.heads), cell % findings.heads, ...HOVER_COLUMNS.map((name) => columns[name][row])];
   });
 }
 
 function draw(plot) {
-  const spec = coloured(read(`${plot.id}-spec`), getComputedStyle(document.documentElement));
-  for (const trace of spec.data) if (trace.meta?.sieve !== undefined) tellHeads(trace);
+  const spec = resolveColours(read(`${plot.id}-spec`), getComputedStyle(document.documentElement));
+  for (const trace of spec.data) if (trace.meta?.sieve !== undefined) addHeadNumbers(trace);
   const hidden = hiddenRoles(plot);
   for (const trace of spec.data) trace.visible = !(trace.meta && hidden(trace.meta.role));
   const config = {
@@ -35,20 +35,20 @@ function draw(plot) {
     modeBarButtons: [["toImage"]],
     toImageButtonOptions: { format: "svg", filename: plot.id },
   };
-  const first = !drawn.has(plot);
-  drawn.add(plot);
+  const first = !drawnPlots.has(plot);
+  drawnPlots.add(plot);
   return Plotly.react(plot, spec.data, spec.layout, config).then(() => {
-    quiet(plot);
-    if (first) plot.on("plotly_afterplot", () => quiet(plot));
+    hideDrawing(plot);
+    if (first) plot.on("plotly_afterplot", () => hideDrawing(plot));
   });
 }
 
-/* The drawing is named and told in words, with a table behind it: its own scraps of text are not read out. */
-function quiet(plot) {
+/* Words and a table describe the drawing, so screen readers skip the text fragments inside it. */
+function hideDrawing(plot) {
   for (const drawing of plot.querySelectorAll(".main-svg, .hoverlayer")) drawing.setAttribute("aria-hidden", "true");
 }
 
-/* Whether a role is switched off by its button, or another one is picked where there are too many for buttons. */
+/* Whether a role is switched off by its button, or another is picked where there are too many for buttons. */
 function hiddenRoles(plot) {
   const figure = plot.closest("figure");
   const picked = figure?.querySelector(".pick")?.value ?? "";
@@ -81,7 +81,7 @@ const near = new IntersectionObserver((entries) => {
 }, { rootMargin: "500px" });
 plots.forEach((plot) => near.observe(plot));
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach(draw));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawnPlots.forEach(draw));
 addEventListener("beforeprint", () => {
   document.documentElement.dataset.print = "";
   document.querySelectorAll("#run details").forEach((details) => { details.open = true; });
@@ -92,5 +92,5 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => {
   delete document.documentElement.dataset.print;
   document.getElementById("matrix")?.style.removeProperty("zoom");
-  drawn.forEach(draw);
+  drawnPlots.forEach(draw);
 });

@@ -1,17 +1,17 @@
 /* All findings, a hundred rows at a time, and the downloads; everything is made from the one embedded copy. */
 const PAGE = 100;
 /* An interval stands beside its effect; a design effect is shown where units are groups of examples. */
-const grouped = told("design_effect") && columns.design_effect.some((ratio) => !Number.isNaN(ratio) && ratio !== 1);
+const hasGroups = hasNumbers("design_effect") && columns.design_effect.some((ratio) => !Number.isNaN(ratio) && ratio !== 1);
 const EXTRA = ["hedges_g", "detectable", "design_effect", "stability", "bayes_factor"]
-  .filter((name) => told(name) && (name !== "design_effect" || grouped));
+  .filter((name) => hasNumbers(name) && (name !== "design_effect" || hasGroups));
 const NUMBERS = [...findings.names, ...EXTRA];
 const HEADINGS = ["sieve", "layer", "head", "decision", ...NUMBERS];
-const NAMED = {
+const COLUMN_NAMES = {
   p_not: "p of not", q_not: "q of not", hedges_g: "hedges g [95 %]", design_effect: "design effect", bayes_factor: "BF10",
 };
 const table = document.getElementById("table");
 const filters = ["filter", "filter-sieve", "filter-decision"].map((id) => document.getElementById(id));
-const firmest = document.getElementById("filter-stability");
+const stabilityFilter = document.getElementById("filter-stability");
 const state = { sort: "", direction: 1, page: 0, rows: [] };
 
 const decisionWord = (row) => WORDS[decisions[row]];
@@ -25,7 +25,7 @@ function value(row, name) {
 
 function matching() {
   const [text, sieve, decision] = filters.map((filter) => filter.value);
-  const bound = typed(firmest);
+  const bound = typedNumber(stabilityFilter);
   const terms = text.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = [];
   for (let row = 0; row < rowCount; row += 1) {
@@ -42,22 +42,22 @@ function matching() {
 
 function select() {
   const rows = matching();
-  state.rows = state.sort === "" ? rows : ordered(rows, (row) => value(row, state.sort), state.direction);
+  state.rows = state.sort === "" ? rows : sortRows(rows, (row) => value(row, state.sort), state.direction);
   state.page = 0;
   list();
 }
 
 function line(row) {
   const place = placeOf(row);
-  const element = made("tr", undefined, decisions[row] === 0 ? "is-role" : "");
-  element.append(isolated("th", findings.sieves[place.sieve]), made("td", place.layer), made("td", place.head));
-  element.append(made("td", decisionWord(row), "words"));
-  for (const name of NUMBERS) element.append(made("td", name === "hedges_g" ? withInterval(row) : shown(name, row)));
+  const element = create("tr", undefined, decisions[row] === 0 ? "is-role" : "");
+  element.append(createIsolated("th", findings.sieves[place.sieve]), create("td", place.layer), create("td", place.head));
+  element.append(create("td", decisionWord(row), "words"));
+  for (const name of NUMBERS) element.append(create("td", name === "hedges_g" ? withInterval(row) : cellText(name, row)));
   return element;
 }
 
 function withInterval(row) {
-  const [effect, low, high] = ["hedges_g", "g_low", "g_high"].map((name) => shown(name, row));
+  const [effect, low, high] = ["hedges_g", "g_low", "g_high"].map((name) => cellText(name, row));
   return effect === "–" ? effect : `${effect} [${low}, ${high}]`;
 }
 
@@ -83,9 +83,9 @@ function sortBy(name, heading) {
 function build() {
   const top = table.tHead.insertRow();
   for (const name of HEADINGS) {
-    const heading = made("th", undefined, name === "decision" ? "words" : "");
+    const heading = create("th", undefined, name === "decision" ? "words" : "");
     heading.scope = "col";
-    const button = made("button", NAMED[name] ?? name);
+    const button = create("button", COLUMN_NAMES[name] ?? name);
     button.type = "button";
     button.addEventListener("click", () => sortBy(name, heading));
     heading.append(button);
@@ -93,7 +93,7 @@ function build() {
   }
   filters[1].append(new Option("all", ""), ...findings.sieves.map((name, sieve) => new Option(name, sieve)));
   filters[2].append(new Option("all", ""), ...WORDS.map((word, code) => new Option(word, code)));
-  for (const filter of [...filters, firmest]) filter?.addEventListener("input", select);
+  for (const filter of [...filters, stabilityFilter]) filter?.addEventListener("input", select);
   document.getElementById("previous").addEventListener("click", () => { state.page -= 1; list(); });
   document.getElementById("next").addEventListener("click", () => { state.page += 1; list(); });
   for (const id of ["table-controls", "pages"]) document.getElementById(id).hidden = false;
@@ -104,8 +104,8 @@ function findingsFile() {
   const lines = [["sieve", "layer", "head", ...findings.names, "decision"].join(",")];
   for (let row = 0; row < rowCount; row += 1) {
     const place = placeOf(row);
-    const numbers = findings.names.map((name) => written(columns[name][row], name === "count"));
-    const name = quoted(findings.sieves[place.sieve]);
+    const numbers = findings.names.map((name) => numberText(columns[name][row], name === "count"));
+    const name = csvCell(findings.sieves[place.sieve]);
     lines.push([name, place.layer, place.head, ...numbers, findings.decisions[decisions[row]]].join(","));
   }
   return lines.join("\n") + "\n";
@@ -114,10 +114,10 @@ function findingsFile() {
 function labelsFile() {
   const names = findings.roles.map((role) => findings.sieves[role.sieve]);
   const shared = findings.shared;
-  const lines = [["layer", "head", "roles", ...names.map(quoted), ...(shared.length ? ["kv_group"] : [])].join(",")];
+  const lines = [["layer", "head", "roles", ...names.map(csvCell), ...(shared.length ? ["kv_group"] : [])].join(",")];
   for (let cell = 0; cell < perSieve; cell += 1) {
     const codes = findings.roles.map((role) => decisions[rowOf(role, cell)]);
-    const roles = quoted(names.filter((_, role) => codes[role] === 0).join(";"));
+    const roles = csvCell(names.filter((_, role) => codes[role] === 0).join(";"));
     const marks = codes.map((code) => ["1", "0", "", ""][code]);
     lines.push([Math.floor(cell / findings.heads), cell % findings.heads, roles, ...marks, ...shared.slice(cell, cell + 1)].join(","));
   }
@@ -128,8 +128,8 @@ function precisionFile() {
   const lines = [["sieve", "layer", "head", ...findings.precision].join(",")];
   for (let row = 0; row < rowCount; row += 1) {
     const { sieve, layer, head } = placeOf(row);
-    const numbers = findings.precision.map((name) => written(columns[name][row], false));
-    lines.push([quoted(findings.sieves[sieve]), layer, head, ...numbers].join(","));
+    const numbers = findings.precision.map((name) => numberText(columns[name][row], false));
+    lines.push([csvCell(findings.sieves[sieve]), layer, head, ...numbers].join(","));
   }
   return lines.join("\n") + "\n";
 }

@@ -1,4 +1,4 @@
-/* What the table of all findings needs of a run without a matrix of roles, and every head in one line. */
+/* Names that the table of all findings needs in a run without a matrix of roles. */
 const surface = read("surface-layers");
 const WORDS = surface.decided;
 const rowOf = (role, cell) => role.sieve * perSieve + cell;

@@ -8,7 +8,7 @@ const headView = (() => {
   function buttons() {
     const { heads } = mapsNow();
     by("head-heads").replaceChildren(...heads.map((head, place) => {
-      const button = made("button", String(head), `view-head tone-${head % 8}`);
+      const button = create("button", String(head), `view-head tone-${head % 8}`);
       button.type = "button";
       button.setAttribute("aria-label", `head ${head}`);
       button.addEventListener("click", () => toggle(place));
@@ -53,17 +53,17 @@ const headView = (() => {
     marks();
     const bytes = await layerOf(chosen.layer);
     if (mine !== turn) return;
-    const shown = [...chosen.heads].sort((one, other) => one - other).map((place) => (
+    const chosenMaps = [...chosen.heads].sort((one, other) => one - other).map((place) => (
       { weights: headOf(bytes, place, maps), tone: toneOf(maps.heads[place]), label: `head ${maps.heads[place]}` }
     ));
-    const settings = { ...settingsNow(), maps: shown, label: `Layer ${maps.layers[chosen.layer]}` };
+    const settings = { ...settingsNow(), maps: chosenMaps, label: `Layer ${maps.layers[chosen.layer]}` };
     if (drawnKind === chosen.kind) drawing.set(settings);
     else {
       drawing?.remove();
       drawing = attention.draw(by("head-map"), { queries: maps.queries, keys: maps.keys }, settings);
       drawnKind = chosen.kind;
     }
-    table(maps, shown[0]);
+    table(maps, chosenMaps[0]);
   }
 
   /* The table behind the picture is made when it is opened. */
@@ -79,13 +79,13 @@ const headView = (() => {
   }
 
   function row(unit, keys) {
-    const line = made("tr");
-    const name = line.appendChild(made("th"));
+    const line = create("tr");
+    const name = line.appendChild(create("th"));
     name.scope = "row";
-    name.append(`${unit.places[0]} `, attention.isolated(unit.text));
+    name.append(`${unit.places[0]} `, attention.isolate(unit.text));
     for (let rank = 0; rank < 3; rank += 1) {
-      const cell = line.appendChild(made("td", undefined, "words"));
-      if (keys[rank]) cell.append(attention.isolated(keys[rank].text), ` ${decimals(keys[rank].value)}`);
+      const cell = line.appendChild(create("td", undefined, "words"));
+      if (keys[rank]) cell.append(attention.isolate(keys[rank].text), ` ${decimals(keys[rank].value)}`);
     }
     return line;
   }

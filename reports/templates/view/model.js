@@ -1,9 +1,9 @@
-/* The model view: every head as a thumbnail, drawn when it comes near, a few at a time. */
+/* The model view: every head as a thumbnail, drawn when it comes near the window, a few at a time. */
 const modelView = (() => {
   const SIDE = 72;
   const FINEST = 96;
   const PATIENCE = 12;
-  let laid = -1;
+  let laidKind = -1;
   let drawn = "";
   let thumbs = [];
   let queue = [];
@@ -19,41 +19,41 @@ const modelView = (() => {
 
   function lay() {
     const { layers, heads } = mapsNow();
-    const top = made("thead");
-    const titles = top.appendChild(made("tr"));
-    titles.append(made("td"), ...heads.map((head) => Object.assign(made("th", String(head)), { scope: "col" })));
-    const body = made("tbody");
+    const top = create("thead");
+    const titles = top.appendChild(create("tr"));
+    titles.append(create("td"), ...heads.map((head) => Object.assign(create("th", String(head)), { scope: "col" })));
+    const body = create("tbody");
     watch.disconnect();
     near.clear();
     thumbs = [];
     layers.forEach((layer, row) => {
-      const line = body.appendChild(made("tr"));
-      line.append(Object.assign(made("th", String(layer)), { scope: "row" }));
-      heads.forEach((head, column) => line.appendChild(made("td")).append(thumb({ layer, head, row, column })));
+      const line = body.appendChild(create("tr"));
+      line.append(Object.assign(create("th", String(layer)), { scope: "row" }));
+      heads.forEach((head, column) => line.appendChild(create("td")).append(thumb({ layer, head, row, column })));
     });
     by("model-grid").replaceChildren(by("model-grid").caption, top, body);
-    laid = chosen.kind;
+    laidKind = chosen.kind;
     for (const each of thumbs) watch.observe(each);
   }
 
   function thumb({ layer, head, row, column }) {
-    const button = made("button", undefined, "view-thumb");
+    const button = create("button", undefined, "view-thumb");
     button.type = "button";
     button.tabIndex = thumbs.length ? -1 : 0;
     button.setAttribute("aria-label", `layer ${layer}, head ${head}`);
     button.title = `layer ${layer}, head ${head}`;
     button.place = [row, column];
-    button.append(made("canvas"));
+    button.append(create("canvas"));
     button.addEventListener("click", () => openHead(row, column));
     thumbs.push(button);
     return button;
   }
 
-  const wanted = () => JSON.stringify([settingsNow(), matchMedia("(prefers-color-scheme: dark)").matches, document.documentElement.dataset.print ?? null]);
+  const appearance = () => JSON.stringify([settingsNow(), matchMedia("(prefers-color-scheme: dark)").matches, document.documentElement.dataset.print ?? null]);
 
   async function ask(button) {
     const kind = chosen.kind;
-    if (button.drawn === wanted()) return;
+    if (button.drawn === appearance()) return;
     const bytes = await layerOf(button.place[0]);
     if (kind !== chosen.kind || !near.has(button)) return;
     queue.push([button, bytes]);
@@ -71,12 +71,12 @@ const modelView = (() => {
     if (button.drawn === drawn) return;
     const maps = mapsNow();
     const data = { queries: maps.queries, keys: maps.keys, weights: headOf(bytes, button.place[1]) };
-    const found = attention.matrix(data, settingsNow());
+    const weights = attention.matrix(data, settingsNow());
     const canvas = button.firstChild;
     canvas.dataset.form = chosen.form;
-    const tone = resolved(toneOf(maps.heads[button.place[1]]), button);
-    if (chosen.form === "heat") cells(canvas, found, tone);
-    else lines(canvas, found, tone);
+    const tone = resolveColour(toneOf(maps.heads[button.place[1]]), button);
+    if (chosen.form === "heat") cells(canvas, weights, tone);
+    else lines(canvas, weights, tone);
     button.drawn = drawn;
   }
 
@@ -91,13 +91,13 @@ const modelView = (() => {
       if (values[place] > strongest[pixel]) strongest[pixel] = values[place];
     }
     const picture = new ImageData(wide, tall);
-    const ground = resolved("var(--panel)", canvas.parentElement);
-    strongest.forEach((value, pixel) => picture.data.set([...attention.mixed(ground, tone, value), 255], 4 * pixel));
+    const ground = resolveColour("var(--panel)", canvas.parentElement);
+    strongest.forEach((value, pixel) => picture.data.set([...attention.mix(ground, tone, value), 255], 4 * pixel));
     [canvas.width, canvas.height] = [wide, tall];
     canvas.getContext("2d").putImageData(picture, 0, 0);
   }
 
-  /* Drawn aside and put down as pixels: what is stroked on paper itself can cover the rest of the sheet. */
+  /* Drawn off screen and copied as pixels: strokes drawn directly can cover the rest of a printed sheet. */
   function lines(canvas, { rows, columns, values }, tone) {
     const scale = (canvas.clientWidth || SIDE) / SIDE * (devicePixelRatio || 1);
     const size = Math.round(SIDE * scale);
@@ -119,8 +119,8 @@ const modelView = (() => {
   }
 
   function renew() {
-    if (laid !== chosen.kind) lay();
-    drawn = wanted();
+    if (laidKind !== chosen.kind) lay();
+    drawn = appearance();
     queue = [];
     for (const button of near) ask(button);
     prepare();
@@ -134,9 +134,9 @@ const modelView = (() => {
     for (let layer = 0; layer < layers.length && kind === chosen.kind; layer += 1) await layerOf(layer);
   }
 
-  /* Every head at once in the colours of now, where its weights are decoded. */
+  /* Draw every head at once in the current colours, where its weights are decoded. */
   function repaint() {
-    drawn = wanted();
+    drawn = appearance();
     queue = [];
     for (const button of thumbs) {
       const bytes = layerHeld(button.place[0]);

@@ -1,4 +1,4 @@
-/* The neuron view: for a token that attends, its query beside the key of every token, and the steps to the weight. */
+/* The neuron view: for a token that attends, its query next to the key of every token, and the steps to the weight. */
 const neuronView = (() => {
   let turn = 0;
   let query = 0;
@@ -11,11 +11,11 @@ const neuronView = (() => {
   const keyButtons = () => rows.map((line) => line.cells[0].firstChild);
 
   function token(piece, place, current) {
-    const button = made("button", undefined, "map-token");
+    const button = create("button", undefined, "map-token");
     button.type = "button";
     button.tabIndex = place === current ? 0 : -1;
-    button.append(attention.isolated(piece));
-    if (attention.cut(piece) !== piece) button.title = piece;
+    button.append(attention.isolate(piece));
+    if (attention.shorten(piece) !== piece) button.title = piece;
     return button;
   }
 
@@ -24,12 +24,12 @@ const neuronView = (() => {
     const tones = strips.tones();
     const steps = products.columns(now);
     rows = now.maps.keys.pieces.map((piece, place) => {
-      const line = made("tr");
-      const name = line.appendChild(Object.assign(made("th"), { scope: "row" }));
+      const line = create("tr");
+      const name = line.appendChild(Object.assign(create("th"), { scope: "row" }));
       name.append(token(piece, place, inHand));
-      const canvases = [0, 1].map(() => made("canvas", undefined, "view-cells"));
-      line.append(...canvases.map((canvas) => { const cell = made("td"); cell.append(canvas); return cell; }));
-      line.append(...steps.map(() => made("td")), made("td", undefined, "view-weight"));
+      const canvases = [0, 1].map(() => create("canvas", undefined, "view-cells"));
+      line.append(...canvases.map((canvas) => { const cell = create("td"); cell.append(canvas); return cell; }));
+      line.append(...steps.map(() => create("td")), create("td", undefined, "view-weight"));
       strips.paint(canvases[0], products.vector(now.keys, place, now.size), now.most, tones);
       return line;
     });
@@ -48,10 +48,10 @@ const neuronView = (() => {
       line.lastChild.textContent = seen ? decimals(weight) : "not visible";
       line.lastChild.style.setProperty("--share", weight.toFixed(3));
     });
-    by("neuron-query").replaceChildren("q of ", attention.isolated(now.maps.queries.pieces[query]));
+    by("neuron-query").replaceChildren("q of ", attention.isolate(now.maps.queries.pieces[query]));
     strips.paint(by("neuron-query-strip"), products.vector(now.queries, query, now.size), now.most, tones);
     strips.legend(by("neuron-legend"), now.most, most);
-    by("neuron-said").textContent = products.said(now);
+    by("neuron-said").textContent = products.notes(now);
     numbers();
   }
 
@@ -59,13 +59,13 @@ const neuronView = (() => {
   function numbers() {
     const { queries, keys } = now.maps;
     by("neuron-numbers-of").replaceChildren(
-      "From ", attention.isolated(queries.pieces[query]), " to ", attention.isolated(keys.pieces[inHand]), "; another key is chosen in the table above.",
+      "From ", attention.isolate(queries.pieces[query]), " to ", attention.isolate(keys.pieces[inHand]), "; another key is chosen in the table above.",
     );
     if (!by("neuron-numbers").open) return;
     const { q, k, product } = products.steps(now, query, inHand);
     const lines = Array.from(q, (_, place) => {
-      const line = made("tr");
-      line.append(Object.assign(made("th", String(place)), { scope: "row" }), ...[q, k, product].map((values) => made("td", decimals(values[place]))));
+      const line = create("tr");
+      line.append(Object.assign(create("th", String(place)), { scope: "row" }), ...[q, k, product].map((values) => create("td", decimals(values[place]))));
       return line;
     });
     fillTable(by("neuron-numbers").querySelector("table"), ["dimension", "q", "k", "q × k"], lines);
@@ -76,7 +76,7 @@ const neuronView = (() => {
     [inHand, dimension] = [place, Math.min(Math.max(at, 0), now.size - 1)];
     const { q, k, product } = products.steps(now, query, place);
     const [one, other, both] = [q, k, product].map((values) => decimals(values[dimension]));
-    by("neuron-told").replaceChildren(attention.isolated(now.maps.keys.pieces[place]), `, dimension ${dimension}: q ${one}, k ${other}, q × k ${both}`);
+    by("neuron-told").replaceChildren(attention.isolate(now.maps.keys.pieces[place]), `, dimension ${dimension}: q ${one}, k ${other}, q × k ${both}`);
     keyButtons().forEach((button, other) => button.classList.toggle("map-held", other === place));
     if (changed) numbers();
   }
@@ -87,7 +87,7 @@ const neuronView = (() => {
     fill();
   }
 
-  /* The same at once in the colours of now. */
+  /* Draw everything at once in the current colours. */
   function repaint() {
     if (!now || !mapsNow().neurons) return;
     lay();

@@ -1,4 +1,4 @@
-/* What the weights of one layer and head are made of: decoded, multiplied step by step, and said in words. */
+/* The parts of the weights of one layer and head: decoded, multiplied step by step, and described in words. */
 const products = (() => {
   const most = (values) => values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
 
@@ -8,7 +8,7 @@ const products = (() => {
     const { neurons } = maps;
     const [tall, wide, size] = [maps.queries.pieces.length, maps.keys.pieces.length, neurons.size];
     const once = (what) => bytesOf(`${kind} ${what} ${neurons[what].of[layer]}`, neurons[what].held[neurons[what].of[layer]]);
-    const cut = (bytes, place, count) => halvesOf(bytes.subarray(2 * place * count, 2 * (place + 1) * count));
+    const slice = (bytes, place, count) => halvesOf(bytes.subarray(2 * place * count, 2 * (place + 1) * count));
     const [queries, keys, weights, visible, bias] = await Promise.all([
       bytesOf(`${kind} query ${layer}`, neurons.query[layer]),
       bytesOf(`${kind} key ${layer}`, neurons.key[layer]),
@@ -18,10 +18,10 @@ const products = (() => {
     ]);
     const loaded = {
       maps, layer, head, wide, size, visible,
-      queries: cut(queries, head, tall * size),
-      keys: cut(keys, neurons.place[head], wide * size),
+      queries: slice(queries, head, tall * size),
+      keys: slice(keys, neurons.place[head], wide * size),
       weights: headOf(weights, head, maps),
-      bias: bias && cut(bias, head, tall * wide),
+      bias: bias && slice(bias, head, tall * wide),
       scaling: neurons.scaling[layer],
       softcap: neurons.softcap[layer],
     };
@@ -30,7 +30,7 @@ const products = (() => {
 
   const vector = (values, place, size) => values.subarray(place * size, (place + 1) * size);
 
-  /* One token's attention to one key: q, k, q × k, and what the weight is the softmax of. */
+  /* One token's attention to one key: q, k, q × k, and the number whose softmax is the weight. */
   function steps(loaded, query, key) {
     const { size, wide, scaling, softcap, bias, visible, weights } = loaded;
     const cell = query * wide + key;
@@ -59,20 +59,20 @@ const products = (() => {
     return runs.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ");
   }
 
-  function grouped({ group }, heads, head) {
+  function sharedKeys({ group }, heads, head) {
     if (group.every((each, place) => each === heads[place])) return "";
     const sharing = heads.filter((_, place) => group[place] === group[head]);
     return sharing.length > 1 ? `Query heads ${spans(sharing)} share key head ${group[head]}.` : `Query head ${sharing[0]} uses key head ${group[head]}.`;
   }
 
-  function said({ maps, layer, head }) {
+  function notes({ maps, layer, head }) {
     const sink = maps.neurons.sink[layer][head];
     return [
-      grouped(maps.neurons, maps.heads, head),
+      sharedKeys(maps.neurons, maps.heads, head),
       "Products are computed from 16-bit copies of queries and keys, after rotary positions and norms; the weight is the one the model computed, in steps of 1/255: the softmax, over the visible keys, of the number before it.",
       sink === null ? "" : `A sink with the logit ${decimals(sink)} takes part in the softmax and is then dropped, so that weights sum to less than 1.`,
     ].filter(Boolean).join(" ");
   }
 
-  return { load, steps, vector, columns, said, spans };
+  return { load, steps, vector, columns, notes, spans };
 })();

@@ -1,6 +1,6 @@
 /* Strips of numbers: a cell per dimension, positive ones in the upper half, negative ones in the lower. */
 const strips = (() => {
-  const tones = () => [resolved("var(--tone-1)"), resolved("var(--tone-0)")];
+  const tones = () => [resolveColour("var(--tone-1)"), resolveColour("var(--tone-0)")];
 
   /* Colours a strip; `most` is the number that gets the full colour. */
   function paint(canvas, values, most, colours) {
@@ -14,7 +14,7 @@ const strips = (() => {
     canvas.getContext("2d").putImageData(picture, 0, 0);
   }
 
-  /* Which number of a strip is under the pointer. */
+  /* The number of the strip's cell under the pointer. */
   function under(event) {
     const box = event.target.getBoundingClientRect();
     const place = Math.floor((event.clientX - box.left) / box.width * event.target.width);
@@ -23,13 +23,13 @@ const strips = (() => {
 
   function legend(host, most, products) {
     const entry = (className, text) => {
-      const one = made("span");
-      one.append(made("span", undefined, `view-swatch ${className}`), text);
+      const one = create("span");
+      one.append(create("span", undefined, `view-swatch ${className}`), text);
       return one;
     };
     host.replaceChildren(
       entry("view-positive", "positive, in the upper half"), " ", entry("view-negative", "negative, in the lower half"), " ",
-      made("span", `full colour: ±${decimals(most, 2)} in q and k, ±${decimals(products, 2)} in q × k`),
+      create("span", `full colour: ±${decimals(most, 2)} in q and k, ±${decimals(products, 2)} in q × k`),
     );
   }
 

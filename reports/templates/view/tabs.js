@@ -1,4 +1,4 @@
-/* The tabs, the controls all views share, and the beginning. */
+/* The tabs, the controls that all views share, and the start of the page. */
 const views = { head: headView, model: modelView, neuron: neuronView };
 const tabs = [...document.querySelectorAll("#view-tabs [role=tab]")];
 let open = "";
@@ -28,8 +28,8 @@ function remember(name) {
   }
 }
 
-/* What the controls say, which are not on paper. */
-function said() {
+/* The settings of the controls in words, because the controls are not printed. */
+function settingsText() {
   const { layers, heads } = mapsNow();
   const shown = [...chosen.heads].sort((one, other) => one - other).map((place) => heads[place]);
   const own = open === "neuron" ? shown.slice(0, 1) : shown;
@@ -91,7 +91,7 @@ for (const name of ["beforeprint", "afterprint"]) {
   addEventListener(name, () => {
     if (name === "beforeprint") document.documentElement.dataset.print = "";
     else delete document.documentElement.dataset.print;
-    by("view-printed").textContent = said();
+    by("view-printed").textContent = settingsText();
     views[open].repaint?.();
   });
 }

@@ -1,10 +1,10 @@
 "use strict";
-/* What the views of a page share: the data, decoded on demand, and what is chosen. */
+/* Shared by the views of a page: the data, decoded on demand, and the current choices. */
 const by = (id) => document.getElementById(id);
 const content = JSON.parse(by("view-data").textContent);
 for (const maps of content.maps) maps.keys ??= maps.queries;
 const MOST_HELD = 96 * 2 ** 20;
-const held = new Map();
+const cache = new Map();
 
 const chosen = {
   kind: 0,
@@ -25,16 +25,16 @@ const settingsNow = () => {
   return { form, level, specials, sink, from, to };
 };
 
-/* Decoded bytes are kept until there are too many; those asked for longest ago go first. */
+/* Decoded bytes are kept until there are too many; the least recently used go first. */
 async function bytesOf(name, text) {
-  const known = held.get(name);
-  held.delete(name);
-  const bytes = known ?? await attention.unpacked(text);
-  held.set(name, bytes);
-  let size = [...held.values()].reduce((sum, each) => sum + each.length, 0);
-  for (const [old, each] of held) {
+  const known = cache.get(name);
+  cache.delete(name);
+  const bytes = known ?? await attention.unpack(text);
+  cache.set(name, bytes);
+  let size = [...cache.values()].reduce((sum, each) => sum + each.length, 0);
+  for (const [old, each] of cache) {
     if (size <= MOST_HELD || old === name) break;
-    held.delete(old);
+    cache.delete(old);
     size -= each.length;
   }
   return bytes;
@@ -42,8 +42,8 @@ async function bytesOf(name, text) {
 
 /* Weights of all heads of a layer; of one head of them. */
 const layerOf = (layer, kind = chosen.kind) => bytesOf(`${kind} weights ${layer}`, content.maps[kind].weights[layer]);
-/* The same at once, where it is decoded already: paper does not wait. */
-const layerHeld = (layer) => held.get(`${chosen.kind} weights ${layer}`);
+/* The same without waiting, where it is decoded already: printing does not wait. */
+const layerHeld = (layer) => cache.get(`${chosen.kind} weights ${layer}`);
 function headOf(bytes, head, maps = mapsNow()) {
   const size = maps.queries.pieces.length * maps.keys.pieces.length;
   return bytes.subarray(head * size, (head + 1) * size);
@@ -59,7 +59,7 @@ function halvesOf(bytes) {
   });
 }
 
-function made(tag, text, className) {
+function create(tag, text, className) {
   const element = document.createElement(tag);
   if (text !== undefined) element.textContent = text;
   if (className) element.className = className;
@@ -68,11 +68,11 @@ function made(tag, text, className) {
 
 const decimals = (value, count = 3) => value.toFixed(count).replace("-", "−");
 
-/* A table anew: its column names, and rows that are made already. */
+/* Fill a table anew with column names and finished rows. */
 function fillTable(table, names, rows, className) {
-  const titles = made("tr");
-  titles.append(...names.map((name, place) => Object.assign(made("th", name, place ? className : undefined), { scope: "col" })));
-  const [top, body] = [made("thead"), made("tbody")];
+  const titles = create("tr");
+  titles.append(...names.map((name, place) => Object.assign(create("th", name, place ? className : undefined), { scope: "col" })));
+  const [top, body] = [create("thead"), create("tbody")];
   top.append(titles);
   body.append(...rows);
   table.replaceChildren(top, body);
@@ -102,8 +102,8 @@ function focusOne(elements, place) {
   elements[place]?.focus();
 }
 
-function resolved(tone, element = document.body) {
-  const probe = made("span");
+function resolveColour(tone, element = document.body) {
+  const probe = create("span");
   probe.style.color = tone;
   element.append(probe);
   const numbers = getComputedStyle(probe).color.match(/[\d.]+/gu).slice(0, 3).map(Number);
