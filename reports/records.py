@@ -1,4 +1,4 @@
-"""What a page may say about a labelling: frozen, typed, nothing of HTML or plotly."""
+"""Records that a page shows: frozen and typed, without HTML or plotly."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What was run, as the manifest and the decision say it.
+    """What was run, as the manifest and the decision state it.
 
     Attributes:
         title: Names the model.
@@ -92,12 +92,12 @@ class Tally:
 
     @property
     def heads(self) -> int:
-        """All heads."""
+        """Return the number of all heads."""
         return self.role + self.not_role + self.undetermined + self.untestable
 
     @property
     def tests(self) -> int:
-        """Heads that could be tested."""
+        """Return the number of heads that could be tested."""
         return self.heads - self.untestable
 
 
@@ -143,7 +143,7 @@ class Combination:
     Attributes:
         roles: Numbers of the roles.
         heads: Heads that hold these roles and no other.
-        expected: Heads expected when the labels of every role are dealt anew within each layer; NaN
+        expected: Heads expected when the labels of every role are permuted within each layer; NaN
             where the run did not compute it.
         expected_low: 2.5 % point of that reference.
         expected_high: 97.5 % point.
@@ -162,7 +162,7 @@ class Support:
 
     Attributes:
         labels: Heads with the role.
-        steady: Those whose label came back in both halves of at least ``STEADY`` of the random
+        steady: Those whose label was found again in both halves of at least ``STEADY`` of the random
             half-samples; None where none were drawn.
         splits: Number of those half-samples; 0 when not recorded.
         detectable: Smallest and largest effect, over its heads, that its units show with power 0.8.
@@ -197,29 +197,29 @@ class Table:
     precision: tuple[str, ...] = ()
 
     def of(self, name: str, position: int) -> Float[np.ndarray, " heads"]:
-        """One column for one sieve, layer-major."""
+        """Return one column of one sieve, layer-major."""
         size = self.layers * self.heads
         return self.columns[name][position * size : (position + 1) * size]
 
     def decided(self, position: int) -> Int[np.ndarray, " heads"]:
-        """Decisions for one sieve, layer-major."""
+        """Return the decisions of one sieve, layer-major."""
         size = self.layers * self.heads
         return self.decision[position * size : (position + 1) * size]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Summary:
-    """Everything a page may say.
+    """Everything that a page may state about a run.
 
     Attributes:
         account: What was run.
-        decision: How scores became decisions.
+        decision: Test, correction and levels that turned scores into decisions.
         roles: The sieves that can be roles.
         verdicts: One or more sentences per role.
         supports: How firm each role's labels are; empty without an assessment.
         held: Whether a head holds a role, per role, layer and head.
         combinations: Exact role sets, most frequent first.
-        assessment: Everything said beyond the tests; None when the run did not compute it.
+        assessment: All results beyond the tests; None when the run did not compute it.
         skipped: What was left out, one sentence each.
         table: Every finding.
     """
@@ -237,5 +237,5 @@ class Summary:
 
     @property
     def many(self) -> bool:
-        """Whether there are too many roles for a mark, a button or a line of their own each."""
+        """Return whether there are too many roles for a mark, a button or a line of their own each."""
         return len(self.roles) > MANY
