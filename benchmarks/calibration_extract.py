@@ -1,6 +1,6 @@
 """The part of docs/calibration.json that reports carry: the range and the worst cell of every promise.
 
-    python benchmarks/calibration_extract.py        # writes reports/templates/calibration.json
+    python benchmarks/calibration_extract.py        # writes reports/templates/page/calibration.json
 
 Run after ``calibration.py``; a test compares the two files.
 """
@@ -13,7 +13,7 @@ from calibration_limits import Cell, errors
 
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE = ROOT / "docs" / "calibration.json"
-EXTRACT = ROOT / "reports" / "templates" / "calibration.json"
+EXTRACT = ROOT / "reports" / "templates" / "page" / "calibration.json"
 SETTINGS = ("mixed", "null")
 SIDES = ("role", "not")
 

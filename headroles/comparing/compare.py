@@ -16,7 +16,7 @@ from headroles.options.label import options_of
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision
 from headroles.records.findings import Findings, Labelling
-from headroles.reports.compare import comparison_page
+from headroles.reports.compare_page import comparison_page
 from headroles.reports.words.words import plural
 from headroles.stats.columns import Columns
 from headroles.stats.comparing.paired import paired, pairs_of

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from headroles.catalogue import Entry
 from headroles.records.findings import DECISIONS, Labelling
-from headroles.reports.content import Support
+from headroles.reports.records import Support
 from headroles.reports.summary.verdicts import supports
 from headroles.reports.words.words import plural
 from headroles.tasks import Task

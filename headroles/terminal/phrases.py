@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from headroles.records.assessment import Assessment, Together
 from headroles.records.example import Decision, Rule
-from headroles.reports.content import Support
+from headroles.reports.records import Support
 from headroles.reports.summary.verdicts import halves
 from headroles.reports.words.words import BOTH, FAMILIES, POWER, resampled, two
 
