@@ -108,7 +108,7 @@ def damaged(place: Place, files: dict[str, str]) -> str | None:
     """
     for name, digest in files.items():
         try:
-            found = sha256(place.read(name)).hexdigest()
+            found = place.sha256(name)
         except FileNotFoundError:
             return name
         if found != digest:

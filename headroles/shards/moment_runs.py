@@ -75,7 +75,7 @@ def settle(place: Place, moments: Moments, scores: Scores, shards: int) -> dict[
         place.write(name, data)
     stays = {name: sha256(data).hexdigest() for name, data in contents.items()}
     for name in (PLAN, *(shard_name(number, "json") for number in range(shards))):
-        stays[name] = sha256(place.read(name)).hexdigest()
+        stays[name] = place.sha256(name)
     return stays
 
 

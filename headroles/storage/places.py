@@ -3,6 +3,7 @@
 A place for the files of a run that are written nowhere.
 """
 
+import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +30,14 @@ class Place(Protocol):
 
     def read(self, name: str) -> bytes:
         """What a file holds.
+
+        Raises:
+            FileNotFoundError: When there is none.
+            BadInput: When it cannot be read.
+        """
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file.
 
         Raises:
             FileNotFoundError: When there is none.
@@ -71,6 +80,17 @@ def is_partial(name: str) -> bool:
     """
     last = name.rpartition("/")[2]
     return last.startswith(".") and last.endswith(".partial")
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file of this machine, which is read in pieces.
+
+    Raises:
+        FileNotFoundError: When there is none.
+        BadInput: When it cannot be read.
+    """
+    with told(f"'{path}'", "read"), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class LocalPlace:
@@ -118,6 +138,10 @@ class LocalPlace:
         path = self._path(name)
         with told(f"'{path}'", "read"):
             return path.read_bytes()
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file, as ``sha256_of`` does."""
+        return sha256_of(self._path(name))
 
     def names(self, prefix: str = "") -> list[str]:
         """Names of all files that begin with a prefix, sorted; those half-written are none.
@@ -199,6 +223,10 @@ class FsspecPlace:
             data: bytes = self.system.cat_file(self._path(name))
             return data
 
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file, which is fetched whole; raises what ``read`` raises."""
+        return hashlib.sha256(self.read(name)).hexdigest()
+
     def names(self, prefix: str = "") -> list[str]:
         """Names of all files that begin with a prefix, sorted; those half-written are none.
 
@@ -273,6 +301,10 @@ class Memory:
         if name not in self._files:
             raise FileNotFoundError(name)
         return self._files[name]
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file; raises what ``read`` raises."""
+        return hashlib.sha256(self.read(name)).hexdigest()
 
     def names(self, prefix: str = "") -> list[str]:
         """Names of all files that begin with a prefix, sorted."""

@@ -36,6 +36,7 @@ from headroles.storage.folder import (
 )
 from headroles.storage.moments import moments_in
 from headroles.storage.parts import parts_in, parts_of, promise_of
+from headroles.storage.places import sha256_of
 from headroles.storage.remote import copied
 from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_of
 from headroles.storage.tables import assessment_in, heads_in, texts_of
@@ -67,9 +68,7 @@ def held(folder: Path) -> dict[str, str]:
     if isinstance(said, dict):
         return {name: digest for name, digest in said.items() if name.split("/")[0] in LASTING}
     found = [folder / EXAMPLES, folder / MOMENTS, *(folder / SCORES).glob("part-*.parquet")]
-    return digests(
-        {each.relative_to(folder).as_posix(): each.read_bytes() for each in found if each.is_file()}
-    )
+    return {each.relative_to(folder).as_posix(): sha256_of(each) for each in found if each.is_file()}
 
 
 def write_part(folder: Path, number: int, scores: Scores) -> None:

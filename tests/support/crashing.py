@@ -13,7 +13,7 @@ from typing import Any
 
 NURSERY = """
 import os, sys, json
-import headroles.run, headroles.sharded, headroles.engines.processes, headroles.moments, pyarrow.parquet
+import headroles.runs.label, headroles.shards.engines.processes, headroles.shards.moments, pyarrow.parquet
 options = json.loads(sys.argv[1])
 for line in sys.stdin:
     child = os.fork()

@@ -3,11 +3,12 @@
 import hashlib
 import os
 import sqlite3
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+
+from platformdirs import user_cache_path
 
 from headroles.extraction.parsing.packing import pack, unpack
 from headroles.records.passage import Words
@@ -40,13 +41,7 @@ def cache_folder(asked: str | None) -> Path | None:
     named = asked or os.environ.get(VARIABLE) or None
     if named is not None:
         return None if named == NONE else Path(named).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    elif sys.platform == "darwin":
-        base = "~/Library/Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "headroles"
+    return user_cache_path("headroles", appauthor=False, opinion=False)
 
 
 def opened_cache(asked: str | None, identity: str) -> tuple["ParseCache | None", str | None]:

@@ -97,6 +97,5 @@ def _digest(path: Path | None) -> str:
     for file in sorted(each for each in files if each.suffix != ".pyc"):
         digest.update(f"{file.relative_to(str(path)).as_posix()}\0{file.stat().st_size}\0".encode())
         with file.open("rb") as content:
-            while part := content.read(2**20):
-                digest.update(part)
+            hashlib.file_digest(content, lambda: digest)  # goes on with the digest
     return digest.hexdigest() if files else ""
