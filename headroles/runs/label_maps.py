@@ -23,7 +23,7 @@ from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
 from headroles.runs.collect import units_of
 from headroles.runs.manifest import Scored, left_out, manifest_of
-from headroles.shards.tally import bounded
+from headroles.shards.receipts import bounded
 from headroles.sieves import BUILT_IN
 from headroles.sieves.base import COUNTED, annotation_of
 from headroles.sieves.selection import Selection

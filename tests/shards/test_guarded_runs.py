@@ -24,7 +24,7 @@ from headroles.shards.files import whole_files, written
 from headroles.shards.moment_runs import sample_of
 from headroles.shards.resume import Work
 from headroles.shards.survey import surveyed, tasks_of
-from headroles.shards.tally import Tally
+from headroles.shards.receipts import Tally
 from headroles.shards.verify import verify
 from headroles.shards.work import Receipt, Task
 from headroles.storage.places import Memory, place_of
