@@ -350,18 +350,18 @@ def test_processes_give_the_same_words_and_end_when_they_are_closed(
     texts = [f"{text} ({number})" for number in range(8) for text in VARIED]
     here = dict(zip(texts, parsed(parser, texts), strict=True))
     annotator.expect(_passages(texts))
-    assert not pool._started or not annotator._coming  # nothing was parsed yet: it may be a small run
+    assert not pool._started or not annotator._pending  # nothing was parsed yet: it may be a small run
     first = _own(texts[:6], annotator)
     cache.put({texts[6]: here[texts[6]]})
     annotator.expect(_passages(texts))
-    chunks = {id(future): future for _, future in annotator._coming.values()}
-    assert len(annotator._coming) == len(texts) - 7
+    chunks = {id(future): future for _, future in annotator._pending.values()}
+    assert len(annotator._pending) == len(texts) - 7
     for future in chunks.values():
         future.result(timeout=60)
     found = first | _own(texts, annotator, 16)
     assert all(_same(found[text], here[text]) for text in texts)
     assert annotator.counts == annotate.Counts(parsed=len(texts) - 1, ahead=len(texts) - 7, cached=1)
-    assert annotator._coming == {}
+    assert annotator._pending == {}
     assert cache.get(texts).keys() == set(texts)
     (process,) = pool._started
     assert not _gone(process.pid)
@@ -378,14 +378,14 @@ def test_texts_of_a_process_that_dies_are_parsed_here(
     annotator = Annotator(parser, None, lambda: pool)
     texts = [f"{text} ({number})" for number in range(30) for text in VARIED]
     annotator.expect(_passages(texts))
-    assert _until(lambda: any(future.running() for _, future in annotator._coming.values()))
+    assert _until(lambda: any(future.running() for _, future in annotator._pending.values()))
     os.kill(pool._started[0].pid, signal.SIGKILL)
     found = _own(texts, annotator, 32)
     here = dict(zip(texts, parsed(parser, texts), strict=True))
     assert all(_same(found[text], here[text]) for text in texts)
     assert _until(lambda: not pool.alive)
     annotator.expect(_passages(["more of it"]))
-    assert annotator._coming == {}
+    assert annotator._pending == {}
     assert len(_own(["more of it"], annotator)) == 1
 
 
