@@ -138,7 +138,7 @@ def _scores(values: np.ndarray) -> Scores:
 
 
 def _equivalence(tally: Tally, test: str, chunk: Chunk) -> None:
-    """Apply the two one-sided tests of ``paired`` with all differences exactly at the upper or lower bound."""
+    """Apply both one-sided tests of ``paired`` with all differences exactly at the upper or lower bound."""
     before = _scores(np.zeros_like(chunk.values))
     rules = [Rule(name) for name in before.sieves]
     for bound in BOUNDS:

@@ -197,7 +197,7 @@ def page(data: Data) -> str:
         "# Calibration",
         "",
         "How often headroles is wrong where the truth is known. Made by `benchmarks/calibration.py`; every",
-        "number here is from `calibration.json` in the same folder, which also has the figures left out here.",
+        "number here is from `calibration.json` in the same folder, which also has figures left out here.",
         "",
         "## Limits",
         "",
