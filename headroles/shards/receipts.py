@@ -101,20 +101,20 @@ def bounded(
 
     Example:
         >>> rules = (Rule("local"), Rule("odd"))
-        >>> found = bounded(rules, np.array([-0.5, np.inf]), np.ones(2), np.full((2, 3), 0.25), 1)
-        >>> (found[0].low, found[0].high, found[0].null), found[1].null
+        >>> with_bounds = bounded(rules, np.array([-0.5, np.inf]), np.ones(2), np.full((2, 3), 0.25), 1)
+        >>> (with_bounds[0].low, with_bounds[0].high, with_bounds[0].null), with_bounds[1].null
         ((-0.5, 1.0, 0.0), 0.25)
     """
-    found = []
+    with_bounds = []
     for column, rule in enumerate(rules):
         if column >= len(rules) - scorers:
             chance = float(np.nanmean(null[column])) if (~np.isnan(null[column])).any() else 0.0
-            found.append(replace(rule, null=chance))
+            with_bounds.append(replace(rule, null=chance))
         elif np.isfinite([low[column], high[column]]).all():
-            found.append(replace(rule, low=float(low[column]), high=float(high[column])))
+            with_bounds.append(replace(rule, low=float(low[column]), high=float(high[column])))
         else:
-            found.append(rule)
-    return tuple(found)
+            with_bounds.append(rule)
+    return tuple(with_bounds)
 
 
 def assembled(

@@ -54,7 +54,7 @@ class Feed:
             await self._news.wait_for(lambda: self._closed or number < self._given)
             return number < self._given
 
-    async def asked(self, number: int) -> Any:
+    async def question(self, number: int) -> Any:
         """Give a question to a worker.
 
         Returns:
@@ -70,12 +70,12 @@ class Feed:
             doing = "reporting the loaded model" if question == FACTS else "keeping maps of heads"
         return self._count_try(number, doing) or question
 
-    async def settle(self, number: int) -> None:
+    async def note_answer(self, number: int) -> None:
         """Remove a question that was answered."""
         self._questions.pop(number, None)
         self._tries.pop(number, None)
 
-    async def starting(self, worker: str) -> Failure | None:
+    async def note_start(self, worker: str) -> Failure | None:
         """Note that a worker starts to load the model; return a ``Failure`` when it was lost at it too often.
 
         Args:
@@ -83,7 +83,7 @@ class Feed:
         """
         return self._count_try(worker, "loading the model")
 
-    async def started(self, worker: str) -> None:
+    async def note_loaded(self, worker: str) -> None:
         """Note that a worker has loaded the model."""
         self._tries.pop(worker, None)
 

@@ -35,14 +35,14 @@ class Actor:
         import ray
 
         name = ray.get_runtime_context().get_actor_id()
-        failure: Failure | None = ray.get(self._feed.starting.remote(name))
+        failure: Failure | None = ray.get(self._feed.note_start.remote(name))
         if failure is not None:
             return failure
         try:
             self._worker = make(order)
         except Exception as error:
             return failure_of(error)
-        ray.get(self._feed.started.remote(name))
+        ray.get(self._feed.note_loaded.remote(name))
         return None
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Actor:
         import ray
 
         (number,) = batch["number"].tolist()
-        question = ray.get(self._feed.asked.remote(number))
+        question = ray.get(self._feed.question.remote(number))
         pickled = np.empty(1, dtype=object)
         pickled[0] = pickle.dumps(None if question is None else self._answer(question))
         return {"number": np.array([number]), "answer": pickled}
@@ -109,7 +109,7 @@ class Pool:
             HeadrolesError: When the answer is an error, or the workers have ended.
         """
         for number, answer in self._stream:
-            self._feed.settle.remote(number)
+            self._feed.note_answer.remote(number)
             if isinstance(answer, Failure):
                 raise answer.error()
             if answer is not None:
