@@ -16,7 +16,8 @@ import numpy as np
 
 from headroles.errors import BadInput
 from headroles.storage.folder import writing
-from headroles.storage.map_files import KINDS, form_of, sha256_of
+from headroles.storage.map_files import KINDS, form_of
+from headroles.storage.places import sha256_of
 
 Shape = tuple[int, ...]
 

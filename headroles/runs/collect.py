@@ -11,7 +11,7 @@ from headroles.extraction.scoring.reader import Shard
 from headroles.inputs.units import check_units, unit_names
 from headroles.records.example import Rule, Scores
 from headroles.records.passage import Passage
-from headroles.shards.tally import bounded
+from headroles.shards.receipts import bounded
 from headroles.storage.run import write_part
 
 

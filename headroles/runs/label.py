@@ -29,10 +29,10 @@ from headroles.shards.files import done_already, shard_name
 from headroles.shards.lock import claimed
 from headroles.shards.moment_runs import drop_shards, files_said, put_together, settle
 from headroles.shards.moments import Adding
+from headroles.shards.receipts import Tally
 from headroles.shards.remote import remote_place, remote_work
 from headroles.shards.resume import Work, work_in
 from headroles.shards.survey import Survey, surveyed, tasks_of
-from headroles.shards.tally import Tally
 from headroles.shards.work import Engine, Facts, Order, Receipt, Task
 from headroles.sieves.base import Sieve
 from headroles.sieves.selection import Selection

@@ -23,14 +23,15 @@ from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
 from headroles.runs.collect import units_of
 from headroles.runs.manifest import Scored, left_out, manifest_of
-from headroles.shards.tally import bounded
+from headroles.shards.receipts import bounded
 from headroles.sieves import BUILT_IN
 from headroles.sieves.base import COUNTED, annotation_of
 from headroles.sieves.selection import Selection
 from headroles.sieves.weights.reference import apply
 from headroles.stats.resolution import check_decision, check_resolution
 from headroles.storage.folder import asked_for, staged
-from headroles.storage.map_files import MapFile, sha256_of
+from headroles.storage.map_files import MapFile
+from headroles.storage.places import sha256_of
 from headroles.storage.run import write_examples, write_part, write_results
 
 NO_TEXT = "was left out: it needs words and trees, and the list of examples has neither these nor texts."

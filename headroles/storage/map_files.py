@@ -1,6 +1,5 @@
 """Files of attention maps from other programs: safetensors or npz, read array by array, never pickle."""
 
-import hashlib
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,19 +25,6 @@ def form_of(path: Path) -> str:
     if path.suffix not in FORMS:
         raise BadInput(f"files of attention maps end in {' or '.join(FORMS)}, but got '{path}'")
     return path.suffix
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file of maps, by which its list knows it.
-
-    Raises:
-        BadInput: When it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise BadInput(f"'{path}' cannot be read ({error.strerror or error}); give another file") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,5 +1,6 @@
 """Places for the files of a run: a local folder, an address that fsspec serves, or memory."""
 
+import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,14 @@ class Place(Protocol):
 
     def read(self, name: str) -> bytes:
         """Return the content of a file.
+
+        Raises:
+            FileNotFoundError: When there is none.
+            BadInput: When it cannot be read.
+        """
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file.
 
         Raises:
             FileNotFoundError: When there is none.
@@ -68,6 +77,17 @@ def is_partial(name: str) -> bool:
     """
     last = name.rpartition("/")[2]
     return last.startswith(".") and last.endswith(".partial")
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file of this machine, which is read in pieces.
+
+    Raises:
+        FileNotFoundError: When there is none.
+        BadInput: When it cannot be read.
+    """
+    with told(f"'{path}'", "read"), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class LocalPlace:
@@ -115,6 +135,10 @@ class LocalPlace:
         path = self._path(name)
         with told(f"'{path}'", "read"):
             return path.read_bytes()
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file, as ``sha256_of`` does."""
+        return sha256_of(self._path(name))
 
     def names(self, prefix: str = "") -> list[str]:
         """Return names of all files that begin with a prefix, sorted, without half-written files.
@@ -196,6 +220,10 @@ class FsspecPlace:
             data: bytes = self.system.cat_file(self._path(name))
             return data
 
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file, which is fetched whole; raises what ``read`` raises."""
+        return hashlib.sha256(self.read(name)).hexdigest()
+
     def names(self, prefix: str = "") -> list[str]:
         """Return names of all files that begin with a prefix, sorted, without half-written files.
 
@@ -270,6 +298,10 @@ class Memory:
         if name not in self._files:
             raise FileNotFoundError(name)
         return self._files[name]
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file; raises what ``read`` raises."""
+        return hashlib.sha256(self.read(name)).hexdigest()
 
     def names(self, prefix: str = "") -> list[str]:
         """Return names of all files that begin with a prefix, sorted."""

@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from headroles.addresses import is_address, told
 from headroles.errors import HeadrolesError
 from headroles.storage.folder import MANIFEST
-from headroles.storage.places import Place, place_of
+from headroles.storage.places import Place, place_of, sha256_of
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -100,9 +100,8 @@ def put_back(place: Place, folder: Path, before: dict[str, str]) -> None:
     """
     paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     for name in sorted(paths, key=lambda name: (name == MANIFEST, name)):
-        data = paths[name].read_bytes()
-        if before.get(name) != sha256(data).hexdigest():
-            place.write(name, data)
+        if before.get(name) != sha256_of(paths[name]):
+            place.write(name, paths[name].read_bytes())
     for name in sorted(before.keys() - paths.keys()):
         place.delete(name)
 

@@ -36,6 +36,7 @@ from headroles.storage.folder import (
 )
 from headroles.storage.moments import moments_in
 from headroles.storage.parts import parts_in, parts_of, promise_of
+from headroles.storage.places import sha256_of
 from headroles.storage.remote import copied
 from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_of
 from headroles.storage.tables import assessment_in, heads_in, texts_of
@@ -67,9 +68,7 @@ def held(folder: Path) -> dict[str, str]:
     if isinstance(known, dict):
         return {name: digest for name, digest in known.items() if name.split("/")[0] in LASTING}
     paths = [folder / EXAMPLES, folder / MOMENTS, *(folder / SCORES).glob("part-*.parquet")]
-    return digests(
-        {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths if path.is_file()}
-    )
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in paths if path.is_file()}
 
 
 def write_part(folder: Path, number: int, scores: Scores) -> None:

@@ -115,6 +115,5 @@ def weights_hash(folder: Path) -> str:
     digest = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
         with file.open("rb") as raw:
-            while block := raw.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(raw, lambda: digest)  # goes on with the digest
     return digest.hexdigest()

@@ -1,8 +1,6 @@
-"""What the receipts of a run say together, and in runs that keep all scores the receipts themselves.
+"""Receipts of the finished shards of a run, and the scores of the run assembled from their files.
 
-Rules of columns with what only the examples of a run say.
-
-Shards that are done, put together to the scores of a run; no model is needed.
+No model is needed here.
 """
 
 import io
@@ -22,52 +20,52 @@ from headroles.storage.scores import part_name, scores_of
 
 
 class Tally:
-    """Shards that are done, counted as they come, in any order.
+    """Receipts of finished shards, counted in the order in which they arrive.
 
-    Where sums are kept of all examples, receipts are counted and let go, so that memory does not grow with
-    the shards.
+    Where only sums over all examples are kept, receipts are counted and not stored. Memory then does not
+    grow with the number of shards.
 
     Attributes:
-        shards: Shards that are done without a gap, from the first.
-        truncated: Inputs that were cut.
-        low: Smallest value that each column could take in any shard; NaN where none says.
-        high: Largest.
+        shards: Number of finished shards without a gap, from the first.
+        truncated: Number of truncated inputs.
+        low: Smallest value that each column could take in any shard; NaN where no shard states one.
+        high: Largest value that each column could take in any shard; NaN where no shard states one.
     """
 
     def __init__(self, whole: bool) -> None:
-        """Nothing is done yet.
+        """Start without any finished shard.
 
         Args:
-            whole: Whether receipts are held, because the scores of all examples are kept.
+            whole: Whether receipts are stored, because the scores of all examples are kept.
         """
-        self._held: dict[int, Receipt] | None = {} if whole else None
-        self._beyond: set[int] = set()
+        self._receipts: dict[int, Receipt] | None = {} if whole else None
+        self._after_gap: set[int] = set()
         self.shards = self.truncated = 0
         self.low: Float[np.ndarray, " columns"] = np.array(np.nan)
         self.high: Float[np.ndarray, " columns"] = np.array(np.nan)
 
     def add(self, receipt: Receipt) -> None:
-        """Count a shard."""
-        if self._held is not None:
-            self._held[receipt.number] = receipt
-        self._beyond.add(receipt.number)
-        while self.shards in self._beyond:
-            self._beyond.remove(self.shards)
+        """Count a finished shard."""
+        if self._receipts is not None:
+            self._receipts[receipt.number] = receipt
+        self._after_gap.add(receipt.number)
+        while self.shards in self._after_gap:
+            self._after_gap.remove(self.shards)
             self.shards += 1
         self.truncated += receipt.truncated
-        low, high = (np.array(each, dtype=np.float64) for each in (receipt.low, receipt.high))
+        low, high = (np.array(bound, dtype=np.float64) for bound in (receipt.low, receipt.high))
         self.low, self.high = np.fmin(self.low, low), np.fmax(self.high, high)
 
     def check(self, count: int) -> None:
-        """See that so many shards are done, and no others.
+        """Check that exactly this number of shards is finished.
 
         Raises:
-            RuntimeError: When one is missing, or was not asked for.
+            RuntimeError: When a shard is missing or there is one too many.
         """
-        if self.shards != count or self._beyond:
+        if self.shards != count or self._after_gap:
             raise RuntimeError(
-                f"{count} shards were to be scored, but receipts came of the first {self.shards} and of "
-                f"{sorted(self._beyond)}"
+                f"{count} shards were to be scored, but got receipts of the first {self.shards} and of "
+                f"{sorted(self._after_gap)}"
             )
 
     @property
@@ -75,11 +73,11 @@ class Tally:
         """The receipts in the order of the shards.
 
         Raises:
-            RuntimeError: When they were not held.
+            RuntimeError: When they were not stored.
         """
-        if self._held is None:
-            raise RuntimeError("receipts are held only where all scores are kept")
-        return [self._held[number] for number in sorted(self._held)]
+        if self._receipts is None:
+            raise RuntimeError("receipts are stored only where all scores are kept")
+        return [self._receipts[number] for number in sorted(self._receipts)]
 
 
 def bounded(
@@ -89,46 +87,52 @@ def bounded(
     null: Float[np.ndarray, "columns examples"],
     scorers: int,
 ) -> tuple[Rule, ...]:
-    """Rules with bounds of masks and mean chance values of scorers.
+    """Add the bounds of masks and the mean chance values of scorers to rules.
 
     Args:
         rules: One per column, those of scorers last.
-        low: Smallest value each column could take on any of the examples; not finite where none says.
-        high: Largest value.
-        null: Chance values; NaN where a column says nothing.
-        scorers: Columns of scorers.
+        low: Smallest value each column could take on any example; not finite where no example states one.
+        high: Largest value each column could take on any example; not finite where no example states one.
+        null: Chance values; NaN where a column has no value.
+        scorers: Number of columns of scorers.
+
+    Returns:
+        The rules with ``low`` and ``high`` for masks, and with ``null`` for scorers.
 
     Example:
         >>> rules = (Rule("local"), Rule("odd"))
-        >>> made = bounded(rules, np.array([-0.5, np.inf]), np.ones(2), np.full((2, 3), 0.25), 1)
-        >>> (made[0].low, made[0].high, made[0].null), made[1].null
+        >>> with_bounds = bounded(rules, np.array([-0.5, np.inf]), np.ones(2), np.full((2, 3), 0.25), 1)
+        >>> (with_bounds[0].low, with_bounds[0].high, with_bounds[0].null), with_bounds[1].null
         ((-0.5, 1.0, 0.0), 0.25)
     """
-    made = []
+    with_bounds = []
     for column, rule in enumerate(rules):
         if column >= len(rules) - scorers:
             chance = float(np.nanmean(null[column])) if (~np.isnan(null[column])).any() else 0.0
-            made.append(replace(rule, null=chance))
+            with_bounds.append(replace(rule, null=chance))
         elif np.isfinite([low[column], high[column]]).all():
-            made.append(replace(rule, low=float(low[column]), high=float(high[column])))
+            with_bounds.append(replace(rule, low=float(low[column]), high=float(high[column])))
         else:
-            made.append(rule)
-    return tuple(made)
+            with_bounds.append(rule)
+    return tuple(with_bounds)
 
 
 def assembled(
     place: Place, tally: Tally, rules: Sequence[Rule], facts: Facts
 ) -> tuple[Scores, tuple[Rule, ...]]:
-    """The scores of all shards, and the rules with what only the examples say.
+    """Read the scores of all shards, and add to the rules what only the examples state.
 
     Args:
         place: Where the shards are.
-        tally: Of all shards, whose receipts it holds.
+        tally: The stored receipts of all shards.
         rules: One per column.
-        facts: Of the workers.
+        facts: Facts of the workers.
+
+    Returns:
+        The scores of all examples, and the rules with bounds and chance values.
 
     Raises:
-        BadInput: When a shard is not what its receipt says.
+        BadInput: When a file of a shard is not the one in its receipt.
     """
     receipts = tally.receipts
     count = sum(receipt.examples for receipt in receipts)
