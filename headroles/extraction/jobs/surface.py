@@ -9,7 +9,6 @@ from jaxtyping import Float
 
 from headroles.extraction.capture.readers import Visible, key_of
 from headroles.extraction.model.load import Model
-from headroles.extraction.scoring.kernels import DevicePlan, linear, to_device
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.plans.plan import Laid
@@ -86,27 +85,34 @@ class SurfaceReader:
         """Take a batch, and where its statistics come together."""
         self._device, self._counting = model.device, counting
         self._batch, self._table = batch, table
-        self._plans: dict[tuple[int, bytes], tuple[Laid, DevicePlan]] = {}
+        self._plans: dict[tuple[int, bytes], tuple[Laid, torch.Tensor]] = {}
         self._masses: dict[int, torch.Tensor] = {}
         self._spread: dict[int, list[torch.Tensor]] = {}
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
         """Add a block of query rows; at the last one, write the layer's statistics."""
-        counted, plan = self._laid(example, visible)
-        if len(plan.linear):
-            inside, _ = linear(plan, rows, start)
+        counted, weight = self._laid(example, visible)
+        if len(weight):
+            heads, count, tokens = rows.shape
+            part = slice(start * tokens, (start + count) * tokens)
+            inside = weight[:, part] @ rows.reshape(heads, -1).T
             before = self._masses.get(example)
             self._masses[example] = inside if before is None else before + inside
         self._spread.setdefault(example, []).append(entropies(rows, self._counting.smoothing))
         if start + rows.shape[1] == self._batch[example].tokenised.size:
             self._write(layer, example, counted)
 
-    def _laid(self, example: int, visible: Visible) -> tuple[Laid, DevicePlan]:
+    def _laid(self, example: int, visible: Visible) -> tuple[Laid, torch.Tensor]:
+        """What is counted, and its weights on the device, in memory that torch aligned.
+
+        Products of the same numbers differ in their last bits with the alignment of their operands.
+        """
         key = key_of(visible)
         if (example, key) not in self._plans:
             prepared = self._batch[example]
             counted = prepared.laid.get(key) or self._counting.lay(prepared.example, visible)
-            self._plans[example, key] = counted, to_device(counted.plan, self._device)
+            weight = torch.from_numpy(counted.plan.weight).to(self._device, copy=True)
+            self._plans[example, key] = counted, weight
             prepared.laid.clear()  # the copy on the device is enough
         return self._plans[example, key]
 

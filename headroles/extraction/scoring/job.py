@@ -9,7 +9,7 @@ from headroles.extraction.capture.readers import shown_of
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.lexicon import Lexicon
-from headroles.extraction.scoring.prepared import Columns, Prepared, long_planned, planned, together_of
+from headroles.extraction.scoring.prepared import Columns, Prepared, long_planned, together_of
 from headroles.extraction.scoring.reader import Reader, Shard, Table
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.plans.masks import Band
@@ -53,14 +53,10 @@ class Sieving:
             together.plans(seen, max(each.tokenised.size for each in batch))
         for prepared in batch:
             each, prepared.together = prepared.tokenised, together
-            if together is not None:
-                continue
-            if prepared.long:
-                later = causal and each.stack is None
+            if together is None:
+                later = causal and each.stack is None and each.size > 1
                 shown = Band(1 - each.size, 0, each.size) if later else shown_of(foreseen(each, causal))
                 long_planned(prepared, self._sieves, shown)
-            else:
-                planned(prepared, self._sieves, foreseen(each, causal))
 
     def reader(self, batch: list[Prepared], table: Table) -> Reader:
         """What scores the batch as its attention passes by."""

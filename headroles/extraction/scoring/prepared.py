@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from headroles.extraction.capture.readers import Shown, key_of
-from headroles.extraction.capture.weights import WHOLE
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.batches.reading import Together, reads_together
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.batch import Asking, Stated
 from headroles.plans.masks import Mask
-from headroles.plans.plan import LongPlan, Plan
+from headroles.plans.plan import LongPlan
 from headroles.records.example import Example
 
 
@@ -37,11 +36,8 @@ class Columns(Protocol):
     def scorers(self) -> Sequence["LayerScorer"]:
         """Sieves that see attention, one column each."""
 
-    def plan(self, example: Example, visible: Bool[np.ndarray, "tokens tokens"] | None) -> Plan:
-        """The mask sieves laid over one example."""
-
     def long_plan(self, example: Example, visible: Mask | None) -> LongPlan:
-        """The same for a long example."""
+        """The mask sieves laid over one example, for attention that comes in blocks of rows."""
 
     @property
     def asking(self) -> Asking:
@@ -71,21 +67,8 @@ class Prepared:
     place: int
     tokenised: Tokenised
     example: Example
-    plans: dict[bytes, Plan] = field(default_factory=dict)
     long_plans: dict[bytes, LongPlan] = field(default_factory=dict)
     together: Together | None = None
-
-    @property
-    def long(self) -> bool:
-        """Whether its attention comes in blocks of rows, of which only sums are kept."""
-        return self.tokenised.size > WHOLE
-
-
-def planned(prepared: Prepared, sieves: Columns, visible: np.ndarray | None) -> Plan:
-    key = key_of(visible)
-    if key not in prepared.plans:
-        prepared.plans[key] = sieves.plan(prepared.example, visible)
-    return prepared.plans[key]
 
 
 def long_planned(prepared: Prepared, sieves: Columns, shown: Shown) -> LongPlan:
@@ -99,11 +82,11 @@ def together_of(model: Model, sieves: Columns, batch: Sequence[Prepared]) -> Tog
     """What is laid over a batch as one; None where its examples are read one by one.
 
     That of the batch as it was made ready, unless it has been halved since. Examples of cross attention
-    and, on a processor, long ones are read by themselves, and so are all where no sieve is a mask.
+    and, on a processor, long ones are read by themselves, in blocks of rows.
     """
     sizes = [prepared.tokenised.size for prepared in batch]
     crossing = any(prepared.tokenised.stack is not None for prepared in batch)
-    if crossing or not sieves.asking.linear or not reads_together(sizes, model.heads, model.device):
+    if crossing or not reads_together(sizes, model.heads, model.device):
         return None
     made = batch[0].together
     if made is not None and len(made.examples) == len(batch):

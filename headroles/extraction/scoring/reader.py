@@ -11,8 +11,8 @@ from headroles.extraction.capture.readers import Shown, Visible, key_of, shown_o
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.batches.reading import BatchPlan, BatchScores
 from headroles.extraction.scoring.blocks.sums import LongScorers, LongSums
-from headroles.extraction.scoring.kernels import DevicePlan, contrast, linear, to_device, unfit
-from headroles.extraction.scoring.prepared import Columns, Prepared, long_planned, planned, together_of
+from headroles.extraction.scoring.finite import not_finite
+from headroles.extraction.scoring.prepared import Columns, Prepared, long_planned, together_of
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.plan import LongPlan, Plan
 from headroles.plans.scorers import per_head
@@ -110,9 +110,6 @@ class Reader:
         self.device = model.device
         self.batch = batch
         self.table = table
-        self.plans: dict[tuple[int, bytes], DevicePlan] = {}
-        self.sums: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
-        self.blocks: dict[int, list[torch.Tensor]] = {}
         self.long: dict[tuple[int, bytes], LongSums] = {}
         self.asked: dict[int, LongScorers] = {}
         together = together_of(model, table.sieves, batch)
@@ -144,26 +141,11 @@ class Reader:
             self._ask(values, layer, row, own[:, :size, :size], prepared.example, seen)
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
-        """Add a block of query rows; at the last one, write the layer's scores."""
-        prepared = self.batch[example]
-        if prepared.long:
-            self.read_rows(layer, example, start, rows, 0, shown_of(visible))
+        """Read one example: all of its rows where it is a batch by itself, else a block of query rows."""
+        if self.scores is not None:
+            self.read_batch(layer, rows[None], [visible])
             return
-        plan = self._plan(example, visible)
-        if len(plan.linear):
-            inside, base = linear(plan, rows, start)
-            before = self.sums.get(example)
-            if before is not None:
-                inside = inside + before[0]
-                base = None if base is None or before[1] is None else base + before[1]
-            self.sums[example] = (inside, base)
-        whole = rows.shape[1] == prepared.tokenised.size
-        if not whole and (plan.profiles or self.table.sieves.scorers):
-            self.blocks.setdefault(example, []).append(rows)
-        if start + rows.shape[1] == prepared.tokenised.size:
-            blocks = self.blocks.pop(example, [rows])
-            attention = rows if whole else torch.cat(blocks, dim=1)
-            self._write(layer, example, plan, attention, visible)
+        self.read_rows(layer, example, start, rows, 0, shown_of(visible))
 
     def read_rows(
         self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: Shown
@@ -178,7 +160,7 @@ class Reader:
             prepared.long_plans.clear()
         sums, asked = self.long[key], self.asked[example]
         if self.table.sieves.scorers and not bool(rows.isfinite().all()):
-            raise unfit(prepared.example.key, layer)
+            raise not_finite(prepared.example.key, layer)
         sums.add(start, rows, first)
         asked.add(start, rows, first, shown)
         if start + rows.shape[1] < prepared.tokenised.size:
@@ -186,38 +168,9 @@ class Reader:
         values = self.table.values[:, prepared.place, layer]
         values[: sums.plan.columns] = sums.finish()
         if np.isinf(values[: sums.plan.columns]).any():
-            raise unfit(prepared.example.key, layer)
+            raise not_finite(prepared.example.key, layer)
         if self.table.sieves.scorers:
             values[sums.plan.columns :] = asked.finish(shown)
-
-    def _plan(self, example: int, visible: np.ndarray | None) -> DevicePlan:
-        key = (example, key_of(visible))
-        if key not in self.plans:
-            plan = planned(self.batch[example], self.table.sieves, visible)
-            self.table.note(self.batch[example].place, plan)
-            self.plans[key] = to_device(plan, self.device)
-            self.batch[example].plans.clear()  # the copy on the device is enough
-        return self.plans[key]
-
-    def _write(
-        self, layer: int, example: int, plan: DevicePlan, attention: torch.Tensor, visible: Visible
-    ) -> None:
-        prepared = self.batch[example]
-        values, fine = self.table.values[:, prepared.place, layer], True
-        if len(plan.linear):
-            inside, base = self.sums.pop(example)
-            found = inside.cpu().numpy()
-            fine = bool(np.isfinite(found).all())
-            if base is not None:
-                found = torch.where(base > 0, inside / base, torch.nan).cpu().numpy()
-            values[plan.linear.cpu().numpy()] = found
-        for profile in plan.profiles:
-            beyond = contrast(profile, attention).cpu().numpy()
-            fine = fine and bool(np.isfinite(beyond).all())
-            values[profile.columns] = beyond
-        if not fine:
-            raise unfit(prepared.example.key, layer)
-        self._ask(values, layer, plan.columns, attention, prepared.example, visible)
 
     def _ask(
         self,
@@ -233,7 +186,7 @@ class Reader:
         if scorers:
             array = attention.cpu().numpy()
             if not np.isfinite(array).all():
-                raise unfit(example.key, layer)
+                raise not_finite(example.key, layer)
             array.flags.writeable = False
             for place, scorer in enumerate(scorers, start=row):
                 values[place] = per_head(scorer, array, example, visible)

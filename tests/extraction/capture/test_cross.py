@@ -14,6 +14,7 @@ from transformers import AutoTokenizer
 from headroles import Example, sieve
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
+from headroles.extraction.capture import attention
 from headroles.extraction.capture import weights as forming
 from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED
 from headroles.extraction.capture.cross import across
@@ -306,7 +307,8 @@ def test_what_is_misread_is_refused(folder_of: Folder, monkeypatch: pytest.Monke
 
         return eager
 
-    monkeypatch.setattr(forming, "own_eager", other)
+    for module in (forming, attention):
+        monkeypatch.setattr(module, "own_eager", other)
     for longest in (96, 400):
         with pytest.raises(BadInput, match="but its cross attention is not"):
             loaded(folder_of("t5"), "cross", longest)

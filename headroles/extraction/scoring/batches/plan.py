@@ -204,7 +204,9 @@ def weights_of(asking: Asking, stated: Sequence[Stated], batch: Padding, beside:
     whole, scopes = _squares(asking, stated, batch, beside)
     counted = whole[:, : len(asking.linear)]
     size = counted.sum(-1)
-    room = torch.stack([each.sum(-1).expand_as(size[:, 0]) for each in scopes], dim=1)
+    room = torch.empty_like(size)
+    for number, scope in enumerate(scopes):
+        room[:, number] = scope.sum(-1)
     eligible = (size > 0) & (size < room) & ~batch.special[:, None]
     query, groups = _query_weights(_labels(stated, batch), eligible, batch.exact)
     chance = size.to(batch.exact) / room.clamp(min=1)
@@ -216,7 +218,9 @@ def weights_of(asking: Asking, stated: Sequence[Stated], batch: Padding, beside:
     level = (scaled * chance).float()[..., None]
     divisor = None
     if asking.ratio:
-        divisor = torch.stack([scope * level[:, number] for number, scope in enumerate(scopes)], dim=1)
+        divisor = torch.empty_like(counted)
+        for number, scope in enumerate(scopes):
+            torch.mul(scope, level[:, number], out=divisor[:, number])
         low, high = torch.zeros_like(expected), torch.where(query > 0, 1 / chance, 0.0).amax(-1)
     else:
         for number, scope in enumerate(scopes):

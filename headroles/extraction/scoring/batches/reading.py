@@ -15,7 +15,7 @@ from headroles.extraction.capture import weights
 from headroles.extraction.capture.readers import Visible, key_of
 from headroles.extraction.scoring.batches.contrasts import Contrasts, beyond, contrasts_of
 from headroles.extraction.scoring.batches.plan import padding_of, weights_of
-from headroles.extraction.scoring.kernels import unfit
+from headroles.extraction.scoring.finite import not_finite
 from headroles.extraction.scoring.scratch import Scratches
 from headroles.plans.batch import Asking, Stated
 from headroles.records.example import Example
@@ -242,7 +242,7 @@ class BatchScores:
         broken = np.isinf(found).any(axis=(0, 3))
         if broken.any():
             layer = int(broken.any(axis=0).argmax())
-            raise unfit(self._together.examples[int(broken[:, layer].argmax())].key, layer)
+            raise not_finite(self._together.examples[int(broken[:, layer].argmax())].key, layer)
         return found
 
 
@@ -250,11 +250,10 @@ def reads_together(sizes: Sequence[int], heads: int, device: torch.device) -> bo
     """Whether examples of these sizes are read as one batch where their weights lie together.
 
     On a processor that is so for short ones, of which operations on single examples would cost more than
-    the numbers they work on; on other devices as long as the weights of a layer have room.
+    the numbers they work on, and everywhere for one short example by itself; on other devices for several
+    as long as the weights of a layer have room.
     """
-    if len(sizes) < 2:
-        return False
-    if device.type == "cpu":
+    if device.type == "cpu" or len(sizes) == 1:
         return max(sizes) <= weights.WHOLE
     return 4 * heads * len(sizes) * max(sizes) ** 2 <= ROOM
 
