@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.documents import Choices, Window
 from headroles.sieves.weights.contrast import by_offset
+from headroles.sieves.weights.reference import distance_profile
 
 NOBODY = -1
 """The choice of a head that attends to none of the candidates."""
@@ -102,14 +103,8 @@ def arc_contrast(
     words = attention.shape[1]
     even = np.where(allowed, np.broadcast_to(pieces, allowed.shape), 0).astype(attention.dtype)
     compared = np.where(even > 0, attention, 0)
-    places = np.arange(words)
-    level = by_offset(even, places)
-    total = by_offset(compared, places).sum(axis=1)
-    everywhere = level.sum(axis=0)
-    curve = np.divide(total, everywhere, out=np.zeros_like(total), where=everywhere > 0)
-    normaliser = curve @ level.T
-    mass = compared.sum(axis=2)
-    rate = np.divide(mass, normaliser, out=np.zeros_like(mass), where=normaliser > 0)
+    level = by_offset(even, np.arange(words))
+    curve, rate = distance_profile(compared, level.sum(axis=0), level.T)
     expected = rate[:, query] * curve[:, right - query + words - 1] * even[query, right]
     beyond: np.ndarray = (compared[:, query, right] - expected).T
     return beyond

@@ -55,14 +55,30 @@ def contrast(
         One value per contrast and head; 0 for even attention and for any fixed offset.
     """
     units = unit_attention(profile, attention)
-    compared = units * profile.inside
-    offsets = by_offset(compared, np.arange(compared.shape[1])).sum(axis=1)
-    curve = np.divide(offsets, profile.even, out=np.zeros_like(offsets), where=profile.even > 0)
-    normaliser = curve @ profile.total
-    mass = compared.sum(axis=2)
-    rate = np.divide(mass, normaliser, out=np.zeros_like(mass), where=normaliser > 0)
+    curve, rate = distance_profile(units * profile.inside, profile.even, profile.total)
     seen = (units[:, profile.query] * profile.weight).sum(axis=2)
     rows = seen - rate[:, profile.query] * (curve @ profile.expected)
     beyond: np.ndarray = np.zeros((len(profile.columns), len(attention)), dtype=rows.dtype)
     np.add.at(beyond, profile.contrast, rows.T)
     return beyond
+
+
+def distance_profile(
+    compared: Float[np.ndarray, "heads units units"],
+    even: Float[np.ndarray, " offsets"],
+    total: Float[np.ndarray, "offsets units"],
+) -> tuple[Float[np.ndarray, "heads offsets"], Float[np.ndarray, "heads units"]]:
+    """Return f(d) and rate_i of each head: the head puts ``rate_i f(j−i) U_ij`` on a pair by distance alone.
+
+    With A, R, U and f as in ``headroles.plans.plan.Profile``, ``rate_i = Σ_k A_ik / Σ_k f(k−i) U_ik`` over R.
+
+    Args:
+        compared: A on R, 0 elsewhere.
+        even: Σ U over R at each offset.
+        total: U on R by offset and query.
+    """
+    offsets = by_offset(compared, np.arange(compared.shape[1])).sum(axis=1)
+    curve = np.divide(offsets, even, out=np.zeros_like(offsets), where=even > 0)
+    normaliser = curve @ total
+    mass = compared.sum(axis=2)
+    return curve, np.divide(mass, normaliser, out=np.zeros_like(mass), where=normaliser > 0)
