@@ -1,4 +1,4 @@
-"""Which candidates heads choose, and their attention beyond distance: the numpy reference."""
+"""The reference in numpy of the candidates that heads choose, and of their attention beyond distance."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -12,7 +12,7 @@ NOBODY = -1
 
 
 def sentence_of(window: Window) -> Int[np.ndarray, " words"]:
-    """Number of the sentence of each word of a window, counted over the document from 0."""
+    """Return the number of the sentence of each word of a window, counted over the document from 0."""
     words = np.arange(window.start, window.stop)
     numbers: np.ndarray = np.searchsorted(window.document.sentences, words, side="right") - 1
     return numbers
@@ -21,13 +21,13 @@ def sentence_of(window: Window) -> Int[np.ndarray, " words"]:
 def chosen(
     attention: Float[np.ndarray, "heads words words"], choices: Choices, reverse: bool
 ) -> Int[np.ndarray, "items heads"]:
-    """The candidate each head chooses per item.
+    """Return the candidate that each head chooses for each item.
 
     Source: Clark et al. (2019), section 4.2: the most attended other word.
 
     Args:
         attention: Between the words of the window; rows attend.
-        choices: What is asked.
+        choices: The items.
         reverse: Take the candidate that attends most to the asking word, instead of the candidate
             it attends to most.
 
@@ -51,11 +51,11 @@ def chosen(
 
 
 def hits(answers: Int[np.ndarray, "items heads"], choices: Choices) -> Bool[np.ndarray, "items heads"]:
-    """Whether each choice is right; nobody never is.
+    """Return whether each choice is right; the choice of nobody never is.
 
     Args:
         answers: From ``chosen``.
-        choices: What was asked.
+        choices: The items.
     """
     right: np.ndarray = np.take_along_axis(choices.right, np.maximum(answers, 0), axis=1) & (
         answers != NOBODY
@@ -64,11 +64,11 @@ def hits(answers: Int[np.ndarray, "items heads"], choices: Choices) -> Bool[np.n
 
 
 def right_by_row(right: Bool[np.ndarray, "items heads"], choices: Choices) -> Int[np.ndarray, "rows heads"]:
-    """Right answers per row and head.
+    """Count right answers per row and head.
 
     Args:
         right: From ``hits``.
-        choices: What was asked.
+        choices: The items.
     """
     return choices.rows.astype(np.int64) @ right.astype(np.int64)
 
@@ -80,18 +80,18 @@ def arc_contrast(
     query: Int[np.ndarray, " items"],
     right: Int[np.ndarray, " items"],
 ) -> Float[np.ndarray, "items heads"]:
-    """Attention on single pairs of words beyond what the head's own distance profile puts there.
+    """Return attention on single pairs of words beyond that expected by the head's own distance profile.
 
-    With A the attention between words, R the compared pairs and U what even attention puts on
-    them: ``f(d) = Σ A / Σ U`` over the pairs of R at signed offset d, ``m_i = Σ_k A_ik`` over R,
+    With A the attention between words, R the compared pairs and U even attention on them:
+    ``f(d) = Σ A / Σ U`` over the pairs of R at signed offset d, ``m_i = Σ_k A_ik`` over R,
     ``E_ij = m_i f(j−i) U_ij / Σ_k f(k−i) U_ik``, and the contrast is ``A_ij − E_ij``. The formula is
     that of ``headroles.plans.plan.Profile``; the mean over the arcs of a relation is the contrast of
     ``syntactic:REL`` when each word attends in one arc.
 
     Args:
         attention: Between the words of a window; rows attend.
-        pieces: What even attention puts on each attended word, in any unit: its pieces; per pair
-            of words where it depends on the attending word, too, as in models that only look back.
+        pieces: Even attention on each attended word, in any unit: its number of pieces; per pair of
+            words where it depends on the attending word, too, as in models that only look back.
         allowed: R: the other words of the sentence that are visible.
         query: Attending word i of each item. Read forward it is the dependent, in reverse its head.
         right: Attended word j of each item. Read forward it is the head, in reverse the dependent.

@@ -1,4 +1,4 @@
-"""Plans applied to plain attention arrays: the reference for every faster engine."""
+"""Plans applied to plain attention arrays in numpy: the reference for every faster engine."""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,23 +10,23 @@ from headroles.sieves.weights.contrast import by_offset
 def apply(
     plan: Plan, attention: Float[np.ndarray, "heads tokens tokens"]
 ) -> Float[np.ndarray, "columns heads"]:
-    """Scores of one layer's heads on one example, one row per column of the plan.
+    """Return the scores of one layer's heads on one example, one row per column of the plan.
 
     Args:
         plan: From ``headroles.sieves.weights.plan``, made for the same example and visible set.
         attention: Rows are queries.
 
     Returns:
-        Scores in the precision of the attention; NaN where a sieve has nothing to say.
+        Scores in the precision of the attention; NaN where a sieve has no value.
     """
     heads = len(attention)
     scores = np.full((plan.columns, heads), np.nan, dtype=attention.dtype)
     flat = attention.reshape(heads, -1)
-    inside = plan.weight @ flat.T
+    values = plan.weight @ flat.T
     if plan.divisor is not None:
         base = plan.divisor @ flat.T
-        inside = np.divide(inside, base, out=np.full_like(inside, np.nan), where=base > 0)
-    scores[plan.linear] = inside
+        values = np.divide(values, base, out=np.full_like(values, np.nan), where=base > 0)
+    scores[plan.linear] = values
     for profile in plan.profiles:
         scores[list(profile.columns)] = contrast(profile, attention)
     return scores
@@ -35,7 +35,7 @@ def apply(
 def unit_attention(
     profile: Profile, attention: Float[np.ndarray, "heads tokens tokens"]
 ) -> Float[np.ndarray, "heads units units"]:
-    """Attention between units: summed over attended pieces, averaged over attending ones."""
+    """Return attention between units: summed over attended pieces, averaged over attending ones."""
     keys = attention[:, :, profile.lead]
     for unit, token in zip(profile.extra_unit, profile.extra, strict=True):
         keys[:, :, unit] += attention[:, :, token]
@@ -49,15 +49,15 @@ def unit_attention(
 def contrast(
     profile: Profile, attention: Float[np.ndarray, "heads tokens tokens"]
 ) -> Float[np.ndarray, "contrasts heads"]:
-    """Attention on the counted pairs beyond what the head's distance profile puts there.
+    """Return the attention on the counted pairs beyond that expected by the head's distance profile.
 
     Returns:
         One value per contrast and head; 0 for even attention and for any fixed offset.
     """
     units = unit_attention(profile, attention)
     curve, rate = distance_profile(units * profile.inside, profile.even, profile.total)
-    seen = (units[:, profile.query] * profile.weight).sum(axis=2)
-    rows = seen - rate[:, profile.query] * (curve @ profile.expected)
+    observed = (units[:, profile.query] * profile.weight).sum(axis=2)
+    rows = observed - rate[:, profile.query] * (curve @ profile.expected)
     beyond: np.ndarray = np.zeros((len(profile.columns), len(attention)), dtype=rows.dtype)
     np.add.at(beyond, profile.contrast, rows.T)
     return beyond
