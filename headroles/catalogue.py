@@ -54,16 +54,16 @@ def _sieve_of(name: str, preset: str, installed: Mapping[str, Sequence[EntryPoin
     installed = _installed() if installed is None else installed
     _refuse_clash(name, installed)
     if preset == "published" and name in PUBLISHED:
-        return _check_offer(_imported(PUBLISHED[name]), name, "headroles")
+        return _check_offer(_import(PUBLISHED[name]), name, "headroles")
     if name in OURS and preset != "published":
-        return _check_offer(_imported(OURS[name]), name, "headroles")
+        return _check_offer(_import(OURS[name]), name, "headroles")
     if name in installed:
         return _load_plugin(installed[name][0])
     family, _, parameter = name.partition(":")
     if family in FAMILIES and parameter and preset != "published":
-        sieve: Sieve = _imported(FAMILIES[family])(parameter)
+        sieve: Sieve = _import(FAMILIES[family])(parameter)
         return sieve
-    if preset == "published" and _is_ours(name):
+    if preset == "published" and _is_built_in(name):
         raise BadSieve(
             f"the preset 'published' has the released notebooks' sieves only ({', '.join(PUBLISHED)}), "
             f"but got {name!r}; leave it out, or use the preset 'calibrated'"
@@ -143,7 +143,7 @@ def usable(given: object) -> Sieve:
     return given
 
 
-def _is_ours(name: str) -> bool:
+def _is_built_in(name: str) -> bool:
     """Return whether a name is built in: a sieve, a group, or a family with its parameter."""
     family, _, parameter = name.partition(":")
     return name in OURS or name in GROUPS or (family in FAMILIES and bool(parameter))
@@ -166,7 +166,9 @@ def _refuse_clash(name: str, installed: Mapping[str, Sequence[EntryPoint]]) -> N
     Raises:
         BadSieve: When two do, naming both.
     """
-    owners = (["headroles"] if _is_ours(name) else []) + [_owner(point) for point in installed.get(name, ())]
+    owners = (["headroles"] if _is_built_in(name) else []) + [
+        _owner(point) for point in installed.get(name, ())
+    ]
     if len(owners) > 1:
         raise BadSieve(
             f"a sieve's name belongs to one distribution, but {name!r} is offered by {' and '.join(owners)}; "
@@ -174,7 +176,7 @@ def _refuse_clash(name: str, installed: Mapping[str, Sequence[EntryPoint]]) -> N
         )
 
 
-def _imported(target: str) -> Any:
+def _import(target: str) -> Any:
     module, _, attribute = target.partition(":")
     return getattr(importlib.import_module(module), attribute)
 

@@ -82,7 +82,7 @@ def _decaying(example: Example) -> Attention:
     return cells
 
 
-def _pulled(example: Example) -> Attention:
+def _separator_pulled(example: Example) -> Attention:
     place = np.arange(example.size)
     near = np.exp(-np.abs(place[:, None] - place[None, :]) / 8)
     cells: np.ndarray = near * np.where(example.special, np.exp(2.0), 1.0)
@@ -103,7 +103,7 @@ PLANTED: Mapping[str, Callable[[Example], Attention]] = MappingProxyType(
         "own text": _own_text,
         "arcs": _arcs,
         "decaying": _decaying,
-        "separator-pulled": _pulled,
+        "separator-pulled": _separator_pulled,
         "late positions": _late,
     }
 )

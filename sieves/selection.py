@@ -94,11 +94,11 @@ class Selection:
         return plan(example, self.masks, visible, statistic=self.statistic, dtype=dtype, beside=self.beside)
 
     @property
-    def asking(self) -> Asking:
+    def layout(self) -> Asking:
         """Return the columns and settings of mask sieves and contrasts, the same for every example."""
         return asking(self.masks, self.statistic, self.beside)
 
-    def stated(self, example: Example) -> Stated:
+    def masks_of(self, example: Example) -> Stated:
         """Return the masks of one example, as ``headroles.sieves.weights.batch`` describes."""
         return stated(self.masks, self.beside, example)
 

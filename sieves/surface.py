@@ -167,7 +167,7 @@ def laid(
     weight = np.zeros((len(MASSES), n, n), dtype=dtype)
     cells, even, low, high = (np.full(len(COLUMNS), np.nan) for _ in range(4))
     linear: list[int] = []
-    for column, (query, keys) in enumerate(_counted(of, n)):
+    for column, (query, keys) in enumerate(_mass_cells(of, n)):
         counted = keys & seen
         hits, share = counted.sum(axis=1), query / max(int(query.sum()), 1)
         least, most = float(share @ (hits == room)), float(share @ (hits > 0))
@@ -194,7 +194,7 @@ def laid(
     return Laid(plan, even, np.flatnonzero(of["first"]))
 
 
-def _counted(
+def _mass_cells(
     of: dict[str, Bool[np.ndarray, " tokens"]], n: int
 ) -> list[tuple[Bool[np.ndarray, " tokens"], Bool[np.ndarray, "#tokens tokens"]]]:
     """Return the queries and keys of each mass, in the order of ``MASSES``."""

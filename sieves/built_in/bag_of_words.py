@@ -102,7 +102,7 @@ class BagOfWords:
         if groups == 0:
             return np.full(len(attention), np.nan)
         chance = size / np.maximum(room, 1)
-        beyond: np.ndarray = _beyond(attention, own, scope, size, chance) @ query / (1 - query @ chance)
+        beyond: np.ndarray = _excess(attention, own, scope, size, chance) @ query / (1 - query @ chance)
         return beyond
 
     def score_rows(
@@ -124,7 +124,7 @@ class BagOfWords:
         if visible is not None:
             seen = visible.rows(here.start, here.stop)
             counted, compared = counted & seen, compared & seen
-        beyond = _beyond(rows, counted, compared, size[here], chance[here])
+        beyond = _excess(rows, counted, compared, size[here], chance[here])
         added: np.ndarray = beyond @ query[here] / (1 - query @ chance)
         return added
 
@@ -141,7 +141,7 @@ def _causal(
     return None if attention[:, ~causal].any() else causal
 
 
-def _beyond(
+def _excess(
     attention: Float[np.ndarray, "heads queries tokens"],
     own: Bool[np.ndarray, "queries tokens"],
     scope: Bool[np.ndarray, "queries tokens"],

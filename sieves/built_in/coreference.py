@@ -52,16 +52,16 @@ def same_entity(example: Example) -> Bool[np.ndarray, "words words"]:
     _mentions(example)
     names = np.array([mention.entity for mention in example.mentions or ()], dtype=np.str_)
     pairs = (names[:, None] == names[None, :]) & ~np.eye(len(names), dtype=np.bool_)
-    return _reached(example, pairs)
+    return _paired_words(example, pairs)
 
 
 def other_mentions(example: Example) -> Bool[np.ndarray, "words words"]:
     """Return for each word of a mention the words of all other mentions, outside its own mention."""
     count = len(_mentions(example))
-    return _reached(example, np.ones((count, count), dtype=np.bool_))
+    return _paired_words(example, np.ones((count, count), dtype=np.bool_))
 
 
-def _reached(
+def _paired_words(
     example: Example, pairs: Bool[np.ndarray, "mentions mentions"]
 ) -> Bool[np.ndarray, "words words"]:
     """Return the words of mentions that are paired with each word's own one, without its own words."""

@@ -116,7 +116,7 @@ def induction_mask(example: Example) -> Every:
 
 def _same(example: Example) -> Same:
     """Return the pairs of equal tokens of the texts; special tokens are in none."""
-    return Same(np.where(example.segment >= 0, _numbered(example.tokens), -1))
+    return Same(np.where(example.segment >= 0, _token_numbers(example.tokens), -1))
 
 
 def _diagonal(example: Example) -> Band:
@@ -127,7 +127,7 @@ def _earlier(example: Example) -> Band:
     return Band(-example.size, -1, example.size)
 
 
-def _numbered(tokens: tuple[str, ...]) -> Int[np.ndarray, " tokens"]:
+def _token_numbers(tokens: tuple[str, ...]) -> Int[np.ndarray, " tokens"]:
     """Return one number per spelling."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(token, len(numbers)) for token in tokens], dtype=np.int64)

@@ -45,7 +45,7 @@ class Arcs:
 
     def of(self, wanted: str | None) -> Bool[np.ndarray, " arcs"]:
         """Return which arcs have a relation; without one, all but those that are no role."""
-        kept: np.ndarray = _counted(wanted, len(_NUMBERS))[self.relation]
+        kept: np.ndarray = _known_relations(wanted, len(_NUMBERS))[self.relation]
         return kept
 
 
@@ -67,11 +67,11 @@ def arcs_of(example: Example) -> Arcs:
             f"syntactic sieves need dependency arcs, but example {example.key!r} has none; "
             f"give the example arcs, or leave the syntactic sieves out"
         )
-    return _remembered(example)
+    return _read_arcs(example)
 
 
 @lru_cache(maxsize=8)
-def _remembered(example: Example) -> Arcs:
+def _read_arcs(example: Example) -> Arcs:
     """Return the arcs of an example, kept for other sieves and threads that use the same example."""
     words = int(example.word.max(initial=-1)) + 1
     kept = [arc for arc in example.arcs or () if arc.dependent < words and arc.head < words]
@@ -106,7 +106,7 @@ def _tokens(placed: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 @lru_cache(maxsize=256)
-def _counted(wanted: str | None, known: int) -> Bool[np.ndarray, " relations"]:
+def _known_relations(wanted: str | None, known: int) -> Bool[np.ndarray, " relations"]:
     """Return which of the relations known so far count."""
     names = list(_NUMBERS)[:known]
     if wanted is None:

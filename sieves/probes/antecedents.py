@@ -115,7 +115,7 @@ def agreement_of(document: Document, mentions: Described, which: int) -> Agreeme
         return number, gender, person
     if not number and document.tags is not None:
         number = _NUMBER.get(document.tags[head], "")
-    if _joined(document, head, stop):
+    if _is_conjoined(document, head, stop):
         return "Plur", "", "3"
     titles = [TITLES[word.lower()] for word in document.words[start:head] if word.lower() in TITLES]
     return number, gender or GENDERS.get(word, "") or (titles[-1] if titles else ""), "3"
@@ -129,7 +129,7 @@ def _features(document: Document, word: int) -> dict[str, str]:
     return {name: value for name, _, value in pairs if value}
 
 
-def _joined(document: Document, head: int, stop: int) -> bool:
+def _is_conjoined(document: Document, head: int, stop: int) -> bool:
     """Return whether another word is joined to the head within its mention, as in "Ann and Bob"."""
     if document.heads is None or document.relations is None:
         return False

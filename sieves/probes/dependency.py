@@ -115,7 +115,7 @@ class DependencyProbe:
         Raises:
             BadInput: When the document has no trees.
         """
-        items, sentence = _kept(self, window), sentence_of(window)
+        items, sentence = _cached_items(self, window), sentence_of(window)
         words = np.arange(window.size)
         candidates = sentence[items.query][:, None] == sentence
         candidates &= items.query[:, None] != words
@@ -130,7 +130,7 @@ class DependencyProbe:
         Raises:
             BadInput: When the document has no trees.
         """
-        items, offsets = _kept(self, window), np.array(self.offsets)
+        items, offsets = _cached_items(self, window), np.array(self.offsets)
         target, head = items.query[:, None] + offsets, items.head
         if self.published:
             number = sentence_of(window)[items.query]
@@ -160,7 +160,7 @@ class DependencyProbe:
         query = items.copy()
         if self.published:
             query += self._follows(window)[items]
-        return _Asked(query, head[items], rows[:, items], (rows & ~seen).sum(axis=1))
+        return _Items(query, head[items], rows[:, items], (rows & ~seen).sum(axis=1))
 
     def _rows_of(self, relations: tuple[str, ...]) -> Bool[np.ndarray, "rows words"]:
         columns = [_membership(self.rows, name, self.scheme, self.published) for name in relations]
@@ -188,6 +188,6 @@ def _membership(rows: tuple[str, ...], relation: str, scheme: str, published: bo
 
 
 @lru_cache(maxsize=4)
-def _kept(probe: DependencyProbe, window: Window) -> _Asked:
+def _cached_items(probe: DependencyProbe, window: Window) -> _Items:
     """Return the items of a window, kept for the baselines, which follow right after the choices."""
     return probe._items(window)

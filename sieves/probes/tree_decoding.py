@@ -63,16 +63,16 @@ def arborescences(
     active = np.arange(trees)
     steps: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
     while active.size:
-        entry, head, gain = _entering(scores, group)
+        entry, head, gain = _best_entries(scores, group)
         steps.append((active, group, entry, head))
-        joined, circles = _joined(group, group[_matrix_index(group), head], root)
+        joined, circles = _join_circles(group, group[_matrix_index(group), head], root)
         more = circles.any(axis=1)
         gain[:, root] = 0  # nothing enters it, whatever its row holds
         scores -= gain[:, :, None]
         if not more.all():
             active, joined, scores = active[more], joined[more], scores[more]
         group = joined
-    return _opened(steps, trees, words, root)
+    return _undo_joins(steps, trees, words, root)
 
 
 def _matrix_index(group: Int[np.ndarray, "trees words"]) -> Int[np.ndarray, "trees 1"]:
@@ -80,7 +80,7 @@ def _matrix_index(group: Int[np.ndarray, "trees words"]) -> Int[np.ndarray, "tre
     return np.arange(len(group))[:, None]
 
 
-def _entering(
+def _best_entries(
     scores: Float[np.ndarray, "trees words words"], group: Int[np.ndarray, "trees words"]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the best arc into the group of each word: the word it enters, its head, and its score.
@@ -96,7 +96,7 @@ def _entering(
     return entry, head[tree, entry], value[tree, entry]
 
 
-def _joined(
+def _join_circles(
     group: Int[np.ndarray, "trees words"], above: Int[np.ndarray, "trees words"], root: int
 ) -> tuple[Int[np.ndarray, "trees words"], Bool[np.ndarray, "trees words"]]:
     """Join the groups of each circle; return the new groups, and which groups were in a circle.
@@ -119,7 +119,7 @@ def _joined(
     return np.where(circles, least, np.arange(words))[tree, group], circles
 
 
-def _opened(
+def _undo_joins(
     steps: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]], trees: int, words: int, root: int
 ) -> Int[np.ndarray, "trees words"]:
     """Return the heads of the words, undoing the joinings from the last to the first.

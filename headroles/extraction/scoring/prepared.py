@@ -37,10 +37,10 @@ class Columns(Protocol):
         """Lay the mask sieves over one example, for attention that comes in blocks of rows."""
 
     @property
-    def asking(self) -> Asking:
+    def layout(self) -> Asking:
         """Return the columns and settings of mask sieves and contrasts, the same for every example."""
 
-    def stated(self, example: Example) -> Stated:
+    def masks_of(self, example: Example) -> Stated:
         """Return the masks of one example."""
 
 

@@ -133,7 +133,7 @@ class Reader:
         sieves, places = self.table.sieves, [prepared.place for prepared in self.batch]
         for part, plan in self.scores.add(weights, visible):
             self.table.note_batch(places[part], plan)
-        first = sieves.asking.columns
+        first = sieves.layout.columns
         if self.scores.done:
             self.table.values[:first, places] = self.scores.values()
         for prepared, own, seen in zip(self.batch, weights, visible, strict=True) if sieves.scorers else ():

@@ -98,8 +98,8 @@ def _attention(examples: Sequence[Example], visible: Sequence[np.ndarray | None]
 def _planned(
     sieves: Selection, examples: Sequence[Example], visible: Sequence[np.ndarray | None], width: int
 ) -> BatchPlan:
-    stated = [sieves.stated(example) for example in examples]
-    return batch_plan(sieves.asking, stated, examples, visible, width, CPU)
+    stated = [sieves.masks_of(example) for example in examples]
+    return batch_plan(sieves.layout, stated, examples, visible, width, CPU)
 
 
 @pytest.mark.parametrize("statistic", ["selectivity", "bias"])

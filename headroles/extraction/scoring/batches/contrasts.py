@@ -105,7 +105,7 @@ class Contrasts:
         which: 1 where a kept row belongs to a contrast (examples, contrasts, rows).
         seen: Weight of each pair of tokens: that of the counted pairs, less chance on all that are
             compared, so that sums over many pairs stay small (examples, contrasts, tokens × tokens).
-        said: Whether there are eligible units (examples, contrasts).
+        has_value: Whether there are eligible units (examples, contrasts).
         cells: Their number (examples, contrasts).
         reach: Number of groups, which is the largest size of the contrast (examples, contrasts).
     """
@@ -118,7 +118,7 @@ class Contrasts:
     query: Int[torch.Tensor, "examples rows"]
     which: Float[torch.Tensor, "examples contrasts rows"]
     seen: Float[torch.Tensor, "examples contrasts pairs"]
-    said: Bool[torch.Tensor, "examples contrasts"]
+    has_value: Bool[torch.Tensor, "examples contrasts"]
     cells: Int[torch.Tensor, "examples contrasts"]
     reach: Int[torch.Tensor, "examples contrasts"]
 
@@ -128,35 +128,35 @@ class Contrasts:
         return (*self.pairs.even.shape[:2], int(self.space is not None or self.spread is not None))
 
 
-def contrasts_of(asking: Asking, stated: Sequence[Stated], batch: Padding) -> list[Contrasts]:
+def contrasts_of(layout: Asking, masks: Sequence[Stated], batch: Padding) -> list[Contrasts]:
     """Lay the contrasts over a batch, space by space.
 
     Args:
-        asking: The columns and settings of the selection.
-        stated: The masks of each example.
+        layout: The columns and settings of the selection.
+        masks: The masks of each example.
         batch: The tokens.
     """
     contrasts, known = [], {}
-    for space in dict.fromkeys(asking.space):
-        members = [number for number, own in enumerate(asking.space) if own == space]
-        words = asking.words[members[0]]
+    for space in dict.fromkeys(layout.space):
+        members = [number for number, own in enumerate(layout.space) if own == space]
+        words = layout.words[members[0]]
         if words not in known:
             units = word_units(batch) if words else token_units(batch)
             known[words] = units, even_units(batch, units)
         units, even = known[words]
-        inside = unit_cells([example.compared[space] for example in stated], units, batch.device)
+        inside = unit_cells([example.compared[space] for example in masks], units, batch.device)
         inside = inside if batch.everything else inside & (even > 0)
         cells = [
-            unit_cells([example.cells[number] for example in stated], units, batch.device)
+            unit_cells([example.cells[number] for example in masks], units, batch.device)
             for number in members
         ]
-        labels = [[example.families[number] for example in stated] for number in members]
+        labels = [[example.families[number] for example in masks] for number in members]
         counted = torch.stack([own & inside for own in cells], dim=1)
         size, room = counted.sum(-1), inside.sum(-1)[:, None]
         eligible = (size > 0) & (size < room)
         if bool(eligible.any()):  # such as contrasts of pairs, where the inputs are single texts
             pairs = _Pairs(even * inside, inside, counted, eligible, unit_labels(labels, units, batch))
-            columns = [asking.contrasts[number] for number in members]
+            columns = [layout.contrasts[number] for number in members]
             contrasts.append(_lay_contrasts(columns, batch, units, pairs))
     return contrasts
 
@@ -190,7 +190,7 @@ def _lay_contrasts(columns: list[int], batch: Padding, units: Units, pairs: _Pai
         :, None
     ]
     weight -= chance[..., None] * pairs.inside[:, None]
-    order, kept = _kept(pairs.eligible.flatten(1))
+    order, kept = _pack_rows(pairs.eligible.flatten(1))
     query, indexed = order % width, by_index(batch.device)
     contrast = torch.arange(count, device=batch.device)[None, :, None] == (order // width)[:, None]
     return Contrasts(
@@ -202,7 +202,7 @@ def _lay_contrasts(columns: list[int], batch: Padding, units: Units, pairs: _Pai
         query=query,
         which=(contrast & kept[:, None]).float(),
         seen=of_tokens(weight, units),
-        said=pairs.eligible.any(-1),
+        has_value=pairs.eligible.any(-1),
         cells=pairs.eligible.sum(-1),
         reach=reach,
     )
@@ -253,7 +253,7 @@ def _shares(
     return torch.where(eligible, share, 0.0), (size > 0).sum(-1)
 
 
-def _kept(eligible: Bool[torch.Tensor, "e rows"]) -> tuple[torch.Tensor, torch.Tensor]:
+def _pack_rows(eligible: Bool[torch.Tensor, "e rows"]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the places of the eligible rows of each example, padded to one number, and which are real."""
     counts = eligible.sum(1)
     most = max(1, int(counts.max()))

@@ -178,7 +178,7 @@ class Weights:
     Attributes:
         weight: Score = Σ weight · attention (examples, masks and further rows, tokens × tokens).
         divisor: For the bias: the score is divided by Σ divisor · attention; None for selectivity.
-        said: Whether the sieve has eligible queries in the example; without them its score is NaN.
+        has_value: Whether the sieve has eligible queries in the example; without them its score is NaN.
         cells: Eligible queries, or groups where those are counted (examples, masks).
         low: Smallest value the score can take; unspecified where there is no score.
         high: Largest value.
@@ -186,40 +186,40 @@ class Weights:
 
     weight: Float[torch.Tensor, "examples rows pairs"]
     divisor: Float[torch.Tensor, "examples masks pairs"] | None
-    said: Bool[torch.Tensor, "examples masks"]
+    has_value: Bool[torch.Tensor, "examples masks"]
     cells: Int[torch.Tensor, "examples masks"]
     low: Float[torch.Tensor, "examples masks"]
     high: Float[torch.Tensor, "examples masks"]
 
 
-def weights_of(asking: Asking, stated: Sequence[Stated], batch: Padding, beside: int = 0) -> Weights:
+def weights_of(layout: Asking, masks: Sequence[Stated], batch: Padding, beside: int = 0) -> Weights:
     """Compute chance, eligible queries and weights of all mask sieves over all examples.
 
     The formulas are those of ``headroles.sieves.weights.plan.plan``.
 
     Args:
-        asking: The columns and settings of the selection.
-        stated: The masks of each example.
+        layout: The columns and settings of the selection.
+        masks: The masks of each example.
         batch: The tokens.
         beside: Number of further rows of the product, which the caller fills in.
     """
-    whole, scopes = _squares(asking, stated, batch, beside)
-    counted = whole[:, : len(asking.linear)]
+    whole, scopes = _squares(layout, masks, batch, beside)
+    counted = whole[:, : len(layout.linear)]
     size = counted.sum(-1)
     room = torch.empty_like(size)
     for number, scope in enumerate(scopes):
         room[:, number] = scope.sum(-1)
     eligible = (size > 0) & (size < room) & ~batch.special[:, None]
-    query, groups = _query_weights(_labels(stated, batch), eligible, batch.exact)
+    query, groups = _query_weights(_labels(masks, batch), eligible, batch.exact)
     chance = size.to(batch.exact) / room.clamp(min=1)
     queries = (query > 0).sum(-1)
-    arcs = torch.tensor(asking.arcs, dtype=torch.bool, device=batch.device)
+    arcs = torch.tensor(layout.arcs, dtype=torch.bool, device=batch.device)
     expected = (query * chance).sum(-1)
-    scaled = query if asking.ratio else query / (1 - expected)[..., None]
+    scaled = query if layout.ratio else query / (1 - expected)[..., None]
     counted *= scaled.float()[..., None]
     level = (scaled * chance).float()[..., None]
     divisor = None
-    if asking.ratio:
+    if layout.ratio:
         divisor = torch.empty_like(counted)
         for number, scope in enumerate(scopes):
             torch.mul(scope, level[:, number], out=divisor[:, number])
@@ -231,7 +231,7 @@ def weights_of(asking: Asking, stated: Sequence[Stated], batch: Padding, beside:
     return Weights(
         weight=whole.flatten(2),
         divisor=None if divisor is None else divisor.flatten(2),
-        said=groups > 0,
+        has_value=groups > 0,
         cells=torch.where(arcs, groups, queries),
         low=low,
         high=high,
@@ -239,20 +239,20 @@ def weights_of(asking: Asking, stated: Sequence[Stated], batch: Padding, beside:
 
 
 def _squares(
-    asking: Asking, stated: Sequence[Stated], batch: Padding, beside: int
+    layout: Asking, masks: Sequence[Stated], batch: Padding, beside: int
 ) -> tuple[Float[torch.Tensor, "e all t t"], list[Float[torch.Tensor, "e #t t"]]]:
     """Return S (with room for further rows) and, for each mask, R of every query, as 1 and 0.
 
     Masks with one scope share one tensor; R has a single row where all queries have the same keys.
     """
-    shape = (len(stated), len(asking.linear) + beside, batch.width, batch.width)
+    shape = (len(masks), len(layout.linear) + beside, batch.width, batch.width)
     counted = torch.empty(shape, device=batch.device)
     visible = batch.visible, batch.visible.float()
     known: dict[int, tuple[Cube, torch.Tensor]] = {}
     words, scopes = ~batch.special[:, None], []
-    for number, specials in enumerate(asking.specials):
+    for number, specials in enumerate(layout.specials):
         scope, level = visible
-        own = [mask for example in stated if (mask := example.scope[number]) is not None]
+        own = [mask for example in masks if (mask := example.scope[number]) is not None]
         if own:
             key = id(own[0])  # sieves that share the function of a scope got the same object
             if key not in known:
@@ -260,18 +260,18 @@ def _squares(
                 known[key] = inside, inside.float()
             scope, level = known[key]
         cells = laid_out(
-            [example.counted[number] for example in stated], batch.sizes, batch.width, batch.device
+            [example.counted[number] for example in masks], batch.sizes, batch.width, batch.device
         )
         counted[:, number] = cells & (scope if specials else scope & words)
         scopes.append(level)
     return counted, scopes
 
 
-def _labels(stated: Sequence[Stated], batch: Padding) -> Int[torch.Tensor, "examples masks tokens"]:
+def _labels(masks: Sequence[Stated], batch: Padding) -> Int[torch.Tensor, "examples masks tokens"]:
     """Return the group of each query; each query is its own group where a sieve has no groups."""
-    shape = (len(stated), len(stated[0].labels), batch.width)
+    shape = (len(masks), len(masks[0].labels), batch.width)
     labels = np.broadcast_to(np.arange(batch.width), shape).copy()
-    for row, (example, size) in enumerate(zip(stated, batch.sizes, strict=True)):
+    for row, (example, size) in enumerate(zip(masks, batch.sizes, strict=True)):
         for number, own in enumerate(example.labels):
             if own is not None:
                 labels[row, number, :size] = own

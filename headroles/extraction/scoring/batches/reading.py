@@ -28,7 +28,7 @@ class BatchPlan:
             pairs that contrasts count.
         divisor: For the bias (examples, masks, tokens × tokens); None for the selectivity.
         contrasts: By space.
-        said: Which columns have a value (examples, columns); the others are NaN.
+        has_value: Which columns have a value (examples, columns); the others are NaN.
         cells: Eligible queries or arcs (examples, columns); NaN where there is no value.
         low: Smallest value each column can take; NaN where there is no value.
         high: Largest value.
@@ -40,7 +40,7 @@ class BatchPlan:
     weight: Float[torch.Tensor, "examples rows pairs"]
     divisor: Float[torch.Tensor, "examples masks pairs"] | None
     contrasts: tuple[Contrasts, ...]
-    said: Bool[torch.Tensor, "examples columns"]
+    has_value: Bool[torch.Tensor, "examples columns"]
     cells: Float[torch.Tensor, "examples columns"]
     low: Float[torch.Tensor, "examples columns"]
     high: Float[torch.Tensor, "examples columns"]
@@ -74,7 +74,7 @@ class BatchPlan:
         if self.divisor is not None:
             base = self.divisor @ flat
             inside = torch.where(base > 0, inside / base, torch.nan)
-        scores = inside.new_full((examples, self.said.shape[1], heads), torch.nan)
+        scores = inside.new_full((examples, self.has_value.shape[1], heads), torch.nan)
         scores[:, list(self.linear)] = inside
         row = masks
         for contrasts in self.contrasts:
@@ -83,12 +83,12 @@ class BatchPlan:
             scores[:, contrasts.columns] = beyond(contrasts, observed, weights, scratch.of(contrasts.shape))
         if not fine:
             scores.masked_fill_(~products.isfinite().all(1, keepdim=True), torch.inf)
-        return scores.masked_fill_(~self.said[..., None], torch.nan)
+        return scores.masked_fill_(~self.has_value[..., None], torch.nan)
 
 
 def batch_plan(
-    asking: Asking,
-    stated: Sequence[Stated],
+    layout: Asking,
+    masks: Sequence[Stated],
     examples: Sequence[Example],
     visible: Sequence[Visible],
     width: int,
@@ -98,8 +98,8 @@ def batch_plan(
     """Lay a selection of sieves over a padded batch.
 
     Args:
-        asking: The columns and settings of the selection.
-        stated: The masks of each example.
+        layout: The columns and settings of the selection.
+        masks: The masks of each example.
         examples: The inputs; no joint inputs of cross attention.
         visible: Which keys each query of each example can see; None: all.
         width: To which they are padded, at least the longest.
@@ -107,31 +107,31 @@ def batch_plan(
         words: Number of words to pad to, where parts of a batch are to have one shape.
     """
     batch = padding_of(examples, visible, device, width, words)
-    contrasts = contrasts_of(asking, stated, batch)
-    masks = weights_of(asking, stated, batch, sum(len(each.columns) for each in contrasts))
-    shape = (len(examples), asking.columns)
-    said = torch.zeros(shape, dtype=torch.bool, device=device)
+    contrasts = contrasts_of(layout, masks, batch)
+    mask_weights = weights_of(layout, masks, batch, sum(len(each.columns) for each in contrasts))
+    shape = (len(examples), layout.columns)
+    has_value = torch.zeros(shape, dtype=torch.bool, device=device)
     cells, low, high = (torch.zeros(shape, dtype=batch.exact, device=device) for _ in range(3))
-    linear = list(asking.linear)
-    said[:, linear] = masks.said
-    cells[:, linear] = masks.cells.to(batch.exact)
-    low[:, linear], high[:, linear] = masks.low, masks.high
+    linear = list(layout.linear)
+    has_value[:, linear] = mask_weights.has_value
+    cells[:, linear] = mask_weights.cells.to(batch.exact)
+    low[:, linear], high[:, linear] = mask_weights.low, mask_weights.high
     row = len(linear)
     for space in contrasts:
         reach, stop = space.reach.to(batch.exact), row + len(space.columns)
-        masks.weight[:, row:stop], row = space.seen, stop
-        said[:, space.columns] = space.said
+        mask_weights.weight[:, row:stop], row = space.seen, stop
+        has_value[:, space.columns] = space.has_value
         cells[:, space.columns] = space.cells.to(batch.exact)
         low[:, space.columns], high[:, space.columns] = -reach, reach
     return BatchPlan(
-        linear=asking.linear,
-        weight=masks.weight,
-        divisor=masks.divisor,
+        linear=layout.linear,
+        weight=mask_weights.weight,
+        divisor=mask_weights.divisor,
         contrasts=tuple(contrasts),
-        said=said,
-        cells=cells.masked_fill_(~said, torch.nan),
-        low=low.masked_fill_(~said, torch.nan),
-        high=high.masked_fill_(~said, torch.nan),
+        has_value=has_value,
+        cells=cells.masked_fill_(~has_value, torch.nan),
+        low=low.masked_fill_(~has_value, torch.nan),
+        high=high.masked_fill_(~has_value, torch.nan),
         real=(batch.real[:, :, None] & batch.visible)[:, None],
     )
 
@@ -147,10 +147,10 @@ class Stating(Protocol):
     """Sieves that give their columns and settings, and their masks of an example."""
 
     @property
-    def asking(self) -> Asking:
+    def layout(self) -> Asking:
         """Return the columns and settings of mask sieves and contrasts, the same for every example."""
 
-    def stated(self, example: Example) -> Stated:
+    def masks_of(self, example: Example) -> Stated:
         """Return the masks of one example."""
 
 
@@ -169,9 +169,9 @@ class Together:
         Raises:
             HeadrolesError: As the functions of a sieve raise it.
         """
-        self.asking = sieves.asking
+        self.layout = sieves.layout
         self.examples = list(examples)
-        self._stated = [sieves.stated(example) for example in examples]
+        self._masks = [sieves.masks_of(example) for example in examples]
         self._heads, self._device = heads, device
         self._words = max(int(example.word.max(initial=-1)) + 1 for example in examples)
         self._known: list[tuple[list[Visible], list[bytes], Plans]] = []
@@ -204,7 +204,7 @@ class Together:
 
     def _lay(self, part: slice, visible: Sequence[Visible], width: int) -> BatchPlan:
         return batch_plan(
-            self.asking, self._stated[part], self.examples[part], visible, width, self._device, self._words
+            self.layout, self._masks[part], self.examples[part], visible, width, self._device, self._words
         )
 
 

@@ -194,8 +194,8 @@ class Curve:
     def _shifted_room(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return a view to write rows of keys to, and the same memory by offset (heads, rows, offsets).
 
-        Each row lies one place further left than the last, and other cells are 0. The memory is made once, as wide as all units, so
-        that only the cells right of narrower rows have to be cleared of earlier values.
+        Each row lies one place further left than the last, and other cells are 0. The memory is made once, as
+        wide as all units, so that only the cells right of narrower rows have to be cleared.
         """
         (heads, count, width), most = rows.shape, len(self.profile.taken)
         if self._room is None or self._room.shape[1] < count:
