@@ -38,8 +38,8 @@ def chosen(
     Example:
         >>> attention = np.array([[[0.1, 0.3, 0.6], [0.9, 0.0, 0.1], [0.5, 0.5, 0.0]]])
         >>> others = ~np.eye(3, dtype=bool)
-        >>> asked = Choices(np.ones((1, 3), dtype=bool), np.arange(3), others, np.roll(np.eye(3) > 0, 1, 1))
-        >>> chosen(attention, asked, False).T.tolist(), chosen(attention, asked, True).T.tolist()
+        >>> items = Choices(np.ones((1, 3), dtype=bool), np.arange(3), others, np.roll(np.eye(3) > 0, 1, 1))
+        >>> chosen(attention, items, False).T.tolist(), chosen(attention, items, True).T.tolist()
         ([[2, 0, 0]], [[1, 2, 0]])
     """
     seen = attention[:, :, choices.query].mT if reverse else attention[:, choices.query]

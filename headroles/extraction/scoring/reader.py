@@ -85,7 +85,7 @@ class Table:
 
     def note_batch(self, places: Sequence[int], plan: BatchPlan) -> None:
         """Take the same from the plan of a batch, for its examples at these places."""
-        cells, low, high = (each.double().cpu().numpy() for each in (plan.cells, plan.low, plan.high))
+        cells, low, high = (values.double().cpu().numpy() for values in (plan.cells, plan.low, plan.high))
         count = cells.shape[1]
         self.cells[:count, places] = np.fmax(self.cells[:count, places], cells.T)
         self.low[:count] = np.fmin(self.low[:count], np.fmin.reduce(low, axis=0))

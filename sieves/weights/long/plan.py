@@ -56,10 +56,10 @@ def long_plan(
     columns = columns_of(sieves) + tuple(beside)
     cells = np.full(len(columns), np.nan)
     low, high = cells.copy(), cells.copy()
-    laid = [part for mask in sieves if (part := lay(mask, example, visible, columns, statistic)) is not None]
-    for part in laid:
-        column = part.part.column
-        cells[column], low[column], high[column] = part.cells, part.low, part.high
+    laid = [own for mask in sieves if (own := lay(mask, example, visible, columns, statistic)) is not None]
+    for own in laid:
+        column = own.part.column
+        cells[column], low[column], high[column] = own.cells, own.low, own.high
     sums = _mask_sums(laid, example.size, statistic == "bias")
     contrasts = {matched(mask): mask.contrast for mask in sieves if mask.contrast is not None}
     profiles, bounds = long_profiles(example, contrasts | dict(beside), columns, visible, sums)
@@ -67,9 +67,9 @@ def long_plan(
         cells[column], low[column], high[column] = count, -reach, reach
     return LongPlan(
         columns=len(columns),
-        linear=np.array([part.part.column for part in laid], dtype=np.int64),
+        linear=np.array([own.part.column for own in laid], dtype=np.int64),
         bias=statistic == "bias",
-        parts=tuple(part.part for part in laid),
+        parts=tuple(own.part for own in laid),
         keys=sums.keys(),
         weight=sums.weight(),
         listed=sums.listed(),
@@ -84,15 +84,15 @@ def long_plan(
 def _mask_sums(laid: Sequence[LaidPart], size: int, bias: bool) -> Sums:
     """Return the linear sums of mask sieves: one for each, or two for the bias, all second ones last."""
     sums = Sums(size, len(laid) * (2 if bias else 1))
-    for number, part in enumerate(laid):
-        query, chance = part.part.query, part.part.chance
+    for number, own in enumerate(laid):
+        query, chance = own.part.query, own.part.chance
         if bias:
-            sums.add(part.inside, number, query)
-            sums.add(part.scope, len(laid) + number, query * chance)
+            sums.add(own.inside, number, query)
+            sums.add(own.scope, len(laid) + number, query * chance)
         else:
-            scaled = query / (1 - part.part.expected)
-            sums.add(part.inside, number, scaled)
-            sums.add(part.scope, number, -scaled * chance)
+            scaled = query / (1 - own.part.expected)
+            sums.add(own.inside, number, scaled)
+            sums.add(own.scope, number, -scaled * chance)
     return sums
 
 

@@ -108,7 +108,7 @@ def batch_plan(
     """
     batch = padding_of(examples, visible, device, width, words)
     contrasts = contrasts_of(layout, masks, batch)
-    mask_weights = weights_of(layout, masks, batch, sum(len(each.columns) for each in contrasts))
+    mask_weights = weights_of(layout, masks, batch, sum(len(space.columns) for space in contrasts))
     shape = (len(examples), layout.columns)
     has_value = torch.zeros(shape, dtype=torch.bool, device=device)
     cells, low, high = (torch.zeros(shape, dtype=batch.exact, device=device) for _ in range(3))

@@ -105,12 +105,12 @@ def _join_rows(rows: torch.Tensor, joining: _Joining) -> torch.Tensor:
     if len(joining.lead) == rows.shape[1]:
         return rows
     if len(joining.lead):
-        made = rows.index_select(1, _tensor(joining.lead, rows))
+        joined = rows.index_select(1, _tensor(joining.lead, rows))
     else:
-        made = rows.new_zeros((rows.shape[0], joining.high - joining.low, rows.shape[2]))
+        joined = rows.new_zeros((rows.shape[0], joining.high - joining.low, rows.shape[2]))
     if len(joining.extra):
-        made.index_add_(1, _tensor(joining.place, rows), rows.index_select(1, _tensor(joining.extra, rows)))
-    return made
+        joined.index_add_(1, _tensor(joining.place, rows), rows.index_select(1, _tensor(joining.extra, rows)))
+    return joined
 
 
 def _join_keys(rows: torch.Tensor, joining: _Joining) -> torch.Tensor:
@@ -123,14 +123,14 @@ def _join_keys(rows: torch.Tensor, joining: _Joining) -> torch.Tensor:
         if number == 0:
             summed[..., -step:] = rows[..., -step:]
     if not len(joining.lead):
-        made = rows.new_zeros((*rows.shape[:2], joining.high - joining.low))
+        joined = rows.new_zeros((*rows.shape[:2], joining.high - joining.low))
     elif rows.device.type == "cpu":  # ten times as fast as torch's own choice of columns
-        made = torch.from_numpy(np.take(summed.numpy(), joining.lead, axis=2))
+        joined = torch.from_numpy(np.take(summed.numpy(), joining.lead, axis=2))
     else:
-        made = summed.index_select(2, _tensor(joining.lead, rows))
+        joined = summed.index_select(2, _tensor(joining.lead, rows))
     if len(joining.extra):
-        made.index_add_(2, _tensor(joining.place, rows), rows.index_select(2, _tensor(joining.extra, rows)))
-    return made
+        joined.index_add_(2, _tensor(joining.place, rows), rows.index_select(2, _tensor(joining.extra, rows)))
+    return joined
 
 
 def _tensor(places: np.ndarray, like: torch.Tensor) -> torch.Tensor:
