@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.readers import Visible
-from headroles.extraction.scoring.kernels import unfit
+from headroles.extraction.scoring.finite import not_finite
 from headroles.extraction.texts.json_inputs import MapInput
 from headroles.extraction.texts.tokens import Tokenised
 
@@ -199,7 +199,7 @@ class Writer:
             self.table.visible_keys[key] = self._reach(example, visible)
         least = float(rows.sum(2).min())
         if not math.isfinite(least):
-            raise unfit(self.names[example], layer)
+            raise not_finite(self.names[example], layer)
         self.table.least = min(self.table.least, least)
         units = self.units[example]
         if units is None:
