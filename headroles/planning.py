@@ -9,7 +9,7 @@ import numpy as np
 from headroles.errors import BadInput, UnknownName
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.families import FAMILIES
-from headroles.stats.power import ASSUMED, assumed_cut, detectable, harmonic, needed, power_of
+from headroles.stats.power import ASSUMED, assumed_cut, detectable, harmonic, needed, t_test_power
 
 SIZES = (50, 100, 128, 200, 500, 1000)
 """Numbers of examples for which the smallest effect is told."""
@@ -143,7 +143,7 @@ def study(
 
     chosen = case(share)
     curve = sorted({max(2, round(step * chosen.examples)) for step in AROUND})
-    powers = power_of(effect, np.array(curve), chosen.cut)
+    powers = [t_test_power(effect, count, chosen.cut) for count in curve]
     smallest = detectable(np.array(SIZES), chosen.cut, power)
     return Study(
         effect=effect,
@@ -156,7 +156,7 @@ def study(
         tests=tests,
         case=chosen,
         orientation=case(ORIENTATION) if _shared(correction) and share is None else None,
-        curve=tuple(zip(curve, powers.tolist(), strict=True)),
+        curve=tuple(zip(curve, powers, strict=True)),
         detectable=tuple(zip(SIZES, smallest.tolist(), strict=True)),
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import ndtr, ndtri, stdtrit
 
 from headroles.records.example import Decision
@@ -203,6 +203,8 @@ def design_effect(
 
 SCALE = 0.707
 """Scale of the Cauchy prior on the standardised effect, as in pingouin (about 1/√2)."""
+TRUSTED = 1e-4
+"""Least integral over g that pingouin's absolute tolerance leaves exact to 4e-8."""
 NODES = np.linspace(-8.0, 60.0, 401)
 """Values of ln g: below, the prior is 0 in floats; above, it adds nothing up to statistics of 1e8."""
 
@@ -220,9 +222,11 @@ def bayes_factors(
     Iverson (2009), "Bayesian t tests for accepting and rejecting the null hypothesis", Psychonomic
     Bulletin and Review 16, equation 1.
 
-    The integral over g is a sum over ln g (trapezoid rule, error under 1e-10) in logarithms, for all
-    heads at once. It is ``pingouin.bayesfactor_ttest`` where that holds: its integral has an absolute
-    tolerance only, so that it is wrong by orders of magnitude, or warns, for statistics of hundreds.
+    By ``pingouin.bayesfactor_ttest``, head by head, where its integral is at least 1e-4 (statistics up
+    to about 100, whatever the count): its tolerance is absolute, and there it erred by 4e-8 of the factor
+    at most in 2,470 random statistics. For larger statistics it is wrong by orders of magnitude, or divides by zero. There, and
+    beyond the range of floats, the integral over g is a sum over ln g (trapezoid rule, error under 1e-10)
+    in logarithms.
 
     Args:
         statistic: Student's t of ``mean − θ``, which is effect × √count (not Hall's).
@@ -237,6 +241,32 @@ def bayes_factors(
         [0.232, 17.185]
     """
     testable = np.isfinite(statistic) & (count > 1)
+    factors, integrals = jzs_by_logarithms(statistic, count, testable)
+    factors = np.where(testable, factors, np.nan)
+    for place in zip(*np.nonzero(testable & (integrals >= TRUSTED) & np.isfinite(factors)), strict=True):
+        factors[place] = _by_pingouin(float(statistic[place]), int(count[place]))
+    return factors
+
+
+def _by_pingouin(statistic: float, count: int) -> float:
+    """Return the Bayes factor of one statistic; pingouin's older versions return it as text."""
+    from pingouin import bayesfactor_ttest
+
+    return float(bayesfactor_ttest(statistic, count, r=SCALE))
+
+
+def jzs_by_logarithms(
+    statistic: Float[np.ndarray, "*shape"],
+    count: Int[np.ndarray, "*shape"],
+    testable: Bool[np.ndarray, "*shape"],
+) -> Pair:
+    """Return Bayes factors by a sum over ln g, and the integrals over g that pingouin computes.
+
+    Args:
+        statistic: As for ``bayes_factors``.
+        count: Units of each.
+        testable: Where the two mean anything; elsewhere the returned values have no meaning.
+    """
     n = np.where(testable, count, 2).astype(np.float64)
     square = np.where(testable, statistic, 0.0) ** 2 / (n - 1)
     likely = np.full(n.shape, -np.inf)
@@ -244,9 +274,9 @@ def bayes_factors(
         wide = 1 + n * np.exp(node) * SCALE**2
         prior = -0.5 * (np.log(2 * np.pi) + node + np.exp(-node))
         likely = np.logaddexp(likely, prior - 0.5 * np.log(wide) - n / 2 * np.log1p(square / wide))
+    likely += np.log(NODES[1] - NODES[0])
     with np.errstate(over="ignore"):
-        factor = np.exp(likely + np.log(NODES[1] - NODES[0]) + n / 2 * np.log1p(square))
-    return np.where(testable, factor, np.nan)
+        return np.exp(likely + n / 2 * np.log1p(square)), np.exp(likely)
 
 
 INTERVALS = ("test", "t", "bca")

@@ -137,7 +137,7 @@ def _adjusted(
     families = members(rules, *grid, decision.family)
     if decision.correction != "maxT":
         role, not_role = (
-            adjust_families(each[:, None], families, decision.correction, decision.alpha)[:, 0] for each in p
+            adjust_families(each, families, decision.correction, decision.alpha) for each in p
         )
         return role, not_role
     pairs = with_contrast(rules)

@@ -1,12 +1,12 @@
 """Which tests are corrected together."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 from headroles.records.example import Rule
-from headroles.stats.correction import adjust
+from headroles.stats.correction import adjust, adjust_rows
 
 FAMILIES = ("sieve", "run", "layer")
 """The heads of one sieve (default); all roles and heads of the run; one layer's heads of one sieve.
@@ -61,18 +61,37 @@ def members(rules: Sequence[Rule], layers: int, heads: int, family: str) -> list
 
 
 def adjust_families(
-    p: Float[np.ndarray, "sieves rows heads"],
+    p: Float[np.ndarray, "sieves heads"],
     families: Sequence[Sequence[tuple[int, slice]]],
     correction: str,
     alpha: float,
+) -> Float[np.ndarray, "sieves heads"]:
+    """Return the p values adjusted within each family, by statsmodels (``correction.adjust``)."""
+    return _within(p[:, None], families, lambda rows: adjust(rows, correction, alpha))[:, 0]
+
+
+def adjust_families_of_draws(
+    p: Float[np.ndarray, "sieves draws heads"],
+    families: Sequence[Sequence[tuple[int, slice]]],
+    correction: str,
+    alpha: float,
+) -> Float[np.ndarray, "sieves draws heads"]:
+    """Return the same for every draw of a resampling (``correction.adjust_rows``)."""
+    return _within(p, families, lambda rows: adjust_rows(rows, correction, alpha))
+
+
+def _within(
+    p: Float[np.ndarray, "sieves rows heads"],
+    families: Sequence[Sequence[tuple[int, slice]]],
+    correct: Callable[[np.ndarray], np.ndarray],
 ) -> Float[np.ndarray, "sieves rows heads"]:
-    """Correct within each family, row by row."""
+    """Return the values of each family corrected, row by row."""
     adjusted = np.empty_like(p)
     for family in families:
-        together = np.concatenate([p[k][:, part] for k, part in family], axis=1)
-        found, start = adjust(together, correction, alpha), 0
+        joined = np.concatenate([p[k][:, part] for k, part in family], axis=1)
+        corrected, start = correct(joined), 0
         for k, part in family:
             stop = start + part.stop - part.start
-            adjusted[k][:, part] = found[:, start:stop]
+            adjusted[k][:, part] = corrected[:, start:stop]
             start = stop
     return adjusted

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from headroles.records.example import Decision, Rule
 from headroles.stats.columns import Column, settled
 from headroles.stats.correction import significant
-from headroles.stats.families import adjust_families, both_beyond, members
+from headroles.stats.families import adjust_families_of_draws, both_beyond, members
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe, from_sums
 
@@ -73,7 +73,7 @@ def roles_of(
     """Which heads hold which role, from the p of every column: contrasts joined, families corrected."""
     joined = both_beyond(p, rules)
     families = members(rules, grid.layers, grid.heads, decision.family)
-    q = adjust_families(joined, families, decision.correction, decision.alpha)
+    q = adjust_families_of_draws(joined, families, decision.correction, decision.alpha)
     roles = [rule.role for rule in rules]
     return significant(q[roles], decision.alpha, joined[roles])
 

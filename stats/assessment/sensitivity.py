@@ -63,13 +63,13 @@ def over_alphas(findings: Findings, decision: Decision) -> list[Moved]:
     """Number of labelled heads of every role at levels around the one used, with the run's own p."""
     layers, heads = findings.count.shape[1:]
     families = members(findings.rules, layers, heads, decision.family)
-    shape = (len(findings.rules), 1, layers * heads)
+    shape = (len(findings.rules), layers * heads)
+    p, q = findings.p.reshape(shape), findings.q.reshape(shape)
     found = []
     for alpha in sorted({*ALPHAS, decision.alpha}):
-        q = findings.q.reshape(shape)
-        if decision.correction != "maxT":
-            q = adjust_families(findings.p.reshape(shape), families, decision.correction, alpha)
-        held = significant(q, alpha, findings.p.reshape(shape)).sum(axis=(1, 2))
+        if decision.correction == "fdr_tsbh":  # the only one whose adjusted p depend on alpha
+            q = adjust_families(p, families, decision.correction, alpha)
+        held = significant(q, alpha, p).sum(axis=1)
         found += [
             Moved(rule.sieve, "alpha", alpha, int(held[k]))
             for k, rule in enumerate(findings.rules)

@@ -255,7 +255,7 @@ def _adjusted(
         return np.where(_equivalent(tested, q_equivalent, decision.alpha), 1.0, q), q_equivalent
 
     def corrected(each: np.ndarray) -> np.ndarray:
-        return adjust_families(each[:, None], families, decision.correction, decision.alpha)[:, 0]
+        return adjust_families(each, families, decision.correction, decision.alpha)
 
     q_equivalent = corrected(p_equivalent)
     equivalent = _equivalent(tested, q_equivalent, decision.alpha)
