@@ -224,9 +224,9 @@ def bayes_factors(
 
     By ``pingouin.bayesfactor_ttest``, head by head, where its integral is at least 1e-4 (statistics up
     to about 100, whatever the count): its tolerance is absolute, and there it erred by 4e-8 of the factor
-    at most in 2,470 random statistics. For larger statistics it is wrong by orders of magnitude, or divides by zero. There, and
-    beyond the range of floats, the integral over g is a sum over ln g (trapezoid rule, error under 1e-10)
-    in logarithms.
+    at most in 2,470 random statistics. For larger statistics it is wrong by orders of magnitude, or
+    divides by zero. There, and beyond the range of floats, the integral over g is a sum over ln g
+    (trapezoid rule, error under 1e-10) in logarithms.
 
     Args:
         statistic: Student's t of ``mean − θ``, which is effect × √count (not Hall's).

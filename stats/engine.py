@@ -136,9 +136,7 @@ def _adjusted(
     rules = columns.rules
     families = members(rules, *grid, decision.family)
     if decision.correction != "maxT":
-        role, not_role = (
-            adjust_families(each, families, decision.correction, decision.alpha) for each in p
-        )
+        role, not_role = (adjust_families(each, families, decision.correction, decision.alpha) for each in p)
         return role, not_role
     pairs = with_contrast(rules)
     for k, other in pairs:

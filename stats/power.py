@@ -171,9 +171,7 @@ def _bracket(effect: float, cut: float, power: float) -> tuple[int, int]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it returns NaN then
-        units = TTestPower().solve_power(
-            effect_size=effect, alpha=cut, power=power, alternative="larger"
-        )
+        units = TTestPower().solve_power(effect_size=effect, alpha=cut, power=power, alternative="larger")
     if not 2 < units <= MOST:
         return 1, 2
     many = math.ceil(units)

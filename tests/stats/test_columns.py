@@ -9,7 +9,13 @@ import pytest
 from headroles.records.example import Rule, Scores
 from headroles.stats.columns import Columns, unit_numbers
 from headroles.stats.correction import adjust, adjust_rows
-from headroles.stats.families import FAMILIES, adjust_families, adjust_families_of_draws, members, with_contrast
+from headroles.stats.families import (
+    FAMILIES,
+    adjust_families,
+    adjust_families_of_draws,
+    members,
+    with_contrast,
+)
 from headroles.stats.moments import complete
 
 Run = tuple[Scores, list[Rule]]

@@ -184,9 +184,7 @@ def test_untestable_entries_stay_nan_and_count_nowhere(
 @pytest.mark.parametrize("correction", CORRECTIONS)
 @BOTH
 @given(p=families)
-def test_adjusting_only_raises_and_keeps_the_order(
-    correct: Correct, correction: str, p: np.ndarray
-) -> None:
+def test_adjusting_only_raises_and_keeps_the_order(correct: Correct, correction: str, p: np.ndarray) -> None:
     ours = correct(p, correction)
     if correction != "fdr_tsbh":  # it multiplies by the estimated share of true nulls
         assert (ours >= p - 1e-15).all()
