@@ -13,7 +13,7 @@ from headroles.errors import BadInput
 from headroles.judging.again import recomputed
 from headroles.records.findings import Labelling
 from headroles.shards.files import damaged, receipt_of, shard_name
-from headroles.stats.oracles import Check
+from headroles.stats.oracles.recompute import Check
 from headroles.storage.folder import MANIFEST, MOMENTS, SCORES, SHARDS, manifest_in
 from headroles.storage.places import LocalPlace, Place
 from headroles.storage.remote import copied
@@ -88,7 +88,7 @@ def recompute(run: Labelling) -> tuple[Check, ...]:
     Args:
         run: As it was loaded, with what is beyond its findings.
     """
-    from headroles.stats.oracles import recompute_findings
+    from headroles.stats.oracles.recompute import recompute_findings
 
     checks = recompute_findings(
         run.scores,

@@ -8,7 +8,7 @@ from rich.table import Table
 from headroles.records.findings import Labelling
 from headroles.reports.words.words import plural
 from headroles.shards.verify import Verified
-from headroles.stats.oracles import Check
+from headroles.stats.oracles.recompute import Check
 from headroles.terminal.cluster import show_clusters
 from headroles.terminal.label import show_labelling
 from headroles.terminal.probe import show_probe
