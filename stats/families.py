@@ -1,4 +1,4 @@
-"""Which tests are corrected together."""
+"""Families of tests that are corrected together, and joint p values of sieves with a contrast."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,14 +9,14 @@ from headroles.records.example import Rule
 from headroles.stats.correction import adjust, adjust_rows
 
 FAMILIES = ("sieve", "run", "layer")
-"""The heads of one sieve (default); all roles and heads of the run; one layer's heads of one sieve.
+"""Families: the heads of one sieve (default), all roles and heads of the run, or one layer of one sieve.
 
 Sieves whose rules name one family (``Rule.together``), such as both directions of a relation, count as one.
 """
 
 
 def with_contrast(rules: Sequence[Rule]) -> list[tuple[int, int]]:
-    """Positions of each sieve that has a contrast, and of that contrast."""
+    """Return the positions of each sieve that has a contrast, and of that contrast."""
     position = {rule.sieve: k for k, rule in enumerate(rules)}
     return [(k, position[rule.contrast]) for k, rule in enumerate(rules) if rule.contrast]
 
@@ -24,7 +24,7 @@ def with_contrast(rules: Sequence[Rule]) -> list[tuple[int, int]]:
 def both_beyond(
     p: Float[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
 ) -> Float[np.ndarray, "sieves *heads"]:
-    """P of roles: that of a sieve with a contrast is the larger of the two (intersection-union)."""
+    """Return p of roles: of a sieve with a contrast the larger of the two (intersection-union)."""
     joined = p.copy()
     for k, other in with_contrast(rules):
         joined[k] = np.maximum(p[k], p[other])
@@ -34,7 +34,7 @@ def both_beyond(
 def either_below(
     p_not: Float[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
 ) -> Float[np.ndarray, "sieves *heads"]:
-    """P of nots: that of a sieve with a contrast is twice the smaller of the two, at most 1."""
+    """Return p of nots: of a sieve with a contrast twice the smaller of the two, at most 1."""
     joined = p_not.copy()
     for k, other in with_contrast(rules):
         joined[k] = np.minimum(1.0, 2 * np.minimum(p_not[k], p_not[other]))
@@ -42,9 +42,9 @@ def either_below(
 
 
 def members(rules: Sequence[Rule], layers: int, heads: int, family: str) -> list[list[tuple[int, slice]]]:
-    """Every family as its parts: a sieve's position and a run of its heads.
+    """Return every family as its parts: a sieve's position and a range of its heads.
 
-    Contrasts never share a family with roles: each is one by itself, whatever ``family`` says.
+    Contrasts never share a family with roles: each is a family of its own, whatever ``family`` is.
     """
     whole = slice(0, layers * heads)
     roles = [k for k, rule in enumerate(rules) if rule.role]

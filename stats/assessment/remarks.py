@@ -1,10 +1,7 @@
-"""What a reader of the decisions must know about how they were made.
+"""Remarks for readers of the decisions, one sentence each.
 
-Many roles named in one sentence.
-
-What a reader must know of decisions that rest on sums over random groups.
-
-Heads whose scores have heavy tails where a decision could go either way.
+They name weaknesses of the test and the correction, roles that rest on few units or groups, runs that kept
+sums instead of scores, and heads with heavy tails where a decision could go either way.
 """
 
 import math
@@ -29,11 +26,11 @@ from headroles.stats.relabel import stand_in
 from headroles.stats.resolution import needed_p, tests_in
 
 MOST = 12
-"""Names in one sentence; of more the first ones, and how many others there are."""
+"""Most names in one sentence; of more, the first ones and the number of others."""
 
 
 def shortened(names: Sequence[str]) -> str:
-    """Names joined by commas, no more than a reader can use.
+    """Return names joined by commas, at most ``MOST`` of them.
 
     Example:
         >>> shortened(["local", "block"]), shortened([str(k) for k in range(20)])
@@ -50,45 +47,45 @@ SMALL = {
     "bootstrap-t": "under strong skew",
     "sign-flip": "under skew",
 }
-"""When so few units err more often than alpha says."""
+"""When tests of so few units err more often than alpha states."""
 
 
 def remarks(decision: Decision, findings: Findings) -> list[str]:
-    """One sentence each; none when nothing is unusual.
+    """Return remarks on test and correction, one sentence each; none when nothing is unusual.
 
     Args:
         decision: How the findings were made.
-        findings: What was found.
+        findings: The outcome.
     """
     method = METHODS[decision.test]
-    said = [method.warning] if method.warning else []
-    said += _few(decision, findings)
-    said += _coarse(decision, findings)
+    sentences = [method.warning] if method.warning else []
+    sentences += _few_units(decision, findings)
+    sentences += _coarse_p(decision, findings)
     if decision.correction == "fdr_tsbh":
-        said.append(
+        sentences.append(
             "fdr_tsbh assumes independent heads, which heads of one model are not, and holds its rate nearly."
         )
     if decision.correction in ("sidak", "holm-sidak"):
-        said.append(
+        sentences.append(
             f"{decision.correction} assumes independent or positively dependent heads; holm does not."
         )
     if decision.correction == "maxT" and decision.test == "sign-flip":
-        said.append(
+        sentences.append(
             "maxT by sign flips assumes that all heads are jointly symmetric about θ; family-wise errors of "
             "0.10 to 0.28 were measured on real scores, 0.03 to 0.08 with the bootstrap (any other test)."
         )
     plain = stand_in(decision)
     if (plain.test, plain.correction) != (decision.test, decision.correction) and np.any(findings.count > 1):
-        said.append(
+        sentences.append(
             f"stability, sensitivity to the margin, overlaps without the contrast, and intervals over "
             f"resampled units use {plain.test} with {plain.correction} in place of {decision.test} with "
             f"{decision.correction}."
         )
-    return said
+    return sentences
 
 
-def _few(decision: Decision, findings: Findings) -> list[str]:
-    """Roles that rest on few units, with the fewest that any of their heads or contrasts has."""
+def _few_units(decision: Decision, findings: Findings) -> list[str]:
+    """Return a remark on roles that rest on few units, with the fewest that any of their heads or contrasts has."""
     if decision.test not in SMALL:
         return []
     contrast = dict(with_contrast(findings.rules))
@@ -106,8 +103,8 @@ def _few(decision: Decision, findings: Findings) -> list[str]:
     ]
 
 
-def _coarse(decision: Decision, findings: Findings) -> list[str]:
-    """Roles whose smallest possible p is too large for a head that stands alone, or for any."""
+def _coarse_p(decision: Decision, findings: Findings) -> list[str]:
+    """Return remarks on roles whose smallest possible p is too large for a head that stands alone, or for any."""
     if METHODS[decision.test].resampled is None or decision.correction == "maxT":
         return []
     shape = findings.count.shape
@@ -133,13 +130,13 @@ def _coarse(decision: Decision, findings: Findings) -> list[str]:
 
 
 def moment_remarks(moments: Moments, scores: Scores, columns: Columns, decision: Decision) -> list[str]:
-    """What was kept of the scores and what tests were made with; and where groups are too few for nots.
+    """Return remarks on what was kept of the scores and tested, and on groups too few for nots.
 
     Args:
         moments: Of all examples.
         scores: Of the subsample.
-        columns: What was tested.
-        decision: How.
+        columns: The columns that were tested.
+        decision: How they were judged.
     """
     total, some = f"{moments.examples:,}", f"{len(scores.examples):,}"
     if METHODS[decision.test].ranked is not None:
@@ -158,7 +155,7 @@ def moment_remarks(moments: Moments, scores: Scores, columns: Columns, decision:
 
 
 def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[str]:
-    """Roles that rest on few groups, with the fewest that any of their heads or contrasts has."""
+    """Return a remark on roles that rest on few groups, with the fewest that any of their heads or contrasts has."""
     least, contrast = [], dict(with_contrast(rules))
     for weight in moments.weight.reshape(len(rules), groups, -1):
         least.append(int(equal_groups(weight[:, weight.any(axis=0)]).min(initial=groups)))
@@ -178,9 +175,9 @@ def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[st
 
 
 def _still(columns: Columns) -> list[str]:
-    """Roles with heads whose scores, or contrasts, are the same on every example."""
+    """Return a remark on roles with heads whose scores, or contrasts, are the same on every example."""
     contrast = dict(with_contrast(columns.rules))
-    equal = [flat(column.told(describe(column.values))) for column in columns]
+    equal = [flat(column.counted(describe(column.values))) for column in columns]
     heads = [int((each | equal[contrast.get(k, k)]).sum()) for k, each in enumerate(equal)]
     still = [
         f"{rule.sieve} ({each})"
@@ -202,33 +199,33 @@ NEAR = 6.0
 
 
 def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
-    """One sentence that names the roles with such heads; none for other tests, or under max-t.
+    """Return one sentence on roles with heavy tails near θ; none for other tests, or under max-t.
 
     Args:
-        columns: What was tested: scores of units, or random groups that stand in for them.
-        decision: How.
+        columns: The columns that were tested: scores of units, or of random groups in their place.
+        decision: How they were judged.
     """
     if decision.test != "t-skew" or decision.correction == "maxT":
         return []
-    told = []
+    roles = []
     for column in columns:
         if not column.rule.role:
             continue
         near = np.abs(column.errors_beyond(describe(column.values))) < NEAR
         heavy = int((kurtosis(column.values[:, near]) > HEAVY).sum())
         if heavy:
-            told.append(f"{column.rule.sieve} ({heavy} of {int(near.sum())} heads)")
-    if not told:
+            roles.append(f"{column.rule.sieve} ({heavy} of {int(near.sum())} heads)")
+    if not roles:
         return []
     return [
-        f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {shortened(told)}; t-skew errs more often there "
+        f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {shortened(roles)}; t-skew errs more often there "
         f"than alpha says (0.08 to 0.13 of families instead of 0.05 in simulations), so hold their labels "
         f"against those of maxT."
     ]
 
 
 def kurtosis(values: Float[np.ndarray, "units heads"]) -> Float[np.ndarray, " heads"]:
-    """Fourth central moment over the squared second, both divided by n (``scipy.stats.kurtosis`` plus 3).
+    """Return the fourth central moment over the squared second, both divided by n (``scipy.stats.kurtosis`` plus 3).
 
     NaN units are left out; 0 for a head without spread or without scores.
     """

@@ -1,7 +1,4 @@
-"""How many heads keep a role when the margin or alpha moves.
-
-How often two halves of the units agree on a label.
-"""
+"""Sensitivity of labels: heads that keep a role at other margins and levels, and in halves of the units."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,11 +24,11 @@ ALPHAS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 def over_margins(columns: Sequence[Column], grid: Grid, decision: Decision) -> list[Moved]:
-    """Number of labelled heads of every role at margins around the one used.
+    """Return the number of labelled heads of every role at margins around the one used.
 
     Contrasts keep their margins. Each point is a whole judgement with its own correction; the curve
-    describes how far the convention decides and is itself no test. Tests that resample are stood
-    in for (``relabel.stand_in``).
+    describes how far the convention decides and is itself no test. Tests in closed form replace those
+    that resample (``relabel.stand_in``).
     """
     plain = stand_in(decision)
     method = METHODS[plain.test]
@@ -40,7 +37,7 @@ def over_margins(columns: Sequence[Column], grid: Grid, decision: Decision) -> l
     for position, column in enumerate(columns):
         sample = describe(column.values)
         for number, step in enumerate(STEPS):
-            moved = replace(column, rule=_moved(column.rule, step))
+            moved = replace(column, rule=_with_margin(column.rule, step))
             outcome = method(moved.values, sample, moved.rule.margin, 0, 0)
             p[number, position, 0] = settled(outcome, moved, sample).p
             rules[number].append(moved.rule)
@@ -55,12 +52,12 @@ def over_margins(columns: Sequence[Column], grid: Grid, decision: Decision) -> l
     return found
 
 
-def _moved(rule: Rule, step: float) -> Rule:
+def _with_margin(rule: Rule, step: float) -> Rule:
     return replace(rule, margin=(rule.margin or 0.1) * step) if rule.role else rule
 
 
 def over_alphas(findings: Findings, decision: Decision) -> list[Moved]:
-    """Number of labelled heads of every role at levels around the one used, with the run's own p."""
+    """Return the number of labelled heads of every role at levels around the one used, with the run's own p."""
     layers, heads = findings.count.shape[1:]
     families = members(findings.rules, layers, heads, decision.family)
     shape = (len(findings.rules), layers * heads)
@@ -81,11 +78,12 @@ def over_alphas(findings: Findings, decision: Decision) -> list[Moved]:
 def stability(
     columns: Columns, grid: Grid, decision: Decision, splits: int = 200
 ) -> Float[np.ndarray, "roles heads"]:
-    """Share of random disjoint half-samples in which both halves give the role.
+    """Return the share of random disjoint half-samples in which both halves give the role.
 
-    Each half is tested and corrected by itself. The share estimates how often the label would come
-    back in two fresh samples of half the size; it is no probability that the label is true, and it
-    is pessimistic for the full size. Tests that resample are stood in for (``relabel.stand_in``).
+    Each half is tested and corrected by itself. The share estimates how often the label would occur
+    again in two fresh samples of half the size; it is no probability that the label is true, and it
+    is pessimistic for the full size. Tests in closed form replace those that resample
+    (``relabel.stand_in``).
 
     Args:
         columns: The run's columns, contrasts included.

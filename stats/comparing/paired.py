@@ -1,4 +1,4 @@
-"""paired(): what changed between two runs, what stayed within a bound, and what cannot be said.
+"""Compare two runs head by head: changed, equivalent within a bound, or undetermined (``paired``).
 
 Unit: the examples that share a unit in either run. Per unit and head the difference is the mean over its
 examples of (score B − null B) − (score A − null A), where both are known. Every test is a one-sample test
@@ -30,7 +30,7 @@ Bogomolov (2023), "Filtering the rejection set while preserving false discovery 
 
 Step-down max-t for paired differences: change in both directions, and equivalence within a bound.
 
-Both are families that ``stats.maxt`` knows already. A change is one of two one-sided statements, so the
+Both are families that ``stats.max_t`` has already. A change is one of two one-sided statements, so the
 differences and their negatives are one family of twice the size, and the largest of both directions is the
 largest |t|. Equivalence is both of two one-sided statements, so the negatives take the place that a
 contrast has among roles: the statistic is the smaller of the two, the resampled one the larger.
@@ -60,7 +60,7 @@ Families = Sequence[Sequence[tuple[int, slice]]]
 
 
 def negated(column: Column, margin: float) -> Column:
-    """The differences with the sign turned, against a margin."""
+    """Return the differences with the sign turned, against a margin."""
     return replace(
         column,
         rule=replace(column.rule, margin=margin),
@@ -77,11 +77,11 @@ def max_t_change(
     still: Bool[np.ndarray, "sieves heads"],
     decision: Decision,
 ) -> Float[np.ndarray, "sieves heads"]:
-    """Adjusted two-sided p of "no change": family-wise error, by the largest |t| of all heads.
+    """Return adjusted two-sided p of "no change": family-wise error, by the largest |t| of all heads.
 
     Args:
         columns: Differences, on the same units.
-        families: What is corrected together.
+        families: Parts that are corrected together.
         p: Unadjusted two-sided p; NaN where nothing could be tested.
         still: Heads without spread.
         decision: Test, resamples and seed.
@@ -106,11 +106,11 @@ def max_t_equivalence(
     decision: Decision,
     bound: float,
 ) -> Float[np.ndarray, "sieves heads"]:
-    """Adjusted p of "a change of at least the bound", for all heads of a family together.
+    """Return adjusted p of "a change of at least the bound", for all heads of a family together.
 
     Args:
         columns: Differences, on the same units.
-        families: What is corrected together.
+        families: Parts that are corrected together.
         p: Unadjusted p of equivalence; NaN where nothing could be tested.
         still: Heads without spread.
         decision: Test, resamples and seed.
@@ -173,7 +173,7 @@ def paired(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
     _check(first, second, rules, decision, bound)
     pairs = list(pairs_of(first, second, rules))
     tested = [_test(pair.column, decision, bound) for pair in pairs]
-    q, q_equivalent = _adjusted([pair.column for pair in pairs], tested, first, decision, bound)
+    q, q_equivalent = _adjust_both([pair.column for pair in pairs], tested, first, decision, bound)
     shape = (len(pairs), first.layers, first.heads)
 
     def grid(rows: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -198,7 +198,7 @@ def paired(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
 
 
 def pairs_of(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pair]:
-    """Differences of every sieve over units, made one sieve at a time."""
+    """Yield the differences of every sieve over units, one sieve at a time."""
     units, heads = unit_numbers(first.units), first.layers * first.heads
     for position, (one, other) in enumerate(zip(*rules, strict=True)):
         before, after = (
@@ -242,10 +242,10 @@ def _effect(sample: Sample) -> Float[np.ndarray, " heads"]:
     return effect
 
 
-def _adjusted(
+def _adjust_both(
     columns: Sequence[Column], tested: Sequence[_Tested], grid: Scores, decision: Decision, bound: float
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
-    """Adjusted p of change and of equivalence; equivalent heads enter the first with p = 1."""
+    """Return adjusted p of change and of equivalence; equivalent heads enter the first with p = 1."""
     families = members([column.rule for column in columns], grid.layers, grid.heads, decision.family)
     p, p_equivalent = (np.stack([getattr(each, name) for each in tested]) for name in ("p", "p_equivalent"))
     if decision.correction == "maxT":
@@ -265,7 +265,7 @@ def _adjusted(
 def _equivalent(
     tested: Sequence[_Tested], q_equivalent: Float[np.ndarray, "sieves heads"], alpha: float
 ) -> Bool[np.ndarray, "sieves heads"]:
-    """Whether equivalence may be said: significant, and enough units to have seen rare differences."""
+    """Return whether heads may be called equivalent: significant, and enough units to have seen rare differences."""
     p, count = (
         np.stack(each) for each in zip(*((one.p_equivalent, one.sample.count) for one in tested), strict=True)
     )
@@ -290,15 +290,15 @@ def _check(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
     if not 0 < bound < float("inf"):
         raise BadInput(
             f"the bound is the largest difference that counts as none, a number above 0 on the scale of the "
-            f"scores, but {bound} came"
+            f"scores, but got {bound}"
         )
     for name in ("sieves", "units"):
         if getattr(first, name) != getattr(second, name):
             raise BadInput(f"runs are compared on the same {name} in the same order, but these differ")
     if first.values.shape != second.values.shape or not len(rules[0]) == len(rules[1]) == len(first.sieves):
         raise BadInput(
-            f"runs are compared head by head with one rule a sieve, but scores of {first.values.shape} and "
-            f"{second.values.shape} came with {len(rules[0])} and {len(rules[1])} rules"
+            f"runs are compared head by head with one rule a sieve, but got scores of {first.values.shape} and "
+            f"{second.values.shape} with {len(rules[0])} and {len(rules[1])} rules"
         )
     try:
         check_resolution(replace(decision, alpha=decision.alpha / 2), rules[0], first.layers, first.heads)

@@ -1,7 +1,4 @@
-"""Roles that one run proposed, tested on the units of another: how many findings hold.
-
-On how much of run B the roles of run A are tested.
-"""
+"""Replicate: test the roles that one run proposed on the units of another, and count those that hold."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -64,7 +61,7 @@ def replicates(
         for k, rule in enumerate(rules)
         for place in np.flatnonzero(found[k] == 0)
     ]
-    tested = _tested(proposed, scores, rules, decision, moments)
+    tested = _test_proposals(proposed, scores, rules, decision, moments)
     return tuple(_replicate(k, each, before, tested) for k, each in enumerate(proposed))
 
 
@@ -75,7 +72,7 @@ def best_again(
     rules: Sequence[Rule],
     decision: Decision,
 ) -> tuple[BestAgain, ...]:
-    """The best heads that A chose, against the cross-fitted baselines of B, on all units of B.
+    """Return the best heads that A chose, tested against the cross-fitted baselines of B, on all units of B.
 
     H0 per row that A found beyond its baseline: in B the accuracy of that head minus that of the
     baseline is at most the margin. Family: these rows of one probe. Of the other rows A claims
@@ -93,7 +90,7 @@ def best_again(
         _Proposal(k, each.layer * scores.heads + each.head, _probe(each))
         for k, each in zip(columns, best, strict=True)
     ]
-    tested = _tested(proposed, scores, plain, decision)
+    tested = _test_proposals(proposed, scores, plain, decision)
     return tuple(_again(k, each, tested) for k, each in enumerate(best))
 
 
@@ -107,7 +104,7 @@ def replicated(
     """Count the roles of some columns, and correlate the means of all heads of both runs.
 
     Args:
-        name: What the columns are together.
+        name: Name of the columns together.
         columns: Their positions.
         found: All replicates.
         means: Of A and of B, over their own units.
@@ -131,7 +128,7 @@ def replicated(
 
 
 def pearson(one: Float[np.ndarray, " heads"], other: Float[np.ndarray, " heads"]) -> float:
-    """Pearson's correlation; NaN for fewer than three pairs or without spread.
+    """Return Pearson's correlation; NaN for fewer than three pairs or without spread.
 
     Example:
         >>> pearson(np.array([0.0, 1.0, 2.0]), np.array([5.0, 4.0, 3.0]))
@@ -143,7 +140,7 @@ def pearson(one: Float[np.ndarray, " heads"], other: Float[np.ndarray, " heads"]
 
 
 def _family(rule: Rule, layer: int, family: str) -> str:
-    """Name of the family of a role, as ``stats.families`` makes them."""
+    """Return the name of the family of a role, as ``stats.families`` makes them."""
     own = rule.together or rule.sieve
     return {"run": "", "layer": f"{own} {layer}"}.get(family, own)
 
@@ -152,14 +149,14 @@ def _probe(best: Best) -> str | None:
     return best.row.split(":")[0] if best.decision == "beyond" else None
 
 
-def _tested(
+def _test_proposals(
     proposed: Sequence[_Proposal],
     scores: Scores,
     rules: Sequence[Rule],
     decision: Decision,
     moments: Moments | None = None,
 ) -> Findings | None:
-    """Findings of the proposals, one column of one head each; their contrasts come after them."""
+    """Return findings of the proposals, one column of one head each; their contrasts come after them."""
     if not proposed:
         return None
     position = {rule.sieve: k for k, rule in enumerate(rules)}
@@ -241,7 +238,7 @@ def _again(number: int, best: Best, tested: Findings | None) -> BestAgain:
 def resting_told(
     scores: Scores, rules: Sequence[Rule], decision: Decision, moments: Moments | None = None
 ) -> list[str]:
-    """What was tested where B kept sums, and whether B is large enough for nots; one sentence each.
+    """Return remarks on tests where B kept sums, and on whether B is large enough for nots.
 
     Args:
         scores: Of B; of the subsample where it kept sums.
@@ -269,7 +266,7 @@ def resting_told(
 
 
 def _fewest(moments: Moments, rules: Sequence[Rule]) -> int:
-    """Groups of equal weight that say as much, in the column and head where they are fewest; 0 left out."""
+    """Return the equally informative groups of equal weight, in the column and head where they are fewest; 0 left out."""
     least = float(moments.weight.shape[1])
     for rule in rules:
         weight = moments.weight[moments.sieves.index(rule.sieve)]

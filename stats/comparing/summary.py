@@ -1,4 +1,4 @@
-"""What is said about paired differences beyond their tests: layer by layer, and what a reader must know.
+"""Summaries of paired differences beyond their tests: layer by layer, and remarks for readers.
 
 Nothing here is a test: heads and layers are not a sample of anything.
 """
@@ -23,7 +23,7 @@ MOST = 4
 
 
 def by_layer(differences: Differences, before: Findings, after: Findings) -> list[LayerChange]:
-    """Outcomes, differences and labels of every sieve in every layer.
+    """Return outcomes, differences and labels of every sieve in every layer.
 
     Args:
         differences: Of every head.
@@ -66,10 +66,10 @@ def _mean(values: Float[np.ndarray, " heads"]) -> float:
 def remarks(
     differences: Differences, columns: list[Column], decision: Decision, bound: float, swaps: int
 ) -> list[str]:
-    """What a reader of the outcomes must know, one sentence each; none when nothing is unusual.
+    """Return remarks for readers of the outcomes, one sentence each; none when nothing is unusual.
 
     Args:
-        differences: What was found.
+        differences: The outcome.
         columns: The differences over units, in the same order.
         decision: How they were judged.
         bound: Largest difference that counts as none.
@@ -98,7 +98,7 @@ def remarks(
 
 
 def _narrow(differences: Differences, bound: float) -> list[str]:
-    """Sieves whose margin lies within the bound: equivalence there does not say that no label moves."""
+    """Return a remark on sieves whose margin lies within the bound: equivalence there does not imply that labels stay."""
     names = [rule.sieve for rule in differences.rules if abs(rule.margin) < bound]
     if not names:
         return []
@@ -110,7 +110,7 @@ def _narrow(differences: Differences, bound: float) -> list[str]:
 
 
 def _still(differences: Differences, columns: list[Column], decision: Decision, bound: float) -> list[str]:
-    """Heads whose scores are the same in both runs, and yet not known to be equivalent."""
+    """Return remarks on heads whose scores are the same in both runs, and yet not called equivalent."""
     short, unbounded = [], []
     for place, column in enumerate(columns):
         sample = describe(column.values)
@@ -123,7 +123,7 @@ def _still(differences: Differences, columns: list[Column], decision: Decision, 
             unbounded.append(name)
         else:
             least = units_needed(max(-column.low, column.high), bound, decision.alpha)
-            short.append(f"{name} ({least:,} units, {int(sample.count[open_ones].max()):,} came)")
+            short.append(f"{name} ({least:,} units, but got {int(sample.count[open_ones].max()):,})")
     said = []
     if short:
         said.append(
@@ -139,7 +139,7 @@ def _still(differences: Differences, columns: list[Column], decision: Decision, 
 
 
 def units_needed(reach: float, bound: float, alpha: float) -> int:
-    """Units without any difference from which equivalence can be claimed in one test.
+    """Return the units without any difference from which equivalence can be claimed in one test.
 
     If differences can be at most ``reach`` in size, a mean of ±bound or more makes a unit differ with a
     probability of at least bound / reach, so n units without difference have a p of at most

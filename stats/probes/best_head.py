@@ -13,7 +13,7 @@ from headroles.stats.engine import judge
 from headroles.stats.probes.baselines import best_rival, within_0_and_1
 
 BEYOND = {"role": "beyond"}
-"""What the outcomes of a test are called in the table of best heads, where not as elsewhere."""
+"""Names of outcomes in the table of best heads, where they differ from those elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class RowColumns:
 
 @dataclass(frozen=True, slots=True)
 class _Pick:
-    """What was chosen for a row: a direction, a head of the model, a baseline; and the accuracy then."""
+    """The choice for a row: a direction, a head of the model, a baseline; and the accuracy when it was chosen."""
 
     direction: int
     head: int
@@ -52,7 +52,7 @@ def best_heads(
     chosen: Bool[np.ndarray, " examples"],
     tested: Bool[np.ndarray, " examples"] | None = None,
 ) -> tuple[Best, ...]:
-    """The best head and direction and the best baseline of every row, and what they are worth elsewhere.
+    """Return the best head, direction and baseline of every row, and their accuracies on other data.
 
     H0 per row: accuracy of the head minus that of the baseline, over all items of the row in the
     population the units come from, is at most the margin; the alternative is that it is larger
@@ -137,7 +137,7 @@ class _Test:
         margins: Sequence[float],
         smallest: float = 0.0,
     ) -> Findings:
-        """Findings of the rows, all of them one family; values lie between ``smallest`` and 1."""
+        """Return findings of the rows, all of them one family; values lie between ``smallest`` and 1."""
         rules = [
             Rule(name, margin=margin, pooled=True, low=smallest, high=1.0)
             for name, margin in zip(self.names, margins, strict=True)
