@@ -25,8 +25,8 @@ class Column:
         low: Smallest value possible; NaN when unknown, and where ``values`` are of random groups.
         high: Largest value possible.
         examples: Count and spread of the examples, where ``values`` are of random groups of them; None
-            where they are of units, which then say it themselves.
-        equal: How many random groups of equal weight would say as much as these, per head; None where
+            where they are of units, whose count and spread they then are.
+        equal: Number of equally informative random groups of equal weight, per head; None where
             ``values`` are of units.
     """
 
@@ -99,7 +99,7 @@ class Columns(Sequence[Column]):
         return self._column(range(len(self))[position])
 
     def cells(self) -> list[float]:
-        """Return the mean eligible cells of each column over the examples that state them; NaN where none does."""
+        """Return the mean eligible cells of each column over the examples that state them, else NaN."""
         known = ~np.isnan(self._scores.cells)
         total = np.where(known, self._scores.cells, 0.0).sum(axis=1)
         return [

@@ -1,7 +1,7 @@
 """Standardised effects, bootstrap intervals, design effects of dependent examples, and Bayes factors.
 
-Bayes factors are of a point null; no decision uses them. ``interval_of`` chooses the interval of the mean that
-a finding shows.
+Bayes factors are of a point null; no decision uses them. ``interval_of`` chooses the interval of the mean
+that a finding shows.
 """
 
 from collections.abc import Iterable

@@ -45,7 +45,7 @@ class GroupColumns(Columns):
         self.moments, self.rules = moments, tuple(rules)
 
     def cells(self) -> list[float]:
-        """Return the mean eligible cells of each column over the examples that state them; NaN where none does."""
+        """Return the mean eligible cells of each column over the examples that state them, else NaN."""
         known = zip(self.moments.cells, self.moments.celled, strict=True)
         return [float(total / many) if many else float("nan") for total, many in known]
 

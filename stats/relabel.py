@@ -70,7 +70,7 @@ def weighted(values: Float[np.ndarray, "units heads"], weights: Weights) -> Samp
 def roles_of(
     p: Float[np.ndarray, "sieves draws heads"], rules: Sequence[Rule], grid: Grid, decision: Decision
 ) -> Bool[np.ndarray, "roles draws heads"]:
-    """Return which heads hold which role, from the p of every column: contrasts joined, families corrected."""
+    """Return which heads hold which role, from p of every column: contrasts joined, families corrected."""
     joined = both_beyond(p, rules)
     families = members(rules, grid.layers, grid.heads, decision.family)
     q = adjust_families_of_draws(joined, families, decision.correction, decision.alpha)

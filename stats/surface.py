@@ -91,7 +91,8 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
         null=np.zeros((len(names), len(scores.examples))),
     )
     rules = [
-        Rule(name, margin=0.0, low=low, high=high) for name, (_, low, high) in zip(names, differences, strict=True)
+        Rule(name, margin=0.0, low=low, high=high)
+        for name, (_, low, high) in zip(names, differences, strict=True)
     ]
     found = judge(compared, rules, replace(decision, family="sieve"))
     return tuple(

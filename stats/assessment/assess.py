@@ -78,7 +78,7 @@ def assess(
 def _redrawn(
     columns: Columns, grid: Grid, decision: Decision
 ) -> tuple[Bool[np.ndarray, "roles draws heads"], Bool[np.ndarray, "roles more_draws heads"]]:
-    """Return roles under resamples of the units; and without contrasts, where draw 0 is the data themselves."""
+    """Return roles under resamples of the units; and without contrasts, where draw 0 is the data."""
     plain, units = stand_in(decision), len(columns[0].values)
     rules = columns.rules
     bare = [replace(rule, contrast="") for rule in rules]

@@ -48,7 +48,7 @@ def over_layers(
 
 
 def trend(counts: np.ndarray) -> Float[np.ndarray, "*rows"]:
-    """Return the correlation of the last axis (layers) with relative depth; NaN for equal counts or few layers."""
+    """Return the correlation of the last axis (layers) with depth; NaN for equal counts or few layers."""
     layers = counts.shape[-1]
     depth = np.arange(layers) - (layers - 1) / 2
     moved = counts - counts.mean(axis=-1, keepdims=True)
@@ -60,7 +60,7 @@ def trend(counts: np.ndarray) -> Float[np.ndarray, "*rows"]:
 
 
 def thirds(counts: np.ndarray) -> Float[np.ndarray, "rows 3"]:
-    """Return the shares of the first, middle and last third of layers (by relative depth) in the sum of each row."""
+    """Return the shares of the first, middle and last third of layers (by relative depth), row by row."""
     layers = counts.shape[1]
     third = np.minimum(3 * (2 * np.arange(layers) + 1) // (2 * layers), 2)
     sums = np.stack([counts[:, third == number].sum(axis=1) for number in range(3)], axis=1)

@@ -85,7 +85,7 @@ def remarks(decision: Decision, findings: Findings) -> list[str]:
 
 
 def _few_units(decision: Decision, findings: Findings) -> list[str]:
-    """Return a remark on roles that rest on few units, with the fewest that any of their heads or contrasts has."""
+    """Return a remark on roles with few units, with the fewest of any of their heads or contrasts."""
     if decision.test not in SMALL:
         return []
     contrast = dict(with_contrast(findings.rules))
@@ -104,7 +104,7 @@ def _few_units(decision: Decision, findings: Findings) -> list[str]:
 
 
 def _coarse_p(decision: Decision, findings: Findings) -> list[str]:
-    """Return remarks on roles whose smallest possible p is too large for a head that stands alone, or for any."""
+    """Return remarks on roles whose smallest possible p is too large for a single head, or for any."""
     if METHODS[decision.test].resampled is None or decision.correction == "maxT":
         return []
     shape = findings.count.shape
@@ -155,7 +155,7 @@ def moment_remarks(moments: Moments, scores: Scores, columns: Columns, decision:
 
 
 def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[str]:
-    """Return a remark on roles that rest on few groups, with the fewest that any of their heads or contrasts has."""
+    """Return a remark on roles with few groups, with the fewest of any of their heads or contrasts."""
     least, contrast = [], dict(with_contrast(rules))
     for weight in moments.weight.reshape(len(rules), groups, -1):
         least.append(int(equal_groups(weight[:, weight.any(axis=0)]).min(initial=groups)))
@@ -218,16 +218,16 @@ def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
     if not roles:
         return []
     return [
-        f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {shortened(roles)}; t-skew errs more often there "
-        f"than alpha says (0.08 to 0.13 of families instead of 0.05 in simulations), so hold their labels "
+        f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {shortened(roles)}; t-skew errs more often "
+        f"there than alpha says (0.08 to 0.13 of families instead of 0.05 in simulations), so hold their labels "
         f"against those of maxT."
     ]
 
 
 def kurtosis(values: Float[np.ndarray, "units heads"]) -> Float[np.ndarray, " heads"]:
-    """Return the fourth central moment over the squared second, both divided by n (``scipy.stats.kurtosis`` plus 3).
+    """Return the fourth central moment over the squared second, as ``scipy.stats.kurtosis`` plus 3.
 
-    NaN units are left out; 0 for a head without spread or without scores.
+    Both are divided by n. NaN units are left out; 0 for a head without spread or without scores.
     """
     known = ~np.isnan(values)
     count = np.maximum(known.sum(axis=0), 1)

@@ -57,7 +57,7 @@ def _with_margin(rule: Rule, step: float) -> Rule:
 
 
 def over_alphas(findings: Findings, decision: Decision) -> list[Moved]:
-    """Return the number of labelled heads of every role at levels around the one used, with the run's own p."""
+    """Return the number of labelled heads of every role at levels around the one used, by the run's p."""
     layers, heads = findings.count.shape[1:]
     families = members(findings.rules, layers, heads, decision.family)
     shape = (len(findings.rules), layers * heads)

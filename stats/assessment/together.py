@@ -109,7 +109,7 @@ NEGLIGIBLE = 1e-15
 
 
 def role_sets(names: Sequence[str], held: Bool[np.ndarray, "roles heads"], grid: Grid) -> tuple[RoleSet, ...]:
-    """Return every set of roles that some head holds exactly, most frequent first, then in the order of roles.
+    """Return every set of roles that some head holds exactly, by falling frequency, then by roles.
 
     The reference assigns the labels of every role at random within each layer, independently of other roles.
     A description: heads are no sample, and roles that ask for a part of one another (such as
@@ -173,7 +173,7 @@ def _set_chances(
 
 
 def _label_chances(count: int, heads: int) -> Float[np.ndarray, "before after"]:
-    """Return the chance that ``count`` labels, assigned to ``heads`` heads, fall on so many of the first ones."""
+    """Return the chance that ``count`` of ``heads`` labels fall on so many of the first heads."""
     before, after = np.ogrid[: heads + 1, : heads + 1]
     chances: np.ndarray = np.asarray(hypergeom.pmf(after, heads, count, before))
     return chances

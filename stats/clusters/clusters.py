@@ -128,7 +128,7 @@ def alone(label: Int[np.ndarray, " heads"]) -> Int[np.ndarray, " heads"]:
 
 
 def adjusted_rand(first: Int[np.ndarray, " heads"], second: Int[np.ndarray, " heads"]) -> float:
-    """Return the adjusted Rand index (Hubert and Arabie 1985): 1 for equal clusters, 0 on average for random ones.
+    """Return the adjusted Rand index (Hubert and Arabie 1985): 1 for equal clusters, 0 on average by chance.
 
     As ``sklearn.metrics.adjusted_rand_score``, without its checks, which take most of its time; labels
     are whole numbers from 0, as ``by_size`` and ``alone`` give them.
@@ -147,7 +147,7 @@ def adjusted_rand(first: Int[np.ndarray, " heads"], second: Int[np.ndarray, " he
 def overlap(
     first: Int[np.ndarray, " heads"], second: Int[np.ndarray, " heads"]
 ) -> Float[np.ndarray, " heads"]:
-    """Return, for each head, heads both in its first and in its second cluster, as a share of those in either.
+    """Return, for each head, the heads in both of its clusters as a share of those in either.
 
     Example:
         >>> overlap(np.array([0, 0, 1]), np.array([0, 1, 1])).tolist()

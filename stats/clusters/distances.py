@@ -40,7 +40,7 @@ def distances(mean: Float[np.ndarray, "*some"]) -> Float[np.ndarray, "*some"]:
 
 
 def standard_error(divergence: Divergence) -> Float[np.ndarray, " pairs"]:
-    """Return the standard error of ``divergence.mean()``, on its scale, from the spread between blocks of units.
+    """Return the standard error of ``divergence.mean()``, from the spread between blocks of units.
 
     The mean over units is a ratio of sums over blocks, and this is the error of a ratio (Cochran 1977,
     §6.4): ``sqrt(B / (B − 1) Σ (S_b − D w_b)²) / Σ w``. Blocks of one unit give the usual ``sd / √n``.
@@ -264,7 +264,7 @@ def oriented(place: Map) -> Map:
 
 
 def onto(place: Map, target: Map) -> Map:
-    """Return a map moved, turned and mirrored, not stretched, to lie on another as well as it can (Procrustes)."""
+    """Return a map moved, turned and mirrored, not stretched, onto another (Procrustes)."""
     centre, aim = place.mean(axis=0), target.mean(axis=0)
     turn, _ = orthogonal_procrustes(place - centre, target - aim)
     found: np.ndarray = (place - centre) @ turn + aim

@@ -265,7 +265,7 @@ def _adjust_both(
 def _equivalent(
     tested: Sequence[_Tested], q_equivalent: Float[np.ndarray, "sieves heads"], alpha: float
 ) -> Bool[np.ndarray, "sieves heads"]:
-    """Return whether heads may be called equivalent: significant, and enough units to have seen rare differences."""
+    """Return whether heads are called equivalent: significant, with enough units for rare differences."""
     p, count = (
         np.stack(each) for each in zip(*((one.p_equivalent, one.sample.count) for one in tested), strict=True)
     )
@@ -297,8 +297,8 @@ def _check(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
             raise BadInput(f"runs are compared on the same {name} in the same order, but these differ")
     if first.values.shape != second.values.shape or not len(rules[0]) == len(rules[1]) == len(first.sieves):
         raise BadInput(
-            f"runs are compared head by head with one rule a sieve, but got scores of {first.values.shape} and "
-            f"{second.values.shape} with {len(rules[0])} and {len(rules[1])} rules"
+            f"runs are compared head by head with one rule a sieve, but got scores of "
+            f"{first.values.shape} and {second.values.shape} with {len(rules[0])} and {len(rules[1])} rules"
         )
     try:
         check_resolution(replace(decision, alpha=decision.alpha / 2), rules[0], first.layers, first.heads)

@@ -266,7 +266,7 @@ def resting_told(
 
 
 def _fewest(moments: Moments, rules: Sequence[Rule]) -> int:
-    """Return the equally informative groups of equal weight, in the column and head where they are fewest; 0 left out."""
+    """Return the fewest equally informative groups of equal weight of any column and head; 0 left out."""
     least = float(moments.weight.shape[1])
     for rule in rules:
         weight = moments.weight[moments.sieves.index(rule.sieve)]

@@ -98,7 +98,7 @@ def remarks(
 
 
 def _narrow(differences: Differences, bound: float) -> list[str]:
-    """Return a remark on sieves whose margin lies within the bound: equivalence there does not imply that labels stay."""
+    """Return a remark on sieves with a margin within the bound: equivalent heads may change labels there."""
     names = [rule.sieve for rule in differences.rules if abs(rule.margin) < bound]
     if not names:
         return []

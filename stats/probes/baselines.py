@@ -70,7 +70,7 @@ def cross_fitted(
 
 
 def best_rival(tallies: Tallies, row: int, where: Bool[np.ndarray, " examples"]) -> int | None:
-    """Return the position of the rival with the most right answers there, the first of equals; None without items."""
+    """Return the position of the rival with the most right answers there; None without items."""
     if not tallies.items[row, where].sum() or not tallies.rivals[row]:
         return None
     rivals = np.array(tallies.rivals[row])

@@ -35,7 +35,7 @@ class RowColumns:
 
 @dataclass(frozen=True, slots=True)
 class _Pick:
-    """The choice for a row: a direction, a head of the model, a baseline; and the accuracy when it was chosen."""
+    """The choice for a row: a direction, a head, a baseline; and the accuracy when it was chosen."""
 
     direction: int
     head: int
