@@ -28,7 +28,7 @@ Of scores kept as moments: equally informative groups of equal weight, which are
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tested:
+class _ColumnTest:
     sample: Sample
     counted: Sample
     informative: Float[np.ndarray, " heads"]
@@ -116,13 +116,15 @@ def evidence(
     return GroupColumns(moments, rules)
 
 
-def _test(column: Column, decision: Decision) -> _Tested:
+def _test(column: Column, decision: Decision) -> _ColumnTest:
     sample = describe(column.values)
     method = METHODS[decision.test]
     outcome = method(column.values, sample, column.rule.margin, decision.resamples, decision.seed)
     outcome = interval_of(decision, column.values, sample, outcome)
     informative = sample.count.astype(np.float64) if column.equal is None else column.equal
-    return _Tested(sample, column.counted(sample), informative, column.null, settled(outcome, column, sample))
+    return _ColumnTest(
+        sample, column.counted(sample), informative, column.null, settled(outcome, column, sample)
+    )
 
 
 def _adjust_both(
@@ -136,7 +138,7 @@ def _adjust_both(
     rules = columns.rules
     families = members(rules, *grid, decision.family)
     if decision.correction != "maxT":
-        role, not_role = (adjust_families(each, families, decision.correction, decision.alpha) for each in p)
+        role, not_role = (adjust_families(side, families, decision.correction, decision.alpha) for side in p)
         return role, not_role
     pairs = with_contrast(rules)
     for k, other in pairs:

@@ -55,7 +55,7 @@ def assess(
     columns = evidence(scores, rules, decision, moments)
     names = [rule.sieve for rule in rules if rule.role]
     held = findings.decision[[rule.role for rule in rules]].reshape(len(names), -1) == 0
-    with_contrasts, without = _redrawn(columns, grid, decision)
+    with_contrasts, without = _resample_roles(columns, grid, decision)
     together = pairs(names, held, with_contrasts, grid, "with")
     changed = {rule.sieve for rule in rules if rule.contrast}
     if changed:
@@ -75,7 +75,7 @@ def assess(
     )
 
 
-def _redrawn(
+def _resample_roles(
     columns: Columns, grid: Grid, decision: Decision
 ) -> tuple[Bool[np.ndarray, "roles draws heads"], Bool[np.ndarray, "roles more_draws heads"]]:
     """Return roles under resamples of the units; and without contrasts, where draw 0 is the data."""

@@ -91,7 +91,7 @@ def _few_units(decision: Decision, findings: Findings) -> list[str]:
     contrast = dict(with_contrast(findings.rules))
     few = []
     for k, rule in enumerate(findings.rules):
-        count = np.concatenate([findings.count[each].ravel() for each in (k, contrast.get(k, k))])
+        count = np.concatenate([findings.count[row].ravel() for row in (k, contrast.get(k, k))])
         least = int(count[count > 1].min(initial=ENOUGH_FOR_NOT))
         if rule.role and least < ENOUGH_FOR_NOT:
             few.append(f"{rule.sieve} ({least})")
@@ -111,7 +111,7 @@ def _coarse_p(decision: Decision, findings: Findings) -> list[str]:
     tests = max(tests_in(decision.family, findings.rules, *shape[1:]), 1)
     alone = assumed_cut(decision.correction, decision.alpha, tests)
     best = needed_p(decision.correction, decision.alpha, tests)
-    said = []
+    sentences = []
     for k, rule in enumerate(findings.rules):
         units = int(findings.count[k].max())
         exact = decision.test == "sign-flip" and flips_are_exact(units, decision.resamples)
@@ -122,11 +122,11 @@ def _coarse_p(decision: Decision, findings: Findings) -> list[str]:
         together = math.ceil(floor / alone * (1 - 1e-9))
         who = f"only {together} heads or more, together, can" if floor <= best else "no head can"
         cure = "more units" if exact else f"{math.ceil(1 / alone - 1 - 1e-9):,} resamples"
-        said.append(
+        sentences.append(
             f"{rule.sieve}: {decision.test} with {why} has no p below {floor:.2g}, so that {who} "
             f"get the role; {cure} would let a single one through."
         )
-    return said
+    return sentences
 
 
 def moment_remarks(moments: Moments, scores: Scores, columns: Columns, decision: Decision) -> list[str]:
@@ -145,13 +145,13 @@ def moment_remarks(moments: Moments, scores: Scores, columns: Columns, decision:
             f"sums over all of them, which were kept too, say nothing about medians."
         ]
     groups = len(columns[0].values)
-    said = [
+    sentences = [
         f"of {total} examples sums over {groups} random groups were kept, and the scores of a random {some}: "
         f"means, tests, intervals, half-samples and overlaps are of all examples, the groups standing in for "
         f"units and every example weighing the same (count is of examples, effect in standard deviations "
         f"over them); distributions and typical inputs are of the random {some}."
     ]
-    return said + _few_groups(moments, columns.rules, groups) + _still(columns)
+    return sentences + _few_groups(moments, columns.rules, groups) + _constant_scores(columns)
 
 
 def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[str]:
@@ -159,11 +159,11 @@ def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[st
     least, contrast = [], dict(with_contrast(rules))
     for weight in moments.weight.reshape(len(rules), groups, -1):
         least.append(int(equal_groups(weight[:, weight.any(axis=0)]).min(initial=groups)))
-    both = [min(each, least[contrast.get(k, k)]) for k, each in enumerate(least)]
+    both = [min(groups_of, least[contrast.get(k, k)]) for k, groups_of in enumerate(least)]
     few = [
-        f"{rule.sieve} ({each})"
-        for rule, each in zip(rules, both, strict=True)
-        if rule.role and each < ENOUGH_FOR_NOT
+        f"{rule.sieve} ({fewest})"
+        for rule, fewest in zip(rules, both, strict=True)
+        if rule.role and fewest < ENOUGH_FOR_NOT
     ]
     if not few:
         return []
@@ -174,15 +174,15 @@ def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[st
     ]
 
 
-def _still(columns: Columns) -> list[str]:
+def _constant_scores(columns: Columns) -> list[str]:
     """Return a remark on roles with heads whose scores, or contrasts, are the same on every example."""
     contrast = dict(with_contrast(columns.rules))
     equal = [flat(column.counted(describe(column.values))) for column in columns]
-    heads = [int((each | equal[contrast.get(k, k)]).sum()) for k, each in enumerate(equal)]
+    heads = [int((own | equal[contrast.get(k, k)]).sum()) for k, own in enumerate(equal)]
     still = [
-        f"{rule.sieve} ({each})"
-        for rule, each in zip(columns.rules, heads, strict=True)
-        if rule.role and each
+        f"{rule.sieve} ({count})"
+        for rule, count in zip(columns.rules, heads, strict=True)
+        if rule.role and count
     ]
     if not still:
         return []
@@ -219,8 +219,8 @@ def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
         return []
     return [
         f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {shortened(roles)}; t-skew errs more often "
-        f"there than alpha says (0.08 to 0.13 of families instead of 0.05 in simulations), so hold their labels "
-        f"against those of maxT."
+        f"there than alpha says (0.08 to 0.13 of families instead of 0.05 in simulations), so hold their "
+        f"labels against those of maxT."
     ]
 
 
@@ -234,5 +234,5 @@ def kurtosis(values: Float[np.ndarray, "units heads"]) -> Float[np.ndarray, " he
     mean = np.where(known, values, 0.0).sum(axis=0) / count
     square = np.where(known, values - mean, 0.0) ** 2
     second, fourth = square.sum(axis=0) / count, (square * square).sum(axis=0) / count
-    found: np.ndarray = np.divide(fourth, second**2, out=np.zeros_like(second), where=second > 1e-15)
-    return found
+    ratio: np.ndarray = np.divide(fourth, second**2, out=np.zeros_like(second), where=second > 1e-15)
+    return ratio

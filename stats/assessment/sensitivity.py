@@ -41,15 +41,15 @@ def over_margins(columns: Sequence[Column], grid: Grid, decision: Decision) -> l
             outcome = method(moved.values, sample, moved.rule.margin, 0, 0)
             p[number, position, 0] = settled(outcome, moved, sample).p
             rules[number].append(moved.rule)
-    found = []
-    for own, each in zip(rules, p, strict=True):
-        held = roles_of(each, own, grid, plain)[:, 0].sum(axis=1)
+    rows = []
+    for own, at_margin in zip(rules, p, strict=True):
+        held = roles_of(at_margin, own, grid, plain)[:, 0].sum(axis=1)
         roles = [rule for rule in own if rule.role]
-        found += [
+        rows += [
             Moved(rule.sieve, "margin", round(rule.margin, 6), int(heads))
             for rule, heads in zip(roles, held, strict=True)
         ]
-    return found
+    return rows
 
 
 def _with_margin(rule: Rule, step: float) -> Rule:
@@ -62,17 +62,17 @@ def over_alphas(findings: Findings, decision: Decision) -> list[Moved]:
     families = members(findings.rules, layers, heads, decision.family)
     shape = (len(findings.rules), layers * heads)
     p, q = findings.p.reshape(shape), findings.q.reshape(shape)
-    found = []
+    rows = []
     for alpha in sorted({*ALPHAS, decision.alpha}):
         if decision.correction == "fdr_tsbh":  # the only one whose adjusted p depend on alpha
             q = adjust_families(p, families, decision.correction, alpha)
         held = significant(q, alpha, p).sum(axis=1)
-        found += [
+        rows += [
             Moved(rule.sieve, "alpha", alpha, int(held[k]))
             for k, rule in enumerate(findings.rules)
             if rule.role
         ]
-    return found
+    return rows
 
 
 def stability(

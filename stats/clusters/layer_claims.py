@@ -54,7 +54,7 @@ def layer_claims(divergence: Divergence, seed: int) -> tuple[Claim, ...]:
 
     if not (within or between):
         return ()
-    rows: list[Row] = list(zip(*(each.tolist() for each in jackknife(divergence, numbers)), strict=True))
+    rows: list[Row] = list(zip(*(column.tolist() for column in jackknife(divergence, numbers)), strict=True))
     claims, counted = [], (layers * heads, len(divergence.block))
     if within:
         claims.append(_same_layer(divergence, _clip_interval(rows[0], 1.0), seed))

@@ -88,7 +88,7 @@ def role_claims(
     group = alone(cluster)
     observed = _measures(square(divergence.mean()), held, group)
     drawn = bootstrap_counts(len(divergence.weight), draws, seed)
-    redrawn = _redrawn(divergence, columns, decision, group, drawn)
+    redrawn = _resample_measures(divergence, columns, decision, group, drawn)
     counted = len(group), len(divergence.block)
     known = [role for role in range(len(names)) if not np.isnan(observed[role])]
     wanted = [(CLOSER, names[role], "R2", role) for role in known]
@@ -100,7 +100,7 @@ def role_claims(
     )
 
 
-def _redrawn(
+def _resample_measures(
     divergence: Divergence,
     columns: Columns,
     decision: Decision,

@@ -145,7 +145,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tested:
+class _ColumnTest:
     sample: Sample
     outcome: Outcome
     p: Float[np.ndarray, " heads"]
@@ -181,17 +181,17 @@ def paired(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
 
     return Differences(
         rules=tuple(rules[0]),
-        count=grid([each.sample.count for each in tested]),
+        count=grid([column.sample.count for column in tested]),
         mean_a=grid([pair.mean_a for pair in pairs]),
         mean_b=grid([pair.mean_b for pair in pairs]),
-        difference=grid([each.sample.mean for each in tested]),
-        effect=grid([_effect(each.sample) for each in tested]),
-        low=grid([each.outcome.low for each in tested]),
-        high=grid([each.outcome.high for each in tested]),
-        statistic=grid([each.outcome.statistic for each in tested]),
-        p=grid([each.p for each in tested]),
+        difference=grid([column.sample.mean for column in tested]),
+        effect=grid([_effect(column.sample) for column in tested]),
+        low=grid([column.outcome.low for column in tested]),
+        high=grid([column.outcome.high for column in tested]),
+        statistic=grid([column.outcome.statistic for column in tested]),
+        p=grid([column.p for column in tested]),
         q=grid(q),
-        p_equivalent=grid([each.p_equivalent for each in tested]),
+        p_equivalent=grid([column.p_equivalent for column in tested]),
         q_equivalent=grid(q_equivalent),
         outcome=grid(_decide(tested, q, q_equivalent, decision.alpha)),
     )
@@ -218,10 +218,10 @@ def pairs_of(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pair]:
             low=other.low - one.high + (float(shifts.min()) if shifts.size else 0.0),
             high=other.high - one.low + (float(shifts.max()) if shifts.size else 0.0),
         )
-        yield Pair(column, *(describe(over_units(each, units, weight)).mean for each in (before, after)))
+        yield Pair(column, *(describe(over_units(values, units, weight)).mean for values in (before, after)))
 
 
-def _test(column: Column, decision: Decision, bound: float) -> _Tested:
+def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
     sample = describe(column.values)
     change = _outcome(column, sample, decision)
     shown = settled(interval_of(decision, column.values, sample, change), column, sample)
@@ -229,7 +229,7 @@ def _test(column: Column, decision: Decision, bound: float) -> _Tested:
     above = settled(_outcome(low, sample, decision), low, sample).p
     below = settled(_outcome(high, sample, decision), high, sample).p_not
     two_sided = np.minimum(1.0, 2 * np.minimum(shown.p, shown.p_not))
-    return _Tested(sample, shown, two_sided, np.maximum(above, below))
+    return _ColumnTest(sample, shown, two_sided, np.maximum(above, below))
 
 
 def _outcome(column: Column, sample: Sample, decision: Decision) -> Outcome:
@@ -243,43 +243,46 @@ def _effect(sample: Sample) -> Float[np.ndarray, " heads"]:
 
 
 def _adjust_both(
-    columns: Sequence[Column], tested: Sequence[_Tested], grid: Scores, decision: Decision, bound: float
+    columns: Sequence[Column], tested: Sequence[_ColumnTest], grid: Scores, decision: Decision, bound: float
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
     """Return adjusted p of change and of equivalence; equivalent heads enter the first with p = 1."""
     families = members([column.rule for column in columns], grid.layers, grid.heads, decision.family)
-    p, p_equivalent = (np.stack([getattr(each, name) for each in tested]) for name in ("p", "p_equivalent"))
+    p, p_equivalent = (
+        np.stack([getattr(column, name) for column in tested]) for name in ("p", "p_equivalent")
+    )
     if decision.correction == "maxT":
-        still = np.stack([flat(each.sample) for each in tested])
+        still = np.stack([flat(column.sample) for column in tested])
         q_equivalent = max_t_equivalence(columns, families, p_equivalent, still, decision, bound)
         q = max_t_change(columns, families, p, still, decision)
         return np.where(_equivalent(tested, q_equivalent, decision.alpha), 1.0, q), q_equivalent
 
-    def corrected(each: np.ndarray) -> np.ndarray:
-        return adjust_families(each, families, decision.correction, decision.alpha)
+    def adjust(side: np.ndarray) -> np.ndarray:
+        return adjust_families(side, families, decision.correction, decision.alpha)
 
-    q_equivalent = corrected(p_equivalent)
+    q_equivalent = adjust(p_equivalent)
     equivalent = _equivalent(tested, q_equivalent, decision.alpha)
-    return corrected(np.where(equivalent, 1.0, p)), q_equivalent
+    return adjust(np.where(equivalent, 1.0, p)), q_equivalent
 
 
 def _equivalent(
-    tested: Sequence[_Tested], q_equivalent: Float[np.ndarray, "sieves heads"], alpha: float
+    tested: Sequence[_ColumnTest], q_equivalent: Float[np.ndarray, "sieves heads"], alpha: float
 ) -> Bool[np.ndarray, "sieves heads"]:
     """Return whether heads are called equivalent: significant, with enough units for rare differences."""
     p, count = (
-        np.stack(each) for each in zip(*((one.p_equivalent, one.sample.count) for one in tested), strict=True)
+        np.stack(rows)
+        for rows in zip(*((column.p_equivalent, column.sample.count) for column in tested), strict=True)
     )
     return significant(q_equivalent, alpha, p) & (count >= ENOUGH_FOR_NOT)
 
 
 def _decide(
-    tested: Sequence[_Tested],
+    tested: Sequence[_ColumnTest],
     q: Float[np.ndarray, "sieves heads"],
     q_equivalent: Float[np.ndarray, "sieves heads"],
     alpha: float,
 ) -> Int[np.ndarray, "sieves heads"]:
     decided = np.full(q.shape, 2, dtype=np.int8)
-    decided[significant(q, alpha, np.stack([each.p for each in tested]))] = 0
+    decided[significant(q, alpha, np.stack([column.p for column in tested]))] = 0
     decided[_equivalent(tested, q_equivalent, alpha)] = 1
     decided[np.isnan(q)] = 3
     return decided

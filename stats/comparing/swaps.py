@@ -57,10 +57,10 @@ def swapped(
     ]
     moved = np.concatenate(counted, axis=2)
     names = [column.rule.sieve for column in first if column.rule.role]
-    p = np.array([_p_value(each) for each in moved[:, 0] + moved[:, 1]])
+    p = np.array([_p_value(changed) for changed in moved[:, 0] + moved[:, 1]])
     q = adjust(p, plain.correction, plain.alpha) if swaps else p
-    found = [_row(name, held[k], moved[k], float(q[k])) for k, name in enumerate(names)]
-    return [*found, _row("", held.sum(axis=0), moved.sum(axis=0), float("nan"))]
+    rows = [_row(name, held[k], moved[k], float(q[k])) for k, name in enumerate(names)]
+    return [*rows, _row("", held.sum(axis=0), moved.sum(axis=0), float("nan"))]
 
 
 def swap_blocks(units: int, swaps: int, seed: int) -> Iterator[Float[np.ndarray, "draws units"]]:

@@ -108,7 +108,7 @@ def _per_unit(
     sizes, sums, nulls = (
         np.bincount(unit[held], weight[held] * of) for of in (np.ones(held.sum()), values[held], null[held])
     )
-    sizes, sums, nulls = (each[sizes > 0] for each in (sizes, sums, nulls))
+    sizes, sums, nulls = (total[sizes > 0] for total in (sizes, sums, nulls))
     if rule.pooled:
         return _jackknife(sums, sizes), float(nulls.sum() / sizes.sum())
     return sums / sizes, float(np.mean(nulls / sizes))

@@ -97,7 +97,7 @@ def gaps(
         [('pro', 'anti', 0.5, 0.333)]
     """
     _check(hits, conditions, units, named)
-    told, layout = np.array(conditions, dtype=np.str_), hits.shape[1:]
+    named_as, layout = np.array(conditions, dtype=np.str_), hits.shape[1:]
     flat = hits.reshape(len(hits), layout[0] * layout[1]).astype(np.float64)
     numbers = unit_numbers(tuple(units))
     asked = ~np.isnan(flat)
@@ -111,7 +111,7 @@ def gaps(
             passages = asked | ~named[:, None]
             measures["f1"] = (2 * right, passages.astype(np.float64) + named[:, None])
         for measure, (above, below) in measures.items():
-            sums = [_unit_sums(each, numbers, told == one) for one in pair for each in (above, below)]
+            sums = [_unit_sums(of, numbers, named_as == name) for name in pair for of in (above, below)]
             found += _gap_rows(measure, pair, layout, compare(*sums))
     return adjusted(found, decision)
 
@@ -130,7 +130,7 @@ def adjusted(found: Sequence[Gap], decision: Decision) -> tuple[Gap, ...]:
     made: list[Gap] = []
     for members in families.values():
         q = adjust(np.array([gap.p for gap in members]), correction, decision.alpha)
-        made += [replace(gap, q=float(each)) for gap, each in zip(members, q, strict=True)]
+        made += [replace(gap, q=float(value)) for gap, value in zip(members, q, strict=True)]
     return tuple(made)
 
 
@@ -149,7 +149,7 @@ def compare(above: Sums, below: Sums, other_above: Sums, other_below: Sums) -> D
     count, other_count = held.sum(axis=0), other_held.sum(axis=0)
     together, paired = (held | other_held).sum(axis=0), (held & other_held).any(axis=0)
     joint = _factor(together) * ((one - other) ** 2).sum(axis=0)
-    variances = [_factor(n) * (each**2).sum(axis=0) for n, each in ((count, one), (other_count, other))]
+    variances = [_factor(n) * (error**2).sum(axis=0) for n, error in ((count, one), (other_count, other))]
     apart = variances[0] + variances[1]
     variance = np.where(paired, joint, apart)
     still = variance <= 1e-24
@@ -227,7 +227,13 @@ def _gap_rows(measure: str, pair: tuple[str, str], layout: tuple[int, ...], foun
     q = np.full_like(found.p, np.nan)
     columns = (found.both, found.first, found.second, found.difference, found.low, found.high, found.p, q)
     return [
-        Gap(place // layout[1], place % layout[1], measure, *pair, *(float(each[place]) for each in columns))
+        Gap(
+            place // layout[1],
+            place % layout[1],
+            measure,
+            *pair,
+            *(float(column[place]) for column in columns),
+        )
         for place in range(len(q))
     ]
 
