@@ -26,7 +26,7 @@ from populations import Population
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Column, settled
 from headroles.stats.comparing.paired import paired
-from headroles.stats.correction import CORRECTIONS, adjust, significant
+from headroles.stats.correction import CORRECTIONS, adjust_rows, significant
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.effects import bca, effect_interval, hedges
 from headroles.stats.max_t import max_t
@@ -148,7 +148,7 @@ def _equivalence(tally: Tally, test: str, chunk: Chunk) -> None:
             p.append(paired(before, after, (rules, rules), Decision(test, "none"), bound).p_equivalent[:, 0])
         tally.add(("equivalence", test, "none", str(bound)), *((side <= ALPHA).mean(axis=1) for side in p))
         for correction in HEADLINE:
-            claimed = [significant(adjust(side, correction), ALPHA).any(axis=1) for side in p]
+            claimed = [significant(adjust_rows(side, correction), ALPHA).any(axis=1) for side in p]
             tally.add(("equivalence", test, correction, str(bound)), *claimed)
 
 
@@ -165,7 +165,7 @@ def _of_test(tally: Tally, test: str, chunk: Chunk, corrections: tuple[str, ...]
     p_mixed = _families(mixed, outcome_of(mixed, test, moved))
     for correction in corrections:
         for each, of in ((chunk, p), (mixed, p_mixed)):
-            q = tuple(adjust(side, correction, ALPHA) for side in of)
+            q = tuple(adjust_rows(side, correction, ALPHA) for side in of)
             _decided(tally, (test, correction), q, each.shift)
 
 

@@ -133,16 +133,26 @@ def judge_command(folder: str, **given: Any) -> None:
 
 @cli.command("verify")
 @click.argument("folder")
-def verify_command(folder: str) -> None:
+@click.option(
+    "--oracles",
+    is_flag=True,
+    help="Recompute p, q, effects and intervals one by one with scipy, statsmodels and pingouin.",
+)
+def verify_command(folder: str, oracles: bool) -> None:
     """Check every hash of a run FOLDER, and that its findings follow from its scores.
 
     Every file must be what it was when it was written, all shards must be there, and findings and labels,
-    made anew from the stored scores, must be those of the tables. No model is needed.
+    made anew from the stored scores, must be those of the tables. No model is needed. With --oracles,
+    other libraries recompute the findings, and a table shows the largest differences.
     """
-    from headroles.shards.verify import verify
-    from headroles.terminal.run import show_verified
+    from headroles.shards.verify import refuse_differences, verify
+    from headroles.terminal.run import show_checks, show_verified
 
-    show_verified(_console(), verify(folder), folder)
+    verified = verify(folder, oracles=oracles)
+    if oracles:
+        show_checks(_console(), verified.checks)
+        refuse_differences(verified.checks, folder)
+    show_verified(_console(), verified, folder)
 
 
 @cli.command("view")
