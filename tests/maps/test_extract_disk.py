@@ -23,8 +23,8 @@ FEW = 64
 MANY_MAPS = f"""
 import resource
 from pathlib import Path
-from headroles.map_files import MapFile
-from headroles.map_making import writing_maps
+from headroles.storage.map_files import MapFile
+from headroles.maps.writer import writing_maps
 
 resource.setrlimit(resource.RLIMIT_NOFILE, ({FEW}, {FEW}))
 for ending in {ENDINGS}:
@@ -114,7 +114,7 @@ def test_two_at_once_do_not_write_into_each_other(ending: str, tmp_path: Path) -
         making.arrays["0"][:] = 0.5
         other = f"""
 from pathlib import Path
-from headroles.map_making import writing_maps
+from headroles.maps.writer import writing_maps
 with writing_maps(Path({str(out)!r}), {shapes}, "float32") as making:
     making.arrays["0"][:] = 0.25
 """

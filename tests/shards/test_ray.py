@@ -72,7 +72,7 @@ def _making(what: str) -> Making:
     """A function that makes a worker without a model, which travels to its process as it is."""
     from ray import cloudpickle
 
-    made = import_module("tests.support.made_workers")
+    made = import_module("tests.support.crashing")
     cloudpickle.register_pickle_by_value(made)
     return partial(made.Made, what)
 

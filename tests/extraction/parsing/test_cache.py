@@ -267,8 +267,8 @@ def test_the_folder_is_the_one_named_or_in_the_users_cache(
 WRITER = """
 import sys, numpy as np
 from pathlib import Path
-from headroles.extraction.parse_cache import ParseCache
-from headroles.extraction.passages import Words
+from headroles.extraction.parsing.cache import ParseCache
+from headroles.records.passage import Words
 folder, own, count = sys.argv[1:]
 cache = ParseCache(Path(folder), "parser")
 words = Words(np.zeros((9, 2), np.int32), np.zeros(9, np.int32), ("root",) * 9)
@@ -404,8 +404,8 @@ def test_a_process_with_another_parser_is_not_used(shipped: tuple[Language, dict
 
 OWNER = """
 import time
-from headroles.extraction.parse_pipeline import load_parser
-from headroles.extraction.parse_pool import ParserPool
+from headroles.extraction.parsing.pipeline import load_parser
+from headroles.extraction.parsing.pool import ParserPool
 pool = ParserPool(None, load_parser(None)[1], 1)
 work = pool.submit([f"It rains {number} times." for number in range(100_000)])
 while not any(future.running() for _, future in work):
