@@ -29,6 +29,7 @@ from headroles.shards.identity import differing, identity_of, sieves_digest
 from headroles.shards.survey import digest_of, surveyed, tasks_of
 from headroles.shards.work import Order, Receipt
 from headroles.storage.places import LocalPlace, Memory
+from tests.support.reference import rounding_bound
 
 Label = Callable[..., Labelling]
 
@@ -230,7 +231,7 @@ class Inward:
 
 def test_shards_of_any_size_give_the_same_scores_up_to_rounding(label: Label) -> None:
     whole, cut = label(sieve=["local", Inward()]), label(sieve=["local", Inward()], shard_size=7)
-    np.testing.assert_allclose(whole.scores.values, cut.scores.values, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(whole.scores.values, cut.scores.values, rtol=0, atol=rounding_bound(48))
     np.testing.assert_array_equal(whole.scores.null, cut.scores.null)
     np.testing.assert_array_equal(whole.scores.cells, cut.scores.cells)
     assert (whole.scores.units, whole.scores.examples) == (cut.scores.units, cut.scores.examples)

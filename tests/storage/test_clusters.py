@@ -16,7 +16,7 @@ from jaxtyping import config
 
 from headroles import load
 from headroles.errors import BadInput, HeadrolesError
-from headroles.extraction.jobs import divergence as diverging
+from headroles.extraction.jobs import divergence as divergence_job
 from headroles.options.cluster import cluster_options_of
 from headroles.records.clusters import METHODS, WAYS, Clustered, Divergence, Neighbours
 from headroles.runs.label import save
@@ -297,7 +297,7 @@ def test_clusters_without_nearest_heads_come_back_without(tmp_path: Path) -> Non
 def test_records_know_the_ways_and_methods_that_there_are() -> None:
     options = [cluster_options_of(task="QNLI", method=method) for method in METHODS]
     assert {each.method for each in options} == set(METHODS) == set(clusters.METHODS)
-    sums = [diverging.Sums(["a"], 1, 2, way=way) for way in WAYS]
+    sums = [divergence_job.Sums(["a"], 1, 2, way=way) for way in WAYS]
     assert {each.way for each in sums} == set(WAYS)
 
 

@@ -13,13 +13,15 @@ from transformers import AutoModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from headroles.errors import BadInput
-from headroles.extraction.capture import attention as capture
-from headroles.extraction.capture import visible as seen
-from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture import attention as capture_attention
+from headroles.extraction.capture import visible as capture_visible
+from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, run
 from headroles.extraction.model import trial
 from headroles.extraction.model.checkpoint import find
 from headroles.extraction.model.load import Model, load
+from tests.support.read_models import cut_into_blocks
+from tests.support.reference import rounding_bound
 
 ModelOf = Callable[[str], Path]
 INSIDE = (
@@ -104,7 +106,9 @@ def _check(model: Model, folder: Path) -> Kept:
         assert weights.shape[1] == model.heads
         for example, n in enumerate(lengths):
             own = weights[example, :, :n, :n]
-            torch.testing.assert_close(kept.whole(layer, example), own, rtol=0, atol=1e-6)
+            torch.testing.assert_close(
+                kept.whole(layer, example), own, rtol=0, atol=rounding_bound(n * layers)
+            )
             np.testing.assert_array_equal(kept.seen(layer, example), (own > 0).any(0).numpy())
     return kept
 
@@ -172,14 +176,13 @@ def test_reading_in_blocks_is_reading_the_whole(
     inputs, lengths = _padded(model)
     whole, blocks = Kept(), Kept()
     run(model.network, model.way, inputs, lengths, whole)
-    monkeypatch.setattr(forming, "WHOLE", 4)
-    monkeypatch.setattr(forming, "CACHE", 4 * model.heads * lengths[0] * 3)
+    cut_into_blocks(monkeypatch, 4, 4 * model.heads * lengths[0] * 3)
     run(model.network, model.way, inputs, lengths, blocks)
     assert blocks.starts[0, 0] == list(range(0, lengths[0], 3))
     for layer in range(model.layers):
         for example in range(len(lengths)):
             ours, theirs = blocks.whole(layer, example), whole.whole(layer, example)
-            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=rounding_bound(lengths[0]))
             np.testing.assert_array_equal(blocks.seen(layer, example), whole.seen(layer, example))
 
 
@@ -188,10 +191,10 @@ def test_beyond_256_tokens_a_block_of_weights_stays_within_the_cache(
 ) -> None:
     folder = model_of("t5")
     model = _load(folder, 512)
-    monkeypatch.setattr(forming, "CACHE", 200_000)
+    monkeypatch.setattr(capture_weights, "CACHE", 200_000)
     text = " ".join(TEXTS * 5)
     inputs, lengths = _padded(model, (text, TEXTS[0]))
-    assert lengths[0] > forming.WHOLE > lengths[1]
+    assert lengths[0] > capture_weights.WHOLE > lengths[1]
     kept = Kept()
     run(model.network, model.way, inputs, lengths, kept)
     assert max(rows.numel() * 4 for rows in kept.rows[0, 0]) <= 200_000
@@ -199,7 +202,7 @@ def test_beyond_256_tokens_a_block_of_weights_stays_within_the_cache(
     assert len(kept.rows[0, 1]) == 1
     plain = _plain(folder, "eager", inputs, output_attentions=True).attentions
     own = plain[1][0, :, : lengths[0], : lengths[0]]
-    torch.testing.assert_close(kept.whole(1, 0), own, rtol=0, atol=1e-6)
+    torch.testing.assert_close(kept.whole(1, 0), own, rtol=0, atol=rounding_bound(lengths[0]))
 
 
 @pytest.mark.parametrize("name", ["longformer", "bigbird", "mamba"])
@@ -226,7 +229,7 @@ def test_a_window_that_no_mask_tells_of_is_refused_where_inputs_outgrow_it(model
 def test_a_wrong_capture_is_refused_at_load(
     max_length: int, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = forming.own_eager
+    honest = capture_weights.own_eager
 
     def shifted(module: torch.nn.Module) -> Callable[..., Any]:
         def attention(*arrays: Any, **rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -235,7 +238,8 @@ def test_a_wrong_capture_is_refused_at_load(
 
         return attention
 
-    monkeypatch.setattr(forming, "own_eager", shifted)
+    for module in (capture_attention, capture_weights):
+        monkeypatch.setattr(module, "own_eager", shifted)
     with pytest.raises(BadInput, match=r"must be what the plain model computes.*cannot be labelled"):
         _load(model_of("bert"), max_length)
 
@@ -246,7 +250,7 @@ def test_a_way_that_changes_the_output_is_refused_at_load(
     def louder(*arrays: Any, **rest: Any) -> tuple[torch.Tensor, None]:
         return sdpa_attention_forward(*arrays, **rest)[0] * 1.001, None
 
-    monkeypatch.setattr(capture, "sdpa_attention_forward", louder)
+    monkeypatch.setattr(capture_attention, "sdpa_attention_forward", louder)
     with pytest.raises(BadInput, match=r"must be what the plain model computes"):
         _load(model_of("bert"), 512)
 
@@ -273,12 +277,12 @@ def test_layers_that_hide_keys_by_different_rules_are_refused(model_of: ModelOf)
 def test_a_wrong_cut_into_blocks_is_refused_at_load(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = forming.block_mask
+    honest = capture_weights.block_mask
 
     def uncut(mask: Any, causal: bool, example: int, rows: slice, *rest: Any) -> torch.Tensor | None:
         return honest(mask, causal, example, slice(0, rows.stop - rows.start), *rest)
 
-    monkeypatch.setattr(forming, "block_mask", uncut)
+    monkeypatch.setattr(capture_weights, "block_mask", uncut)
     with pytest.raises(BadInput, match=r"must be what the plain model computes"):
         _load(model_of("llama"), 512)
     assert _load(model_of("bert"), 512).way.name == FUSED
@@ -291,7 +295,7 @@ def test_visible_sets_that_deny_a_weight_are_refused_at_load(
     def blind(mask: object, causal: bool, example: int, length: int) -> np.ndarray:
         return np.eye(length, dtype=np.bool_)
 
-    monkeypatch.setattr(seen, "visible_under", blind)
+    monkeypatch.setattr(capture_visible, "visible_under", blind)
     with pytest.raises(BadInput, match="must be what the plain model computes"):
         _load(model_of("bert"), max_length)
 
@@ -310,12 +314,13 @@ def test_an_architecture_without_an_eager_function_is_refused(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(LookupError, match="Linear has no eager attention function") as missing:
-        forming.own_eager(torch.nn.Linear(1, 1))
+        capture_weights.own_eager(torch.nn.Linear(1, 1))
 
     def none(module: torch.nn.Module) -> Callable[..., Any]:
         raise missing.value
 
-    monkeypatch.setattr(forming, "own_eager", none)
+    for module in (capture_attention, capture_weights):
+        monkeypatch.setattr(module, "own_eager", none)
     with pytest.raises(BadInput, match=r"BertModel failed at that \(LookupError: .*cannot be labelled"):
         _load(model_of("bert"))
 

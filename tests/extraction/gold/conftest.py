@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+
 @pytest.fixture
 def read(tmp_path: Path) -> Callable[..., list[Any]]:
     """Documents of a text in a file of some name, in a named layout or the one that is recognised."""
@@ -19,4 +20,3 @@ def read(tmp_path: Path) -> Callable[..., list[Any]]:
         return list(read_documents(path, "dev", layout))
 
     return make
-

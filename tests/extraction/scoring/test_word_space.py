@@ -13,6 +13,7 @@ from headroles.extraction.scoring.word_space import from_words, rows_of, to_word
 from headroles.records.documents import Choices
 from headroles.sieves.language.words import word_attention
 from headroles.sieves.probes.choices import chosen, hits, right_by_row
+from tests.support.reference import rounding_bound
 
 CPU = torch.device("cpu")
 WORDS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=8), min_size=1, max_size=4)
@@ -44,7 +45,9 @@ def test_attention_between_words_of_a_batch_is_that_of_each_example(
             unit = np.searchsorted(there, word[kept])
             own = weights[place].numpy()[:, kept][:, :, kept]
             wanted[np.ix_(np.arange(3), there, there)] = word_attention(own, unit)
-        np.testing.assert_allclose(made[place, :, : len(each), : len(each)], wanted, atol=1e-6)
+        np.testing.assert_allclose(
+            made[place, :, : len(each), : len(each)], wanted, atol=rounding_bound(weights.shape[-1])
+        )
 
 
 @given(st.integers(1, 4), st.integers(2, 9), st.booleans(), st.integers(0, 999))

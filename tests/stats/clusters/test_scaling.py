@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 from sklearn.manifold import smacof
 
 from headroles.records.clusters import Divergence
-from headroles.stats.clusters import distances as scaling
+from headroles.stats.clusters import distances as distances_module
 from headroles.stats.clusters.distances import cloud, onto, oriented, place_heads, square, stress
 
 
@@ -73,7 +73,7 @@ def test_a_cloud_has_no_more_draws_than_it_can_afford(monkeypatch: pytest.Monkey
     divergence = Divergence(1, 5, sums, np.ones(6), np.arange(6))
     place, _ = place_heads(np.sqrt(divergence.mean()), 0)
     assert cloud(divergence, place, 1000, 0).shape == (100, 5, 2)
-    monkeypatch.setattr(scaling, "MANY", 4)
+    monkeypatch.setattr(distances_module, "MANY", 4)
     assert cloud(divergence, place, 1000, 0).shape == (30, 5, 2)
     alone = Divergence(1, 5, sums[:1], np.ones(1), np.arange(1))
     assert cloud(alone, place, 50, 0).shape == (0, 5, 2)
