@@ -78,6 +78,21 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     return run
 
 
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Refuse every connection at once, and let no one wait for another try; gives the places tried."""
+    tried: list[object] = []
+
+    def refuse(address: object, *_: object, **__: object) -> None:
+        tried.append(address)
+        raise ConnectionRefusedError("no network in this test")
+
+    monkeypatch.setattr("socket.create_connection", refuse)
+    monkeypatch.setattr("socket.getaddrinfo", refuse)
+    monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail(f"a wait of {seconds} s"))
+    return tried
+
+
 @pytest.fixture(autouse=True)
 def _small_report(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs write a small page in place of the report, which takes longer to draw than a tiny run.

@@ -71,6 +71,7 @@ def test_stored_maps_give_the_labelling_of_the_model_that_made_them(
     _same(stored, ran, rounding_bound(64))
 
 
+@pytest.mark.with_report
 def test_a_run_of_maps_is_a_run_folder_that_can_be_judged_again(
     pairs: Path, planted: Path, tmp_path: Path
 ) -> None:

@@ -111,7 +111,7 @@ def test_logits_and_gradients_of_attention_probes_are_those_of_the_published_for
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=5))
 def test_logits_do_not_depend_on_the_batch(name: str, lengths: list[int]) -> None:
     sentences, maps = _made(lengths)
@@ -171,7 +171,7 @@ def test_an_unknown_classifier_is_refused() -> None:
         probe_of("atention", _vectors(), None, 0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(lengths=st.lists(st.integers(1, 300), min_size=1, max_size=200), seed=st.integers(0, 9))
 def test_batches_hold_each_sentence_once_and_long_ones_in_small_company(
     lengths: list[int], seed: int

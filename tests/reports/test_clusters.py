@@ -222,7 +222,7 @@ def test_the_page_says_by_which_rule_the_number_was_chosen() -> None:
 
 
 @given(seed=st.integers(0, 10_000), size=st.integers(4, 14), ties=st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_tree_says_which_numbers_only_cut_single_heads_off(seed: int, size: int, ties: bool) -> None:
     chance = np.random.default_rng(seed)
     distance = chance.exponential(1, size * (size - 1) // 2)

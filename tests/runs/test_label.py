@@ -277,3 +277,60 @@ def test_the_embedded_model_its_samples_and_the_shipped_parser_work_together(tmp
     assert "block" not in _roles(found)[0, 2]
     loaded = headroles.load(tmp_path / "run")
     assert loaded.frame().equals(found.frame())
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "task": {"task": "SST-2"},
+    "text_a": {"text_a": "sentence"},
+    "text_b": {"text_b": "question", "text_a": "question"},
+    "group": {"group": "document"},
+    "limit": {"limit": 30},
+    "sieve": {"sieve": ["local", "block"]},
+    "preset": {"preset": "published"},
+    "statistic": {"statistic": "bias"},
+    "margin": {"margin": 0.3},
+    "test": {"test": "t"},
+    "correction": {"correction": "holm"},
+    "family": {"family": "run"},
+    "interval": {"interval": "bca"},
+    "dtype": {"dtype": "bfloat16"},
+    "max_length": {"max_length": 16},
+    "alpha": {"alpha": 1e-100},
+    "seed": {"seed": 1},
+}
+FEW = {"limit": 20, "splits": 0, "maps": 0, "typical": 0}
+
+
+@pytest.fixture(scope="module")
+def usual(planted: Path, table: Path) -> Labelling:
+    """A run of few inputs with the usual options."""
+    options: dict[str, Any] = {"sieve": ["local", "delimiter", "block"], "max_length": 48}
+    return headroles.label("QNLI", data=table, model=planted, **options | FEW)
+
+
+@pytest.mark.parametrize("option", CHANGES)
+def test_an_option_changes_the_findings_and_is_recorded(option: str, label: Label, usual: Labelling) -> None:
+    changed = label(**FEW | CHANGES[option])
+    before, after = usual.manifest["settings"], changed.manifest["settings"]
+    assert {name for name, each in before.items() if after[name] != each} == set(CHANGES[option])
+    assert changed.frame().to_csv() != usual.frame().to_csv()
+    if option == "alpha":
+        assert changed.labels().to_csv() != usual.labels().to_csv()
+
+
+def test_model_and_data_change_the_findings(
+    label: Label, usual: Labelling, even: Path, table: Path, tmp_path: Path
+) -> None:
+    shorter = tmp_path / "shorter.tsv"
+    shorter.write_text("\n".join(table.read_text().splitlines()[:19]) + "\n")
+    found = [usual, label(**FEW, model=even), label(**FEW, data=shorter)]
+    assert len({each.frame().to_csv() for each in found}) == 3
+
+
+@pytest.mark.parametrize(("option", "value"), [("device", "cpu"), ("parser", "en_other")])
+def test_an_option_that_must_not_change_the_findings_is_recorded(
+    option: str, value: str, label: Label, usual: Labelling
+) -> None:
+    changed = label(**FEW, **{option: value})
+    assert changed.manifest["settings"][option] == value
+    assert changed.frame().to_csv() == usual.frame().to_csv()

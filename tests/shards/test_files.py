@@ -240,6 +240,7 @@ def test_shards_of_any_size_give_the_same_scores_up_to_rounding(label: Label) ->
     assert cut.manifest["shards"] == {"size": 7, "count": 9}
 
 
+@pytest.mark.slow
 def test_every_byte_is_the_same_for_one_two_and_four_workers_which_all_go_home(
     label: Label, tmp_path: Path
 ) -> None:
@@ -267,6 +268,7 @@ def test_sieves_as_they_are_stay_in_this_process(label: Label) -> None:
         label(sieve=[Inward()], workers=2)
 
 
+@pytest.mark.slow
 def test_an_error_of_a_worker_is_the_same_sentence_and_leaves_no_process(
     label: Label, tmp_path: Path
 ) -> None:
@@ -294,6 +296,7 @@ def test_errors_cross_as_what_they_are() -> None:
     assert not isinstance(lost, HeadrolesError)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced_and_its_shard_done_again(
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,6 +320,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_shard_done_again(
     assert told[-1] == 60
 
 
+@pytest.mark.slow
 def test_a_shard_that_loses_every_worker_ends_the_run_in_one_sentence(
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,6 +340,7 @@ def test_a_shard_that_loses_every_worker_ends_the_run_in_one_sentence(
     ]
 
 
+@pytest.mark.slow
 def test_workers_end_by_themselves_when_their_run_is_killed(
     planted: Path, table: Path, tmp_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ from headroles.shards.engines.on_ray.session import connected
 from headroles.shards.work import Order, Task
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.xdist_group("ray"),
     pytest.mark.filterwarnings("ignore:`use_:DeprecationWarning"),  # Ray's own defaults
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray leaves sockets and logs to the collector
@@ -315,7 +316,7 @@ def test_a_run_on_ray_that_loses_a_worker_has_the_bytes_of_a_run_here_and_leaves
     seen: dict[int, psutil.Process] = {}
     try:
         assert _kill_one_worker(psutil.Process(running.pid), there, seen), "the run was over before"
-        out, err = running.communicate(timeout=120)
+        out, err = running.communicate(timeout=480)
         left = [each.name for each in temporary.iterdir()]
     finally:
         running.kill()
@@ -329,7 +330,7 @@ def test_a_run_on_ray_that_loses_a_worker_has_the_bytes_of_a_run_here_and_leaves
 
 def _kill_one_worker(run: psutil.Process, folder: Path, seen: dict[int, psutil.Process]) -> bool:
     """Kill a worker once two shards are done and others are not; every process below the run is noted."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 480
     while time.monotonic() < deadline and _lives(run):
         below = run.children(recursive=True)
         seen |= {each.pid: each for each in below}

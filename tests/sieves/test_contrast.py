@@ -19,13 +19,14 @@ from headroles.sieves.weights.contrast import by_offset
 from headroles.sieves.weights.reference import apply
 from headroles.stats.engine import judge
 from headroles.testing import made_example, planted
+from tests.support.reference import draws
 
 MAIN = ("local", "delimiter", "block", "syntactic")
 CONTRASTS = ("block:matched", "syntactic:matched", "syntactic:nsubj:matched", "syntactic:obj:matched")
 RELATIONS = ("nsubj", "obj", "amod", "advmod", "det", "punct")
 ROLE, NOT = 0, 1
 
-slow = settings(deadline=None, max_examples=30)
+few = settings(max_examples=draws(30))
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def _by_loops(name: str, example: Example, rows: np.ndarray) -> float:
     return total
 
 
-@slow
+@few
 @given(recipes)
 def test_contrasts_are_the_formula_written_as_loops(recipe: _Recipe) -> None:
     example, rng = recipe.made()
@@ -189,7 +190,7 @@ def test_the_block_contrast_of_four_tokens_is_that_worked_out_by_hand() -> None:
     assert found == pytest.approx(wanted, abs=1e-12)
 
 
-@slow
+@few
 @given(recipes, st.booleans())
 def test_no_attention_contrasts_beyond_the_bounds(recipe: _Recipe, causal: bool) -> None:
     example, rng = recipe.made()
@@ -237,7 +238,7 @@ def _at_word_offset(rng: np.random.Generator, example: Example, offset: int) -> 
     return rows
 
 
-@slow
+@few
 @given(recipes, st.integers(-4, 4), st.booleans())
 def test_a_head_at_one_token_offset_has_no_block_contrast(recipe: _Recipe, offset: int, causal: bool) -> None:
     example, _ = replace(recipe, specials=True).made()
@@ -247,7 +248,7 @@ def test_a_head_at_one_token_offset_has_no_block_contrast(recipe: _Recipe, offse
     assert np.isnan(found).all() or np.abs(found).max() <= 1e-12
 
 
-@slow
+@few
 @given(recipes, st.integers(-4, 4).filter(bool))
 def test_a_head_at_one_word_offset_has_no_syntactic_contrast(recipe: _Recipe, offset: int) -> None:
     example, rng = replace(recipe, specials=True).made()
@@ -257,7 +258,7 @@ def test_a_head_at_one_word_offset_has_no_syntactic_contrast(recipe: _Recipe, of
             assert np.isnan(value).all() or np.abs(value).max() <= 1e-12
 
 
-@slow
+@few
 @given(recipes)
 def test_attention_off_the_compared_keys_only_scales_the_contrast(recipe: _Recipe) -> None:
     example, rng = replace(recipe, specials=True).made()

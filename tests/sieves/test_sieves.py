@@ -20,11 +20,12 @@ from headroles.sieves.language.relations import CLEARNLP
 from headroles.sieves.masks import Band, Pairs, Same
 from headroles.sieves.weights.reference import apply
 from headroles.testing import check_sieve, made_example
+from tests.support.reference import draws
 
 SIEVES = tuple(BUILT_IN)
 RELATIONS = ("nsubj", "nsubj:pass", "obj", "amod", "advmod", "det", "case", "punct")
 
-slow = settings(deadline=None, max_examples=30)
+few = settings(max_examples=draws(30))
 
 
 def _layout(rng: np.random.Generator, lengths: Sequence[int], specials: bool = True) -> Example:
@@ -196,7 +197,7 @@ def test_even_attention_scores_zero_on_every_sieve_and_contrast(length: int, cau
     assert np.isfinite(score(even[None, None], example)["local"]).all()
 
 
-@slow
+@few
 @given(recipes, st.booleans())
 def test_even_attention_scores_zero_on_any_layout(recipe: _Recipe, causal: bool) -> None:
     example, _ = recipe.made()
@@ -206,7 +207,7 @@ def test_even_attention_scores_zero_on_any_layout(recipe: _Recipe, causal: bool)
         assert np.isnan(value).all() or np.abs(value).max() <= 1e-12, name
 
 
-@slow
+@few
 @given(recipes, st.booleans())
 def test_even_attention_has_a_bias_of_one_on_any_layout(recipe: _Recipe, causal: bool) -> None:
     example, _ = recipe.made()
@@ -286,7 +287,7 @@ def _by_loops(name: str, example: Example, rows: np.ndarray, visible: np.ndarray
     return above / (1 - below), inside / chance if chance else float("nan"), cells
 
 
-@slow
+@few
 @given(recipes, st.booleans())
 def test_selectivity_and_bias_are_the_formulas_written_as_loops(recipe: _Recipe, causal: bool) -> None:
     example, rng = recipe.made()
@@ -303,7 +304,7 @@ def test_selectivity_and_bias_are_the_formulas_written_as_loops(recipe: _Recipe,
         assert np.nan_to_num(cells) == wanted[0][2]
 
 
-@slow
+@few
 @given(recipes)
 def test_every_key_visible_is_what_no_visibility_means(recipe: _Recipe) -> None:
     example, rng = recipe.made()
@@ -317,7 +318,7 @@ def test_every_key_visible_is_what_no_visibility_means(recipe: _Recipe) -> None:
 # Bounds.
 
 
-@slow
+@few
 @given(recipes, st.booleans(), st.sampled_from(["selectivity", "bias"]))
 def test_no_attention_scores_beyond_the_bounds(recipe: _Recipe, causal: bool, statistic: str) -> None:
     example, rng = recipe.made()
@@ -331,7 +332,7 @@ def test_no_attention_scores_beyond_the_bounds(recipe: _Recipe, causal: bool, st
     assert not (scores[said] > plan.high[said, None] + 1e-9).any()
 
 
-@slow
+@few
 @given(recipes, st.booleans(), st.sampled_from(SIEVES))
 def test_all_attention_on_the_keys_or_beside_them_attains_the_bounds(
     recipe: _Recipe, causal: bool, name: str
@@ -362,7 +363,7 @@ def test_block_never_falls_below_minus_one() -> None:
 # Special tokens.
 
 
-@slow
+@few
 @given(recipes, st.booleans())
 def test_special_tokens_are_no_queries_and_count_as_keys_in_delimiter_sieves_only(
     recipe: _Recipe, causal: bool

@@ -18,9 +18,10 @@ from headroles.stats.draws import bootstrap_counts
 from headroles.stats.effects import SCALE, bayes_factors, bca, design_effect, effect_interval, hedges
 from headroles.stats.methods.closed_form import student, student_skew
 from headroles.stats.moments import describe
+from tests.support.reference import draws
 
 seeds = st.integers(0, 2**32 - 1)
-quick = settings(deadline=None, max_examples=40)
+quick = settings(max_examples=draws(40))
 
 
 @quick
@@ -111,7 +112,7 @@ def _scipys(values: np.ndarray, resamples: int, seed: int, confidence: float) ->
     return np.array([found.confidence_interval.low, found.confidence_interval.high])
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seeds, st.integers(20, 90), st.integers(300, 1200), st.sampled_from([0.8, 0.95]))
 def test_bca_is_scipys_for_many_columns_at_once(seed: int, n: int, resamples: int, confidence: float) -> None:
     rng = np.random.default_rng(seed)

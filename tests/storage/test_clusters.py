@@ -24,6 +24,7 @@ from headroles.stats.clusters import clusters
 from headroles.storage.clusters import clustered_in, texts_of_clustered
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
 from tests.support.clustered_runs import UNITS, clustered_run
+from tests.support.reference import draws
 
 GRID = (4, 6)
 
@@ -110,7 +111,7 @@ def test_clusters_of_another_model_or_a_damaged_archive_are_refused(found: Clust
         clustered_in(tmp_path, GRID, UNITS)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=draws(60))
 @given(place=st.floats(0, 1, exclude_max=True), content=st.binary(max_size=4), shorter=st.booleans())
 def test_an_archive_with_a_few_bytes_changed_is_refused_or_says_the_same(
     found: Clustered, place: float, content: bytes, shorter: bool

@@ -75,10 +75,10 @@ class Nursery:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
-        self._process.wait(60)
+        self._process.wait(240)
 
 
-def killed(group: int, moment: Callable[[], bool], patience: float = 60.0) -> bool:
+def killed(group: int, moment: Callable[[], bool], patience: float = 240.0) -> bool:
     """Kill a group of processes at a moment; False when the run ended before.
 
     Args:

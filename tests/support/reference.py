@@ -1,10 +1,11 @@
-"""Numbers that tests compare with: the error that rounding may leave, and errors by leaving groups out."""
+"""Numbers that tests are run and compared with: cases to draw, rounding, errors by leaving groups out."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 STEPS = 16
 """Rounded sums in a row that a result may have passed: projections, logits, softmax, norms, means."""
@@ -27,6 +28,12 @@ def rounding_bound(length: int, magnitude: float = 1.0, dtype: Any = np.float32)
         An absolute tolerance.
     """
     return float(STEPS * np.finfo(dtype).eps * magnitude * np.sqrt(length))
+
+
+def draws(most: int) -> int:
+    """Return how many cases a property test draws: ``most`` in CI, no more than the profile's elsewhere."""
+    usual: int = settings.default.max_examples
+    return most if usual >= 100 else min(most, usual)
 
 
 Jackknife = Callable[[Any, Any], tuple[float, float, int]]

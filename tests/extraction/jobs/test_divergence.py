@@ -14,7 +14,7 @@ from scipy.spatial.distance import jensenshannon
 
 from headroles.extraction.jobs import divergence
 from headroles.extraction.jobs.divergence import LATER, device_sums, logarithm, pair_divergences
-from tests.support.reference import rounding_bound
+from tests.support.reference import draws, rounding_bound
 
 
 def _attention(seed: int, heads: int, tokens: int, *, sharp: float = 2.0) -> np.ndarray:
@@ -33,7 +33,7 @@ def _plain(attention: np.ndarray, smoothing: float = 0.0) -> np.ndarray:
     return np.array([(jensenshannon(mixed[i], mixed[j], axis=1) ** 2).sum() for i, j in pairs])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40))
 @given(
     seed=some.integers(0, 2**32 - 1),
     heads=some.integers(2, LATER + 5),
@@ -111,7 +111,7 @@ def test_rows_that_share_no_key_have_the_most_there_is() -> None:
     np.testing.assert_allclose(found, 9 * np.log(2), rtol=1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=some.integers(0, 2**32 - 1), order=some.permutations(range(7)))
 def test_pairs_follow_heads_that_change_places(seed: int, order: list[int]) -> None:
     attention = torch.from_numpy(_attention(seed, 7, 6))

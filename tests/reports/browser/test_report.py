@@ -1,8 +1,6 @@
 """The report in a real browser: nothing asked for, nothing broken, everything reachable."""
 
-import importlib.util
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +14,11 @@ from headroles.reports.page import page
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 from headroles.storage.tables import texts_of
+from tests.support.browser import DRAW, Listener, chromium, until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
-CHROMIUM = Path("/usr/bin/chromium")
 NAMES = ("local", "block", '<b>loud</b>, "quoted" \u202e😀', "rare")
 MANIFEST = {
     "command": "headroles label --task QNLI",
@@ -68,44 +66,23 @@ def report(run: Labelling, tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-def lacking() -> str:
-    """What keeps these tests from running; "" when nothing does."""
-    if importlib.util.find_spec("playwright") is None:
-        return 'playwright is not installed: pip install "headroles[dev]"'
-    if not CHROMIUM.exists():
-        return f"there is no browser at {CHROMIUM}: apt-get install chromium"
-    return ""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    """One headless Chromium for all tests of this file."""
-    reason = lacking()
-    if reason and os.environ.get("HEADROLES_REQUIRE_ALL") == "1":
-        pytest.fail(reason)
-    if reason:
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
-        yield opened
-        opened.close()
-
-
-class Visit:
+class Visit(Listener):
     """One opened report with everything it asked for and complained about."""
 
     def __init__(self, opened: "Page", address: str) -> None:
+        super().__init__()
         self.page = opened
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        opened.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        opened.on("pageerror", lambda error: self.complaints.append(str(error)))
-        opened.on("request", lambda request: self.requests.append(request.url))
+        self.listen(opened)
         opened.goto(address)
-        opened.evaluate("Promise.all(plots.map(draw))")
+
+    def again(self, width: int, height: int, scheme: Any) -> None:
+        """Load the report anew in a window of some size and theme, and forget what was heard."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.mouse.move(0, 0)
+        self.complaints.clear()
+        self.requests.clear()
+        self.page.reload()
 
     def rows(self) -> list[list[str]]:
         """The visible rows of the full table."""
@@ -127,21 +104,26 @@ class Visit:
         return (folder / name).read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def window(report: str) -> Iterator[Visit]:
+    """The report in one window for all tests of this file."""
+    with chromium() as browser:
+        yield Visit(browser.new_page(accept_downloads=True), report)
+
+
 @pytest.fixture
-def visit(browser: "Browser", report: str, request: pytest.FixtureRequest) -> Iterator[Visit]:
-    """The report in a fresh window; settings come from an indirect parameter."""
-    settings: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}} | getattr(request, "param", {})
-    context = browser.new_context(**settings)
-    yield Visit(context.new_page(), report)
-    context.close()
+def visit(window: Visit, request: pytest.FixtureRequest) -> Visit:
+    """The report loaded anew; width, height and theme come from an indirect parameter."""
+    window.again(*getattr(request, "param", WIDE))
+    return window
 
 
-NARROW = {"viewport": {"width": 400, "height": 800}}
-DARK = {"color_scheme": "dark"}
+WIDE, NARROW, DARK = (1280, 900, "light"), (400, 800, "light"), (1280, 900, "dark")
 
 
-@pytest.mark.parametrize("visit", [{}, NARROW, DARK], indirect=True)
+@pytest.mark.parametrize("visit", [WIDE, NARROW, DARK], indirect=True)
 def test_the_page_asks_for_nothing_complains_of_nothing_and_fits(visit: Visit, report: str) -> None:
+    visit.page.evaluate(DRAW)
     assert visit.complaints == []
     assert [address for address in visit.requests if address != report] == []
     wide, window = visit.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
@@ -264,6 +246,7 @@ def test_the_downloads_hold_every_digit(visit: Visit, run: Labelling, tmp_path: 
 
 
 def test_the_legend_switches_a_role_off(visit: Visit) -> None:
+    visit.page.evaluate(DRAW)
     visible = "document.getElementById('figure-evidence').data.filter(t => t.visible !== false).length"
     before = visit.page.evaluate(visible)
     visit.page.click("#evidence .legend [data-role='1']")
@@ -271,6 +254,7 @@ def test_the_legend_switches_a_role_off(visit: Visit) -> None:
 
 
 def test_one_legend_serves_both_plots_of_the_sensitivity(visit: Visit) -> None:
+    visit.page.evaluate(DRAW)
     visible = "document.getElementById('{}').data.filter(t => t.visible !== false).length"
     plots = ("figure-sensitivity", "figure-sensitivity-alpha")
     before = [visit.page.evaluate(visible.format(plot)) for plot in plots]
@@ -279,13 +263,14 @@ def test_one_legend_serves_both_plots_of_the_sensitivity(visit: Visit) -> None:
 
 
 def test_the_page_follows_the_theme_of_its_reader(visit: Visit) -> None:
+    visit.page.evaluate(DRAW)
     colours = (
         "[getComputedStyle(document.body).color, "
         "getComputedStyle(document.querySelector('#figure-evidence .xtick text')).fill]"
     )
     light = visit.page.evaluate(colours)
     visit.page.emulate_media(color_scheme="dark")
-    visit.page.wait_for_timeout(500)
+    until(visit.page, f"({colours})[1] !== '{light[1]}'")
     dark = visit.page.evaluate(colours)
     assert dark[0] != light[0]
     assert dark[1] != light[1]

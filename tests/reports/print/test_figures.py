@@ -177,7 +177,7 @@ def test_the_matrix_has_a_mark_for_every_role_of_every_head(hostile: Labelling) 
 
 
 @given(most=st.integers(1, 20), seed=st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_marks_of_a_cell_lie_inside_it_and_apart(most: int, seed: int) -> None:
     held = np.random.default_rng(seed).random((most, 2, 3)) < 0.6
     names = tuple(f"role{number}" for number in range(most))

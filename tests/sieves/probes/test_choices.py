@@ -12,9 +12,10 @@ from headroles.sieves.language.words import word_attention
 from headroles.sieves.probes.choices import arc_contrast, chosen, hits, right_by_row, sentence_of
 from headroles.sieves.weights.plan import columns_of, plan
 from headroles.sieves.weights.reference import apply
+from tests.support.reference import draws
 
 seeds = st.integers(0, 2**32 - 1)
-few = settings(deadline=None, max_examples=40)
+few = settings(max_examples=draws(40))
 
 
 def _attention(rng: np.random.Generator, words: int, heads: int = 3) -> np.ndarray:

@@ -19,6 +19,7 @@ from headroles.stats.clusters.distances import (
     square,
     standard_error,
 )
+from tests.support.reference import draws
 
 
 def _of(sums: np.ndarray, heads: int, *, weight: np.ndarray | None = None, way: str = "mean") -> Divergence:
@@ -52,7 +53,7 @@ def test_one_block_says_nothing_about_its_error() -> None:
     assert np.isnan([low, high]).all()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=draws(50))
 @given(seed=some.integers(0, 1000), blocks=some.integers(2, 9), way=some.sampled_from(["mean", "sum"]))
 def test_resamples_in_parts_are_the_means_of_the_record(seed: int, blocks: int, way: str) -> None:
     rng = np.random.default_rng(seed)

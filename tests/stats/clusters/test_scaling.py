@@ -10,6 +10,7 @@ from sklearn.manifold import smacof
 from headroles.records.clusters import Divergence
 from headroles.stats.clusters import distances as distances_module
 from headroles.stats.clusters.distances import cloud, onto, oriented, place_heads, square, stress
+from tests.support.reference import draws
 
 
 def _turn(angle: float) -> np.ndarray:
@@ -33,7 +34,7 @@ def test_the_stress_is_kruskals_and_no_worse_than_that_of_more_random_starts() -
     assert np.isnan(stress(distance, np.zeros((20, 2))))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=draws(50))
 @given(angle=some.floats(0, 6.28), mirrored=some.booleans(), seed=some.integers(0, 100))
 def test_maps_that_differ_by_a_turn_are_given_alike(angle: float, mirrored: bool, seed: int) -> None:
     place = np.random.default_rng(seed).normal(size=(12, 2)) * [3.0, 1.0]
