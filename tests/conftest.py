@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from headroles import Labelling
 
 pytest_plugins = (
+    "tests.support.browser",
     "tests.support.made_runs",
     "tests.support.object_store",
     "tests.support.planted",

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headroles.reports.views.page import view_page
-from tests.support import made_views
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -63,9 +60,43 @@ class Listener:
         assert [each for each in self.requests if not each.startswith(allowed)] == []
 
 
+class Visit(Listener):
+    """One opened page, and everything it asked for and complained about."""
+
+    def __init__(self, opened: "Page", address: str) -> None:
+        """Open the page of an address."""
+        super().__init__()
+        self.page = opened
+        self.listen(opened)
+        opened.goto(address)
+
+    def again(self, width: int, height: int, scheme: Any) -> None:
+        """Load the page anew in a window of some size and theme, and forget what was heard."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.mouse.move(0, 0)
+        self.complaints.clear()
+        self.requests.clear()
+        self.page.reload()
+
+
+WIDE, NARROW, DARK = (1280, 900, "light"), (400, 800, "light"), (1280, 900, "dark")
+"""Width, height and theme of a window."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """One headless Chromium for all tests of a file."""
+    with chromium() as opened:
+        yield opened
+
+
 @cache
 def view_html(name: str) -> str:
     """The page of a made view, made once."""
+    from headroles.reports.views.page import view_page
+    from tests.support import made_views
+
     return view_page(getattr(made_views, name)())
 
 

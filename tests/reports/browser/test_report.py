@@ -1,9 +1,8 @@
 """The report in a real browser: nothing asked for, nothing broken, everything reachable."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,10 +13,10 @@ from headroles.reports.page import page
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 from headroles.storage.tables import texts_of
-from tests.support.browser import DRAW, Listener, chromium, until
+from tests.support.browser import DARK, DRAW, NARROW, WIDE, Visit, until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser
 
 NAMES = ("local", "block", '<b>loud</b>, "quoted" \u202e😀', "rare")
 MANIFEST = {
@@ -66,23 +65,8 @@ def report(run: Labelling, tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-class Visit(Listener):
-    """One opened report with everything it asked for and complained about."""
-
-    def __init__(self, opened: "Page", address: str) -> None:
-        super().__init__()
-        self.page = opened
-        self.listen(opened)
-        opened.goto(address)
-
-    def again(self, width: int, height: int, scheme: Any) -> None:
-        """Load the report anew in a window of some size and theme, and forget what was heard."""
-        self.page.set_viewport_size({"width": width, "height": height})
-        self.page.emulate_media(color_scheme=scheme)
-        self.page.mouse.move(0, 0)
-        self.complaints.clear()
-        self.requests.clear()
-        self.page.reload()
+class Report(Visit):
+    """An opened report."""
 
     def rows(self) -> list[list[str]]:
         """The visible rows of the full table."""
@@ -105,24 +89,20 @@ class Visit(Listener):
 
 
 @pytest.fixture(scope="module")
-def window(report: str) -> Iterator[Visit]:
+def window(browser: "Browser", report: str) -> Report:
     """The report in one window for all tests of this file."""
-    with chromium() as browser:
-        yield Visit(browser.new_page(accept_downloads=True), report)
+    return Report(browser.new_page(accept_downloads=True), report)
 
 
 @pytest.fixture
-def visit(window: Visit, request: pytest.FixtureRequest) -> Visit:
+def visit(window: Report, request: pytest.FixtureRequest) -> Report:
     """The report loaded anew; width, height and theme come from an indirect parameter."""
     window.again(*getattr(request, "param", WIDE))
     return window
 
 
-WIDE, NARROW, DARK = (1280, 900, "light"), (400, 800, "light"), (1280, 900, "dark")
-
-
 @pytest.mark.parametrize("visit", [WIDE, NARROW, DARK], indirect=True)
-def test_the_page_asks_for_nothing_complains_of_nothing_and_fits(visit: Visit, report: str) -> None:
+def test_the_page_asks_for_nothing_complains_of_nothing_and_fits(visit: Report, report: str) -> None:
     visit.page.evaluate(DRAW)
     assert visit.complaints == []
     assert [address for address in visit.requests if address != report] == []
@@ -132,7 +112,7 @@ def test_the_page_asks_for_nothing_complains_of_nothing_and_fits(visit: Visit, r
     assert visit.page.locator("main b, main i:not(.chip)").count() == 0
 
 
-def test_the_table_sorts_with_missing_numbers_last(visit: Visit, run: Labelling) -> None:
+def test_the_table_sorts_with_missing_numbers_last(visit: Report, run: Labelling) -> None:
     frame = run.frame()
     effects = frame["effect"].dropna().sort_values()
     for direction, first in (("ascending", effects.iloc[0]), ("descending", effects.iloc[-1])):
@@ -145,7 +125,7 @@ def test_the_table_sorts_with_missing_numbers_last(visit: Visit, run: Labelling)
         assert "–" not in shown[:-20]
 
 
-def test_the_table_filters_by_text_sieve_and_decision(visit: Visit, run: Labelling) -> None:
+def test_the_table_filters_by_text_sieve_and_decision(visit: Report, run: Labelling) -> None:
     frame = run.frame()
     assert len(visit.rows()) == len(frame) == 100
     visit.page.fill("#filter", "block 2-3")
@@ -160,7 +140,7 @@ def test_the_table_filters_by_text_sieve_and_decision(visit: Visit, run: Labelli
     assert visit.page.inner_text("#shown") == "No row matches."
 
 
-def test_the_columns_beyond_the_tests_sort_and_filter(visit: Visit, run: Labelling) -> None:
+def test_the_columns_beyond_the_tests_sort_and_filter(visit: Report, run: Labelling) -> None:
     assert run.assessment is not None
     precision = run.assessment.precision
     headings = visit.page.locator("#table thead button").all_text_contents()
@@ -178,7 +158,7 @@ def test_the_columns_beyond_the_tests_sort_and_filter(visit: Visit, run: Labelli
     assert len(visit.rows()) == 100
 
 
-def test_the_matrix_is_walked_with_arrow_keys_and_enter_opens_a_card(visit: Visit) -> None:
+def test_the_matrix_is_walked_with_arrow_keys_and_enter_opens_a_card(visit: Report) -> None:
     visit.page.focus("#matrix tbody td")
     visit.page.keyboard.press("ArrowDown")
     visit.page.keyboard.press("ArrowRight")
@@ -202,7 +182,7 @@ def test_the_matrix_is_walked_with_arrow_keys_and_enter_opens_a_card(visit: Visi
     assert visit.page.locator("#matrix td[tabindex='0']").count() == 1
 
 
-def test_the_card_shows_the_scores_of_the_cell_under_the_pointer(visit: Visit, run: Labelling) -> None:
+def test_the_card_shows_the_scores_of_the_cell_under_the_pointer(visit: Report, run: Labelling) -> None:
     visit.page.hover("#matrix tbody tr:nth-child(3) td:nth-of-type(2)")
     row = run.frame().query("sieve == 'block' and layer == 2 and head == 1").iloc[0]
     contrast = run.frame().query("sieve == 'block:matched' and layer == 2 and head == 1").iloc[0]
@@ -212,7 +192,7 @@ def test_the_card_shows_the_scores_of_the_cell_under_the_pointer(visit: Visit, r
     assert cells[2:4] == [numbers, f"{contrast['mean']:.3f}".replace("-", "−")]
 
 
-def test_the_matrix_filters_by_role_q_and_stability(visit: Visit, run: Labelling) -> None:
+def test_the_matrix_filters_by_role_q_and_stability(visit: Report, run: Labelling) -> None:
     found = run.findings
     held = sum(int((found.decision[found.of(name)] == 0).sum()) for name in NAMES)
     chips = visit.page.locator("#matrix .chip")
@@ -233,7 +213,7 @@ def test_the_matrix_filters_by_role_q_and_stability(visit: Visit, run: Labelling
     assert visit.page.locator("#matrix .state:text-is('–')").count() == (found.decision[0] == 1).sum()
 
 
-def test_the_downloads_hold_every_digit(visit: Visit, run: Labelling, tmp_path: Path) -> None:
+def test_the_downloads_hold_every_digit(visit: Report, run: Labelling, tmp_path: Path) -> None:
     assert visit.download("findings.csv", tmp_path) == run.frame().to_csv(index=False, lineterminator="\n")
     assert visit.download("labels.csv", tmp_path) == run.labels().to_csv(index=False, lineterminator="\n")
     assert run.assessment is not None
@@ -245,7 +225,7 @@ def test_the_downloads_hold_every_digit(visit: Visit, run: Labelling, tmp_path: 
     assert visit.complaints == []
 
 
-def test_the_legend_switches_a_role_off(visit: Visit) -> None:
+def test_the_legend_switches_a_role_off(visit: Report) -> None:
     visit.page.evaluate(DRAW)
     visible = "document.getElementById('figure-evidence').data.filter(t => t.visible !== false).length"
     before = visit.page.evaluate(visible)
@@ -253,7 +233,7 @@ def test_the_legend_switches_a_role_off(visit: Visit) -> None:
     assert visit.page.evaluate(visible) == before - 2
 
 
-def test_one_legend_serves_both_plots_of_the_sensitivity(visit: Visit) -> None:
+def test_one_legend_serves_both_plots_of_the_sensitivity(visit: Report) -> None:
     visit.page.evaluate(DRAW)
     visible = "document.getElementById('{}').data.filter(t => t.visible !== false).length"
     plots = ("figure-sensitivity", "figure-sensitivity-alpha")
@@ -262,7 +242,7 @@ def test_one_legend_serves_both_plots_of_the_sensitivity(visit: Visit) -> None:
     assert [visit.page.evaluate(visible.format(plot)) for plot in plots] == [each - 1 for each in before]
 
 
-def test_the_page_follows_the_theme_of_its_reader(visit: Visit) -> None:
+def test_the_page_follows_the_theme_of_its_reader(visit: Report) -> None:
     visit.page.evaluate(DRAW)
     colours = (
         "[getComputedStyle(document.body).color, "

@@ -32,11 +32,11 @@ from headroles.reports.print.files import files_of
 from headroles.reports.print.matrix import _placed
 from headroles.reports.summary.summary import summarise
 from headroles.stats.engine import judge
+from tests.support.browser import CHROMIUM
 from tests.support.clustered_runs import clustered_run
 
 LOUD = '<b>loud</b>, "quoted" \u202e😀'
 NAMES = ("local", "block", LOUD, "x" * 10_000)
-CHROMIUM = Path("/usr/bin/chromium")
 Command = Callable[..., tuple[int, str, str]]
 
 
