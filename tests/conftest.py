@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,22 +95,22 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return tried
 
 
-@pytest.fixture(autouse=True)
-def _small_report(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Let runs write a small page in place of the report, which takes longer to draw than a tiny run.
 
     Tests of reports draw the real one: those below tests/reports, and those with the marker
-    ``with_report``. Fixtures of modules and of the session draw it, too.
+    ``with_report``. So do fixtures that ask for it (``tests.support.planted.real_report``).
     """
-    here = Path(request.node.path)
-    if (ROOT / "tests" / "reports") in here.parents or request.node.get_closest_marker("with_report"):
-        return
-    if ROOT / "tests" not in here.parents:
-        return
+    if ROOT / "tests" / "reports" in item.path.parents or item.get_closest_marker("with_report"):
+        return (yield)
     from headroles.reports import page as pages
 
     def small(labelling: "Labelling") -> str:
-        return f"<!doctype html><title>report</title><pre>{json.dumps(labelling.manifest, default=str)}</pre>"
+        facts = json.dumps(dict(labelling.manifest), default=str)
+        return f"<!doctype html><title>report</title><pre>{facts}</pre>"
 
-    monkeypatch.setattr(pages, "page", small)
-    monkeypatch.setattr(pages, "surface_page", small)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("page", "surface_page"):
+            patch.setattr(pages, name, wraps(getattr(pages, name))(small))
+        return (yield)

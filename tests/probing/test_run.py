@@ -21,6 +21,7 @@ from headroles.inputs.units import unit_names
 from headroles.options.probe import ProbeOptions
 from headroles.records.documents import Window
 from headroles.sieves.probes.dependency import DependencyProbe
+from tests.support.planted import real_report
 from tests.support.reference import rounding_bound
 
 ModelOf = Callable[[str], Path]
@@ -88,10 +89,16 @@ def treebank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(treebank: Path, model_of: ModelOf, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of all probes on a tiny model."""
     place = tmp_path_factory.mktemp("probes") / "run"
-    headroles.probe(
-        ["dependency", "trees", "coreference"],
-        data=treebank, model=model_of("bert"), relations=["nsubj", "det"], window=48, splits=20, out=place,
-    )  # fmt: skip
+    with real_report():
+        headroles.probe(
+            ["dependency", "trees", "coreference"],
+            data=treebank,
+            model=model_of("bert"),
+            relations=["nsubj", "det"],
+            window=48,
+            splits=20,
+            out=place,
+        )
     return place
 
 

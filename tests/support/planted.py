@@ -2,7 +2,8 @@
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,8 @@ def finished(planted: Path, table: Path, tmp_path_factory: pytest.TempPathFactor
 
     folder = tmp_path_factory.mktemp("runs") / "finished"
     sieves = ["local", "delimiter", "block"]
-    label("QNLI", data=table, model=planted, max_length=48, sieve=sieves, out=folder)
+    with real_report():
+        label("QNLI", data=table, model=planted, max_length=48, sieve=sieves, out=folder)
     return folder
 
 
@@ -95,6 +97,18 @@ def finished(planted: Path, table: Path, tmp_path_factory: pytest.TempPathFactor
 def run(finished: Path, tmp_path: Path) -> Path:
     """A copy of a finished run, to be changed at will."""
     return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+@contextmanager
+def real_report() -> Iterator[None]:
+    """Draw the real report, also where a test's own runs write a small page."""
+    from headroles.reports import page as pages
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("page", "surface_page"):
+            drawn = getattr(pages, name)
+            patch.setattr(pages, name, getattr(drawn, "__wrapped__", drawn))
+        yield
 
 
 def _save_bert(folder: Path, plant: "Callable[[torch.nn.Module], None]") -> None:

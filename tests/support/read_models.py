@@ -29,6 +29,7 @@ class Kept:
     def __init__(self) -> None:
         """Begin with nothing."""
         self.rows: dict[tuple[int, int], list[torch.Tensor]] = {}
+        self.starts: dict[tuple[int, int], list[int]] = {}
         self.visible: dict[tuple[int, int], np.ndarray | None] = {}
 
     def read(
@@ -36,6 +37,7 @@ class Kept:
     ) -> None:
         """Keep a block of rows."""
         self.rows.setdefault((layer, example), []).append(rows.clone())
+        self.starts.setdefault((layer, example), []).append(start)
         self.visible[layer, example] = visible
 
     def whole(self, layer: int, example: int) -> torch.Tensor:
