@@ -333,7 +333,7 @@ def _check_away(code: int, out: str, err: str, thing: str) -> None:
 
 
 @pytest.mark.parametrize(("words", "thing"), AWAY)
-def test_what_is_not_here_and_not_reachable_is_one_sentence_after_one_try(
+def test_what_is_not_here_and_not_reachable_is_one_sentence_after_a_try_or_two(
     words: tuple[str, ...],
     thing: str,
     command: Command,
@@ -343,7 +343,7 @@ def test_what_is_not_here_and_not_reachable_is_one_sentence_after_one_try(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     _check_away(*command("label", "--task", "QNLI", *words), thing)
-    assert len(offline) == 1
+    assert 1 <= len(offline) <= 2
     assert list(tmp_path.iterdir()) == []
 
 

@@ -298,7 +298,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "alpha": {"alpha": 1e-100},
     "seed": {"seed": 1},
 }
-FEW = {"limit": 20, "splits": 0, "maps": 0, "typical": 0}
+FEW = {"limit": 20, "splits": 0, "maps": 0}
 
 
 @pytest.fixture(scope="module")

@@ -173,6 +173,7 @@ def _released(attention: np.ndarray) -> np.ndarray:
     return np.stack(rows)
 
 
+@pytest.mark.slow
 def test_the_benchmark_compares_what_is_equal() -> None:
     script = Path(__file__).parents[3] / "benchmarks" / "divergence.py"
     sizes = {"heads": 6, "many": 8, "inputs": 1, "tokens": 10, "threads": 1, "pairs": 1, "plain-heads": 3}

@@ -209,12 +209,12 @@ def test_the_hash_of_shards_is_over_all_of_them_in_the_order_of_their_names(
         ("nul\0byte", r"neither a local folder nor a name on the hub"),
     ],
 )
-def test_a_name_that_cannot_be_had_is_one_sentence_after_at_most_one_try(
+def test_a_name_that_cannot_be_had_is_one_sentence_after_a_try_or_two_at_most(
     name: str, sentence: str, offline: list[object]
 ) -> None:
     with pytest.raises(BadInput, match=sentence):
         find(name, None)
-    assert len(offline) == name.startswith("headroles-tests/")
+    assert len(offline) in ((1, 2) if name.startswith("headroles-tests/") else (0,))
 
 
 @pytest.fixture

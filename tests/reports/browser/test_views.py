@@ -257,6 +257,7 @@ def test_an_address_that_names_no_view_opens_the_first(opened: Opened) -> None:
     window.close()
 
 
+@pytest.mark.slow
 def test_512_tokens_of_72_heads_open_switch_and_scroll(opened: Opened) -> None:
     window = opened("large")
     assert len(drawn(window, 0)) == 512
