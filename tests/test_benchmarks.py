@@ -34,6 +34,7 @@ def _cells(folder: Path) -> list[dict[str, Any]]:
     return cells
 
 
+@pytest.mark.slow
 def test_every_cell_has_every_test_and_correction_at_plausible_rates(small: tuple[Path, list[str]]) -> None:
     cells = _cells(small[0])
     assert len(cells) == 3 * 3
@@ -50,6 +51,7 @@ def test_every_cell_has_every_test_and_correction_at_plausible_rates(small: tupl
     assert min(role, other) > 0.99  # d = 0.5 with 200 units
 
 
+@pytest.mark.slow
 def test_one_line_of_json_says_whether_each_limit_holds(small: tuple[Path, list[str]]) -> None:
     lines = [json.loads(line) for line in small[1] if line.startswith("{")]
     assert len(lines) >= 15
@@ -58,6 +60,7 @@ def test_one_line_of_json_says_whether_each_limit_holds(small: tuple[Path, list[
     )
 
 
+@pytest.mark.slow
 def test_the_page_in_docs_is_made_from_the_figures_in_docs(tmp_path: Path) -> None:
     # Breaks when either is edited by hand, or the figures are renewed without the page.
     figures = (DOCS / "calibration.json").read_text("utf-8")
@@ -87,6 +90,7 @@ def test_the_statistics_page_quotes_the_figures_as_they_are() -> None:
         assert figures == " | ".join(f"{one:.3f} / {other:.3f}" for one, other in wanted)
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_probes_says_which_treebank_it_lacks(tmp_path: Path) -> None:
     script = [sys.executable, str(ROOT / "benchmarks" / "probes.py"), "--data", str(tmp_path)]
     done = subprocess.run(script, capture_output=True, text=True, check=False)

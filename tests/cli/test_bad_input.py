@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -320,31 +319,49 @@ def test_an_embedded_model_that_was_changed_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("words", "thing"),
-    [
-        (("--model", "nobody/no-such-model"), "the model 'nobody/no-such-model'"),
-        (("--source", "hub"), "the dataset 'nyu-mll/glue'"),
-    ],
-)
-def test_what_is_not_here_and_not_reachable_is_one_sentence_soon(
+AWAY = [
+    (("--model", "nobody/no-such-model"), "the model 'nobody/no-such-model'"),
+    (("--source", "hub"), "the dataset 'nyu-mll/glue'"),
+]
+
+
+def _check_away(code: int, out: str, err: str, thing: str) -> None:
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert err.startswith(f"headroles: {thing} is not on this machine and the hub cannot be reached")
+    assert "connect to the network, or give the path of a local folder" in err
+
+
+@pytest.mark.parametrize(("words", "thing"), AWAY)
+def test_what_is_not_here_and_not_reachable_is_one_sentence_after_a_try_or_two(
+    words: tuple[str, ...],
+    thing: str,
+    command: Command,
+    offline: list[object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _check_away(*command("label", "--task", "QNLI", *words), thing)
+    assert 1 <= len(offline) <= 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("words", "thing"), AWAY)
+def test_what_is_not_here_and_not_reachable_is_one_sentence_in_a_process_of_its_own(
     words: tuple[str, ...], thing: str, tmp_path: Path
 ) -> None:
     unreachable = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path / "cache"), "NO_PROXY": "*"}
-    start = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "headroles", "label", "--task", "QNLI", *words],
         cwd=tmp_path,
         env=os.environ | unreachable,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
-    assert time.monotonic() - start < 20
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith(f"headroles: {thing} is not on this machine and the hub cannot be reached")
-    assert "connect to the network, or give the path of a local folder" in done.stderr
+    _check_away(done.returncode, done.stdout, done.stderr, thing)
     assert not (tmp_path / "runs").exists()
 
 

@@ -22,7 +22,6 @@ from headroles.options.view import ViewOptions, numbers_of, view_options_of
 from headroles.records.example import Example
 from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, View
 from headroles.viewing import Viewed
-from tests.reports.browser.test_report import browser  # noqa: F401
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame
@@ -267,7 +266,7 @@ def test_a_frame_in_a_notebook_holds_the_page_and_nothing_else() -> None:
 @pytest.mark.browser
 @pytest.mark.usefixtures("asked")
 def test_two_views_in_one_notebook_both_work_and_keep_to_themselves(
-    browser: "Browser",  # noqa: F811
+    browser: "Browser",
 ) -> None:
     one, two = headroles.view("It rains ."), headroles.view("Now it pours again .", show="model")
     page = browser.new_page(viewport={"width": 1000, "height": 1500})

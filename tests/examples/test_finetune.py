@@ -137,6 +137,7 @@ def _trained(example: Any, folder: Path, pairs: Any, seed: int) -> tuple[Any, di
     return network, network.state_dict()
 
 
+@pytest.mark.slow
 def test_training_learns_and_a_seed_fixes_every_weight(
     example: Any, tokenizer: Any, pairs_file: Path, planted: Path
 ) -> None:
@@ -172,13 +173,14 @@ def tuned(pairs_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=720,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "epoch 1 of 1: loss 0." in done.stderr
     return folder, [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_the_script_writes_a_whole_model_without_pickles(tuned: tuple[Path, list[Any]]) -> None:
     folder, told = tuned
     assert [(line["when"], line["pairs"]) for line in told] == [("before", 8), ("after", 8)]
@@ -189,6 +191,7 @@ def test_the_script_writes_a_whole_model_without_pickles(tuned: tuple[Path, list
     assert config["architectures"] == ["BertForSequenceClassification"]
 
 
+@pytest.mark.slow
 def test_headroles_labels_from_the_folder(
     tuned: tuple[Path, list[Any]], label: "Callable[..., Labelling]", pairs_file: Path
 ) -> None:

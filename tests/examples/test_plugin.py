@@ -21,7 +21,7 @@ def _run(words: list[str], where: Path, path: Path) -> str:
         env=clean | {"PYTHONPATH": str(path), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=720,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -39,6 +39,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "site"
 
 
+@pytest.mark.slow
 def test_an_installed_plug_in_is_listed(installed: Path, tmp_path: Path) -> None:
     listed = _run(["-m", "headroles", "sieves"], tmp_path, installed)
     start = listed.index("\nmarks\n")
@@ -48,6 +49,7 @@ def test_an_installed_plug_in_is_listed(installed: Path, tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.slow
 def test_an_installed_plug_in_labels_heads(installed: Path, planted: Path, tmp_path: Path) -> None:
     words = ["-m", "headroles", "label", "--task", "QNLI", "--model", str(planted), "--max-length", "48"]
     out = _run([*words, "--sieve", "marks", "--limit", "60", "--out", "run"], tmp_path, installed)
@@ -60,6 +62,7 @@ def test_an_installed_plug_in_labels_heads(installed: Path, planted: Path, tmp_p
     assert labels[2] == "0,1,,0"
 
 
+@pytest.mark.slow
 def test_the_plug_in_s_own_test_passes(installed: Path) -> None:
     words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", "--rootdir", "."]
     assert "2 passed" in _run([*words, str(installed.parent / "source")], installed.parent, installed)

@@ -14,7 +14,7 @@ from headroles.inputs.corpora import Streamed
 from headroles.inputs.passages import corpus_of, gather
 from headroles.options.label import LabelOptions, label_options_of
 from headroles.records.passage import Passage
-from tests.support.corpus_files import NOWHERE, ROWS, options_for, read, written
+from tests.inputs.corpus_files import NOWHERE, ROWS, options_for, read, written
 
 
 @pytest.mark.parametrize("ending", ["tsv", "csv", "jsonl", "jsonl.gz", "tsv.gz", "csv.gz", "parquet"])

@@ -15,7 +15,7 @@ import pytest
 from headroles.errors import BadInput
 from headroles.inputs.passages import corpus_of
 from headroles.options.label import label_options_of
-from tests.support.corpus_files import NOWHERE, ROWS, read, written
+from tests.inputs.corpus_files import NOWHERE, ROWS, read, written
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,13 @@ import torch
 import headroles
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
-from headroles.extraction.capture import weights as forming
 from headroles.extraction.jobs.map_writer import reach_of, units_seen
 from headroles.extraction.model.load import Model, load
 from headroles.maps.examples import read_map_list, rule_of, seen_by
 from headroles.sieves.weights.reference import apply
 from headroles.storage.map_files import MapFile
+from tests.support.read_models import cut_into_blocks
+from tests.support.reference import rounding_bound
 
 ModelOf = Callable[[str], Path]
 WORDS = "the unbelievable committee did n't believe in re-opening the treaty , nobody objected to it ."
@@ -68,8 +69,7 @@ def test_words_see_the_words_of_which_any_piece_sees_any_piece(
     blocks: bool, name: str, model_of: ModelOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if blocks:
-        monkeypatch.setattr(forming, "WHOLE", 4)
-        monkeypatch.setattr(forming, "CACHE", 5000)
+        cut_into_blocks(monkeypatch, 4, 5000)
     tokens = _listed(_extracted(model_of(name), tmp_path, words=False))
     words = _extracted(model_of(name), tmp_path, words=True)
     several = 0
@@ -102,7 +102,7 @@ def test_maps_of_words_are_scored_within_what_words_see(model_of: ModelOf, tmp_p
         plan = sieves.plan(example, wanted)
         with MapFile.open(words) as maps:
             scores = np.stack([apply(plan, each.astype(np.float64)) for each in maps[str(number)]], axis=1)
-        np.testing.assert_allclose(found.scores.values[:, number], scores, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(found.scores.values[:, number], scores, rtol=0, atol=rounding_bound(64))
         np.testing.assert_array_equal(found.scores.cells[:, number], plan.cells)
     assert np.isfinite(found.scores.values).all(axis=(1, 2, 3)).all()
 

@@ -19,6 +19,7 @@ from headroles.extraction.texts.tokens import tokenise
 from headroles.preprocessing.pairs import Prepared, preprocess_unlabeled
 from headroles.preprocessing.spans import PairCutter
 from headroles.records.passage import Passage
+from tests.support.reference import draws
 
 WIKI = (
     " \n = Lobster = \n \n The lobster has a big claw . \n It = a lot . \n"
@@ -60,7 +61,7 @@ def test_blank_lines_divide_documents_of_any_other_file(tmp_path: Path) -> None:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60))
 @given(
     seed=some.integers(0, 2**32 - 1),
     words=some.integers(1, 120),

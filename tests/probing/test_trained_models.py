@@ -15,6 +15,7 @@ from headroles.extraction.parsing.vectors import Vectors
 from headroles.probing.trained.models import AttentionProbe, AttentionWordsProbe, distances, probe_of
 from headroles.probing.trained.sentences import Batch, Sentence, Source, bucketed
 from headroles.records.probes import CLASSIFIERS
+from tests.support.reference import rounding_bound
 
 MAPS, SIZE = 5, 3
 WORDS = ("a", "b", "c", "d", "unknown")
@@ -97,16 +98,20 @@ def test_logits_and_gradients_of_attention_probes_are_those_of_the_published_for
     for row, sentence in enumerate(sentences):
         words = len(sentence.words)
         own, wanted = fast[row, :words, : words + 1], _written(probe, batch, row)
-        torch.testing.assert_close(own, wanted, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(
+            own, wanted, rtol=1e-4, atol=rounding_bound(64, magnitude=float(wanted.detach().abs().max()) + 1)
+        )
         target = batch.target[row, :words]
         losses = [torch.nn.functional.cross_entropy(each, target) for each in (own, wanted)]
         gradients = [torch.autograd.grad(loss, learned, retain_graph=True) for loss in losses]
         for one, other in zip(*gradients, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+            torch.testing.assert_close(
+                one, other, rtol=1e-3, atol=rounding_bound(64, magnitude=float(other.abs().max()))
+            )
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=5))
 def test_logits_do_not_depend_on_the_batch(name: str, lengths: list[int]) -> None:
     sentences, maps = _made(lengths)
@@ -116,7 +121,12 @@ def test_logits_do_not_depend_on_the_batch(name: str, lengths: list[int]) -> Non
         for row, sentence in enumerate(sentences):
             words = len(sentence.words)
             alone = probe(source.batch([sentence]))[0]
-            torch.testing.assert_close(together[row, :words, : words + 1], alone, rtol=0, atol=1e-5)
+            torch.testing.assert_close(
+                together[row, :words, : words + 1],
+                alone,
+                rtol=0,
+                atol=rounding_bound(64, magnitude=float(alone.abs().max())),
+            )
             assert (together[row, :words, words + 1 :] == -torch.inf).all()
             chosen = together[row, :words].argmax(dim=1).tolist()
             assert all(head <= words and head != word + 1 for word, head in enumerate(chosen))
@@ -161,7 +171,7 @@ def test_an_unknown_classifier_is_refused() -> None:
         probe_of("atention", _vectors(), None, 0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(lengths=st.lists(st.integers(1, 300), min_size=1, max_size=200), seed=st.integers(0, 9))
 def test_batches_hold_each_sentence_once_and_long_ones_in_small_company(
     lengths: list[int], seed: int

@@ -13,7 +13,6 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
 from headroles.records.notebook import MOST_ROWS
 from headroles.records.surface import Surface
-from tests.reports.browser.test_report import browser  # noqa: F401
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -180,7 +179,7 @@ def test_with_more_roles_than_marks_can_tell_heads_show_how_many_they_hold() -> 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_two_results_on_one_page_are_accessible_and_in_the_colours_around_them(
-    browser: "Browser",  # noqa: F811
+    browser: "Browser",
     scheme: str,
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe

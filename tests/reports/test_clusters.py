@@ -36,7 +36,7 @@ from headroles.reports.words.clusters import (
     how_far,
     p_sentence,
 )
-from headroles.stats.clusters import clusters as choosing_clusters
+from headroles.stats.clusters import clusters as clusters_module
 from headroles.stats.clusters.clusters import cut, merges
 from headroles.stats.clusters.distance_tests import EXACT
 from headroles.stats.clusters.layer_claims import layer_claims
@@ -206,7 +206,7 @@ def test_the_chosen_number_is_marked_and_missing_numbers_are_gaps() -> None:
 
 
 def test_the_page_says_by_which_rule_the_number_was_chosen() -> None:
-    assert STABLE == choosing_clusters.STABLE
+    assert STABLE == clusters_module.STABLE
     rule = how_chosen(_found(usual()).choices)
     assert f"{rule[1:]}." in _text(html_of())
     assert "at least 0.6; numbers that only cut single heads off the rest come last" in rule
@@ -222,7 +222,7 @@ def test_the_page_says_by_which_rule_the_number_was_chosen() -> None:
 
 
 @given(seed=st.integers(0, 10_000), size=st.integers(4, 14), ties=st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_tree_says_which_numbers_only_cut_single_heads_off(seed: int, size: int, ties: bool) -> None:
     chance = np.random.default_rng(seed)
     distance = chance.exponential(1, size * (size - 1) // 2)

@@ -1,13 +1,9 @@
 """The report of a comparison: closed, safe, repeatable, and in agreement with what was found."""
 
-import importlib.util
 import json
-import os
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +30,7 @@ from headroles.stats.comparing.summary import by_layer
 from headroles.stats.comparing.swaps import swapped
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
+from tests.support.browser import DRAW, NARROW, Visit
 
 LOUD = '<b>loud</b>, "quoted" \u202e😀'
 NAMES = ("local", LOUD, "rare")
@@ -185,35 +182,22 @@ def test_figures_hold_every_head_of_every_sieve(found: Comparison) -> None:
     assert (sum(gained.y), -sum(lost.y)) == (found.swaps[-1].gained, found.swaps[-1].lost)
 
 
-CHROMIUM = Path("/usr/bin/chromium")
-
-
 @pytest.fixture(scope="module")
-def visit(html: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The page in a headless Chromium, with everything it asked for and complained about."""
-    lacking = importlib.util.find_spec("playwright") is None or not CHROMIUM.exists()
-    if lacking and os.environ.get("HEADROLES_REQUIRE_ALL") == "1":
-        pytest.fail("playwright or Chromium is missing")
-    if lacking:
-        pytest.skip("playwright or Chromium is missing")
-    from playwright.sync_api import sync_playwright
-
+def window(browser: Any, html: str, tmp_path_factory: pytest.TempPathFactory) -> Visit:
+    """The page in one window for all tests of this file."""
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(html, encoding="utf-8")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page(viewport={"width": 400, "height": 800})
-        heard: list[str] = []
-        page.on("console", lambda message: heard.append(message.text))
-        page.on("pageerror", lambda error: heard.append(str(error)))
-        page.on("request", lambda request: heard.append(request.url))
-        page.goto(path.as_uri())
-        page.evaluate("Promise.all(plots.map(draw))")
-        assert heard == [path.as_uri()]
-        yield page
-        browser.close()
+    return Visit(browser.new_page(), path.as_uri())
+
+
+@pytest.fixture
+def visit(window: Visit) -> Any:
+    """The page loaded anew on a small screen, where nothing was asked for and nothing complained about."""
+    window.again(*NARROW)
+    window.page.evaluate(DRAW)
+    assert window.complaints == []
+    assert len(window.requests) == 1
+    return window.page
 
 
 @pytest.mark.browser

@@ -19,6 +19,7 @@ from headroles.reports.sections.head_cards import Cards, cards_json, cards_of
 from headroles.reports.summary.score_spread import BINS, decimals_of, edges_of, spreads_of
 from headroles.reports.summary.summary import summarise
 from headroles.stats.engine import judge
+from tests.support.reference import draws
 
 HOSTILE = "</script><b>x</b>\u202e😀"
 
@@ -81,7 +82,7 @@ tables = st.integers(1, 40).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=draws(60))
 @given(tables)
 def test_bins_and_quartiles_are_those_of_numpy(values: np.ndarray) -> None:
     found = spreads_of(scores_of(values), [0])

@@ -1,14 +1,11 @@
 """The section of probes on the page, and a page with very many roles."""
 
-import importlib.util
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from html import unescape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +20,7 @@ from headroles.reports.sections.probe_sheets import GAPS
 from headroles.reports.sections.probes import section
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.probes import ordered, published_in
+from tests.support.browser import DRAW, Visit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 Made = Callable[..., Labelling]
 MANY = ("all", *(f"relation{number}" for number in range(47)))
 """With both directions, coreference and trees: 102 roles."""
-CHROMIUM = Path("/usr/bin/chromium")
 
 
 def _probed(run: Labelling) -> Probed:
@@ -242,30 +239,32 @@ def test_a_hundred_and_forty_four_heads_under_a_hundred_columns_stay_below_fifte
     assert len(page(run).encode()) < 15_000_000
 
 
-@pytest.fixture
-def opened(html_of: Callable[..., str], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator["Page"]:
-    """A page of few or many roles in a browser of some width; it fails on any complaint or request."""
-    if importlib.util.find_spec("playwright") is None or not CHROMIUM.exists():
-        reason = f"these tests take playwright and a browser at {CHROMIUM}"
-        pytest.fail(reason) if os.environ.get("HEADROLES_REQUIRE_ALL") == "1" else pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
+@pytest.fixture(scope="module")
+def windows(
+    browser: Any, html_of: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[tuple[str, ...]], Visit]:
+    """The page of few or many roles in a window, opened once."""
+    folder = tmp_path_factory.mktemp("probes")
 
+    @cache
+    def open_(relations: tuple[str, ...]) -> Visit:
+        file = folder / f"{len(relations)}.html"
+        file.write_text(html_of(relations), encoding="utf-8")
+        return Visit(browser.new_page(), file.as_uri())
+
+    return open_
+
+
+@pytest.fixture
+def opened(windows: Callable[..., Visit], request: pytest.FixtureRequest) -> Iterator["Page"]:
+    """A page of few or many roles in a window of some width; it fails on any complaint or request."""
     relations, width, scheme = request.param
-    file = tmp_path / "report.html"
-    file.write_text(html_of(relations), encoding="utf-8")
-    complaints: list[str] = []
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
-        window = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        window.on("console", lambda message: complaints.append(message.text))
-        window.on("pageerror", lambda error: complaints.append(str(error)))
-        window.on("request", lambda asked: complaints.append(asked.url))
-        window.goto(file.as_uri())
-        window.evaluate("Promise.all(plots.map(draw))")
-        yield window
-        browser.close()
-    assert complaints == [file.as_uri()]
+    visit = windows(relations)
+    visit.again(width, 900, scheme)
+    visit.page.evaluate(DRAW)
+    yield visit.page
+    assert visit.complaints == []
+    assert len(visit.requests) == 1
 
 
 @pytest.mark.browser

@@ -1,10 +1,8 @@
 """The report of a surface run: closed, safe, repeatable, and in agreement with what was found."""
 
-import importlib.util
 import json
-import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -33,11 +31,11 @@ from headroles.reports.words.surface import (
 )
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.storage.tables import csv_of, texts_of
+from tests.support.browser import DARK, DRAW, NARROW, WIDE, Visit
 
 Made = Callable[..., Labelling]
 
 SEPARATORS = ("surface:separator", "surface:separator→separator", "surface:other→separator")
-CHROMIUM = Path("/usr/bin/chromium")
 
 
 @pytest.fixture(scope="module")
@@ -291,47 +289,25 @@ def test_the_same_run_gives_the_same_page(found: Labelling, html: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """One headless Chromium for all tests of this file."""
-    lacking = importlib.util.find_spec("playwright") is None or not CHROMIUM.exists()
-    if lacking and os.environ.get("HEADROLES_REQUIRE_ALL") == "1":
-        pytest.fail("playwright or Chromium is missing")
-    if lacking:
-        pytest.skip("playwright or Chromium is missing")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield opened
-        opened.close()
+def window(browser: Any, html: str, tmp_path_factory: pytest.TempPathFactory) -> Visit:
+    """The page in one window for all tests of this file."""
+    path = tmp_path_factory.mktemp("surface") / "report.html"
+    path.write_text(html, encoding="utf-8")
+    return Visit(browser.new_page(), path.as_uri())
 
 
 @pytest.fixture
-def visit(browser: Any, html: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The page in a fresh window, where nothing was asked for and nothing complained about."""
-    path = tmp_path / "report.html"
-    path.write_text(html, encoding="utf-8")
-    settings = {"viewport": {"width": 1280, "height": 900}} | getattr(request, "param", {})
-    context = browser.new_context(**settings)
-    page = context.new_page()
-    heard: list[str] = []
-    page.on("console", lambda message: heard.append(message.text))
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("request", lambda request: heard.append(request.url))
-    page.goto(path.as_uri())
-    page.evaluate("Promise.all(plots.map(draw))")
-    assert heard == [path.as_uri()]
-    yield page
-    context.close()
-
-
-NARROW = {"viewport": {"width": 400, "height": 800}}
+def visit(window: Visit, request: pytest.FixtureRequest) -> Any:
+    """The page loaded anew, where nothing was asked for and nothing complained about."""
+    window.again(*getattr(request, "param", WIDE))
+    window.page.evaluate(DRAW)
+    assert window.complaints == []
+    assert len(window.requests) == 1
+    return window.page
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("visit", [{}, NARROW, {"color_scheme": "dark"}], indirect=True)
+@pytest.mark.parametrize("visit", [WIDE, NARROW, DARK], indirect=True)
 def test_all_is_drawn_and_nothing_is_wider_than_the_window(visit: Any) -> None:
     wide, window = visit.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert wide <= window

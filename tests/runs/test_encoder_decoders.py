@@ -32,6 +32,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.mark.with_report
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_of_one_kind_writes_tables_and_a_report_and_can_be_judged_again(
     kind: str, model: Path, data: Path, tmp_path: Path, command: Command

@@ -18,7 +18,7 @@ from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.options.label import label_options_of
 from headroles.records.passage import Passage
-from headroles.runs import label as sharded
+from headroles.runs import label as label_runs
 from headroles.shards import identity
 from headroles.shards.files import whole_files, written
 from headroles.shards.moment_runs import sample_of
@@ -91,7 +91,7 @@ def test_a_shard_by_a_worker_unlike_the_first_is_refused_whatever_the_engine() -
     tasks = iter([Task(number, (), (), "d") for number in range(3)])
     tally = Tally(whole=True)
     with pytest.raises(BadInput, match=r"same model, code, .* shard 1 was scored by one that has others"):
-        sharded.scored_shards(engine, tasks, Work(Memory(), None), lambda count: None, tally)
+        label_runs.scored_shards(engine, tasks, Work(Memory(), None), lambda count: None, tally)
     assert [each.number for each in tally.receipts] == [0]
 
 

@@ -49,6 +49,7 @@ def test_a_second_command_is_refused_before_it_touches_anything(
     assert _contents(tmp_path / "run") == _contents(tmp_path / "calm")
 
 
+@pytest.mark.slow
 def test_a_killed_command_holds_a_folder_no_longer_though_its_processes_live(tmp_path: Path) -> None:
     code = (
         "import subprocess, sys\nfrom headroles.shards.lock import claimed\n"

@@ -18,6 +18,7 @@ from headroles.records.moments import GROUPS
 from headroles.shards.verify import verify
 from headroles.storage.run import load
 
+pytestmark = pytest.mark.with_report
 Label = Callable[..., Labelling]
 FEW: dict[str, Any] = {"keep": 20, "shard_size": 8, "splits": 10, "maps": 6}
 

@@ -57,7 +57,7 @@ def _sums(scores: Scores, size: int) -> Moments:
 
 
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 90))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_sums_of_shards_are_those_of_all_their_examples(seed: int, size: int) -> None:
     scores = scored(80, seed)
     sums, whole = _sums(scores, size), moments_of(scores, RULES, 0)

@@ -25,6 +25,7 @@ def mine(example):
 """
 
 
+@pytest.mark.slow
 def test_workers_import_nothing_from_the_current_folder_and_find_sieves_all_the_same(
     planted: Path, table: Path, tmp_path: Path
 ) -> None:
@@ -42,12 +43,13 @@ def test_workers_import_nothing_from_the_current_folder_and_find_sieves_all_the_
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
     )
     assert (run.returncode, "a file of the user" in run.stderr) == (0, False), run.stderr
     assert (tmp_path / "run" / "manifest.json").exists()
 
 
+@pytest.mark.slow
 def test_parsing_processes_import_nothing_from_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,7 +60,7 @@ def test_parsing_processes_import_nothing_from_the_current_folder(
     pool = ParserPool(None, described, 1)
     try:
         ((texts, parses),) = pool.submit(["It rains ."])
-        assert list(parses.result(timeout=60)) == texts
+        assert list(parses.result(timeout=240)) == texts
     finally:
         pool.close()
 

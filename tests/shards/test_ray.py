@@ -24,13 +24,14 @@ from headroles.errors import BadInput, HeadrolesError, MissingExtra, UnknownName
 from headroles.options.label import label_options_of
 from headroles.records.passage import Passage
 from headroles.shards.engines.losses import Failure, failure_of
-from headroles.shards.engines.on_ray import session as ray_room
+from headroles.shards.engines.on_ray import session as ray_session
 from headroles.shards.engines.on_ray.data import RayEngine
 from headroles.shards.engines.on_ray.feed import Feed
 from headroles.shards.engines.on_ray.session import connected
 from headroles.shards.work import Order, Task
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.xdist_group("ray"),
     pytest.mark.filterwarnings("ignore:`use_:DeprecationWarning"),  # Ray's own defaults
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray leaves sockets and logs to the collector
@@ -72,7 +73,7 @@ def _making(what: str) -> Making:
     """A function that makes a worker without a model, which travels to its process as it is."""
     from ray import cloudpickle
 
-    made = import_module("tests.support.made_workers")
+    made = import_module("tests.support.crashing")
     cloudpickle.register_pickle_by_value(made)
     return partial(made.Made, what)
 
@@ -134,7 +135,7 @@ def test_a_worker_that_fits_on_no_machine_is_refused(
 ) -> None:
     import ray
 
-    monkeypatch.setattr(ray_room, "PATIENCE", 0.5)
+    monkeypatch.setattr(ray_session, "PATIENCE", 0.5)
     order = replace(_order(**asked), threads=asked.get("threads", 1))
     sentence = (
         rf"needs a machine of the cluster with {wanted}, but none of its 1 has that \(at most 2 CPU and 0"
@@ -143,10 +144,10 @@ def test_a_worker_that_fits_on_no_machine_is_refused(
         RayEngine(order, make=_making("works")).__enter__()
     joining = [*ray.nodes(), *ray.nodes()]
     joining[1] = joining[1] | {"Resources": {"CPU": 4.0, "GPU": 2.0}}
-    monkeypatch.setattr(ray_room, "PATIENCE", 30.0)
+    monkeypatch.setattr(ray_session, "PATIENCE", 30.0)
     answers = iter([joining[:1], joining])
     monkeypatch.setattr(ray, "nodes", lambda: next(answers))
-    ray_room.check_room(order)  # a machine joined in time
+    ray_session.check_room(order)  # a machine joined in time
 
 
 @pytest.mark.parametrize(
@@ -168,13 +169,13 @@ def test_a_cluster_that_starts_machines_by_itself_is_waited_for(
     small = {"Alive": True, "Resources": {"CPU": 1.0}, "Labels": {"ray.io/node-group": group}}
     monkeypatch.setattr(ray, "nodes", lambda: [small, {"Alive": False, "Resources": {"CPU": 99.0}}])
     monkeypatch.setattr(internal_kv, "_internal_kv_get", lambda key: status)
-    monkeypatch.setattr(ray_room, "PATIENCE", 0.0)
+    monkeypatch.setattr(ray_session, "PATIENCE", 0.0)
     order = replace(_order(), threads=4)
     if grows:
-        ray_room.check_room(order)
+        ray_session.check_room(order)
     else:
         with pytest.raises(BadInput, match="at most 1 CPU and 0 GPU in any of them"):
-            ray_room.check_room(order)
+            ray_session.check_room(order)
 
 
 def test_a_worker_keeps_the_threads_it_was_told(planted: Path, table: Path) -> None:
@@ -315,7 +316,7 @@ def test_a_run_on_ray_that_loses_a_worker_has_the_bytes_of_a_run_here_and_leaves
     seen: dict[int, psutil.Process] = {}
     try:
         assert _kill_one_worker(psutil.Process(running.pid), there, seen), "the run was over before"
-        out, err = running.communicate(timeout=120)
+        out, err = running.communicate(timeout=480)
         left = [each.name for each in temporary.iterdir()]
     finally:
         running.kill()
@@ -329,7 +330,7 @@ def test_a_run_on_ray_that_loses_a_worker_has_the_bytes_of_a_run_here_and_leaves
 
 def _kill_one_worker(run: psutil.Process, folder: Path, seen: dict[int, psutil.Process]) -> bool:
     """Kill a worker once two shards are done and others are not; every process below the run is noted."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 480
     while time.monotonic() < deadline and _lives(run):
         below = run.children(recursive=True)
         seen |= {each.pid: each for each in below}

@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -19,58 +19,14 @@ from headroles.sieves.weights.contrast import by_offset
 from headroles.sieves.weights.reference import apply
 from headroles.stats.engine import judge
 from headroles.testing import made_example, planted
+from tests.sieves.recipes import Recipe, recipes
+from tests.support.reference import draws
 
 MAIN = ("local", "delimiter", "block", "syntactic")
 CONTRASTS = ("block:matched", "syntactic:matched", "syntactic:nsubj:matched", "syntactic:obj:matched")
-RELATIONS = ("nsubj", "obj", "amod", "advmod", "det", "punct")
 ROLE, NOT = 0, 1
 
-slow = settings(deadline=None, max_examples=30)
-
-
-@dataclass(frozen=True)
-class _Recipe:
-    """What hypothesis draws; the example is made in the test, where randomness is allowed."""
-
-    seed: int
-    lengths: tuple[int, ...]
-    specials: bool
-
-    def made(self) -> tuple[Example, np.random.Generator]:
-        rng = np.random.default_rng(self.seed)
-        return _layout(rng, self.lengths, self.specials), rng
-
-
-recipes = st.builds(
-    _Recipe,
-    st.integers(0, 2**32 - 1),
-    st.lists(st.integers(1, 8), min_size=1, max_size=2).map(tuple),
-    st.booleans(),
-)
-
-
-def _layout(rng: np.random.Generator, lengths: Sequence[int], specials: bool = True) -> Example:
-    """Texts of given lengths in tokens; words of one or more pieces, and a random head for most words."""
-    segment: list[int] = [-1] if specials else []
-    word: list[int] = [-1] if specials else []
-    arcs: list[Arc] = []
-    base = 0
-    for text, length in enumerate(lengths):
-        opens = rng.random(length) < 0.7
-        opens[0] = True
-        own = np.cumsum(opens) - 1
-        words = int(own[-1]) + 1
-        for dependent in range(words):
-            head = int(rng.integers(words))
-            if head != dependent and rng.random() < 0.9:
-                arcs.append(Arc(base + dependent, base + head, str(rng.choice(RELATIONS))))
-        segment += [text] * length
-        word += [base + int(index) for index in own]
-        if specials:
-            segment, word = [*segment, -1], [*word, -1]
-        base += words
-    tokens = tuple(f"t{k}" for k in range(len(segment)))
-    return Example(f"{lengths}", tokens, segment=np.array(segment), word=np.array(word), arcs=tuple(arcs))
+few = settings(max_examples=draws(30))
 
 
 def _visible(size: int, causal: bool) -> np.ndarray:
@@ -138,9 +94,9 @@ def _by_loops(name: str, example: Example, rows: np.ndarray) -> float:
     return total
 
 
-@slow
+@few
 @given(recipes)
-def test_contrasts_are_the_formula_written_as_loops(recipe: _Recipe) -> None:
+def test_contrasts_are_the_formula_written_as_loops(recipe: Recipe) -> None:
     example, rng = recipe.made()
     heads = _random_heads(rng, _visible(example.size, False))
     found = score(heads[None], example)
@@ -189,9 +145,9 @@ def test_the_block_contrast_of_four_tokens_is_that_worked_out_by_hand() -> None:
     assert found == pytest.approx(wanted, abs=1e-12)
 
 
-@slow
+@few
 @given(recipes, st.booleans())
-def test_no_attention_contrasts_beyond_the_bounds(recipe: _Recipe, causal: bool) -> None:
+def test_no_attention_contrasts_beyond_the_bounds(recipe: Recipe, causal: bool) -> None:
     example, rng = recipe.made()
     visible = _visible(example.size, causal)
     selection = selection_of(None)
@@ -237,9 +193,9 @@ def _at_word_offset(rng: np.random.Generator, example: Example, offset: int) -> 
     return rows
 
 
-@slow
+@few
 @given(recipes, st.integers(-4, 4), st.booleans())
-def test_a_head_at_one_token_offset_has_no_block_contrast(recipe: _Recipe, offset: int, causal: bool) -> None:
+def test_a_head_at_one_token_offset_has_no_block_contrast(recipe: Recipe, offset: int, causal: bool) -> None:
     example, _ = replace(recipe, specials=True).made()
     visible = _visible(example.size, causal)
     rows = _at_token_offset(example, offset, visible)
@@ -247,9 +203,9 @@ def test_a_head_at_one_token_offset_has_no_block_contrast(recipe: _Recipe, offse
     assert np.isnan(found).all() or np.abs(found).max() <= 1e-12
 
 
-@slow
+@few
 @given(recipes, st.integers(-4, 4).filter(bool))
-def test_a_head_at_one_word_offset_has_no_syntactic_contrast(recipe: _Recipe, offset: int) -> None:
+def test_a_head_at_one_word_offset_has_no_syntactic_contrast(recipe: Recipe, offset: int) -> None:
     example, rng = replace(recipe, specials=True).made()
     rows = _at_word_offset(rng, example, offset)
     for name, value in score(rows[None, None], example).items():
@@ -257,9 +213,9 @@ def test_a_head_at_one_word_offset_has_no_syntactic_contrast(recipe: _Recipe, of
             assert np.isnan(value).all() or np.abs(value).max() <= 1e-12
 
 
-@slow
+@few
 @given(recipes)
-def test_attention_off_the_compared_keys_only_scales_the_contrast(recipe: _Recipe) -> None:
+def test_attention_off_the_compared_keys_only_scales_the_contrast(recipe: Recipe) -> None:
     example, rng = replace(recipe, specials=True).made()
     rows = _random_heads(rng, _visible(example.size, False), 1)[0]
     parked = rows / 2

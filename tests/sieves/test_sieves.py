@@ -1,7 +1,7 @@
 """Mask sieves are their formulas: by hand, by plain loops, at their bounds, and on even attention."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,56 +20,12 @@ from headroles.sieves.language.relations import CLEARNLP
 from headroles.sieves.masks import Band, Pairs, Same
 from headroles.sieves.weights.reference import apply
 from headroles.testing import check_sieve, made_example
+from tests.sieves.recipes import Recipe, layout, recipes
+from tests.support.reference import draws
 
 SIEVES = tuple(BUILT_IN)
-RELATIONS = ("nsubj", "nsubj:pass", "obj", "amod", "advmod", "det", "case", "punct")
 
-slow = settings(deadline=None, max_examples=30)
-
-
-def _layout(rng: np.random.Generator, lengths: Sequence[int], specials: bool = True) -> Example:
-    """Texts of given lengths in tokens; words of up to four pieces, and a random head for most words."""
-    segment: list[int] = [-1] if specials else []
-    word: list[int] = [-1] if specials else []
-    arcs: list[Arc] = []
-    base = 0
-    for text, length in enumerate(lengths):
-        opens = rng.random(length) < 0.7
-        opens[0] = True
-        own = np.cumsum(opens) - 1
-        words = int(own[-1]) + 1
-        for dependent in range(words):
-            head = int(rng.integers(words))
-            if head != dependent and rng.random() < 0.9:
-                arcs.append(Arc(base + dependent, base + head, str(rng.choice(RELATIONS))))
-        segment += [text] * length
-        word += [base + int(index) for index in own]
-        if specials:
-            segment, word = [*segment, -1], [*word, -1]
-        base += words
-    tokens = tuple(f"t{k}" for k in range(len(segment)))
-    return Example(f"{lengths}", tokens, segment=np.array(segment), word=np.array(word), arcs=tuple(arcs))
-
-
-@dataclass(frozen=True)
-class _Recipe:
-    """What hypothesis draws; the example is made in the test, where randomness is allowed."""
-
-    seed: int
-    lengths: tuple[int, ...]
-    specials: bool
-
-    def made(self) -> tuple[Example, np.random.Generator]:
-        rng = np.random.default_rng(self.seed)
-        return _layout(rng, self.lengths, self.specials), rng
-
-
-recipes = st.builds(
-    _Recipe,
-    st.integers(0, 2**32 - 1),
-    st.lists(st.integers(1, 9), min_size=1, max_size=2).map(tuple),
-    st.booleans(),
-)
+few = settings(max_examples=draws(30))
 
 
 def _visible(size: int, causal: bool) -> np.ndarray:
@@ -153,7 +109,7 @@ def test_scores_of_six_tokens_are_those_worked_out_by_hand(
 
 def test_block_is_youdens_j_when_all_attention_stays_on_the_texts() -> None:
     rng = np.random.default_rng(0)
-    example = _layout(rng, (4, 11))
+    example = layout(rng, (4, 11))
     text = example.segment >= 0
     rows = _random_heads(rng, np.broadcast_to(text, (example.size, example.size)).copy(), 1)[0]
     first, second = example.segment == 0, example.segment == 1
@@ -164,7 +120,7 @@ def test_block_is_youdens_j_when_all_attention_stays_on_the_texts() -> None:
 
 
 def test_a_head_that_looks_at_one_text_from_everywhere_is_no_block_head() -> None:
-    example = _layout(np.random.default_rng(1), (5, 40))
+    example = layout(np.random.default_rng(1), (5, 40))
     rows = np.tile((example.segment == 1) / 40, (example.size, 1))
     assert score(rows[None, None], example, ["block"])["block"].item() == pytest.approx(0, abs=1e-12)
 
@@ -179,9 +135,9 @@ def test_even_attention_scores_zero_on_every_sieve_and_contrast(length: int, cau
     inside = length - 3
     first = int(rng.integers(2, inside - 2))
     for example in (
-        _layout(rng, (first, inside - first)),
-        _layout(rng, (length - 2,)),
-        _layout(rng, (length,), False),
+        layout(rng, (first, inside - first)),
+        layout(rng, (length - 2,)),
+        layout(rng, (length,), False),
     ):
         even = _visible(example.size, causal) / _visible(example.size, causal).sum(axis=1, keepdims=True)
         scores = score(even[None, None], example)
@@ -196,9 +152,9 @@ def test_even_attention_scores_zero_on_every_sieve_and_contrast(length: int, cau
     assert np.isfinite(score(even[None, None], example)["local"]).all()
 
 
-@slow
+@few
 @given(recipes, st.booleans())
-def test_even_attention_scores_zero_on_any_layout(recipe: _Recipe, causal: bool) -> None:
+def test_even_attention_scores_zero_on_anylayout(recipe: Recipe, causal: bool) -> None:
     example, _ = recipe.made()
     visible = _visible(example.size, causal)
     even = visible / visible.sum(axis=1, keepdims=True)
@@ -206,9 +162,9 @@ def test_even_attention_scores_zero_on_any_layout(recipe: _Recipe, causal: bool)
         assert np.isnan(value).all() or np.abs(value).max() <= 1e-12, name
 
 
-@slow
+@few
 @given(recipes, st.booleans())
-def test_even_attention_has_a_bias_of_one_on_any_layout(recipe: _Recipe, causal: bool) -> None:
+def test_even_attention_has_a_bias_of_one_on_anylayout(recipe: Recipe, causal: bool) -> None:
     example, _ = recipe.made()
     visible = _visible(example.size, causal)
     even = visible / visible.sum(axis=1, keepdims=True)
@@ -286,9 +242,9 @@ def _by_loops(name: str, example: Example, rows: np.ndarray, visible: np.ndarray
     return above / (1 - below), inside / chance if chance else float("nan"), cells
 
 
-@slow
+@few
 @given(recipes, st.booleans())
-def test_selectivity_and_bias_are_the_formulas_written_as_loops(recipe: _Recipe, causal: bool) -> None:
+def test_selectivity_and_bias_are_the_formulas_written_as_loops(recipe: Recipe, causal: bool) -> None:
     example, rng = recipe.made()
     visible = _visible(example.size, causal)
     heads = _random_heads(rng, visible)
@@ -303,9 +259,9 @@ def test_selectivity_and_bias_are_the_formulas_written_as_loops(recipe: _Recipe,
         assert np.nan_to_num(cells) == wanted[0][2]
 
 
-@slow
+@few
 @given(recipes)
-def test_every_key_visible_is_what_no_visibility_means(recipe: _Recipe) -> None:
+def test_every_key_visible_is_what_no_visibility_means(recipe: Recipe) -> None:
     example, rng = recipe.made()
     heads = _random_heads(rng, _visible(example.size, False))
     selection = selection_of(None)
@@ -317,9 +273,9 @@ def test_every_key_visible_is_what_no_visibility_means(recipe: _Recipe) -> None:
 # Bounds.
 
 
-@slow
+@few
 @given(recipes, st.booleans(), st.sampled_from(["selectivity", "bias"]))
-def test_no_attention_scores_beyond_the_bounds(recipe: _Recipe, causal: bool, statistic: str) -> None:
+def test_no_attention_scores_beyond_the_bounds(recipe: Recipe, causal: bool, statistic: str) -> None:
     example, rng = recipe.made()
     visible = _visible(example.size, causal)
     plan = selection_of(None, statistic=statistic).plan(example, visible, np.float64)
@@ -331,10 +287,10 @@ def test_no_attention_scores_beyond_the_bounds(recipe: _Recipe, causal: bool, st
     assert not (scores[said] > plan.high[said, None] + 1e-9).any()
 
 
-@slow
+@few
 @given(recipes, st.booleans(), st.sampled_from(SIEVES))
 def test_all_attention_on_the_keys_or_beside_them_attains_the_bounds(
-    recipe: _Recipe, causal: bool, name: str
+    recipe: Recipe, causal: bool, name: str
 ) -> None:
     example, _ = recipe.made()
     visible = _visible(example.size, causal)
@@ -355,17 +311,17 @@ def test_all_attention_on_the_keys_or_beside_them_attains_the_bounds(
 
 def test_block_never_falls_below_minus_one() -> None:
     for lengths in ((1, 60), (5, 60), (60, 2), (7, 7)):
-        plan = selection_of(["block"]).plan(_layout(np.random.default_rng(0), lengths), None)
+        plan = selection_of(["block"]).plan(layout(np.random.default_rng(0), lengths), None)
         assert plan.low[0] == pytest.approx(-1)
 
 
 # Special tokens.
 
 
-@slow
+@few
 @given(recipes, st.booleans())
 def test_special_tokens_are_no_queries_and_count_as_keys_in_delimiter_sieves_only(
-    recipe: _Recipe, causal: bool
+    recipe: Recipe, causal: bool
 ) -> None:
     example, _ = recipe.made()
     visible = _visible(example.size, causal)
@@ -431,7 +387,7 @@ def _renamed(example: Example, names: dict[str, str]) -> Example:
 
 def test_clearnlp_and_universal_names_give_the_same_scores() -> None:
     rng = np.random.default_rng(2)
-    example = _layout(rng, (20, 20))
+    example = layout(rng, (20, 20))
     heads = _random_heads(rng, _visible(example.size, False))[None]
     names = {universal: clear for clear, universal in CLEARNLP.items()}
     other = _renamed(example, names)
@@ -485,7 +441,7 @@ def _always(mask: object) -> Callable[[Example], object]:
 
 def test_kinds_of_mask_that_name_the_same_cells_give_the_same_scores() -> None:
     rng = np.random.default_rng(3)
-    example = _layout(rng, (7, 6))
+    example = layout(rng, (7, 6))
     n = example.size
     heads = _random_heads(rng, _visible(n, False))[None]
     place = np.arange(n)

@@ -16,6 +16,7 @@ from headroles.errors import BadInput
 from headroles.sieves.spread import SMOOTHING, entropies, even_entropy
 from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS, MASSES, kinds, laid, rules
 from headroles.testing import made_example, planted
+from tests.support.reference import rounding_bound
 
 RELEASED = {
     "first": "cls", "separator": "sep", "separator→separator": "sep_sep", "other→separator": "rest_sep",
@@ -100,13 +101,13 @@ def test_the_golden_values_come_out(shared: Path) -> None:
     mean = {name: np.mean([each[name] for each in found], axis=0) for name in COLUMNS}
     for name, key in RELEASED.items():
         np.testing.assert_allclose(mean[f"surface:{name}"], golden[f"surface_{key}"], rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(
-        single, np.stack([golden["surface_entropy"], golden["surface_entropy_cls"]])
-    )
+    released = np.stack([golden["surface_entropy"], golden["surface_entropy_cls"]])
+    close = rounding_bound(max(len(tokens) for tokens in about["tokens"]), float(released.max()))
+    np.testing.assert_allclose(single, released, rtol=0, atol=close)
     for name, key in (("entropy", "entropy"), ("entropy-first", "entropy_cls")):
-        np.testing.assert_allclose(mean[f"surface:{name}"], golden[f"surface_{key}"], rtol=0, atol=1e-6)
+        np.testing.assert_allclose(mean[f"surface:{name}"], golden[f"surface_{key}"], rtol=0, atol=close)
     even = np.mean([np.log(len(tokens)) for tokens in about["tokens"]])
-    assert even == pytest.approx(about["uniform_entropy"], abs=1e-6)
+    assert even == pytest.approx(about["uniform_entropy"], abs=close)
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([0.0, SMOOTHING]))

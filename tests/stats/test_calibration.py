@@ -17,6 +17,8 @@ from headroles.stats.engine import judge
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
 
+pytestmark = pytest.mark.slow
+
 SIZE = 65536
 EVEN = (np.arange(SIZE) + 0.5) / SIZE
 THETA = 0.1

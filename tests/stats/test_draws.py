@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroles.stats.draws import BLOCK, bootstrap_counts, flips_are_exact, halves, sign_flips
+from tests.support.reference import draws
 
-quick = settings(deadline=None, max_examples=40)
+quick = settings(max_examples=draws(40))
 
 
 def test_bootstrap_counts_are_the_draws_of_one_generator_in_a_row() -> None:

@@ -26,9 +26,10 @@ from headroles.stats.effects import (
 )
 from headroles.stats.methods.closed_form import student, student_skew
 from headroles.stats.moments import describe
+from tests.support.reference import draws
 
 seeds = st.integers(0, 2**32 - 1)
-quick = settings(deadline=None, max_examples=40)
+quick = settings(max_examples=draws(40))
 
 
 @quick
@@ -119,7 +120,7 @@ def _scipys(values: np.ndarray, resamples: int, seed: int, confidence: float) ->
     return np.array([found.confidence_interval.low, found.confidence_interval.high])
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seeds, st.integers(20, 90), st.integers(300, 1200), st.sampled_from([0.8, 0.95]))
 def test_bca_is_scipys_for_many_columns_at_once(seed: int, n: int, resamples: int, confidence: float) -> None:
     rng = np.random.default_rng(seed)
@@ -148,7 +149,7 @@ def test_columns_taken_in_slices_give_the_same_intervals(monkeypatch: pytest.Mon
     for cells in (1, 900, 2500):
         monkeypatch.setattr(effects, "CELLS", cells)
         sliced = np.stack(bca(values, list(bootstrap_counts(40, 500, 0))))
-        np.testing.assert_allclose(sliced, whole, rtol=1e-13)
+        np.testing.assert_allclose(sliced, whole, rtol=1e-11)
 
 
 def test_memory_does_not_grow_with_columns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +180,7 @@ def test_a_column_with_nan_spoils_no_other() -> None:
     values[4, 1] = np.nan
     ends = np.stack(bca(values, bootstrap_counts(30, 400, 0)))
     assert np.isnan(ends[:, 1]).all()
-    np.testing.assert_allclose(ends[:, [0, 2]], clean[:, [0, 2]], rtol=1e-13)
+    np.testing.assert_allclose(ends[:, [0, 2]], clean[:, [0, 2]], rtol=1e-11)
 
 
 def test_no_units_no_columns_or_no_resamples_say_nothing() -> None:

@@ -14,6 +14,7 @@ from headroles.planning import Study, study
 from headroles.stats.families import FAMILIES
 from headroles.stats.power import ASSUMED, needed, power_of
 from headroles.terminal.label import show_plan
+from tests.support.reference import draws
 
 Command = Callable[..., tuple[int, str, str]]
 USUAL = ("plan", "--effect", 0.3, "--heads", 144, "--sieves", 12)
@@ -30,7 +31,7 @@ def _layers(family: str) -> int | None:
     return 12 if family == "layer" else None
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=draws(30))
 @given(st.floats(0.05, 3), st.sampled_from(sorted(ASSUMED)), st.sampled_from(FAMILIES), st.floats(0.3, 0.95))
 def test_a_plan_holds_together(effect: float, correction: str, family: str, power: float) -> None:
     plan = study(effect, 144, 10, power=power, correction=correction, family=family, layers=_layers(family))

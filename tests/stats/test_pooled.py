@@ -12,9 +12,10 @@ from headroles.stats.engine import judge
 from headroles.stats.methods.closed_form import student
 from headroles.stats.moments import describe
 from headroles.stats.pooled import pooled_units
+from tests.support.reference import draws
 
 seeds = st.integers(0, 2**32 - 1)
-quick = settings(deadline=None, max_examples=30)
+quick = settings(max_examples=draws(30))
 
 
 def _arcs(seed: int, documents: int = 25) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

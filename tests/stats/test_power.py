@@ -14,8 +14,9 @@ from headroles.stats.methods.closed_form import student, student_skew
 from headroles.stats.moments import describe
 from headroles.stats.power import ASSUMED, FAR, assumed_cut, detectable, harmonic, needed, power_of
 from headroles.stats.resolution import ALL_CORRECTIONS
+from tests.support.reference import draws
 
-quick = settings(deadline=None, max_examples=40)
+quick = settings(max_examples=draws(40))
 effects = st.floats(0.05, 3)
 cuts = st.sampled_from([0.2, 0.05, 0.01, 0.05 / 144, 0.05 / 1440])
 powers = st.sampled_from([0.5, 0.8, 0.9, 0.99])

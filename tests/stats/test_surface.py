@@ -71,7 +71,7 @@ def test_every_kind_but_other_is_tested_in_every_layer_for_both_measures() -> No
 
 
 @given(seed=st.integers(0, 10_000), grouped=st.booleans())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_the_test_is_scipys_on_relative_differences_corrected_over_layers(seed: int, grouped: bool) -> None:
     values = _drawn(seed)
     units = [f"u{k // 3}" for k in range(30)] if grouped else None

@@ -17,13 +17,14 @@ from jaxtyping import config
 from headroles import load
 from headroles.errors import BadInput, HeadrolesError
 from headroles.exporting import save
-from headroles.extraction.jobs import divergence as diverging
+from headroles.extraction.jobs import divergence as divergence_job
 from headroles.options.cluster import cluster_options_of
 from headroles.records.clusters import METHODS, WAYS, Clustered, Divergence, Neighbours
 from headroles.stats.clusters import clusters
 from headroles.storage.clusters import clustered_in, texts_of_clustered
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
 from tests.support.clustered_runs import UNITS, clustered_run
+from tests.support.reference import draws
 
 GRID = (4, 6)
 
@@ -110,7 +111,7 @@ def test_clusters_of_another_model_or_a_damaged_archive_are_refused(found: Clust
         clustered_in(tmp_path, GRID, UNITS)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=draws(60))
 @given(place=st.floats(0, 1, exclude_max=True), content=st.binary(max_size=4), shorter=st.booleans())
 def test_an_archive_with_a_few_bytes_changed_is_refused_or_says_the_same(
     found: Clustered, place: float, content: bytes, shorter: bool
@@ -297,7 +298,7 @@ def test_clusters_without_nearest_heads_come_back_without(tmp_path: Path) -> Non
 def test_records_know_the_ways_and_methods_that_there_are() -> None:
     options = [cluster_options_of(task="QNLI", method=method) for method in METHODS]
     assert {each.method for each in options} == set(METHODS) == set(clusters.METHODS)
-    sums = [diverging.Sums(["a"], 1, 2, way=way) for way in WAYS]
+    sums = [divergence_job.Sums(["a"], 1, 2, way=way) for way in WAYS]
     assert {each.way for each in sums} == set(WAYS)
 
 

@@ -18,7 +18,7 @@ from headroles.records.surface import Surface
 from headroles.stats.surface import noop_tests
 from headroles.storage.folder import CLUSTERED, EXHIBITED, LAYERS, NOOP, PROBED, SURFACE
 from tests.support.clustered_runs import clustered_run
-from tests.support.surface_runs import made_up
+from tests.support.made_runs import surface_labelling
 
 Made = Callable[..., Labelling]
 PARTS = {"surface": SURFACE, "clustered": CLUSTERED, "probed": PROBED}
@@ -27,7 +27,7 @@ DAMAGED = "is damaged or from another version"
 
 def _measured(gradients: bool = True) -> Labelling:
     """A run of surface statistics, its tests of attention that does not matter those of all kinds."""
-    run = made_up((12, 2, 3), gradients=gradients)
+    run = surface_labelling((12, 2, 3), gradients=gradients)
     assert run.surface is not None
     model = dict(run.manifest["model"]) | {"layers": 2, "heads": 3}
     return replace(

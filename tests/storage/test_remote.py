@@ -185,6 +185,7 @@ def test_errors_of_a_run_at_an_address_name_the_address(there: str, address: str
         assert "/tmp" not in str(caught.value)
 
 
+@pytest.mark.with_report
 def test_reports_tables_and_comparisons_are_made_of_addresses(there: str, run: Path, tmp_path: Path) -> None:
     assert headroles.table(there, "findings", "csv") == headroles.table(run, "findings", "csv")
     place = place_of(there)

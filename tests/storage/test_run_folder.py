@@ -210,6 +210,7 @@ def test_what_is_loaded_is_what_was_labelled(label: Label, options: dict[str, An
     assert {name for name in first if first[name] != run[name]} == {"manifest.json"}  # hashes of these
 
 
+@pytest.mark.with_report
 def test_a_run_is_the_same_to_the_last_byte_when_done_again(
     label: Label, finished: Path, tmp_path: Path
 ) -> None:
@@ -220,6 +221,7 @@ def test_a_run_is_the_same_to_the_last_byte_when_done_again(
     assert sorted(tmp_path.iterdir()) == [tmp_path / "again"]
 
 
+@pytest.mark.with_report
 def test_judging_again_with_nothing_changed_changes_no_byte(run: Path) -> None:
     before = _contents(run)
     headroles.judge_again(run)
@@ -529,6 +531,7 @@ def test_rules_survive_with_their_unknown_bounds(label: Label, tmp_path: Path) -
     assert set(asdict(rule)) == {each.name for each in fields(Rule)}
 
 
+@pytest.mark.with_report
 def test_the_report_of_a_folder_is_written_again_as_it_was(run: Path, tmp_path: Path) -> None:
     other = tmp_path / "deep" / "page.html"
     assert headroles.exporting.report(run, other) == other

@@ -1,4 +1,4 @@
-"""Runs that are started to be killed: a process that has everything loaded and forks one on demand."""
+"""Runs that are started to be killed, and workers that end in every way, for tests of what happens then."""
 
 import os
 import random
@@ -10,6 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from headroles.errors import BadInput, UnknownName
+from headroles.shards.work import Facts, Order, Receipt
 
 NURSERY = """
 import os, sys, json
@@ -72,10 +75,10 @@ class Nursery:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
-        self._process.wait(60)
+        self._process.wait(240)
 
 
-def killed(group: int, moment: Callable[[], bool], patience: float = 60.0) -> bool:
+def killed(group: int, moment: Callable[[], bool], patience: float = 240.0) -> bool:
     """Kill a group of processes at a moment; False when the run ended before.
 
     Args:
@@ -126,3 +129,35 @@ def _names(folder: Path) -> list[str]:
         return os.listdir(folder)
     except FileNotFoundError:
         return []
+
+
+def _lost(order: Order) -> None:
+    """End this process as one that is killed for memory ends, and leave a trace of it."""
+    Path(str(order.place), f"lost {os.getpid()}").touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Made:
+    """A worker without a model that scores nothing; its name says how it ends. It travels by value."""
+
+    def __init__(self, what: str, order: Order) -> None:
+        if what == "cannot start":
+            raise UnknownName("sieve", "locl", ("local",))
+        if what == "is lost loading":
+            _lost(order)
+        self.what, self.order = what, order
+        self.facts = Facts(2, 2, {"at": os.getcwd()}, "identity", None, None, ())
+
+    def score(self, task: Any) -> Receipt:
+        if self.what == "refuses" and task.number == 3:
+            raise BadInput("input 'x/3' cannot be scored; drop it")
+        if self.what == "breaks" and task.number == 3:
+            raise ZeroDivisionError("a mistake of ours")
+        if self.what == "is lost" and task.number == 3:
+            _lost(self.order)
+        time.sleep(0.05)
+        name = f"{task.number}-{os.getpid()}"
+        if self.order.place is not None and self.what != "elsewhere":
+            Path(self.order.place, name).touch()
+        told: dict[str, Any] = {"files": {name: "digest"}, "low": (None,), "high": (1.0,)}
+        return Receipt(task.number, len(task.passages), 3, 0, task.digest, "identity", **told)

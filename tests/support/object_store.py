@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
+import pytest
+
 KEYS = {"AWS_ACCESS_KEY_ID": "made-up", "AWS_SECRET_ACCESS_KEY": "made-up", "AWS_DEFAULT_REGION": "us-east-1"}
 
 
@@ -28,3 +30,10 @@ def served() -> Iterator[str]:
             s3fs.S3FileSystem.clear_instance_cache()
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def bucket() -> Iterator[str]:
+    """The address of a bucket in an object store of this machine."""
+    with served() as address:
+        yield address

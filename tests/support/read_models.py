@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from transformers import AutoModel
 
+from headroles.extraction.capture import weights
 from headroles.extraction.model.checkpoint import find
 from headroles.extraction.model.load import Model, load
+from headroles.extraction.scoring import prepared
 
 TEXTS = (
     "The committee did not decide about the long treaty, and nobody in Paris objected to it at all.",
@@ -26,6 +29,7 @@ class Kept:
     def __init__(self) -> None:
         """Begin with nothing."""
         self.rows: dict[tuple[int, int], list[torch.Tensor]] = {}
+        self.starts: dict[tuple[int, int], list[int]] = {}
         self.visible: dict[tuple[int, int], np.ndarray | None] = {}
 
     def read(
@@ -33,6 +37,7 @@ class Kept:
     ) -> None:
         """Keep a block of rows."""
         self.rows.setdefault((layer, example), []).append(rows.clone())
+        self.starts.setdefault((layer, example), []).append(start)
         self.visible[layer, example] = visible
 
     def whole(self, layer: int, example: int) -> torch.Tensor:
@@ -95,3 +100,17 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+def cut_into_blocks(monkeypatch: pytest.MonkeyPatch, longest: int, cache: int | None = None) -> None:
+    """Let inputs of more tokens than ``longest`` be read in blocks of rows, as long inputs are.
+
+    Args:
+        monkeypatch: Of the test.
+        longest: Tokens up to which inputs are read whole.
+        cache: Bytes of weights that a block may take; as usual when None.
+    """
+    for module in (weights, prepared):
+        monkeypatch.setattr(module, "WHOLE", longest)
+    if cache is not None:
+        monkeypatch.setattr(weights, "CACHE", cache)

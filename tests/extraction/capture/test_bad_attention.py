@@ -10,7 +10,6 @@ import torch
 from headroles import Example
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
-from headroles.extraction.capture import weights as forming
 from headroles.extraction.capture.readers import shown_of
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.batches.reading import BatchScores, Together, batch_plan
@@ -23,7 +22,7 @@ from headroles.records.passage import Passage
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.selection import Selection
 from headroles.testing import made_example
-from tests.support.read_models import TEXTS, opened
+from tests.support.read_models import TEXTS, cut_into_blocks, opened
 
 ModelOf = Callable[..., Path]
 CPU = torch.device("cpu")
@@ -44,7 +43,7 @@ class _Sums:
 
 
 def _scored(model: Model, sieves: Selection, where: str, monkeypatch: pytest.MonkeyPatch) -> Shard:
-    monkeypatch.setattr(forming, "WHOLE", 4 if where == "in blocks" else 256)
+    cut_into_blocks(monkeypatch, 4 if where == "in blocks" else 256)
     passages = [Passage(f"text/{number}", (text, "Was it?")) for number, text in enumerate(TEXTS)]
     job = Sieving(model, sieves, None)
     size = 3 if where == "together" else 1

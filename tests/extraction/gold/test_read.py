@@ -141,5 +141,5 @@ def test_readers_load_no_model_library() -> None:
         "import sys, headroles.extraction.gold.read, headroles.extraction.texts.windows\n"
         "print([each for each in ('torch', 'transformers', 'spacy', 'pandas') if each in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")

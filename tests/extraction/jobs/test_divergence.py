@@ -14,6 +14,7 @@ from scipy.spatial.distance import jensenshannon
 
 from headroles.extraction.jobs import divergence
 from headroles.extraction.jobs.divergence import LATER, device_sums, logarithm, pair_divergences
+from tests.support.reference import draws, rounding_bound
 
 
 def _attention(seed: int, heads: int, tokens: int, *, sharp: float = 2.0) -> np.ndarray:
@@ -32,7 +33,7 @@ def _plain(attention: np.ndarray, smoothing: float = 0.0) -> np.ndarray:
     return np.array([(jensenshannon(mixed[i], mixed[j], axis=1) ** 2).sum() for i, j in pairs])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40))
 @given(
     seed=some.integers(0, 2**32 - 1),
     heads=some.integers(2, LATER + 5),
@@ -45,14 +46,14 @@ def test_every_pair_is_what_scipy_says(seed: int, heads: int, tokens: int, smoot
     found = pair_divergences(torch.from_numpy(attention), smoothing=smoothing)
     np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
     single = pair_divergences(torch.from_numpy(attention.astype(np.float32)), smoothing=smoothing)
-    np.testing.assert_allclose(single, wanted, rtol=2e-6, atol=2e-6 * tokens)
+    np.testing.assert_allclose(single, wanted, rtol=1e-5, atol=tokens * rounding_bound(tokens))
 
 
 def test_many_cells_and_threads_add_up_to_the_same(shared_cells: torch.Tensor) -> None:
     wanted = _plain(shared_cells.numpy())
     one = pair_divergences(shared_cells)
     np.testing.assert_allclose(one, wanted, rtol=1e-12)
-    np.testing.assert_allclose(pair_divergences(shared_cells, threads=3), one, rtol=1e-14)
+    np.testing.assert_allclose(pair_divergences(shared_cells, threads=3), one, rtol=1e-12)
 
 
 @pytest.mark.parametrize("log", [(np.log, 1.0), (np.log2, np.log(2.0))])
@@ -110,7 +111,7 @@ def test_rows_that_share_no_key_have_the_most_there_is() -> None:
     np.testing.assert_allclose(found, 9 * np.log(2), rtol=1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=some.integers(0, 2**32 - 1), order=some.permutations(range(7)))
 def test_pairs_follow_heads_that_change_places(seed: int, order: list[int]) -> None:
     attention = torch.from_numpy(_attention(seed, 7, 6))
@@ -172,6 +173,7 @@ def _released(attention: np.ndarray) -> np.ndarray:
     return np.stack(rows)
 
 
+@pytest.mark.slow
 def test_the_benchmark_compares_what_is_equal() -> None:
     script = Path(__file__).parents[3] / "benchmarks" / "divergence.py"
     sizes = {"heads": 6, "many": 8, "inputs": 1, "tokens": 10, "threads": 1, "pairs": 1, "plain-heads": 3}

@@ -13,15 +13,15 @@ import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.extraction import stream
-from headroles.extraction.capture import weights as forming
 from headroles.extraction.capture.attention import FUSED, Way
-from headroles.extraction.jobs import keep_maps as keeping
+from headroles.extraction.jobs import keep_maps
 from headroles.extraction.jobs.keep_maps import Keeping, Kept, bytes_of
 from headroles.extraction.model.checkpoint import find
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.texts.spelling import words_of
 from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage, Words
+from tests.support.read_models import cut_into_blocks
 
 ModelOf = Callable[[str], Path]
 Label = Callable[..., Labelling]
@@ -80,8 +80,7 @@ def test_inputs_of_several_shards_and_blocks_of_rows_fall_into_place(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "SHARD", 2)
-    monkeypatch.setattr(forming, "WHOLE", 3)
-    monkeypatch.setattr(forming, "CACHE", 100)
+    cut_into_blocks(monkeypatch, 3, 100)
     folder = model_of("bert")
     model = _load(folder)
     model.network.set_attn_implementation(FUSED)
@@ -98,7 +97,7 @@ def test_a_batch_that_did_not_fit_is_read_again(model_of: ModelOf, monkeypatch: 
             raise torch.OutOfMemoryError
         return bytes_of(weights)
 
-    monkeypatch.setattr(keeping, "bytes_of", failing)
+    monkeypatch.setattr(keep_maps, "bytes_of", failing)
     folder = model_of("bert")
     _same_as_plain(_kept(_load(folder), _passages(), size=4), folder)
     assert len(calls) > 6

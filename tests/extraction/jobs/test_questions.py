@@ -23,6 +23,7 @@ from headroles.sieves.probes.choices import arc_contrast, chosen, hits, right_by
 from headroles.sieves.probes.coreference import CoreferenceProbe
 from headroles.sieves.probes.dependency import DependencyProbe
 from headroles.sieves.probes.trees import TreeProbe
+from tests.support.reference import rounding_bound
 from tests.support.word_attention import word_attention
 
 ModelOf = Callable[[str], Path]
@@ -116,8 +117,8 @@ def test_answers_are_those_of_the_numpy_reference_on_plain_attention(
                     shown = found.values[columns[f"dependency:{label}:{arrow}"], place, layer]
                     matched = found.values[columns[f"dependency:{label}:{arrow}:matched"], place, layer]
                     if items:
-                        np.testing.assert_allclose(shown, right[row] / items, atol=1e-6)
-                        np.testing.assert_allclose(matched, sums[row] / items, atol=3e-6)
+                        np.testing.assert_allclose(shown, right[row] / items, atol=rounding_bound(96))
+                        np.testing.assert_allclose(matched, sums[row] / items, atol=rounding_bound(96))
                     else:
                         assert np.isnan(shown).all()
                         assert np.isnan(matched).all()
@@ -128,7 +129,7 @@ def test_answers_are_those_of_the_numpy_reference_on_plain_attention(
                     items = probe.items(window)[0]
                     if items:
                         np.testing.assert_allclose(
-                            found.values[column, place, layer], decoded[turn] / items, atol=1e-6
+                            found.values[column, place, layer], decoded[turn] / items, atol=rounding_bound(96)
                         )
 
 
@@ -139,7 +140,7 @@ def test_answers_do_not_depend_on_batches(model_of: ModelOf) -> None:
     many = _answers(model, windows, PROBES, size=16)
     dependency = [k for k, each in enumerate(answer_columns(PROBES)) if not each.matched]
     np.testing.assert_array_equal(many.values[dependency], one.values[dependency])
-    np.testing.assert_allclose(many.values, one.values, atol=1e-6)
+    np.testing.assert_allclose(many.values, one.values, atol=rounding_bound(96))
     np.testing.assert_array_equal(many.hits, one.hits)
 
 

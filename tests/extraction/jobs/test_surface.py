@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from headroles.arrays import surface_of
-from headroles.extraction.capture import attention as capture
-from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture import attention as capture_attention
 from headroles.extraction.capture.attention import FUSED
 from headroles.extraction.jobs.surface import Surfacing, entropies
 from headroles.extraction.model.checkpoint import find
@@ -22,6 +21,8 @@ from headroles.runs.surface_pass import counting
 from headroles.sieves import spread
 from headroles.sieves.spread import SMOOTHING
 from headroles.sieves.surface import COLUMNS, laid
+from tests.support.read_models import cut_into_blocks
+from tests.support.reference import rounding_bound
 
 ModelOf = Callable[[str], Path]
 WORDS = [
@@ -92,7 +93,7 @@ def test_streamed_statistics_are_those_of_plain_arrays(
     for place, each in enumerate(tokenise(model.tokenizer, passages, 96)):
         kept = Kept()
         inputs = {key: torch.tensor([values]) for key, values in each.inputs.items()}
-        capture.run(model.network, model.way, inputs, [each.size], kept)
+        capture_attention.run(model.network, model.way, inputs, [each.size], kept)
         example = example_of(each, None, arcs=False)
         lines = []
         for layer, (weights, seen) in enumerate(zip(kept.layers, kept.seen, strict=True)):
@@ -100,7 +101,12 @@ def test_streamed_statistics_are_those_of_plain_arrays(
             visible = everything if seen is None else seen
             found = surface_of(weights[None], example, visible=visible, smoothing=smoothing)
             values = np.stack([found[column][0] for column in COLUMNS])
-            np.testing.assert_allclose(shard.values[:, place, layer], values, rtol=0, atol=2e-6)
+            np.testing.assert_allclose(
+                shard.values[:, place, layer],
+                values,
+                rtol=0,
+                atol=rounding_bound(each.size, magnitude=float(np.log(each.size))),
+            )
             lines.append(laid(example, visible, smoothing=smoothing).even)
         known = ~np.isnan(np.stack(lines)).all(axis=0)
         np.testing.assert_allclose(
@@ -114,7 +120,9 @@ def test_statistics_do_not_depend_on_the_batch(model_of: ModelOf, name: str) -> 
     model = _load(model_of(name))
     passages = _passages(2)
     ((one,), _), ((many,), _) = (_shards(model, passages, size) for size in (1, 9))
-    np.testing.assert_allclose(one.values, many.values, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        one.values, many.values, rtol=0, atol=rounding_bound(96, magnitude=float(np.log(96)))
+    )
     np.testing.assert_array_equal(one.null, many.null)
     np.testing.assert_array_equal(one.cells, many.cells)
 
@@ -127,10 +135,11 @@ def test_blocks_of_query_rows_give_what_whole_attention_gives(
     assert model.way.name == FUSED
     passages = _passages(1, count=3, longest=60)
     (whole,), _ = _shards(model, passages, length=400)
-    monkeypatch.setattr(forming, "WHOLE", 4)
-    monkeypatch.setattr(forming, "CACHE", 4 * 4 * 40 * 7)
+    cut_into_blocks(monkeypatch, 4, 4 * 4 * 40 * 7)
     (blocks,), _ = _shards(model, passages, length=400)
-    np.testing.assert_allclose(blocks.values, whole.values, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        blocks.values, whole.values, rtol=0, atol=rounding_bound(96, magnitude=float(np.log(96)))
+    )
     np.testing.assert_array_equal(blocks.null, whole.null)
 
 
@@ -144,7 +153,9 @@ def test_heads_that_attend_evenly_score_what_even_attention_gives(model_of: Mode
     for name in ("even bert", "even gpt2"):
         (shard,), _ = _shards(_load(model_of(name)), _passages(1))
         expected = np.broadcast_to(shard.null[:, :, None, None], shard.values.shape)
-        np.testing.assert_allclose(shard.values, expected, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(
+            shard.values, expected, rtol=0, atol=rounding_bound(96, magnitude=float(np.log(96)))
+        )
         assert (~np.isnan(shard.values)).any()
 
 
@@ -154,7 +165,7 @@ def test_a_batch_that_did_not_fit_is_halved_and_gives_the_same(
     model = _load(model_of("bert"))
     passages = _passages(1, count=4)
     (before,), _ = _shards(model, passages)
-    usual = capture.run
+    usual = capture_attention.run
 
     def tight(network: object, way: object, inputs: object, lengths: list[int], reader: object) -> object:
         done = usual(network, way, inputs, lengths, reader)  # type: ignore[arg-type]
@@ -164,7 +175,9 @@ def test_a_batch_that_did_not_fit_is_halved_and_gives_the_same(
 
     monkeypatch.setattr("headroles.extraction.stream.run", tight)
     (after,), unequal = _shards(model, passages)
-    np.testing.assert_allclose(after.values, before.values, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        after.values, before.values, rtol=0, atol=rounding_bound(96, magnitude=float(np.log(96)))
+    )
     np.testing.assert_array_equal(after.null, before.null)
     assert unequal == 0
 

@@ -9,13 +9,13 @@ import torch
 from transformers import AutoModel
 
 from headroles.errors import BadInput
-from headroles.extraction.capture import weights as forming
 from headroles.extraction.capture.attention import FUSED
 from headroles.extraction.jobs.word_attention import SPECIAL, WordMaps, word_maps
 from headroles.extraction.model.checkpoint import find
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage, Words
+from tests.support.read_models import cut_into_blocks
 
 ModelOf = Callable[[str], Path]
 TEXTS = (
@@ -97,8 +97,7 @@ def test_reading_in_blocks_and_in_other_batches_gives_the_same_maps(
     _, whole = _copied(_load(model_of("bert")))
     model = _load(model_of("bert"), 512)
     assert model.way.name == FUSED
-    monkeypatch.setattr(forming, "WHOLE", 4)
-    monkeypatch.setattr(forming, "CACHE", 700)
+    cut_into_blocks(monkeypatch, 4, 700)
     _, blocks = _copied(model, batch_size=1)
     for one, other in zip(whole, blocks, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-3)

@@ -5,7 +5,6 @@ import importlib.util
 import json
 import re
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -210,12 +209,12 @@ def test_the_hash_of_shards_is_over_all_of_them_in_the_order_of_their_names(
         ("nul\0byte", r"neither a local folder nor a name on the hub"),
     ],
 )
-def test_a_name_that_cannot_be_had_is_one_sentence_at_once(name: str, sentence: str) -> None:
-    importlib.import_module("huggingface_hub.hf_api")
-    start = time.monotonic()
+def test_a_name_that_cannot_be_had_is_one_sentence_after_a_try_or_two_at_most(
+    name: str, sentence: str, offline: list[object]
+) -> None:
     with pytest.raises(BadInput, match=sentence):
         find(name, None)
-    assert time.monotonic() - start < 5
+    assert len(offline) in ((1, 2) if name.startswith("headroles-tests/") else (0,))
 
 
 @pytest.fixture
@@ -235,13 +234,12 @@ def cache(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return snapshot
 
 
-def test_a_checkpoint_in_the_hubs_cache_needs_no_hub(cache: Path) -> None:
-    start = time.monotonic()
+def test_a_checkpoint_in_the_hubs_cache_needs_no_hub(cache: Path, offline: list[object]) -> None:
     for revision in (None, "main", COMMIT):
         found = find("some/tiny", revision)
         assert found == Checkpoint("some/tiny", str(cache), COMMIT, "the hub's local cache")
     described = _load(found).described
-    assert time.monotonic() - start < 5
+    assert offline == []
     assert described["revision"] == COMMIT
     assert described["weights_sha256"] == weights_hash(cache)
 

@@ -17,6 +17,7 @@ from headroles.sieves import BUILT_IN, PATTERNS
 from headroles.sieves.weights.reference import apply
 from tests.support.architectures import TABLE
 from tests.support.read_models import Kept, batch_of, ready
+from tests.support.reference import draws
 
 ModelOf = Callable[[str], Path]
 EVERY = (
@@ -115,7 +116,7 @@ def _said(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: value for name, value in found.items() if not np.isnan(value).all()}
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=draws(50))
 @given(recipes)
 def test_selectivity_and_contrasts_of_even_attention_are_0_under_any_mask(recipe: _Recipe) -> None:
     example, seen, even = recipe.made()
@@ -123,7 +124,7 @@ def test_selectivity_and_contrasts_of_even_attention_are_0_under_any_mask(recipe
     assert {name: value.item() for name, value in found.items() if not abs(value.item()) <= 1e-9} == {}
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=draws(50))
 @given(recipes)
 def test_the_bias_of_even_attention_is_1_under_any_mask(recipe: _Recipe) -> None:
     example, seen, even = recipe.made()
@@ -133,7 +134,7 @@ def test_the_bias_of_even_attention_is_1_under_any_mask(recipe: _Recipe) -> None
         assert value.item() == pytest.approx(wanted, abs=1e-9), name
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=draws(30))
 @given(recipes, st.floats(0.05, 0.95))
 def test_what_a_sink_takes_is_spent_elsewhere(recipe: _Recipe, left: float) -> None:
     example, seen, even = recipe.made()

@@ -131,7 +131,7 @@ def masked(headed: Headed) -> LossModel:
 
 
 @given(share=st.floats(0.01, 1), seed=st.integers(0, 2**32), words=st.integers(1, 12))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_masks_depend_on_the_seed_and_the_key_alone(
     masked: LossModel, share: float, seed: int, words: int
 ) -> None:

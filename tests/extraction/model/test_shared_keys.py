@@ -61,6 +61,7 @@ def test_nothing_is_said_where_no_heads_share_or_nothing_is_known() -> None:
     assert mixed.tolist() == [[0, 1, 2, 3], [0, 0, 0, 0]]
 
 
+@pytest.mark.with_report
 @pytest.mark.parametrize(
     ("name", "groups", "told"),
     [

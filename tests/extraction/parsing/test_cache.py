@@ -285,15 +285,17 @@ def _writers(folder: Path, names: Sequence[str], count: int) -> list["subprocess
     ]
 
 
+@pytest.mark.slow
 def test_several_processes_write_and_read_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
     names = ["one", "two", "three"]
     for process in _writers(tmp_path, names, 60):
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
         assert process.returncode == 0
     texts = [f"{name} {number} {each}" for name in names for number in range(60) for each in range(20)]
     assert len(ParseCache(tmp_path, "parser").get(texts)) == len(texts)
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_it_writes_leaves_whole_entries_only(tmp_path: Path) -> None:
     told = []
     for name, after in (("one", 1), ("two", 7), ("three", 30)):
@@ -330,13 +332,14 @@ def _gone(number: int) -> bool:
     return told.rpartition(")")[2].split()[0] == "Z"
 
 
-def _until(said: Callable[[], bool], seconds: float = 30) -> bool:
+def _until(said: Callable[[], bool], seconds: float = 120) -> bool:
     limit = time.monotonic() + seconds
     while not said() and time.monotonic() < limit:
         time.sleep(0.02)
     return said()
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_words_and_end_when_they_are_closed(
     shipped: tuple[Language, dict[str, str]],
     pool: ParserPool,
@@ -357,7 +360,7 @@ def test_processes_give_the_same_words_and_end_when_they_are_closed(
     chunks = {id(future): future for _, future in annotator._pending.values()}
     assert len(annotator._pending) == len(texts) - 7
     for future in chunks.values():
-        future.result(timeout=60)
+        future.result(timeout=240)
     found = first | _own(texts, annotator, 16)
     assert all(_same(found[text], here[text]) for text in texts)
     assert annotator.counts == annotate.Counts(parsed=len(texts) - 1, ahead=len(texts) - 7, cached=1)
@@ -370,6 +373,7 @@ def test_processes_give_the_same_words_and_end_when_they_are_closed(
     assert not pool.alive
 
 
+@pytest.mark.slow
 def test_texts_of_a_process_that_dies_are_parsed_here(
     shipped: tuple[Language, dict[str, str]], pool: ParserPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,6 +393,7 @@ def test_texts_of_a_process_that_dies_are_parsed_here(
     assert len(_own(["more of it"], annotator)) == 1
 
 
+@pytest.mark.slow
 def test_a_process_with_another_parser_is_not_used(shipped: tuple[Language, dict[str, str]]) -> None:
     other = ParserPool(None, {**shipped[1], "version": "0"}, 1)
     ((_, future),) = other.submit(["It rains."])
@@ -410,13 +415,14 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_no_process_outlives_the_one_that_started_it() -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
     number = int(owner.stdout.readline())
     assert not _gone(number)
     owner.kill()
-    owner.communicate(timeout=30)
+    owner.communicate(timeout=120)
     assert _until(lambda: _gone(number))
 
 
@@ -461,6 +467,7 @@ def test_many_workers_start_no_processes_of_their_own(monkeypatch: pytest.Monkey
     assert processes_here() >= 0
 
 
+@pytest.mark.slow
 def test_scores_are_the_same_bytes_whatever_was_cached_or_parsed_ahead(
     planted: Path, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,17 +11,18 @@ from headroles.arrays import selection_of
 from headroles.extraction.capture.readers import shown_of
 from headroles.extraction.capture.weights import reach
 from headroles.extraction.scoring.blocks.sums import LongSums
-from headroles.plans import even as even_units
+from headroles.plans import even as even_plans
 from headroles.plans.masks import Band, Keys, Mask
 from headroles.plans.plan import LongPlan
 from headroles.records.example import Arc, Example, Lexical, Mention
 from headroles.sieves import BUILT_IN, PATTERNS
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.selection import Selection, select
-from headroles.sieves.weights.long import cells as resolving
+from headroles.sieves.weights.long import cells as long_cells
 from headroles.sieves.weights.long.cells import Labelled, Sums
 from headroles.sieves.weights.reference import apply
 from headroles.testing import made_example
+from tests.support.reference import rounding_bound
 
 HEADS = 3
 MASKED = [
@@ -148,9 +149,9 @@ def test_every_built_in_sieve_scores_blocks_as_it_scores_whole_attention(
 def test_cells_that_are_too_many_to_list_are_asked_for_by_rows(
     kind: str, texts: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resolving, "PER_QUERY", 0)
-    monkeypatch.setattr(resolving, "ONE_OF", 10**6)
-    monkeypatch.setattr(even_units, "BLOCK", 300)
+    monkeypatch.setattr(long_cells, "PER_QUERY", 0)
+    monkeypatch.setattr(long_cells, "ONE_OF", 10**6)
+    monkeypatch.setattr(even_plans, "BLOCK", 300)
     example = _example(rng, texts, gaps=True)
     selection = selection_of(MASKED)
     plan = selection.long_plan(example, shown_of(_visible(kind, example)))
@@ -186,8 +187,8 @@ def _every_word(example: Example) -> Keys:
 def test_sieves_of_strangers_score_blocks_as_they_score_whole_attention(
     kind: str, most: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resolving, "PER_QUERY", most)
-    monkeypatch.setattr(resolving, "ONE_OF", 10**6)
+    monkeypatch.setattr(long_cells, "PER_QUERY", most)
+    monkeypatch.setattr(long_cells, "ONE_OF", 10**6)
     example = _example(rng, 2)
     tokens = Contrast(0.05, cells=_strange, scope=_most)
     words = Contrast(0.05, cells=_strange_words, scope=_every_word, words=True)
@@ -217,7 +218,7 @@ def test_the_distance_profile_of_a_fixed_offset_is_no_contrast() -> None:
     contrasts = [name.endswith(":matched") for name in selection.columns]
     assert np.abs(got[contrasts]).max() < 0.05
     block = _streamed(selection.long_plan(example, None), np.full_like(attention, 1 / example.size), None, 5)
-    np.testing.assert_allclose(block, 0, atol=1e-6)
+    np.testing.assert_allclose(block, 0, atol=rounding_bound(example.size))
 
 
 def _long(tokens: int) -> Example:
@@ -238,7 +239,7 @@ def _long(tokens: int) -> Example:
 def test_a_plan_for_2000_tokens_takes_less_than_the_attention_of_one_head(
     shown: Mask | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(even_units, "BLOCK", 2**14)
+    monkeypatch.setattr(even_plans, "BLOCK", 2**14)
     example, selection = _long(2000), selection_of([*BUILT_IN, "identical", "duplicate", "previous", "first"])
     tracemalloc.start()
     plan = selection.long_plan(example, shown)

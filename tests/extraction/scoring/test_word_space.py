@@ -12,6 +12,7 @@ from headroles.extraction.scoring.scratch import Scratch
 from headroles.extraction.scoring.word_space import from_words, rows_of, to_words, word_space
 from headroles.records.documents import Choices
 from headroles.sieves.probes.choices import chosen, hits, right_by_row
+from tests.support.reference import rounding_bound
 from tests.support.word_attention import word_attention
 
 CPU = torch.device("cpu")
@@ -44,7 +45,9 @@ def test_attention_between_words_of_a_batch_is_that_of_each_example(
             unit = np.searchsorted(there, word[kept])
             own = weights[place].numpy()[:, kept][:, :, kept]
             wanted[np.ix_(np.arange(3), there, there)] = word_attention(own, unit)
-        np.testing.assert_allclose(made[place, :, : len(each), : len(each)], wanted, atol=1e-6)
+        np.testing.assert_allclose(
+            made[place, :, : len(each), : len(each)], wanted, atol=rounding_bound(weights.shape[-1])
+        )
 
 
 @given(st.integers(1, 4), st.integers(2, 9), st.booleans(), st.integers(0, 999))

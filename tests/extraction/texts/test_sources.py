@@ -2,10 +2,8 @@
 
 import csv
 import gzip
-import importlib
 import json
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -327,9 +325,9 @@ def test_a_dataset_without_what_the_task_needs_is_one_sentence(dataset: Path) ->
         ("x" * 5000, "neither a local folder nor a name on the hub"),
     ],
 )
-def test_a_dataset_that_cannot_be_had_is_one_sentence_at_once(name: str, sentence: str) -> None:
-    importlib.import_module("datasets")
-    start = time.monotonic()
+def test_a_dataset_that_cannot_be_had_is_one_sentence_after_a_try_or_two_at_most(
+    name: str, sentence: str, offline: list[object]
+) -> None:
     with pytest.raises(BadInput, match=sentence):
         read_hub(task_of("QNLI"), name, "QNLI")
-    assert time.monotonic() - start < 5
+    assert len(offline) in ((1, 2) if name.startswith("headroles-tests/") else (0,))

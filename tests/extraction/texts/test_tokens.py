@@ -13,6 +13,7 @@ from headroles import Example
 from headroles.errors import BadInput
 from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
 from headroles.records.passage import Passage, Words
+from tests.support.reference import draws
 
 TokenizerOf = Callable[[str], Any]
 KINDS = ("bert", "roberta", "gpt2", "t5", "xlnet")
@@ -209,7 +210,7 @@ def test_emoji_of_several_byte_pieces_are_one_word(kind: str, tokenizer_of: Toke
         assert (word == 1).sum() >= 8
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(150))
 @given(
     kind=st.sampled_from(KINDS),
     texts=st.lists(st.text(SIGNS, min_size=1, max_size=40).filter(str.strip), min_size=1, max_size=2),

@@ -12,14 +12,15 @@ import pytest
 import torch
 
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction.capture import neurons as view_neurons
-from headroles.extraction.capture import plain as view_capture
-from headroles.extraction.capture import weights as forming
+from headroles.extraction.capture import neurons as capture_neurons
+from headroles.extraction.capture import plain as capture_plain
+from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.model.checkpoint import find
-from headroles.extraction.views import view as viewing
+from headroles.extraction.views import view as view_module
 from headroles.extraction.views.kept import in_bytes
 from headroles.extraction.views.view import read_view
 from headroles.records.view import View
+from tests.support.reference import rounding_bound
 
 ModelOf = Callable[[str], Path]
 TEXT = "The committee did not decide about the long treaty."
@@ -84,9 +85,9 @@ def test_a_precision_or_device_that_is_not_known_is_refused(model_of: ModelOf) -
 def test_more_weights_than_fit_are_refused_before_the_model_runs(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(viewing, "MOST_WEIGHTS", 2 * 2**20)
+    monkeypatch.setattr(view_module, "MOST_WEIGHTS", 2 * 2**20)
     text = "the " * 510
-    monkeypatch.setattr(viewing, "_run", None)
+    monkeypatch.setattr(view_module, "_run", None)
     with pytest.raises(BadInput, match=r"take 3 MiB; choose some with --layers or --heads"):
         _view(model_of("albert"), text)
     monkeypatch.undo()
@@ -94,8 +95,8 @@ def test_more_weights_than_fit_are_refused_before_the_model_runs(
 
 
 def test_a_32_by_32_model_at_512_tokens_is_too_much_as_the_limits_stand() -> None:
-    assert 2 * viewing.MOST_WEIGHTS == 32 * 32 * 512**2
-    assert viewing.MOST_WEIGHTS > 24 * 16 * 512**2
+    assert 2 * view_module.MOST_WEIGHTS == 32 * 32 * 512**2
+    assert view_module.MOST_WEIGHTS > 24 * 16 * 512**2
 
 
 def test_queries_and_keys_that_take_too_much_are_left_out_with_a_note(
@@ -107,9 +108,9 @@ def test_queries_and_keys_that_take_too_much_are_left_out_with_a_note(
     assert neurons.bias is not None
     arrays = (neurons.query, neurons.key, neurons.bias, neurons.visible)
     size = sum(array.nbytes for array in arrays)
-    monkeypatch.setattr(viewing, "MOST_NEURONS", size)
+    monkeypatch.setattr(view_module, "MOST_NEURONS", size)
     assert _view(model_of("t5"), TEXT).maps[0].neurons is not None
-    monkeypatch.setattr(viewing, "MOST_NEURONS", size - 1)
+    monkeypatch.setattr(view_module, "MOST_NEURONS", size - 1)
     view = _view(model_of("t5"), TEXT)
     assert view.maps[0].neurons is None
     assert np.array_equal(view.maps[0].weights, whole.maps[0].weights)
@@ -117,7 +118,7 @@ def test_queries_and_keys_that_take_too_much_are_left_out_with_a_note(
 
 
 def test_a_wrong_reading_is_refused(model_of: ModelOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = forming.own_eager
+    honest = capture_weights.own_eager
 
     def shifted(module: torch.nn.Module) -> Callable[..., Any]:
         def attention(*arrays: Any, **rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -126,7 +127,7 @@ def test_a_wrong_reading_is_refused(model_of: ModelOf, monkeypatch: pytest.Monke
 
         return attention
 
-    monkeypatch.setattr(view_capture, "own_eager", shifted)
+    monkeypatch.setattr(capture_plain, "own_eager", shifted)
     with pytest.raises(BadInput, match=r"must be what the plain model computes.*cannot be viewed"):
         _view(model_of("bert"), TEXT)
     with pytest.raises(BadInput, match=r"\(6 attention calls for 6 layers\); this architecture"):
@@ -137,14 +138,14 @@ def test_a_wrong_reading_is_refused(model_of: ModelOf, monkeypatch: pytest.Monke
 def test_queries_that_do_not_make_the_weights_are_not_shown(
     name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = view_neurons.parts_of
+    honest = capture_neurons.parts_of
 
-    def other(call: view_neurons.Call, heads: Any) -> view_neurons.Parts:
+    def other(call: capture_neurons.Call, heads: Any) -> capture_neurons.Parts:
         parts = honest(call, heads)
         wrong = call.weights.shape[2] != call.weights.shape[3] or name == "bert"
         return replace(parts, scaling=parts.scaling * 1.01) if wrong else parts
 
-    monkeypatch.setattr(view_neurons, "parts_of", other)
+    monkeypatch.setattr(capture_neurons, "parts_of", other)
     view = _view(model_of(name), TEXT, "Look!")
     assert [maps.neurons is None for maps in view.maps] == [name == "bert", False, True][-len(view.maps) :]
     kind = {"bert": "self", "bart": "cross"}[name]
@@ -154,8 +155,8 @@ def test_queries_that_do_not_make_the_weights_are_not_shown(
 
 def test_attention_of_another_form_is_not_called_read() -> None:
     query = torch.zeros(1, 3, 4, 8)
-    call = view_neurons.Call(torch.nn.Linear(1, 1), query, query[:, :0], None, torch.zeros(1, 3, 4, 4), {})
-    assert view_neurons.nearest_parts(call, [0]) == (None, float("inf"))
+    call = capture_neurons.Call(torch.nn.Linear(1, 1), query, query[:, :0], None, torch.zeros(1, 3, 4, 4), {})
+    assert capture_neurons.nearest_parts(call, [0]) == (None, float("inf"))
 
 
 def test_a_sink_that_weights_do_not_feel_is_left_out() -> None:
@@ -163,11 +164,11 @@ def test_a_sink_that_weights_do_not_feel_is_left_out() -> None:
     weights = (query @ query.transpose(2, 3) * 0.5).softmax(-1)
     module = torch.nn.Module()
     module.sinks = torch.nn.Parameter(torch.ones(2))
-    call = view_neurons.Call(module, query, query, None, weights, {"scaling": 0.5})
-    parts, apart = view_neurons.nearest_parts(call, [0, 1])
+    call = capture_neurons.Call(module, query, query, None, weights, {"scaling": 0.5})
+    parts, apart = capture_neurons.nearest_parts(call, [0, 1])
     assert parts is not None
     assert parts.sink is None
-    assert apart < 1e-6
+    assert apart < rounding_bound(8)
 
 
 @pytest.mark.parametrize("name", ["longformer", "mamba", "clip"])

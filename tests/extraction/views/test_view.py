@@ -12,6 +12,7 @@ from transformers import AutoModel, AutoTokenizer
 from headroles.extraction.model.checkpoint import EMBEDDED, find
 from headroles.extraction.views.view import read_view
 from headroles.records.view import Maps, Neurons, View
+from tests.support.reference import rounding_bound
 
 ModelOf = Callable[[str], Path]
 SINGLE = (
@@ -55,9 +56,13 @@ def _check(maps: Maps, returned: Any) -> None:
     plain = np.stack([weights[0].numpy() for weights in returned])
     assert maps.layers == tuple(range(len(plain)))
     assert maps.heads == tuple(range(plain.shape[1]))
-    np.testing.assert_allclose(maps.weights / 255, plain, rtol=0, atol=0.5 / 255 + 1e-6)
+    np.testing.assert_allclose(
+        maps.weights / 255, plain, rtol=0, atol=0.5 / 255 + rounding_bound(plain.shape[-1])
+    )
     if maps.neurons is not None:
-        np.testing.assert_allclose(_put_together(maps.neurons), plain, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(
+            _put_together(maps.neurons), plain, rtol=0, atol=rounding_bound(plain.shape[-1])
+        )
 
 
 @pytest.mark.parametrize("name", SINGLE)

@@ -1,7 +1,5 @@
 """Every page for every reader: contrasts, axe-core, the keyboard, and whatever names data may bring."""
 
-import importlib.util
-import os
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -15,13 +13,13 @@ from headroles.records.findings import Labelling
 from headroles.reports.compare_page import comparison_page
 from headroles.reports.document import template
 from headroles.reports.page import page, page_of
+from tests.support.browser import DRAW, Listener, Opened, chromium
 from tests.support.clustered_runs import clustered_run
 from tests.support.hostile_runs import FACTS, LONG, NAMES, compared, labelled
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-CHROMIUM = Path("/usr/bin/chromium")
 PLAIN = ("local", "block", "delimiter")
 PAGES = ("label", "cluster", "probe", "surface", "compare")
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -167,23 +165,11 @@ def _probed(make: Any, hostile: bool) -> Labelling:
     return found
 
 
-Opened = Callable[..., "Page"]
-
-
 @pytest.fixture(scope="module")
 def opened(written: Callable[..., Path]) -> Iterator[Opened]:
     """A page with every figure drawn, opened once; in the end fails on any complaint or request."""
-    lacking = [name for name in ("playwright", "axe_playwright_python") if not importlib.util.find_spec(name)]
-    if lacking or not CHROMIUM.exists():
-        reason = f"these tests take playwright, axe-playwright-python and a browser at {CHROMIUM}"
-        pytest.fail(reason) if os.environ.get("HEADROLES_REQUIRE_ALL") == "1" else pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    complaints: list[str] = []
-    windows: dict[tuple[str, str, bool], Page] = {}
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+    heard, windows = Listener(), dict[tuple[str, str, bool], "Page"]()
+    with chromium("axe_playwright_python") as browser:
 
         def open_(name: str, setting: str = "light", *, hostile: bool = False) -> "Page":
             asked = (name, setting, hostile)
@@ -193,18 +179,13 @@ def opened(written: Callable[..., Path]) -> Iterator[Opened]:
 
         def made(name: str, setting: str, hostile: bool) -> "Page":
             window = browser.new_context(accept_downloads=True, **SETTINGS[setting]).new_page()
-            window.on("console", lambda message: complaints.append(message.text))
-            window.on("pageerror", lambda error: complaints.append(str(error)))
-            window.on("dialog", lambda dialog: complaints.append("a dialog opened"))
-            address = written(name, hostile).as_uri()
-            window.on("request", lambda asked: complaints.append(asked.url) if asked.url != address else None)
-            window.goto(address)
-            window.evaluate("Promise.all(plots.map(draw))")
+            heard.listen(window)
+            window.goto(written(name, hostile).as_uri())
+            window.evaluate(DRAW)
             return window
 
         yield open_
-        browser.close()
-    assert [each for each in complaints if not each.startswith("blob:")] == []
+    heard.check(written("label").parent.as_uri(), "blob:")
 
 
 @cache

@@ -1,12 +1,9 @@
 """Cards of heads in a real browser: opened, read, walked through, left again."""
 
 import html
-import importlib.util
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,17 +15,16 @@ from headroles.records.kept_maps import Exhibit, Exhibited
 from headroles.reports.page import page
 from headroles.reports.summary.score_spread import spreads_of
 from headroles.stats.engine import judge
+from tests.support.browser import Listener, Opened, chromium, until
 from tests.support.clustered_runs import clustered_run, labelled
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = "<script>alert(1)</script>\u202e😀"
 NAMES = ("local", HOSTILE, "delimiter")
 LONG = "a" * 10_000
 pytestmark = pytest.mark.browser
-Opened = Callable[..., "Page"]
 
 
 def exhibited(run: Labelling) -> Exhibited:
@@ -85,26 +81,16 @@ def html_of(name: str) -> str:
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     """Opens a page in a browser of some width; fails on any complaint or request."""
-    if importlib.util.find_spec("playwright") is None or not CHROMIUM.exists():
-        reason = f"these tests take playwright and a browser at {CHROMIUM}"
-        pytest.fail(reason) if os.environ.get("HEADROLES_REQUIRE_ALL") == "1" else pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
     folder = tmp_path_factory.mktemp("page")
-    complaints: list[str] = []
-    windows: dict[str, Page] = {}
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+    heard, windows = Listener(), dict[str, "Page"]()
+    with chromium() as browser:
 
         def made(name: str, hash_: str) -> "Page":
             file = folder / f"{name}.html"
             if not file.exists():
                 file.write_text(html_of(name), encoding="utf-8")
             window = browser.new_page(reduced_motion="reduce")
-            window.on("console", lambda message: complaints.append(message.text))
-            window.on("pageerror", lambda error: complaints.append(str(error)))
-            window.on("request", lambda asked: complaints.append(asked.url))
+            heard.listen(window)
             window.goto(file.as_uri() + hash_)
             return window
 
@@ -123,23 +109,13 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
             return window
 
         yield open_
-        browser.close()
-    assert not [each for each in complaints if not each.startswith((folder.as_uri(), "blob:"))]
+    heard.check(folder.as_uri(), "blob:")
 
 
 def close(window: "Page") -> None:
     """Close the card, if one is open, and wait until its address is gone."""
     window.evaluate("document.getElementById('head-card').close()")
     until(window, "location.hash === ''")
-
-
-def until(window: "Page", script: str) -> None:
-    """Wait for a script to be true; the page's policy keeps it from waiting by itself."""
-    for _ in range(200):
-        if window.evaluate(script):
-            return
-        window.wait_for_timeout(20)
-    pytest.fail(f"never true: {script}")
 
 
 def focused(window: "Page") -> str:

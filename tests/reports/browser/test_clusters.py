@@ -1,8 +1,6 @@
 """The section of clusters in a real browser: buttons, the head picker, the tree, downloads."""
 
-import importlib.util
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +12,12 @@ from headroles.reports.figures.cluster_tree import leaves
 from headroles.reports.page import page
 from headroles.reports.words.cluster_facts import distances_of
 from headroles.storage.clusters import texts_of_clustered
+from tests.support.browser import DRAW, Listener, Opened, chromium, until
 from tests.support.clustered_runs import clustered_run, huge_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.browser
 
 usual = cache(clustered_run)
@@ -37,45 +35,26 @@ def _found() -> Clustered:
     return found
 
 
-Opened = Callable[..., "Page"]
-
-
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    """Opens a page in a browser of some width; fails on any complaint or request."""
-    if importlib.util.find_spec("playwright") is None or not CHROMIUM.exists():
-        reason = f"these tests take playwright and a browser at {CHROMIUM}"
-        pytest.fail(reason) if os.environ.get("HEADROLES_REQUIRE_ALL") == "1" else pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    file = tmp_path_factory.mktemp("page") / "report.html"
-    complaints: list[str] = []
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+    """Opens a page in a browser of some width, anew each time; fails on any complaint or request."""
+    folder, heard, windows = tmp_path_factory.mktemp("page"), Listener(), dict[str, "Page"]()
+    with chromium() as browser:
 
         def open_(name: str = "usual", width: int = 1280, scheme: Any = "light") -> "Page":
-            file.write_text(html_of(name), encoding="utf-8")
-            window = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-            window.on("console", lambda message: complaints.append(message.text))
-            window.on("pageerror", lambda error: complaints.append(str(error)))
-            window.on("request", lambda asked: complaints.append(asked.url))
-            window.goto(file.as_uri())
-            window.evaluate("Promise.all(plots.map(draw))")
+            if name not in windows:
+                windows[name] = browser.new_page()
+                heard.listen(windows[name])
+                (folder / f"{name}.html").write_text(html_of(name), encoding="utf-8")
+            window = windows[name]
+            window.set_viewport_size({"width": width, "height": 900})
+            window.emulate_media(color_scheme=scheme, reduced_motion="no-preference")
+            window.goto((folder / f"{name}.html").as_uri())
+            window.evaluate(DRAW)
             return window
 
         yield open_
-        browser.close()
-    assert not [each for each in complaints if not each.startswith((file.as_uri(), "blob:"))]
-
-
-def _until(window: "Page", script: str) -> None:
-    """Wait for a script to be true; the page's policy keeps it from waiting by itself."""
-    for _ in range(100):
-        if window.evaluate(script):
-            return
-        window.wait_for_timeout(50)
-    pytest.fail(f"never true: {script}")
+    heard.check(folder.as_uri(), "blob:")
 
 
 TRACE = "document.getElementById('figure-cluster-map').data.find(t => t.name === '{}').{}"
@@ -142,7 +121,7 @@ def test_a_click_on_the_map_chooses_a_head_and_a_cell_tells_its_pair(opened: Ope
     assert placed is not None
     cell = placed["width"] / 24
     window.mouse.move(placed["x"] + 5.5 * cell, placed["y"] + 2.5 * cell)
-    _until(window, "!document.getElementById('tree-told').textContent.startsWith('Point')")
+    until(window, "!document.getElementById('tree-told').textContent.startsWith('Point')")
     found = _found()
     order = leaves(found.linkage)
     pair = [f"{order[place] // 6}-{order[place] % 6}" for place in (2, 5)]
@@ -166,7 +145,7 @@ def test_colours_follow_the_theme_and_the_chosen_head_stays(opened: Opened) -> N
     colour = TRACE.format("heads", "marker.color[0]")
     light, place = window.evaluate(colour), window.evaluate(TRACE.format("chosen", "x"))
     window.emulate_media(color_scheme="dark")
-    _until(window, f"{colour} !== '{light}'")
+    until(window, f"{colour} !== '{light}'")
     assert window.evaluate(TRACE.format("chosen", "x")) == place
 
 

@@ -1,11 +1,8 @@
 """The report in a real browser: nothing asked for, nothing broken, everything reachable."""
 
-import importlib.util
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,11 +13,11 @@ from headroles.reports.page import page
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 from headroles.storage.tables import texts_of
+from tests.support.browser import DARK, DRAW, NARROW, WIDE, Visit, until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
-CHROMIUM = Path("/usr/bin/chromium")
 NAMES = ("local", "block", '<b>loud</b>, "quoted" \u202e😀', "rare")
 MANIFEST = {
     "command": "headroles label --task QNLI",
@@ -68,44 +65,8 @@ def report(run: Labelling, tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-def lacking() -> str:
-    """What keeps these tests from running; "" when nothing does."""
-    if importlib.util.find_spec("playwright") is None:
-        return 'playwright is not installed: pip install "headroles[dev]"'
-    if not CHROMIUM.exists():
-        return f"there is no browser at {CHROMIUM}: apt-get install chromium"
-    return ""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    """One headless Chromium for all tests of this file."""
-    reason = lacking()
-    if reason and os.environ.get("HEADROLES_REQUIRE_ALL") == "1":
-        pytest.fail(reason)
-    if reason:
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
-        yield opened
-        opened.close()
-
-
-class Visit:
-    """One opened report with everything it asked for and complained about."""
-
-    def __init__(self, opened: "Page", address: str) -> None:
-        self.page = opened
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        opened.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        opened.on("pageerror", lambda error: self.complaints.append(str(error)))
-        opened.on("request", lambda request: self.requests.append(request.url))
-        opened.goto(address)
-        opened.evaluate("Promise.all(plots.map(draw))")
+class Report(Visit):
+    """An opened report."""
 
     def rows(self) -> list[list[str]]:
         """The visible rows of the full table."""
@@ -127,21 +88,22 @@ class Visit:
         return (folder / name).read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def window(browser: "Browser", report: str) -> Report:
+    """The report in one window for all tests of this file."""
+    return Report(browser.new_page(accept_downloads=True), report)
+
+
 @pytest.fixture
-def visit(browser: "Browser", report: str, request: pytest.FixtureRequest) -> Iterator[Visit]:
-    """The report in a fresh window; settings come from an indirect parameter."""
-    settings: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}} | getattr(request, "param", {})
-    context = browser.new_context(**settings)
-    yield Visit(context.new_page(), report)
-    context.close()
+def visit(window: Report, request: pytest.FixtureRequest) -> Report:
+    """The report loaded anew; width, height and theme come from an indirect parameter."""
+    window.again(*getattr(request, "param", WIDE))
+    return window
 
 
-NARROW = {"viewport": {"width": 400, "height": 800}}
-DARK = {"color_scheme": "dark"}
-
-
-@pytest.mark.parametrize("visit", [{}, NARROW, DARK], indirect=True)
-def test_the_page_asks_for_nothing_complains_of_nothing_and_fits(visit: Visit, report: str) -> None:
+@pytest.mark.parametrize("visit", [WIDE, NARROW, DARK], indirect=True)
+def test_the_page_asks_for_nothing_complains_of_nothing_and_fits(visit: Report, report: str) -> None:
+    visit.page.evaluate(DRAW)
     assert visit.complaints == []
     assert [address for address in visit.requests if address != report] == []
     wide, window = visit.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
@@ -150,7 +112,7 @@ def test_the_page_asks_for_nothing_complains_of_nothing_and_fits(visit: Visit, r
     assert visit.page.locator("main b, main i:not(.chip)").count() == 0
 
 
-def test_the_table_sorts_with_missing_numbers_last(visit: Visit, run: Labelling) -> None:
+def test_the_table_sorts_with_missing_numbers_last(visit: Report, run: Labelling) -> None:
     frame = run.frame()
     effects = frame["effect"].dropna().sort_values()
     for direction, first in (("ascending", effects.iloc[0]), ("descending", effects.iloc[-1])):
@@ -163,7 +125,7 @@ def test_the_table_sorts_with_missing_numbers_last(visit: Visit, run: Labelling)
         assert "–" not in shown[:-20]
 
 
-def test_the_table_filters_by_text_sieve_and_decision(visit: Visit, run: Labelling) -> None:
+def test_the_table_filters_by_text_sieve_and_decision(visit: Report, run: Labelling) -> None:
     frame = run.frame()
     assert len(visit.rows()) == len(frame) == 100
     visit.page.fill("#filter", "block 2-3")
@@ -178,7 +140,7 @@ def test_the_table_filters_by_text_sieve_and_decision(visit: Visit, run: Labelli
     assert visit.page.inner_text("#shown") == "No row matches."
 
 
-def test_the_columns_beyond_the_tests_sort_and_filter(visit: Visit, run: Labelling) -> None:
+def test_the_columns_beyond_the_tests_sort_and_filter(visit: Report, run: Labelling) -> None:
     assert run.assessment is not None
     precision = run.assessment.precision
     headings = visit.page.locator("#table thead button").all_text_contents()
@@ -196,7 +158,7 @@ def test_the_columns_beyond_the_tests_sort_and_filter(visit: Visit, run: Labelli
     assert len(visit.rows()) == 100
 
 
-def test_the_matrix_is_walked_with_arrow_keys_and_enter_opens_a_card(visit: Visit) -> None:
+def test_the_matrix_is_walked_with_arrow_keys_and_enter_opens_a_card(visit: Report) -> None:
     visit.page.focus("#matrix tbody td")
     visit.page.keyboard.press("ArrowDown")
     visit.page.keyboard.press("ArrowRight")
@@ -220,7 +182,7 @@ def test_the_matrix_is_walked_with_arrow_keys_and_enter_opens_a_card(visit: Visi
     assert visit.page.locator("#matrix td[tabindex='0']").count() == 1
 
 
-def test_the_card_shows_the_scores_of_the_cell_under_the_pointer(visit: Visit, run: Labelling) -> None:
+def test_the_card_shows_the_scores_of_the_cell_under_the_pointer(visit: Report, run: Labelling) -> None:
     visit.page.hover("#matrix tbody tr:nth-child(3) td:nth-of-type(2)")
     row = run.frame().query("sieve == 'block' and layer == 2 and head == 1").iloc[0]
     contrast = run.frame().query("sieve == 'block:matched' and layer == 2 and head == 1").iloc[0]
@@ -230,7 +192,7 @@ def test_the_card_shows_the_scores_of_the_cell_under_the_pointer(visit: Visit, r
     assert cells[2:4] == [numbers, f"{contrast['mean']:.3f}".replace("-", "−")]
 
 
-def test_the_matrix_filters_by_role_q_and_stability(visit: Visit, run: Labelling) -> None:
+def test_the_matrix_filters_by_role_q_and_stability(visit: Report, run: Labelling) -> None:
     found = run.findings
     held = sum(int((found.decision[found.of(name)] == 0).sum()) for name in NAMES)
     chips = visit.page.locator("#matrix .chip")
@@ -251,7 +213,7 @@ def test_the_matrix_filters_by_role_q_and_stability(visit: Visit, run: Labelling
     assert visit.page.locator("#matrix .state:text-is('–')").count() == (found.decision[0] == 1).sum()
 
 
-def test_the_downloads_hold_every_digit(visit: Visit, run: Labelling, tmp_path: Path) -> None:
+def test_the_downloads_hold_every_digit(visit: Report, run: Labelling, tmp_path: Path) -> None:
     assert visit.download("findings.csv", tmp_path) == run.frame().to_csv(index=False, lineterminator="\n")
     assert visit.download("labels.csv", tmp_path) == run.labels().to_csv(index=False, lineterminator="\n")
     assert run.assessment is not None
@@ -263,14 +225,16 @@ def test_the_downloads_hold_every_digit(visit: Visit, run: Labelling, tmp_path: 
     assert visit.complaints == []
 
 
-def test_the_legend_switches_a_role_off(visit: Visit) -> None:
+def test_the_legend_switches_a_role_off(visit: Report) -> None:
+    visit.page.evaluate(DRAW)
     visible = "document.getElementById('figure-evidence').data.filter(t => t.visible !== false).length"
     before = visit.page.evaluate(visible)
     visit.page.click("#evidence .legend [data-role='1']")
     assert visit.page.evaluate(visible) == before - 2
 
 
-def test_one_legend_serves_both_plots_of_the_sensitivity(visit: Visit) -> None:
+def test_one_legend_serves_both_plots_of_the_sensitivity(visit: Report) -> None:
+    visit.page.evaluate(DRAW)
     visible = "document.getElementById('{}').data.filter(t => t.visible !== false).length"
     plots = ("figure-sensitivity", "figure-sensitivity-alpha")
     before = [visit.page.evaluate(visible.format(plot)) for plot in plots]
@@ -278,14 +242,15 @@ def test_one_legend_serves_both_plots_of_the_sensitivity(visit: Visit) -> None:
     assert [visit.page.evaluate(visible.format(plot)) for plot in plots] == [each - 1 for each in before]
 
 
-def test_the_page_follows_the_theme_of_its_reader(visit: Visit) -> None:
+def test_the_page_follows_the_theme_of_its_reader(visit: Report) -> None:
+    visit.page.evaluate(DRAW)
     colours = (
         "[getComputedStyle(document.body).color, "
         "getComputedStyle(document.querySelector('#figure-evidence .xtick text')).fill]"
     )
     light = visit.page.evaluate(colours)
     visit.page.emulate_media(color_scheme="dark")
-    visit.page.wait_for_timeout(500)
+    until(visit.page, f"({colours})[1] !== '{light[1]}'")
     dark = visit.page.evaluate(colours)
     assert dark[0] != light[0]
     assert dark[1] != light[1]

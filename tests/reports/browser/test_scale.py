@@ -1,10 +1,7 @@
 """A report of 32 × 32 heads and 20 sieves: small enough to send, and everything on it works."""
 
-import importlib.util
-import os
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +10,12 @@ import pytest
 from headroles.records.assessment import Assessment, Precision
 from headroles.records.findings import Labelling
 from headroles.reports.page import page
+from tests.support.browser import Listener, chromium
 from tests.support.hostile_runs import labelled
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-CHROMIUM = Path("/usr/bin/chromium")
 NAMES = tuple(f"sieve{number}" for number in range(20))
 LIMIT = 15_000_000
 """Bytes of a report at most."""
@@ -51,23 +48,14 @@ def test_every_head_is_in_the_matrix_and_no_figure_repeats_the_findings(text: st
 @pytest.fixture(scope="module")
 def opened(text: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator["Page"]:
     """The page in a browser, and not a complaint."""
-    if importlib.util.find_spec("playwright") is None or not CHROMIUM.exists():
-        reason = f"these tests take playwright and a browser at {CHROMIUM}"
-        pytest.fail(reason) if os.environ.get("HEADROLES_REQUIRE_ALL") == "1" else pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    file, complaints = tmp_path_factory.mktemp("huge") / "report.html", list[str]()
+    file, heard = tmp_path_factory.mktemp("huge") / "report.html", Listener()
     file.write_text(text, encoding="utf-8")
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+    with chromium() as browser:
         window = browser.new_page(viewport={"width": 1280, "height": 900})
-        window.on("console", lambda message: complaints.append(message.text))
-        window.on("pageerror", lambda error: complaints.append(str(error)))
+        heard.listen(window)
         window.goto(file.as_uri())
         yield window
-        browser.close()
-    assert complaints == []
+    assert heard.complaints == []
 
 
 @pytest.mark.browser

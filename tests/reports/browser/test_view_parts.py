@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support import made_views
-from tests.support.view_windows import Opened, until, windows
+from tests.support.browser import Opened, until, view_windows
 
 pytestmark = pytest.mark.browser
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     """Opens a page in a browser."""
-    yield from windows(tmp_path_factory.mktemp("view"))
+    yield from view_windows(tmp_path_factory.mktemp("view"))
 
 
 def test_thumbnails_show_every_head_and_open_it(opened: Opened) -> None:

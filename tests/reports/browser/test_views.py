@@ -9,8 +9,8 @@ import pytest
 
 from headroles.reports.views.page import view_page
 from tests.support import made_views
+from tests.support.browser import Opened, until, view_windows
 from tests.support.made_views import HOSTILE, LONG, PIECES, SEGMENT, WORD
-from tests.support.view_windows import Opened, until, windows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     """Opens a page in a browser."""
-    yield from windows(tmp_path_factory.mktemp("view"))
+    yield from view_windows(tmp_path_factory.mktemp("view"))
 
 
 def drawn(window: "Page", side: int) -> list[str]:
@@ -257,6 +257,7 @@ def test_an_address_that_names_no_view_opens_the_first(opened: Opened) -> None:
     window.close()
 
 
+@pytest.mark.slow
 def test_512_tokens_of_72_heads_open_switch_and_scroll(opened: Opened) -> None:
     window = opened("large")
     assert len(drawn(window, 0)) == 512

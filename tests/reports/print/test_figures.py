@@ -25,18 +25,18 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.figures.cluster_map import look_of
 from headroles.reports.figures.run import figures as page_figures
-from headroles.reports.print import files as static_files
+from headroles.reports.print import files as print_files
 from headroles.reports.print.dress import TYPE, palette, pixels, scale_to, shorten
 from headroles.reports.print.figures import figures_of, file_names
 from headroles.reports.print.files import files_of
 from headroles.reports.print.matrix import _place_marks
 from headroles.reports.summary.summary import summarise
 from headroles.stats.engine import judge
+from tests.support.browser import CHROMIUM
 from tests.support.clustered_runs import clustered_run
 
 LOUD = '<b>loud</b>, "quoted" \u202e😀'
 NAMES = ("local", "block", LOUD, "x" * 10_000)
-CHROMIUM = Path("/usr/bin/chromium")
 Command = Callable[..., tuple[int, str, str]]
 
 
@@ -127,7 +127,7 @@ def test_sizes_of_type_and_of_the_figure_are_those_of_print() -> None:
 
 
 def test_the_palette_is_the_light_theme() -> None:
-    style = Path(static_files.__file__).parents[1] / "templates" / "shared" / "page.css"
+    style = Path(print_files.__file__).parents[1] / "templates" / "shared" / "page.css"
     light, dark = style.read_text().split("prefers-color-scheme: dark", 1)
     tones = [palette()[f"tone-{number}"] for number in range(8)]
     for number, colour in enumerate(tones):
@@ -177,7 +177,7 @@ def test_the_matrix_has_a_mark_for_every_role_of_every_head(hostile: Labelling) 
 
 
 @given(most=st.integers(1, 20), seed=st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_marks_of_a_cell_lie_inside_it_and_apart(most: int, seed: int) -> None:
     held = np.random.default_rng(seed).random((most, 2, 3)) < 0.6
     names = tuple(f"role{number}" for number in range(most))
@@ -369,7 +369,7 @@ def test_a_browser_that_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatch, r
     async def failing(*given: Any) -> dict[str, bytes]:
         raise BrowserFailedError("it closed\nimmediately.", "Try another one.")
 
-    monkeypatch.setattr(static_files, "_draw_all", failing)
+    monkeypatch.setattr(print_files, "_draw_all", failing)
     with pytest.raises(
         BadInput, match=r"as svg \(BrowserFailedError: it closed immediately\.\), and nothing"
     ):
@@ -390,13 +390,13 @@ def test_what_the_browser_would_ask_of_its_own_accord_goes_nowhere(monkeypatch: 
     monkeypatch.setattr(kaleido, "Kaleido", Noted)
     with pytest.raises(BadInput, match="enough"):
         files_of({"one": go.Figure()}, "png")
-    assert asked[0]["proxy_server"] == static_files.NOWHERE == "127.0.0.1:9"
+    assert asked[0]["proxy_server"] == print_files.NOWHERE == "127.0.0.1:9"
 
 
 def test_the_page_that_draws_can_ask_for_nothing() -> None:
     import kaleido
 
-    page = static_files._page(kaleido).generate_index()
+    page = print_files._page(kaleido).generate_index()
     assert "default-src 'none'; script-src file:;" in page
     sources = re.findall('src="([^"]*)"', page)
     assert len(sources) == 2

@@ -54,7 +54,7 @@ def _texts(svg: str) -> list[str]:
     return [each.text or "" for each in ElementTree.fromstring(svg).iter(f"{NAMESPACE}text")]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 999), tokens=st.integers(1, 9), heads=st.integers(1, 12))
 def test_every_weight_that_is_not_faint_is_one_line_as_opaque_as_it_is_strong(
     seed: int, tokens: int, heads: int

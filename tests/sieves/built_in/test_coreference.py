@@ -17,6 +17,7 @@ from headroles.errors import BadInput, BadSieve
 from headroles.records.example import Mention
 from headroles.sieves.built_in.coreference import coreference, other_mentions, own_mention, same_entity
 from headroles.testing import PLANTED, check_sieve, planted
+from tests.support.reference import draws
 
 if TYPE_CHECKING:
     from headroles.records.documents import Document
@@ -87,7 +88,7 @@ def _layout(rng: np.random.Generator, words: int, count: int) -> Example:
     return Example("made", tokens, segment=segment, word=word, mentions=tuple(mentions))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=draws(40))
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.integers(0, 15), st.booleans())
 def test_even_attention_scores_zero_whatever_the_mentions(
     seed: int, words: int, count: int, causal: bool

@@ -18,6 +18,7 @@ from headroles.sieves.built_in.repeats import induction_cells
 from headroles.sieves.language.spelling import spelled
 from headroles.sieves.masks import as_mask
 from headroles.testing import check_sieve
+from tests.support.reference import draws
 
 KEYS = (*(name for name in PATTERNS if name != "bag-of-words"), "offset:-2", "offset:3", "punctuation:all")
 
@@ -180,7 +181,7 @@ def _visible(size: int, mask: str) -> np.ndarray:
     return np.tril(seen) if "causal" in mask else seen
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=draws(60))
 @given(recipes, st.sampled_from(MASKS))
 def test_even_attention_scores_zero_in_every_pattern(recipe: _Recipe, mask: str) -> None:
     example, _ = recipe.made()
@@ -191,7 +192,7 @@ def test_even_attention_scores_zero_in_every_pattern(recipe: _Recipe, mask: str)
         assert np.isnan(value).all() or np.abs(value).max() <= 1e-9, name
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=draws(40))
 @given(recipes, st.sampled_from(MASKS), st.sampled_from(KEYS))
 def test_a_head_that_looks_at_a_sieve_s_keys_scores_one(recipe: _Recipe, mask: str, name: str) -> None:
     example, rng = recipe.made()

@@ -13,6 +13,7 @@ from headroles.sieves.base import MaskSieve
 from headroles.sieves.built_in.bag_of_words import bag_of_words
 from headroles.sieves.masks import as_mask
 from headroles.testing import made_example
+from tests.support.reference import draws
 
 PAIRS = (
     "identical",
@@ -50,7 +51,7 @@ def _bag_by_loops(example: Example, rows: np.ndarray, visible: np.ndarray) -> fl
     return float(means[0] / (1 - means[1]))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=draws(40))
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 9), min_size=1, max_size=2), st.booleans())
 def test_a_bag_of_words_is_the_formula_written_as_loops(seed: int, lengths: list[int], causal: bool) -> None:
     rng = np.random.default_rng(seed)

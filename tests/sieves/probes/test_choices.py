@@ -11,10 +11,11 @@ from headroles.sieves.built_in.syntactic import relation
 from headroles.sieves.probes.choices import arc_contrast, chosen, hits, right_by_row, sentence_of
 from headroles.sieves.weights.plan import columns_of, plan
 from headroles.sieves.weights.reference import apply
+from tests.support.reference import draws
 from tests.support.word_attention import word_attention
 
 seeds = st.integers(0, 2**32 - 1)
-few = settings(deadline=None, max_examples=40)
+few = settings(max_examples=draws(40))
 
 
 def _attention(rng: np.random.Generator, words: int, heads: int = 3) -> np.ndarray:

@@ -17,8 +17,9 @@ from headroles.sieves.probes import dependency
 from headroles.sieves.probes.choices import chosen, hits, right_by_row
 from headroles.sieves.probes.dependency import DependencyProbe
 from headroles.sieves.probes.published_heads import PUBLISHED_TABLE, STANFORD_ONLY, published_head
+from tests.support.reference import draws
 
-few = settings(deadline=None, max_examples=40)
+few = settings(max_examples=draws(40))
 
 
 def _document(*sentences: tuple[str, Sequence[int], str]) -> Document:

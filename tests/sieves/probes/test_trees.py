@@ -16,9 +16,10 @@ from headroles.records.documents import Document, Window
 from headroles.records.probes import DecodingProbe
 from headroles.sieves.probes.tree_decoding import arborescences, random_tree, spanning_trees
 from headroles.sieves.probes.trees import TreeProbe
+from tests.support.reference import draws
 
 seeds = st.integers(0, 2**32 - 1)
-few = settings(deadline=None, max_examples=30)
+few = settings(max_examples=draws(30))
 
 
 def _is_tree(heads: Sequence[int], root: int) -> bool:

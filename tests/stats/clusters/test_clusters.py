@@ -29,6 +29,7 @@ from headroles.stats.clusters.clusters import (
     spectral,
 )
 from headroles.stats.clusters.distances import distances, resampled, square
+from tests.support.reference import draws
 
 Planted = tuple[Divergence, np.ndarray]
 
@@ -44,7 +45,7 @@ def planted_clusters(kinds: int, *, spread: float = 0.1, units: int = 40, seed: 
     return Divergence(4, 8, sums, np.ones(units), np.arange(units)), kind
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=draws(50))
 @given(seed=some.integers(0, 1000), heads=some.integers(3, 30))
 def test_a_tree_is_cut_into_the_clusters_of_scipy(seed: int, heads: int) -> None:
     pairs = heads * (heads - 1) // 2
@@ -60,7 +61,7 @@ def test_ties_give_as_many_clusters_as_asked_for() -> None:
         assert len(set(label.tolist())) == number
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=draws(50))
 @given(
     some.lists(some.tuples(some.integers(0, 4), some.integers(0, 3)), min_size=2, max_size=40),
 )

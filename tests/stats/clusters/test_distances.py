@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 from scipy.stats import sem, t
 
 from headroles.records.clusters import Divergence
-from headroles.stats.clusters import distances as apart
+from headroles.stats.clusters import distances as distances_module
 from headroles.stats.clusters.distances import (
     distances,
     intervals,
@@ -19,6 +19,7 @@ from headroles.stats.clusters.distances import (
     square,
     standard_error,
 )
+from tests.support.reference import draws
 
 
 def _of(sums: np.ndarray, heads: int, *, weight: np.ndarray | None = None, way: str = "mean") -> Divergence:
@@ -52,7 +53,7 @@ def test_one_block_says_nothing_about_its_error() -> None:
     assert np.isnan([low, high]).all()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=draws(50))
 @given(seed=some.integers(0, 1000), blocks=some.integers(2, 9), way=some.sampled_from(["mean", "sum"]))
 def test_resamples_in_parts_are_the_means_of_the_record(seed: int, blocks: int, way: str) -> None:
     rng = np.random.default_rng(seed)
@@ -68,7 +69,7 @@ def test_resamples_in_parts_are_the_means_of_the_record(seed: int, blocks: int, 
 def test_parts_are_as_small_as_memory_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     found = _of(np.random.default_rng(2).random((9, 6)), 4)
     whole = np.concatenate(list(resampled(found, 20, 3)))
-    monkeypatch.setattr(apart, "CELLS", 13)
+    monkeypatch.setattr(distances_module, "CELLS", 13)
     parts = list(resampled(found, 20, 3))
     assert [len(part) for part in parts] == [2] * 10
     np.testing.assert_allclose(np.concatenate(parts), whole)
@@ -83,7 +84,7 @@ def test_the_jackknife_of_a_mean_is_students_interval() -> None:
 
 
 def test_many_blocks_are_left_out_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "GROUPS", 3)
+    monkeypatch.setattr(distances_module, "GROUPS", 3)
     sums = np.arange(7.0)[:, None] * np.ones((7, 3))
     without = [1.0 * np.delete(np.arange(7), np.arange(group, 7, 3)).mean() for group in range(3)]
     np.testing.assert_allclose(np.array(list(left_out(_of(sums, 3))))[:, 0], without)

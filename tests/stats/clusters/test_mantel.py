@@ -47,7 +47,7 @@ def test_every_order_of_few_layers_is_tried(ranked: bool) -> None:
     assert p >= 2 / 24
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=some.integers(0, 10_000), layers=some.integers(3, 5), heads=some.integers(1, 2))
 @example(seed=1, layers=5, heads=2)
 def test_p_of_ranks_is_the_share_of_orders_where_ties_have_mean_ranks(

@@ -9,6 +9,7 @@ from statsmodels.api import OLS
 
 from headroles.stats.clusters.distance_tests import of_sets, permanova, r_squared
 from headroles.stats.clusters.distances import square
+from tests.support.reference import draws
 
 
 def _pairs(place: np.ndarray) -> np.ndarray:
@@ -17,7 +18,7 @@ def _pairs(place: np.ndarray) -> np.ndarray:
     return apart
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=draws(50))
 @given(seed=some.integers(0, 1000), groups=some.integers(2, 4))
 def test_on_a_line_it_is_the_analysis_of_variance(seed: int, groups: int) -> None:
     rng = np.random.default_rng(seed)

@@ -8,8 +8,9 @@ from scipy.spatial.distance import pdist
 from sklearn.manifold import smacof
 
 from headroles.records.clusters import Divergence
-from headroles.stats.clusters import distances as scaling
+from headroles.stats.clusters import distances as distances_module
 from headroles.stats.clusters.distances import cloud, onto, oriented, place_heads, square, stress
+from tests.support.reference import draws
 
 
 def _turn(angle: float) -> np.ndarray:
@@ -33,7 +34,7 @@ def test_the_stress_is_kruskals_and_no_worse_than_that_of_more_random_starts() -
     assert np.isnan(stress(distance, np.zeros((20, 2))))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=draws(50))
 @given(angle=some.floats(0, 6.28), mirrored=some.booleans(), seed=some.integers(0, 100))
 def test_maps_that_differ_by_a_turn_are_given_alike(angle: float, mirrored: bool, seed: int) -> None:
     place = np.random.default_rng(seed).normal(size=(12, 2)) * [3.0, 1.0]
@@ -73,7 +74,7 @@ def test_a_cloud_has_no_more_draws_than_it_can_afford(monkeypatch: pytest.Monkey
     divergence = Divergence(1, 5, sums, np.ones(6), np.arange(6))
     place, _ = place_heads(np.sqrt(divergence.mean()), 0)
     assert cloud(divergence, place, 1000, 0).shape == (100, 5, 2)
-    monkeypatch.setattr(scaling, "MANY", 4)
+    monkeypatch.setattr(distances_module, "MANY", 4)
     assert cloud(divergence, place, 1000, 0).shape == (30, 5, 2)
     alone = Divergence(1, 5, sums[:1], np.ones(1), np.arange(1))
     assert cloud(alone, place, 50, 0).shape == (0, 5, 2)

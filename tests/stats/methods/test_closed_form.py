@@ -18,9 +18,10 @@ from headroles.stats.methods.closed_form import (
 )
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
+from tests.support.reference import draws
 
 seeds = st.integers(0, 2**32 - 1)
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=draws(60))
 
 
 def _skewed(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:

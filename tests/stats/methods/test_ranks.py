@@ -14,7 +14,7 @@ from headroles.stats.methods.closed_form import Outcome
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
 
-quick = settings(deadline=None, max_examples=25)
+quick = settings(max_examples=25)
 
 
 def _of(test: str, values: np.ndarray, threshold: float) -> Outcome:

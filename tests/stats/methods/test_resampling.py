@@ -13,7 +13,7 @@ from headroles.stats.methods.names import METHODS
 from headroles.stats.methods.resampling import SLICE, bootstrap_t, sign_flip, studentise
 from headroles.stats.moments import describe
 
-quick = settings(deadline=None, max_examples=25)
+quick = settings(max_examples=25)
 
 
 def _of(test: str, values: np.ndarray, threshold: float, resamples: int = 999, seed: int = 0) -> Outcome:

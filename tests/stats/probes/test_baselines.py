@@ -23,7 +23,7 @@ from headroles.stats.probes.baselines import (
 Jackknife = Callable[[Any, Any], tuple[float, float, int]]
 
 seeds = st.integers(0, 2**32 - 1)
-quick = settings(deadline=None, max_examples=25)
+quick = settings(max_examples=25)
 
 
 def _made(seed: int, documents: int = 13, rows: int = 2) -> tuple[Tallies, list[str]]:

@@ -23,7 +23,7 @@ from headroles.stats.probes.best_head import RowColumns, best_heads
 NONE = Decision(test="t", correction="none")
 Jackknife = Callable[[Any, Any], tuple[float, float, int]]
 METHODS = {"holm": "holm", "fdr_bh": "fdr_bh", "bonferroni": "bonferroni"}
-quick = settings(deadline=None, max_examples=10)
+quick = settings(max_examples=10)
 
 
 def _scores(hits: np.ndarray, items: np.ndarray, units: list[str], layers: int) -> Scores:

@@ -1,0 +1,338 @@
+"""Made-up scores, and made-up runs of probes and of the surface job."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from headroles import Labelling
+    from headroles.records.example import Rule, Scores
+
+
+@pytest.fixture(scope="session")
+def scores_of() -> "Callable[..., tuple[Scores, list[Rule]]]":
+    """Random scores of four columns (s0 with contrast s1, s2 and s3), heads around their margins."""
+    from headroles.records.example import Rule, Scores
+
+    def made(
+        seed: int, *, units: int = 60, layers: int = 2, heads: int = 6, per_unit: int = 1
+    ) -> tuple[Scores, list[Rule]]:
+        rng = np.random.default_rng(seed)
+        examples = units * per_unit
+        means = rng.uniform(0.0, 0.25, size=(4, 1, layers, heads))
+        own = rng.gamma(2, 0.07, size=(4, examples, layers, heads)) - 0.14
+        common = np.repeat(rng.normal(0, 0.05, size=(4, units, 1, 1)), per_unit, axis=1)
+        names = tuple(f"x{k}" for k in range(examples))
+        rules = [
+            Rule("s0", contrast="s1", low=-1.0, high=1.0),
+            Rule("s1", margin=0.02, role=False, low=-1.0, high=1.0),
+            Rule("s2", low=-1.0, high=1.0),
+            Rule("s3", low=-1.0, high=1.0),
+        ]
+        scores = Scores(
+            sieves=("s0", "s1", "s2", "s3"),
+            examples=names,
+            units=tuple(f"u{k // per_unit}" for k in range(examples)),
+            tokens=np.full(examples, 12),
+            cells=np.full((4, examples), 5.0),
+            values=(means + own + common).astype(np.float32),
+            null=np.zeros((4, examples)),
+        )
+        return scores, rules
+
+    return made
+
+
+RELATIONS = (
+    "all", "case", "det", "nsubj", "amod", "advmod", "obj", "compound", "nmod:poss", "conj", "mark", "aux",
+)  # fmt: skip
+KINDS_OF_MENTION = ("all", "pronoun", "proper", "nominal")
+
+
+@pytest.fixture(scope="session")
+def probed_run() -> "Callable[..., Labelling]":
+    """A made-up run of probes on 6 layers of 12 heads; relations of any number and name, made once."""
+    from dataclasses import replace
+    from functools import cache
+
+    cached = cache(_probed_run)
+
+    def made(relations: "tuple[str, ...]" = RELATIONS, **options: Any) -> "Labelling":
+        shaped = {name: options.pop(name) for name in ("shape", "assessed") if name in options}
+        run = cached(relations, **shaped)
+        return replace(run, manifest={**run.manifest, **options})
+
+    return made
+
+
+def _probed_run(
+    relations: "tuple[str, ...]" = RELATIONS,
+    *,
+    shape: tuple[int, int, int] = (60, 6, 12),
+    assessed: bool = False,
+) -> "Labelling":
+    from headroles.records.example import Decision
+    from headroles.records.findings import Labelling
+    from headroles.records.probes import Probed
+    from headroles.stats.assessment.assess import assess
+    from headroles.stats.engine import judge
+
+    chance = np.random.default_rng(11)
+    rows = [f"dependency:{each}" for each in relations]
+    rows += [f"coreference:{kind}" for kind in KINDS_OF_MENTION] + ["trees:uas"]
+    scores, rules = _probed_scores(rows, shape, chance)
+    decision = Decision()
+    with np.errstate(all="ignore"):
+        findings = judge(scores, rules, decision)
+        assessment = assess(scores, rules, decision, findings, splits=4) if assessed else None
+    best = tuple(_best(row, scores, chance) for row in rows)
+    published: dict[str, Any] = {row: {"accuracy": 0.585, "head": "8-2"} for row in rows[:4]}
+    published |= {
+        "trained:attention": 0.61,
+        "coreference:all": {"accuracy": 0.65, "baselines": {"rules": 0.69}},
+    }
+    probe = {
+        "published": published,
+        "halves": {"selection": 31, "test": 29, "seed": 3},
+        "scheme": "ud",
+        "windows": {"size": 128, "stride": 64, "lost": {"coreference:pronoun": 12}},
+    }
+    facts = {
+        "headroles": "0.1.0",
+        "command": "headroles probe dependency coreference --data gum.conllu",
+        "model": {"name": "tiny/model", "architecture": "BertModel", "origin": "a folder"}
+        | {"layers": shape[1], "heads": shape[2]},
+        "source": {"kind": "file", "name": "gum.conllu"},
+        "counts": {"examples": shape[0], "units": shape[0]},
+        "preset": "calibrated",
+        "statistic": "accuracy",
+        "probe": probe,
+    }
+    probed = Probed(_tallies(rows, shape[0], chance), best, *_beyond(rows, shape, chance))
+    return Labelling(scores, findings, decision, facts, (), assessment, probed)
+
+
+def _probed_scores(
+    rows: list[str], shape: tuple[int, int, int], chance: np.random.Generator
+) -> "tuple[Scores, list[Rule]]":
+    """Accuracies per example between 0 and 1, with the best baseline beside, and contrasts."""
+    from headroles.records.example import Rule, Scores
+
+    directions = {"dependency": ("→", "←"), "trees": ("→", "←"), "coreference": ("",)}
+    columns = [f"{row}:{way}".removesuffix(":") for row in rows for way in directions[row.partition(":")[0]]]
+    matched = [f"{name}:matched" for name in columns if name.startswith("dependency")]
+    asked = "Is the word attended to most right?"
+    rules = [Rule(name, asked, margin=0.0, low=0.0, high=1.0) for name in columns]
+    rules += [Rule(name, margin=0.05, role=False, low=-1.0, high=1.0) for name in matched]
+    level = chance.beta(0.5, 2.5, size=(len(rules), 1, *shape[1:]))
+    values = (level + chance.normal(0, 0.12, size=(len(rules), *shape))).clip(0, 1).astype(np.float32)
+    null = chance.beta(6, 8, size=(len(rules), 1)) * np.ones((1, shape[0]))
+    null[len(columns) :] = 0
+    examples = tuple(f"dev/GUM_{number}" for number in range(shape[0]))
+    scores = Scores(
+        sieves=tuple(rule.sieve for rule in rules),
+        examples=examples,
+        units=examples,
+        tokens=np.full(shape[0], 40),
+        cells=np.full((len(rules), shape[0]), 7.0),
+        values=values,
+        null=null,
+    )
+    return scores, rules
+
+
+def _best(row: str, scores: "Scores", chance: np.random.Generator) -> Any:
+    """The head with the largest mean on the first half of the examples, on the second half."""
+    from headroles.records.probes import Best
+
+    names = [name for name in scores.sieves if name.removesuffix(":→").removesuffix(":←") == row]
+    half = len(scores.examples) // 2
+    places = [scores.sieves.index(name) for name in names]
+    chosen = scores.values[places, :half].mean(axis=1)
+    column, layer, head = (int(each) for each in np.unravel_index(chosen.argmax(), chosen.shape))
+    tested = scores.values[places[column], half:, layer, head].astype(float)
+    accuracy, error = float(tested.mean()), float(tested.std(ddof=1) / np.sqrt(tested.size))
+    baseline = float(scores.null[places[column], 0])
+    p = float(chance.choice([1e-9, 0.003, 0.2, 0.7]))
+    decision = "beyond" if p < 0.05 else "undetermined" if p < 0.5 else "not"
+    contrast = (0.11, 0.05, 0.17) if row.startswith("dependency") else (float("nan"),) * 3
+    return Best(
+        row, names[column].removeprefix(row).strip(":"), layer, head, int(chance.integers(40, 4000)),
+        tested.size, float(chosen.max()), accuracy, accuracy - 2 * error, accuracy + 2 * error,
+        "-1" if row.startswith("dependency") else "nearest", baseline, accuracy - baseline,
+        accuracy - baseline - 2 * error, accuracy - baseline + 2 * error, 0.0, 3.1, p, p, 1 - p, 1 - p,
+        *contrast, decision,
+    )  # fmt: skip
+
+
+def _tallies(rows: list[str], examples: int, chance: np.random.Generator) -> Any:
+    from headroles.records.probes import Tallies
+
+    items = chance.integers(0, 9, size=(len(rows), examples))
+    hits = chance.integers(0, 9, size=(len(rows), examples, 3)).clip(max=items[..., None])
+    hits[:, :, 2] = -1
+    lost = chance.integers(0, 2, size=(len(rows), examples))
+    return Tallies(tuple(rows), ("-1", "nearest", "rules"), ((0, 1),) * len(rows), hits, items, lost)
+
+
+def _beyond(rows: list[str], shape: tuple[int, int, int], chance: np.random.Generator) -> tuple[Any, ...]:
+    """Baselines, gaps, trained probes, contests and weights."""
+    from headroles.records.probes import Baseline, Contest, Gap, Trained, Weight
+
+    names = {
+        "dependency": ("-3", "-2", "-1", "+1", "+2", "+3"),
+        "trees": ("right-branching", "left-branching", "random tree"),
+    }
+    coreference = ("nearest", "head match", "rules")
+    baselines = tuple(
+        Baseline(row, name, 900, shape[0], 0.08 * k + 0.2, 0.08 * k + 0.17, 0.08 * k + 0.23)
+        for row in rows
+        for k, name in enumerate(names.get(row.partition(":")[0], coreference))
+    )
+    grid = [(layer, head) for layer in range(shape[1]) for head in range(shape[2])]
+    shifts = chance.normal(0, 0.06, size=len(grid)).tolist()
+    gaps = tuple(
+        Gap(*place, "accuracy", "pro", "anti", 0.4 + shift, 0.4 + shift, 0.4, shift, shift - 0.05,
+            shift + 0.05, 0.2, 0.6)
+        for place, shift in zip(grid, shifts, strict=True)
+    )  # fmt: skip
+    told = (
+        ("right-branching", "", 0.26),
+        ("distances+words", "trained", 0.55),
+        ("attention", "random", 0.31),
+        ("attention", "trained", 0.61),
+        ("attention+words", "trained", 0.75),
+    )
+    trained = tuple(
+        Trained(name, weights, uas, uas - 0.02, uas + 0.02, 20_000, shape[0], 9000 * bool(weights), 7, 0)
+        for name, weights, uas in told
+    )
+    contests = (
+        Contest("attention+words", "attention", 0.14, 0.11, 0.17, 9.1, 1e-12, 2e-12),
+        Contest("attention", "attention (random weights)", 0.30, 0.27, 0.33, 19.0, 1e-20, 1e-20),
+    )
+    strength = chance.normal(0, 2, size=(2, len(grid))).tolist()
+    weights = tuple(
+        Weight("attention", *place, way, value)
+        for way, values in zip("→←", strength, strict=True)
+        for place, value in zip(grid, values, strict=True)
+    )
+    return baselines, gaps, trained, contests, weights
+
+
+@pytest.fixture(scope="session")
+def surface_run() -> "Callable[..., Labelling]":
+    """A made-up surface run: separators draw attention in the middle layers, where they matter little."""
+    from functools import cache
+
+    return cache(surface_labelling)
+
+
+SURFACE = (
+    "first", "separator", "separator→separator", "other→separator", "punctuation", "previous", "next", "self",
+    "entropy", "entropy-first",
+)  # fmt: skip
+LOUD = '<b>loud</b>, "quoted" \u202e😀'
+
+
+def surface_labelling(
+    shape: tuple[int, int, int] = (60, 6, 12), *, lacking: tuple[str, ...] = (), gradients: bool = True
+) -> "Labelling":
+    """A surface run; columns that are lacking have no value, and gradients may be left out."""
+    from headroles.records.example import Decision
+    from headroles.records.findings import Labelling
+    from headroles.stats.assessment.assess import assess
+    from headroles.stats.engine import judge
+
+    scores, rules = _surface_scores(shape, lacking, gradients)
+    decision = Decision()
+    with np.errstate(all="ignore"):
+        findings = judge(scores, rules, decision)
+        assessment = assess(scores, rules, decision, findings, splits=4)
+    facts = {
+        "headroles": "0.1.0",
+        "command": "headroles surface --task QNLI",
+        "task": "QNLI",
+        "model": {"name": "tiny/<i>model</i>", "architecture": "BertModel", "origin": "a folder"},
+        "source": {"kind": "sample", "name": "QNLI"},
+        "counts": {"examples": shape[0], "units": shape[0]},
+        "preset": "calibrated",
+        "statistic": "mean attention",
+        "notes": [f"a note about {LOUD}"],
+    }
+    return Labelling(
+        scores, findings, decision, facts, (f"{LOUD}: left out.",), assessment, surface=_surface(scores)
+    )
+
+
+def _surface_scores(
+    shape: tuple[int, int, int], lacking: tuple[str, ...], gradients: bool
+) -> "tuple[Scores, list[Rule]]":
+    """Mean attention and entropies of inputs of 64 tokens, importances where asked for."""
+    from headroles.records.example import Rule, Scores
+
+    chance = np.random.default_rng(5)
+    examples, layers, heads = shape
+    kinds = ("first", "separator", "punctuation", "other")
+    names = [f"surface:{each}" for each in SURFACE]
+    rules = [
+        Rule(name, "", 0.0, 0.0, low=0.0, high=np.log(64) if "entropy" in name else 1.0) for name in names
+    ]
+    if gradients:
+        names += [f"{measure}:{kind}" for measure in ("gradient", "attention×gradient") for kind in kinds]
+        rules += [Rule(name, margin=0.0, role=False) for name in names[len(rules) :]]
+    level = chance.beta(0.35, 3.0, size=(len(names), 1, layers, heads))
+    middle = np.exp(-(((np.arange(layers) - layers / 2) / 1.5) ** 2))
+    for name in ("surface:separator", "surface:other→separator", "surface:separator→separator"):
+        level[names.index(name), 0] += 0.5 * middle[:, None] * chance.random(heads)
+    values = np.abs(level + chance.normal(0, 0.03, size=(len(names), *shape))).clip(0, 1)
+    null = np.full((len(names), examples), 1 / 64) * (1 + chance.random(examples))
+    for place, name in enumerate(names):
+        if "entropy" in name:
+            values[place] = np.log(64) * (1 - values[place].clip(0, 0.99))
+            null[place] = np.log(64)
+        if "gradient" in name:
+            values[place] *= 0.002 if name.startswith("g") else 0.0001
+            values[place] *= 1 - 0.98 * middle[:, None] * name.endswith("separator")
+            null[place] = 0
+        if name in lacking:
+            values[place] = np.nan
+    keys = tuple(f"QNLI/{number}" for number in range(examples))
+    cells = np.full((len(names), examples), 64.0)
+    found = Scores(tuple(names), keys, keys, np.full(examples, 64), cells, values.astype(np.float32), null)
+    return found, rules
+
+
+def _surface(scores: "Scores") -> Any:
+    """Means over layers, and tests of separators that do not matter."""
+    from scipy import stats
+
+    from headroles.records.surface import LayerMean, NoOp, Surface
+
+    layers, noop = [], []
+    for place, name in enumerate(scores.sieves):
+        even = float(scores.null[place].mean()) if name.startswith("surface") else float("nan")
+        for layer in range(scores.layers):
+            units = scores.values[place, :, layer].astype(float).mean(axis=1)
+            mean, error = float(units.mean()), float(stats.sem(units))
+            reach = 2.0 * error
+            layers.append(LayerMean(name, layer, units.size, mean, mean - reach, mean + reach, even))
+    for measure in ("gradient", "attention×gradient"):
+        if f"{measure}:other" not in scores.sieves:
+            continue
+        other, own = (
+            scores.values[scores.sieves.index(f"{measure}:{kind}")].astype(float).mean(axis=2)
+            for kind in ("other", "separator")
+        )
+        for layer, score in enumerate(((other - own) / (other + own)).T):
+            mean, error = float(score.mean()), float(stats.sem(score))
+            found = stats.ttest_1samp(score, 0, alternative="greater")
+            p = float(found.pvalue)
+            outcome = "less important" if p < 0.01 else "not less" if p > 0.99 else "undetermined"
+            ends = (mean, mean - 2 * error, mean + 2 * error)
+            noop.append(
+                NoOp(measure, "separator", layer, score.size, *ends, float(found.statistic), p, p, outcome)
+            )
+    return Surface(tuple(layers), tuple(noop))
