@@ -374,7 +374,6 @@ def test_sieves_are_laid_over_an_example_once_per_kind_of_mask(
     laid: list[str] = []
     together = batch_reading.batch_plan
 
-
     def batch_plan(asking: Any, stated: Any, examples: Sequence[Example], *rest: Any) -> Any:
         laid.extend(example.key for example in examples)
         return together(asking, stated, examples, *rest)
