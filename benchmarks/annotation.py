@@ -1,9 +1,9 @@
-"""What the words and trees of texts cost: parsed here, parsed by processes, and taken from the cache.
+"""Measure the cost of words and trees of texts: parsed here, parsed by processes, and read from the cache.
 
-Prints one line of JSON for each, milliseconds a text (and those of this process on a processor, which other
-programs do not disturb), beside the plain forward pass of the embedded encoder on the same sentences in
-batches of 32 by length. Everything in one thread, one after the other; the parsing that a run does in a
-thread beside the model is timed by itself.
+Prints one line of JSON for each, in milliseconds per text (by the clock, and processor time of this process,
+which other programs do not disturb), and for the plain forward pass of the embedded encoder on the same
+sentences in batches of 32 by length. Everything runs in one thread, one after the other; the parsing that a
+run does in a thread beside the model is timed on its own.
 """
 
 import json
@@ -40,47 +40,46 @@ Spent = tuple[float, float]
 
 @contextmanager
 def timed(seconds: dict[str, Spent], name: str) -> Iterator[None]:
-    """Note what passes, by the clock and on a processor."""
+    """Record the seconds of a block, by the clock and on a processor."""
     start, busy = time.perf_counter(), time.process_time()
     yield
     seconds[name] = time.perf_counter() - start, time.process_time() - busy
 
 
 def forward(model: Model, tokenised: Sequence[Tokenised]) -> None:
-    """The plain forward pass."""
+    """Run the plain forward pass."""
     network = model.network
     network.set_attn_implementation("sdpa")
-    order = sorted(tokenised, key=lambda each: -each.size)
+    order = sorted(tokenised, key=lambda item: -item.size)
     with torch.inference_mode():
         for first in range(0, len(order), BATCH):
             part = order[first : first + BATCH]
             width = part[0].size
-            rows = [np.pad(each.inputs["input_ids"], (0, width - each.size)) for each in part]
-            seen = [np.arange(width) < each.size for each in part]
+            rows = [np.pad(item.inputs["input_ids"], (0, width - item.size)) for item in part]
+            masks = [np.arange(width) < item.size for item in part]
             network(
                 input_ids=torch.from_numpy(np.stack(rows)),
-                attention_mask=torch.from_numpy(np.stack(seen)).long(),
+                attention_mask=torch.from_numpy(np.stack(masks)).long(),
             )
 
 
 def shards(passages: Sequence[Passage]) -> Iterator[Sequence[Passage]]:
-    """Passages as a run has them."""
+    """Yield passages in shards, as a run cuts them."""
     for start in range(0, len(passages), SHARD):
         yield passages[start : start + SHARD]
 
 
 def annotated(annotator: Annotator, passages: Sequence[Passage]) -> None:
-    """Have all words, asked for batch by batch, the next shard told before each."""
-    coming = [*shards(passages), ()]
-    for part, later in pairwise(coming):
-        annotator.expect(later)
+    """Get all words batch by batch, and announce the next shard before each shard."""
+    for part, next_part in pairwise([*shards(passages), ()]):
+        annotator.expect(next_part)
         for first in range(0, len(part), BATCH):
             annotator.words(part[first : first + BATCH])
 
 
 @contextmanager
 def ready(start: Callable[[], ParserPool]) -> Iterator[ParserPool]:
-    """Processes that have loaded their parser."""
+    """Give processes that have loaded their parser, and end them afterwards."""
     pool = start()
     for _, words in pool.submit(["It rains."]):
         words.result()
@@ -92,10 +91,10 @@ def ready(start: Callable[[], ParserPool]) -> Iterator[ParserPool]:
 @click.option("--examples", default=2000, show_default=True)
 @click.option("--text", type=Path, default=TEXT, help="Running text to take sentences from.")
 def main(examples: int, text: Path) -> None:
-    """Measure what annotation costs beside a forward pass."""
+    """Measure the cost of annotation next to that of a forward pass."""
     torch.set_num_threads(1)
-    coming = sentences(text)
-    passages = [Passage(str(number), (next(coming),)) for number in range(examples)]
+    texts = sentences(text)
+    passages = [Passage(str(number), (next(texts),)) for number in range(examples)]
     parser, described = load_parser(None)
     seconds: dict[str, Spent] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -114,11 +113,11 @@ def main(examples: int, text: Path) -> None:
     with timed(seconds, "tokenised"):
         tokenised = tokenise(model.tokenizer, passages, 128)
     with timed(seconds, "aligned with tokens"):
-        for each, own in zip(tokenised, words, strict=True):
-            example_of(each, own, True)
+        for item, parse in zip(tokenised, words, strict=True):
+            example_of(item, parse, True)
     with timed(seconds, "plain forward"):
         forward(model, tokenised)
-    tokens = round(float(np.mean([each.size for each in tokenised])), 1)
+    tokens = round(float(np.mean([item.size for item in tokenised])), 1)
     for name, (took, busy) in seconds.items():
         line = {"benchmark": f"annotation: {name}", "examples": examples, "tokens": tokens}
         line |= {"ms": round(took / examples * 1000, 3), "processor_ms": round(busy / examples * 1000, 3)}

@@ -1,4 +1,4 @@
-"""How often headroles is wrong where the truth is known: every test, correction and interval, simulated.
+"""Simulate every test, correction and interval, and count how often headroles is wrong.
 
 Writes ``calibration.json`` (all figures) and ``calibration.md`` (the page, made from the JSON alone), prints
 the page's first table, and one line of JSON for every limit. Each cell has a seed of its own, so figures do
@@ -26,55 +26,55 @@ FIGURES = "calibration.json"
 
 
 def one_cell(population: Population, units: int, effort: Effort, seed: int) -> dict[str, object]:
-    """A cell in a process of its own, on one thread."""
+    """Simulate one cell in its own process, on one thread."""
     name = f"{population.name} {population.correlation} {units}"
     with threadpool_limits(1):
         return simulate(population, units, effort, (seed, zlib.crc32(name.encode())))
 
 
 def gathered(cells: str, folders: tuple[str, ...]) -> tuple[list[Population], str]:
-    """The populations asked for, and where the real scores are from."""
-    found = [each for kind in KINDS[:2] if cells in (kind, "all") for each in made(kind)]
+    """Return the requested populations, and the source of the real scores."""
+    populations = [each for kind in KINDS[:2] if cells in (kind, "all") for each in made(kind)]
     if cells not in ("real", "all"):
-        return found, "not asked for"
+        return populations, "not asked for"
     scored, origin = real(folders)
-    return found + scored, origin
+    return populations + scored, origin
 
 
 def simulated(
-    asked: list[tuple[Population, int]], effort: Effort, seed: int, jobs: int
+    cells: list[tuple[Population, int]], effort: Effort, seed: int, jobs: int
 ) -> list[dict[str, object]]:
-    """All cells, in the order they were asked for."""
+    """Simulate all cells, and return them in the order of the request."""
     with ProcessPoolExecutor(jobs) as pool:
-        waiting = [pool.submit(one_cell, *each, effort, seed) for each in asked]
-        with click.progressbar(as_completed(waiting), len(asked), "cells", file=sys.stderr) as done:
+        futures = [pool.submit(one_cell, *cell, effort, seed) for cell in cells]
+        with click.progressbar(as_completed(futures), len(cells), "cells", file=sys.stderr) as done:
             for _ in done:
                 pass
-        return [each.result() for each in waiting]
+        return [future.result() for future in futures]
 
 
-def about(asked: list[tuple[Population, int]], origin: str, effort: Effort, seed: int) -> dict[str, Any]:
-    """What a reader must know to judge the figures, or to repeat them."""
-    described = {population.name: population.described() for population, _ in asked}
+def about(cells: list[tuple[Population, int]], origin: str, effort: Effort, seed: int) -> dict[str, Any]:
+    """Return the settings that a reader needs to judge the figures or to repeat them."""
+    described = {population.name: population.described() for population, _ in cells}
     return {
         "runs": effort.runs,
         "seed": seed,
         "alpha": ALPHA,
-        "units": sorted({units for _, units in asked}),
+        "units": sorted({units for _, units in cells}),
         "block": BLOCK,
         "correlations": CORRELATIONS,
         "effects": PATTERN,
         "bounds": BOUNDS,
         "interval_effects": EFFECTS,
         "draws": DRAWS,
-        "order_of_errors": [f"{each}, {side}" for each in ERRORS for side in ("role", "not")],
+        "order_of_errors": [f"{error}, {side}" for error in ERRORS for side in ("role", "not")],
         "real": origin,
         "populations": list(described.values()),
     }
 
 
 def written(data: dict[str, Any], out: Path) -> None:
-    """The JSON with one line a cell, and the page."""
+    """Write the JSON with one line per cell, and the page."""
     out.mkdir(parents=True, exist_ok=True)
     cells = ",\n".join(json.dumps(cell, separators=(",", ":"), allow_nan=False) for cell in data["cells"])
     head = json.dumps(data["about"], allow_nan=False)
@@ -86,19 +86,21 @@ def written(data: dict[str, Any], out: Path) -> None:
 def fresh(
     quick: bool, runs: int, cells: str, units: tuple[int, ...], scores: tuple[str, ...], seed: int, jobs: int
 ) -> dict[str, Any]:
-    """All figures, simulated."""
+    """Simulate all figures."""
     effort = Effort(runs // 50 if quick else runs)
     if effort.runs < 200:
         sys.exit("some figures get a 100th of the runs or less; give at least 200 (10,000 with --quick)")
     populations, origin = gathered(cells, scores)
-    asked = [(population, size) for population in populations for size in units]
-    found = simulated(asked, effort, seed, jobs)
-    return {"about": about(asked, origin, effort, seed), "cells": found}
+    requested = [(population, size) for population in populations for size in units]
+    results = simulated(requested, effort, seed, jobs)
+    return {"about": about(requested, origin, effort, seed), "cells": results}
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="A fiftieth of the runs: a look, no figures to quote.")
-@click.option("--runs", default=20_000, show_default=True, help="Of the default test on normal scores.")
+@click.option(
+    "--quick", is_flag=True, help="A fiftieth of the runs: for a first look, not for figures to quote."
+)
+@click.option("--runs", default=20_000, show_default=True, help="Runs of the default test on normal scores.")
 @click.option("--cells", type=click.Choice([*KINDS, "all"]), default="all", show_default=True)
 @click.option("--units", multiple=True, type=int, default=UNITS, show_default=True, help="Repeatable.")
 @click.option("--scores", multiple=True, help="Run folder whose scores are recentred; repeatable.")
@@ -107,13 +109,13 @@ def fresh(
 @click.option("--out", default="calibration", show_default=True, help="Folder for the figures and the page.")
 @click.option("--again", is_flag=True, help="Simulate nothing: make the page from the figures in --out.")
 def main(again: bool, out: str, **chosen: Any) -> None:
-    """Simulate, and say what keeps its promise and what does not."""
+    """Simulate, and report which promises hold and which do not."""
     place = Path(out)
     data = json.loads((place / FIGURES).read_text(encoding="utf-8")) if again else fresh(**chosen)
     written(data, place)
     click.echo("\n".join(limits_table(limits(data))))
-    for each in limits(data):
-        click.echo(json.dumps({"benchmark": "calibration", **each}))
+    for row in limits(data):
+        click.echo(json.dumps({"benchmark": "calibration", **row}))
 
 
 if __name__ == "__main__":

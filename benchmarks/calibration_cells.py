@@ -1,4 +1,4 @@
-"""Simulated runs of one population and number of units: how often the shipped decisions are wrong.
+"""Simulate runs of one population and number of units, and count how often the shipped decisions are wrong.
 
 Every statistic is the shipped one: tests from ``stats.methods`` (with ``settled`` for heads without spread,
 as in ``judge``), corrections from ``stats.correction`` and ``stats.maxt``, intervals from the tests and
@@ -26,7 +26,7 @@ from populations import Population
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Column, settled
 from headroles.stats.comparing.paired import paired
-from headroles.stats.correction import CORRECTIONS, adjust, significant
+from headroles.stats.correction import CORRECTIONS, adjust_rows, significant
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.effects import bca, effect_interval, hedges
 from headroles.stats.max_t import max_t
@@ -46,41 +46,41 @@ class Chunk:
 
     @property
     def columns(self) -> np.ndarray:
-        """All heads of all runs, side by side."""
+        """Return all heads of all runs, side by side."""
         return self.values.reshape(len(self.values), -1)
 
     @property
     def runs(self) -> int:
-        """Number of runs."""
+        """Return the number of runs."""
         return self.values.shape[1]
 
     def mixed(self) -> "Chunk":
-        """The same draws with some heads beyond θ and some below."""
+        """Return the same draws with some heads beyond θ and some below."""
         pattern = np.array((*PATTERN, *np.zeros(8)))
         shift = np.resize(pattern, self.values.shape[2])
         return replace(self, values=self.values + shift, shift=shift)
 
     def column(self, values: np.ndarray) -> Column:
-        """Scores as the engine's column."""
+        """Return scores as a column of the engine."""
         far = float(np.abs(self.shift).max())
         low, high = self.population.low - far, self.population.high + far
         return Column(Rule("run", margin=0.0), values, 0.0, low, high)
 
 
 def outcome_of(chunk: Chunk, test: str, sample: Sample) -> Outcome:
-    """The shipped test of every head of every run."""
+    """Apply the shipped test to every head of every run."""
     outcome = METHODS[test](chunk.columns, sample, 0.0, DRAWS["test"], chunk.seed)
     return settled(outcome, chunk.column(chunk.columns), sample)
 
 
 def _families(chunk: Chunk, outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
-    p, p_not = (each.reshape(chunk.runs, -1) for each in (outcome.p, outcome.p_not))
+    p, p_not = (side.reshape(chunk.runs, -1) for side in (outcome.p, outcome.p_not))
     return p, p_not
 
 
 def _together(chunk: Chunk, p: tuple[np.ndarray, np.ndarray], still: np.ndarray, test: str) -> tuple:
-    """Adjusted p of max-t: every run is a sieve of its own."""
-    columns = [chunk.column(np.ascontiguousarray(each)) for each in chunk.values.swapaxes(0, 1)]
+    """Return the adjusted p of max-t, where every run is a sieve of its own."""
+    columns = [chunk.column(np.ascontiguousarray(run)) for run in chunk.values.swapaxes(0, 1)]
     whole = slice(0, chunk.values.shape[2])
     families = [[(run, whole)] for run in range(chunk.runs)]
     decision = Decision(test=test, correction="maxT", resamples=DRAWS["maxT"], seed=chunk.seed)
@@ -88,18 +88,18 @@ def _together(chunk: Chunk, p: tuple[np.ndarray, np.ndarray], still: np.ndarray,
 
 
 def _decided(tally: Tally, key: tuple[str, str], q: tuple[np.ndarray, ...], shift: np.ndarray) -> None:
-    """Count what the adjusted p of both directions claim, against the truth."""
-    errors, found = [], []
+    """Compare the decisions from the adjusted p of both directions with the truth, and count errors."""
+    errors, powers = [], []
     for sign, adjusted in zip((1, -1), q, strict=True):
         claimed = significant(adjusted, ALPHA)
         wrong = claimed & (sign * shift <= 0)
         share = wrong.sum(axis=1) / np.maximum(claimed.sum(axis=1), 1)
         errors.append(share if key[1] in SHARES else wrong.any(axis=1))
-        found.append(
+        powers.append(
             [claimed[:, sign * shift == effect].mean(axis=1) for effect in PATTERN[:2] if shift.any()]
         )
     tally.add(("errors", *key, "mixed" if shift.any() else "null"), *errors)
-    for effect, *sides in zip(PATTERN, *found, strict=False):
+    for effect, *sides in zip(PATTERN, *powers, strict=False):
         tally.add(("errors", *key, f"power {effect}"), *sides)
 
 
@@ -115,7 +115,7 @@ def _covered(tally: Tally, key: tuple[str, str], chunk: Chunk, ends: tuple, trut
 
 
 def _intervals(tally: Tally, test: str, chunk: Chunk, sample: Sample, outcome: Outcome) -> None:
-    """Coverage; it depends on each head alone, so blocks are left out."""
+    """Count coverage; it depends on each head alone, so blocks are left out."""
     if chunk.population.correlation > 0 or test not in ("t", "t-skew", "bootstrap-t"):
         return
     _covered(tally, ("coverage", test), chunk, (outcome.low, outcome.high))
@@ -129,7 +129,7 @@ def _intervals(tally: Tally, test: str, chunk: Chunk, sample: Sample, outcome: O
 
 
 def _scores(values: np.ndarray) -> Scores:
-    """Scores in which every run is a sieve."""
+    """Return scores in which every run is a sieve."""
     units, runs, _ = values.shape
     names, keys = tuple(map(str, range(runs))), tuple(map(str, range(units)))
     even = np.zeros((runs, units))
@@ -138,7 +138,7 @@ def _scores(values: np.ndarray) -> Scores:
 
 
 def _equivalence(tally: Tally, test: str, chunk: Chunk) -> None:
-    """The two one-sided tests of ``paired``, every difference exactly at the upper, or the lower bound."""
+    """Apply both one-sided tests of ``paired`` with all differences exactly at the upper or lower bound."""
     before = _scores(np.zeros_like(chunk.values))
     rules = [Rule(name) for name in before.sieves]
     for bound in BOUNDS:
@@ -146,14 +146,14 @@ def _equivalence(tally: Tally, test: str, chunk: Chunk) -> None:
         for end in (bound, -bound):
             after = _scores(chunk.values + end)
             p.append(paired(before, after, (rules, rules), Decision(test, "none"), bound).p_equivalent[:, 0])
-        tally.add(("equivalence", test, "none", str(bound)), *((each <= ALPHA).mean(axis=1) for each in p))
+        tally.add(("equivalence", test, "none", str(bound)), *((side <= ALPHA).mean(axis=1) for side in p))
         for correction in HEADLINE:
-            claimed = [significant(adjust(each, correction), ALPHA).any(axis=1) for each in p]
+            claimed = [significant(adjust_rows(side, correction), ALPHA).any(axis=1) for side in p]
             tally.add(("equivalence", test, correction, str(bound)), *claimed)
 
 
 def _of_test(tally: Tally, test: str, chunk: Chunk, corrections: tuple[str, ...]) -> None:
-    """Everything about one test that needs no joint resampling."""
+    """Count everything about one test that needs no joint resampling."""
     sample = describe(chunk.columns)
     outcome = outcome_of(chunk, test, sample)
     p = _families(chunk, outcome)
@@ -165,7 +165,7 @@ def _of_test(tally: Tally, test: str, chunk: Chunk, corrections: tuple[str, ...]
     p_mixed = _families(mixed, outcome_of(mixed, test, moved))
     for correction in corrections:
         for each, of in ((chunk, p), (mixed, p_mixed)):
-            q = tuple(adjust(side, correction, ALPHA) for side in of)
+            q = tuple(adjust_rows(side, correction, ALPHA) for side in of)
             _decided(tally, (test, correction), q, each.shift)
 
 
@@ -178,7 +178,7 @@ def _of_max_t(tally: Tally, test: str, chunk: Chunk) -> None:
 
 
 def simulate(population: Population, units: int, effort: Effort, seed: tuple[int, int]) -> dict[str, object]:
-    """All figures of one cell."""
+    """Simulate all figures of one cell."""
     tally = Tally()
     for number, start in enumerate(range(0, effort.headline(population), effort.chunk)):
         rng = np.random.default_rng([*seed, number])

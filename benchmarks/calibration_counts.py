@@ -1,4 +1,4 @@
-"""What is simulated and how often, and the sums that figures are made of."""
+"""Sizes of the simulation, and the sums from which its figures are computed."""
 
 from dataclasses import dataclass
 
@@ -25,34 +25,34 @@ DRAWS = {"test": 2999, "maxT": 999, "bca": 1999}
 
 @dataclass(frozen=True)
 class Effort:
-    """How many runs each figure gets, as parts of those of the default test on normal scores."""
+    """Numbers of runs for each figure, as parts of those of the default test on normal scores."""
 
     runs: int
 
     @property
     def chunk(self) -> int:
-        """Runs drawn at once; draws of resampling are shared within a chunk."""
+        """Return the number of runs drawn at once; resampling draws are shared within a chunk."""
         return max(1, min(50, self.runs // 100))
 
     def headline(self, population: Population) -> int:
-        """Runs of the default test with the corrections that have limits."""
+        """Return the runs of the default test with the corrections that have limits."""
         return self.runs if population.name == "normal" else self.runs // 5
 
     def of_test(self, test: str) -> int:
-        """Runs of a test with every correction."""
+        """Return the runs of a test with every correction."""
         method = METHODS[test]
         if method.resampled is not None:
             return self.runs // 100
         return self.runs // 40 if method.ranked is not None else self.runs // 10
 
     def of_max_t(self, population: Population, units: int, mixed: bool) -> int:
-        """Runs of max-t by bootstrap: most where a limit is set."""
+        """Return the runs of max-t by bootstrap: most of them where a limit is set."""
         symmetric, scored = population.kind == "symmetric", population.kind == "real"
         limited = (symmetric and units >= 50) or (scored and units == 128)
         return self.runs // 5 if limited and not mixed else self.runs // 20
 
     def of_equivalence(self) -> int:
-        """Runs of paired comparisons."""
+        """Return the runs of paired comparisons."""
         return self.runs // 20
 
 
@@ -63,28 +63,29 @@ class Tally:
         self._sums: dict[tuple[str, ...], np.ndarray] = {}
 
     def add(self, key: tuple[str, ...], *figures: np.ndarray) -> None:
-        """Take in figures of every run."""
-        each = np.stack(figures).astype(np.float64)
-        sums = np.stack([np.full(len(each), each.shape[1]), each.sum(axis=1), (each * each).sum(axis=1)])
+        """Add the figures of every run."""
+        values = np.stack(figures).astype(np.float64)
+        counts = np.full(len(values), values.shape[1])
+        sums = np.stack([counts, values.sum(axis=1), (values * values).sum(axis=1)])
         self._sums[key] = self._sums.get(key, 0.0) + sums
 
     def nested(self) -> dict[str, object]:
-        """Under the parts of every key: means, each with its standard error, and runs.
+        """Return means with standard errors and numbers of runs, nested by the parts of every key.
 
-        Errors and power stand side by side, each for role and not in the order of ``ERRORS``, without a
-        standard error: it is at most that of a yes or no. Their runs stand apart: at θ, and mixed.
+        Errors and power are in one list, for role and not in the order of ``ERRORS``, without standard
+        errors, which are at most those of a yes or no. Their numbers of runs are separate: at θ, and mixed.
         """
         tree: dict[tuple[str, ...], list] = {}
         for key, (count, total, square) in self._sums.items():
             mean, runs = total / count, int(count[0])
             error = np.sqrt(np.maximum(square / count - mean * mean, 0.0) / count)
             if key[0] == "errors":
-                place, found = 2 * ERRORS.index(key[3]), tree.setdefault(("errors", *key[1:3]), [0.0] * 8)
-                found[place : place + 2] = [round(float(each), 4) for each in mean]
+                place, errors = 2 * ERRORS.index(key[3]), tree.setdefault(("errors", *key[1:3]), [0.0] * 8)
+                errors[place : place + 2] = [round(float(value), 4) for value in mean]
                 tree.setdefault(("runs", *key[1:3]), [0, 0])[min(place, 2) // 2] = runs
             else:
-                beside = np.stack([mean, error], axis=1).flat
-                tree[key] = [*(round(float(value), 5) for value in beside), runs]
+                pairs = np.stack([mean, error], axis=1).flat
+                tree[key] = [*(round(float(value), 5) for value in pairs), runs]
         return _nested(tree)
 
 

@@ -1,6 +1,6 @@
-"""The part of docs/calibration.json that reports carry: the range and the worst cell of every promise.
+"""Extract the part of docs/calibration.json that reports carry: range and worst cell of every promise.
 
-    python benchmarks/calibration_extract.py        # writes reports/templates/calibration.json
+    python benchmarks/calibration_extract.py        # writes reports/templates/page/calibration.json
 
 Run after ``calibration.py``; a test compares the two files.
 """
@@ -13,16 +13,18 @@ from calibration_limits import Cell, errors
 
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE = ROOT / "docs" / "calibration.json"
-EXTRACT = ROOT / "reports" / "templates" / "calibration.json"
+EXTRACT = ROOT / "reports" / "templates" / "page" / "calibration.json"
 SETTINGS = ("mixed", "null")
 SIDES = ("role", "not")
 
 
 def extract(data: dict[str, Any]) -> dict[str, Any]:
-    """By test, correction, units, setting and side: lowest and highest error, and where the highest is.
+    """Return the lowest and highest error, and the cell of the highest, for every setting.
+
+    The result is nested by test, correction, units, setting and side.
 
     Args:
-        data: As ``docs/calibration.json`` holds it.
+        data: The content of ``docs/calibration.json``.
     """
     cells, about = data["cells"], data["about"]
     tests: dict[str, Any] = {}
@@ -30,7 +32,7 @@ def extract(data: dict[str, Any]) -> dict[str, Any]:
         for correction in corrections:
             tests.setdefault(test, {})[correction] = {
                 str(units): {
-                    f"{setting}, {side}": _range([each for each in cells if each["units"] == units],
+                    f"{setting}, {side}": _range([cell for cell in cells if cell["units"] == units],
                                                  test, correction, setting, number)
                     for setting in SETTINGS
                     for number, side in enumerate(SIDES)
@@ -43,18 +45,18 @@ def extract(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _range(cells: list[Cell], test: str, correction: str, setting: str, side: int) -> list[float | str]:
-    """Lowest, highest, standard error of the highest, and its scores."""
-    found = [
-        (*errors(cell, test, correction, setting, (side,))[0][:2], _named(cell))
+    """Return the lowest error, the highest, its standard error, and its scores in words."""
+    figures = [
+        (*errors(cell, test, correction, setting, (side,))[0][:2], _scores_text(cell))
         for cell in cells
         if correction in cell["errors"].get(test, {})
     ]
-    low, (high, error, place) = min(found)[0], max(found)
+    low, (high, error, place) = min(figures)[0], max(figures)
     return [low, high, round(error, 4), place]
 
 
-def _named(cell: Cell) -> str:
-    """The scores of a cell in words."""
+def _scores_text(cell: Cell) -> str:
+    """Return the scores of a cell in words."""
     if cell["kind"] == "real":
         return f"real scores of {cell['population']}"
     blocks = f", heads tied by {cell['correlation']:g}" if cell["correlation"] else ""
@@ -62,7 +64,7 @@ def _named(cell: Cell) -> str:
 
 
 def text_of(data: dict[str, Any]) -> str:
-    """The extract as its file has it."""
+    """Return the extract as the text of its file."""
     return json.dumps(extract(data), separators=(",", ":"), ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The page, made from the figures alone: what was simulated, what was promised, what does not hold."""
+"""Write the page from the figures alone: the simulation, the promises, and the promises that do not hold."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -16,13 +16,13 @@ WATCHED = (
     ("t", "holm", "null", "FWER"),
     ("sign-flip", "maxT", "null", "FWER"),
 )
-"""Errors whose excess is told in words."""
+"""Errors whose excess is reported in words."""
 CLEAR = 0.06
-"""An error is told when it is above this, and above alpha by two standard errors."""
+"""An error is reported when it is above this, and above alpha by two standard errors."""
 
 
 def limits_table(rows: list[dict[str, Any]]) -> list[str]:
-    """The promises and their worst cells."""
+    """Return the promises and their worst cells as a table."""
     return tables.table(
         ["promise", "cells", "limit", "worst", "standard error", "where", "held"],
         [
@@ -41,48 +41,48 @@ def limits_table(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def beyond(figures: Iterable[Figure]) -> list[Figure]:
-    """Errors that are clearly above alpha."""
-    return [each for each in figures if each[0] > CLEAR and each[0] - 2 * each[1] > 0.05]
+    """Return the errors that are clearly above alpha."""
+    return [figure for figure in figures if figure[0] > CLEAR and figure[0] - 2 * figure[1] > 0.05]
 
 
-def _told(cells: list[Cell], figures: Callable[[Cell], list[Figure]]) -> str:
-    """Clear excesses of one error, population by population, the largest over correlations."""
-    said = []
+def _excess_text(cells: list[Cell], figures: Callable[[Cell], list[Figure]]) -> str:
+    """Return the clear excesses of one error in words, by population, the largest over correlations."""
+    phrases = []
     for name in dict.fromkeys(cell["population"] for cell in cells):
         own = [cell for cell in cells if cell["population"] == name]
-        found = []
+        parts = []
         for units in tables.sizes(own):
-            above = beyond(each for cell in own if cell["units"] == units for each in figures(cell))
+            above = beyond(figure for cell in own if cell["units"] == units for figure in figures(cell))
             if above:
-                found.append(f"{tables.share(max(above)[0], 2)} at {units}")
-        if found:
-            said.append(f"{name} {', '.join(found)}")
-    return "; ".join(said) or f"nowhere above {CLEAR:g}"
+                parts.append(f"{tables.share(max(above)[0], 2)} at {units}")
+        if parts:
+            phrases.append(f"{name} {', '.join(parts)}")
+    return "; ".join(phrases) or f"nowhere above {CLEAR:g}"
 
 
 def excesses(data: Data) -> list[str]:
-    """One line for every error watched and direction."""
+    """Return one line for every error in ``WATCHED`` and direction."""
     lines = []
     for test, correction, setting, words in WATCHED:
         for side in (0, 1):
-            asked = partial(errors, test=test, correction=correction, setting=setting, sides=(side,))
-            said = _told(data["cells"], asked)
-            lines.append(f"- **{test} with {correction}, {SIDES[side]}** ({words}): {said}.")
-    said = _told(data["cells"], tables.equivalence_errors)
-    return [*lines, f"- **equivalence, t-skew with holm** (FWER, either bound): {said}."]
+            figures = partial(errors, test=test, correction=correction, setting=setting, sides=(side,))
+            text = _excess_text(data["cells"], figures)
+            lines.append(f"- **{test} with {correction}, {SIDES[side]}** ({words}): {text}.")
+    text = _excess_text(data["cells"], tables.equivalence_errors)
+    return [*lines, f"- **equivalence, t-skew with holm** (FWER, either bound): {text}."]
 
 
 def uncovered(data: Data) -> list[str]:
-    """Intervals that cover less than 93 % or more than 97 %."""
-    found: dict[str, list[str]] = {}
+    """Return a line for every interval that covers less than 93 % or more than 97 %."""
+    intervals: dict[str, list[str]] = {}
     for cell in data["cells"]:
         for value, error, at in covers(cell):
             if min(abs(value - 0.93), abs(value - 0.97)) > 2 * error and not 0.93 <= value <= 0.97:
                 name = at.split(",")[0]
-                found.setdefault(name, []).append(
+                intervals.setdefault(name, []).append(
                     f"{cell['population']} {tables.share(value)} at {cell['units']}"
                 )
-    return [f"- **interval {name}**: {', '.join(cells)}." for name, cells in found.items()]
+    return [f"- **interval {name}**: {', '.join(cells)}." for name, cells in intervals.items()]
 
 
 SIMULATED = """## What was simulated
@@ -93,12 +93,12 @@ worst case of every null), except in mixed runs: of every twelve heads one each 
 deviations from θ, and eight lie at θ.
 
 {shapes}
-Made runs have {heads} heads in blocks of {block}. Heads of a block are tied by a Gaussian copula of
+Simulated runs have {heads} heads in blocks of {block}. Heads of a block are tied by a Gaussian copula of
 correlation {correlations} (0: independent), which leaves every head's own distribution as it is.
 
 Real scores: {real}.
 Each head of a role is shifted so that its mean over all units is exactly θ; units are drawn with replacement,
-all heads at once, so that heads depend on each other as they do.
+all heads at once, so that the dependence between heads stays as it is.
 
 {scored}
 Runs: t-skew with holm and fdr_bh {runs[1]} a cell on normal scores and {runs[5]} on others; maxT by bootstrap
@@ -113,23 +113,24 @@ serves a few runs at once. Seed {seed}.
 
 
 def simulated(data: Data) -> list[str]:
-    """What was simulated, in words."""
+    """Describe the simulation."""
     about = data["about"]
     rows: dict[bool, list[list[str]]] = {False: [], True: []}
-    for each in about["populations"]:
-        real = each["kind"] == "real"
-        skewness = each["skewness"]
-        told = [each["heads"], each["units"], *skewness] if real else [each["in_words"], skewness[1]]
-        rows[real].append([each["name"], *map(str, told), str(each["kurtosis"])])
+    for population in about["populations"]:
+        real = population["kind"] == "real"
+        skewness = population["skewness"]
+        facts = [population["heads"], population["units"], *skewness]
+        facts = facts if real else [population["in_words"], skewness[1]]
+        rows[real].append([population["name"], *map(str, facts), str(population["kurtosis"])])
     header = ["scores", "heads", "units", "least skewness", "median", "most", "median kurtosis"]
     text = SIMULATED.format(
         units=", ".join(map(str, about["units"])),
         alpha=about["alpha"],
         effects=", ".join(f"{d:+g}" for d in about["effects"]),
         shapes="\n".join(tables.table(["scores", "distribution", "skewness", "kurtosis"], rows[False])),
-        heads=next((each["heads"] for each in about["populations"] if each["kind"] != "real"), 0),
+        heads=next((item["heads"] for item in about["populations"] if item["kind"] != "real"), 0),
         block=about["block"],
-        correlations=", ".join(f"{each:g}" for each in about["correlations"]),
+        correlations=", ".join(f"{correlation:g}" for correlation in about["correlations"]),
         real=about["real"],
         scored="\n".join(tables.table(header, rows[True])) if rows[True] else "",
         runs={part: f"{about['runs'] // part:,}" for part in (1, 5, 10, 20, 40, 100)},
@@ -145,17 +146,17 @@ def simulated(data: Data) -> list[str]:
 
 FAILING = """## What is not calibrated
 
-Told where an error is above {clear:g} and above {alpha:g} by two standard errors, as "error at n"; the
-largest over the correlations. Intervals are told where they cover less than 0.93 or more than 0.97 by two
+Reported where an error is above {clear:g} and above {alpha:g} by two standard errors, as "error at n"; the
+largest over the correlations. Intervals are reported where they cover less than 0.93 or more than 0.97 by two
 standard errors.
 
 {excesses}
 
-Why: t-skew takes the skewness of the sample for that of the scores. Under heavy tails and with few units
-that is noise, and the far tail, where a corrected p lies, suffers first. So it is with real heads of the
+Why: t-skew uses the skewness of the sample as that of the scores. Under heavy tails and with few units
+that is noise, and the far tail, where a corrected p lies, suffers first. The same holds for real heads of the
 largest kurtosis (table below): a few inputs hold much of their variance. Student's t ignores skewness
 and errs under it instead; maxT takes the far tail from resamples of the units. wilcoxon and sign test other
-parameters than the mean, which no number of units mends. That *all* heads lie at θ is the worst case; real
+parameters than the mean, which no number of units corrects. That *all* heads lie at θ is the worst case; real
 heads mostly lie far from it. Below 50 units headroles never says "not": errors of nots at n = 20 are those
 of the bare test; "equivalent" has no such floor. Not simulated: sieves with contrasts (the test suite does),
 maxT for equivalence.
@@ -163,7 +164,7 @@ maxT for equivalence.
 
 
 def failing(data: Data) -> list[str]:
-    """What is not calibrated."""
+    """Describe the errors that are not calibrated."""
     text = FAILING.format(
         clear=CLEAR,
         alpha=data["about"]["alpha"],
@@ -191,12 +192,12 @@ SECTIONS = (
 
 
 def page(data: Data) -> str:
-    """The whole page."""
+    """Return the whole page."""
     lines = [
         "# Calibration",
         "",
         "How often headroles is wrong where the truth is known. Made by `benchmarks/calibration.py`; every",
-        "number here comes from `calibration.json` beside it, which also holds what is left out here.",
+        "number here is from `calibration.json` in the same folder, which also has figures left out here.",
         "",
         "## Limits",
         "",

@@ -1,11 +1,11 @@
-"""A corpus of short texts labelled end to end, beside the plain forward of the same texts.
+"""Label a corpus of short texts end to end, and compare with the plain forward of the same texts.
 
-Sentences of WikiText-2 (12 to 32 words, one text each) are repeated under new ids until there are as many
-as asked for, and labelled with the embedded encoder: tokenised, annotated, scored, written shard by shard,
-judged and reported, without maps. The first run parses what no run has parsed before; the others find all
-parses in the cache. The baseline is the network alone, tokenised beforehand, in batches of 32 and 64 sorted
-by length over a part of the texts, with all processors, before and after; the best of all passes counts.
-Prints one line of JSON for each.
+Sentences of WikiText-2 (12 to 32 words, one text each) are repeated under new ids up to the requested
+number, and labelled with the embedded encoder: tokenised, annotated, scored, written shard by shard, judged
+and reported, without maps. The first run parses all texts; the others find all parses in the cache. The
+baseline is the network alone, tokenised beforehand, in batches of 32 and 64 sorted by length over a part of
+the texts, with all processors, before and after; the best of all passes counts. Prints one line of JSON for
+each.
 """
 
 import gzip
@@ -31,20 +31,20 @@ WORDS = (12, 32)
 
 
 def sentences(file: Path) -> list[str]:
-    """Sentences of raw WikiText, each once."""
-    found: dict[str, None] = {}
+    """Return the sentences of raw WikiText, each once."""
+    unique: dict[str, None] = {}
     with gzip.open(file, "rt") as lines:
         for line in lines:
             text = re.sub(r" @([-,.])@ ", r"\1", line.strip())
             if text and not text.startswith("="):
-                for each in re.split(r"(?<=[.!?]) ", text):
-                    if WORDS[0] <= len(each.split()) <= WORDS[1]:
-                        found.setdefault(each.strip())
-    return list(found)
+                for sentence in re.split(r"(?<=[.!?]) ", text):
+                    if WORDS[0] <= len(sentence.split()) <= WORDS[1]:
+                        unique.setdefault(sentence.strip())
+    return list(unique)
 
 
 def plain_rate(texts: list[str], batch: int) -> float:
-    """Examples a second of the network alone, texts of like length together."""
+    """Return the examples per second of the network alone, with texts of similar length in one batch."""
     checkpoint = find(None, None)
     tokenizer = load_tokenizer(checkpoint)
     network = AutoModel.from_pretrained(checkpoint.target, attn_implementation="sdpa").eval()
@@ -56,13 +56,13 @@ def plain_rate(texts: list[str], batch: int) -> float:
     with torch.inference_mode():
         network(**encoded[0])
         start = time.perf_counter()
-        for each in encoded:
-            network(**each)
+        for batch_inputs in encoded:
+            network(**batch_inputs)
     return len(texts) / (time.perf_counter() - start)
 
 
 def labelled(data: Path, out: Path, workers: int, cache: Path) -> float:
-    """Seconds of a whole run."""
+    """Return the seconds of a whole run."""
     start = time.perf_counter()
     label(
         data=data,
@@ -97,8 +97,8 @@ def main(examples: int, baseline: int, workers: tuple[int, ...], data: Path) -> 
                 file.write(json.dumps({"id": number, "text": text}) + "\n")
         for turn, count in enumerate((workers[-1], *workers)):
             seconds = labelled(place / "corpus.jsonl", place / f"run-{turn}", count, place / "cache")
-            told = "all parses cached" if turn else "first pass over unseen text"
-            lines.append({"benchmark": f"corpus, {told}", "workers": count, "seconds": round(seconds, 1)})
+            state = "all parses cached" if turn else "first pass over unseen text"
+            lines.append({"benchmark": f"corpus, {state}", "workers": count, "seconds": round(seconds, 1)})
     rates += [plain_rate(chosen, batch) for batch in (32, 64)]
     for line in lines:
         rate = examples / line["seconds"]

@@ -1,7 +1,7 @@
-"""How the peak memory of a run grows with its examples, with the layers of its model, and with tokens.
+"""Measure the peak memory of runs by their examples, by the layers of the model, and by tokens.
 
-Each point is a whole ``headroles label`` in a process of its own, written to a folder, with nothing cached.
-Prints one line of JSON per point and one per curve: what a step along it adds, by least squares.
+Each point is a whole ``headroles label`` in its own process, written to a folder, with nothing cached. Prints
+one line of JSON per point, and one per curve with the memory per step, by least squares.
 """
 
 import json
@@ -25,16 +25,16 @@ EXAMPLES = (100, 1_000, 5_000, 20_000)
 LAYERS = (2, 4, 8, 16)
 TOKENS = (128, 512, 1_024, 2_048, 4_096)
 FEW, MANY, TARGET = 100, 5_000, 100
-"""The run of so many examples must not need so many MB more than the run of so few."""
+"""The run of ``MANY`` examples must need less than ``TARGET`` MB more than the run of ``FEW``."""
 
 
 def sentences(text: Path) -> Iterator[str]:
-    """Sentences of 10 to 40 words of running text, without end: repeated ones bear a number."""
+    """Yield sentences of 10 to 40 words of running text without end; repeated sentences get a number."""
     from headroles.extraction.texts.running_text import read_running_text
 
     paragraphs = [line for document in read_running_text(text) for line in document.paragraphs]
-    cut = [each.strip() for line in paragraphs for each in re.split(r"(?<= \.) ", line)]
-    fitting = [each for each in dict.fromkeys(cut) if 10 <= len(each.split()) <= 40]
+    cut = [sentence.strip() for line in paragraphs for sentence in re.split(r"(?<= \.) ", line)]
+    fitting = [sentence for sentence in dict.fromkeys(cut) if 10 <= len(sentence.split()) <= 40]
     order = np.random.default_rng(0).permutation(len(fitting))
     turn = 0
     while True:
@@ -44,12 +44,12 @@ def sentences(text: Path) -> Iterator[str]:
 
 
 def write_inputs(path: Path, texts: Sequence[str]) -> None:
-    """Texts as JSON lines."""
+    """Write texts as JSON lines."""
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
 
 
 def write_model(folder: Path, layers: int, positions: int) -> None:
-    """A BERT of random weights, 128 wide with 16 heads, and the tokenizer of the embedded encoder."""
+    """Write a BERT of random weights, 128 wide with 16 heads, and the tokenizer of the embedded encoder."""
     import torch
     from transformers import BertConfig, BertModel
 
@@ -59,16 +59,16 @@ def write_model(folder: Path, layers: int, positions: int) -> None:
     tokenizer = load_tokenizer(find(None, None))
     size = {"hidden_size": 128, "num_attention_heads": 16, "intermediate_size": 256}
     torch.manual_seed(0)
-    made = BertConfig(
+    config = BertConfig(
         vocab_size=len(tokenizer), num_hidden_layers=layers, max_position_embeddings=positions, **size
     )
-    BertModel(made).save_pretrained(folder)
+    BertModel(config).save_pretrained(folder)
     tokenizer.model_max_length = positions
     tokenizer.save_pretrained(folder)
 
 
 def peak(inputs: Path, folder: Path, **options: Any) -> dict[str, float]:
-    """Peak megabytes of one run (without the process that parses beside it), and its seconds."""
+    """Return the peak megabytes of one run (without its parser processes), and its seconds."""
     command = [
         sys.executable,
         __file__,
@@ -78,37 +78,37 @@ def peak(inputs: Path, folder: Path, **options: Any) -> dict[str, float]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise click.ClickException(done.stderr[-2000:])
-    told: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return told
+    figures: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    return figures
 
 
 def run_one(options: dict[str, Any]) -> None:
-    """The run itself, in its own process."""
+    """Run in this process, and print peak memory and seconds."""
     from headroles import label
 
     start = time.perf_counter()
     label(text_a="text", maps=0, splits=0, cache="none", **options)
-    told = {
+    figures = {
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "seconds": time.perf_counter() - start,
     }
-    click.echo(json.dumps({name: round(value, 1) for name, value in told.items()}))
+    click.echo(json.dumps({name: round(value, 1) for name, value in figures.items()}))
 
 
 def by_examples(text: Path, points: Sequence[int], scratch: Path) -> Iterator[dict[str, Any]]:
-    """The embedded encoder on ever more sentences."""
-    coming = sentences(text)
-    texts = [next(coming) for _ in range(max(points))]
-    longest = max(texts[: min(points)], key=lambda each: len(each.split()))
+    """Measure the embedded encoder on growing numbers of sentences."""
+    stream = sentences(text)
+    texts = [next(stream) for _ in range(max(points))]
+    longest = max(texts[: min(points)], key=lambda sentence: len(sentence.split()))
     for count in points:
         write_inputs(scratch / "examples.jsonl", [longest, *texts[: count - 1]])
         yield {"examples": count} | peak(scratch / "examples.jsonl", scratch / f"run-{count}")
 
 
 def by_layers(text: Path, points: Sequence[int], scratch: Path) -> Iterator[dict[str, Any]]:
-    """Ever deeper models of 16 heads a layer on 256 sentences."""
-    coming = sentences(text)
-    write_inputs(scratch / "layers.jsonl", [next(coming) for _ in range(256)])
+    """Measure models of growing depth, with 16 heads per layer, on 256 sentences."""
+    stream = sentences(text)
+    write_inputs(scratch / "layers.jsonl", [next(stream) for _ in range(256)])
     for layers in points:
         write_model(scratch / f"model-{layers}", layers, 512)
         run = peak(
@@ -119,28 +119,28 @@ def by_layers(text: Path, points: Sequence[int], scratch: Path) -> Iterator[dict
 
 
 def by_tokens(text: Path, points: Sequence[int], scratch: Path) -> Iterator[dict[str, Any]]:
-    """Four ever longer inputs of a model of 2 layers of 16 heads."""
+    """Measure a model of 2 layers of 16 heads on four inputs of growing length."""
     write_model(scratch / "model", 2, max(points) + 8)
     for tokens in points:
-        coming = sentences(text)
-        whole = [" ".join(next(coming) for _ in range(tokens // 8)) for _ in range(4)]
-        cut = [" ".join(each.split()[:tokens]) for each in whole]  # a word has a token at least
+        stream = sentences(text)
+        long_texts = [" ".join(next(stream) for _ in range(tokens // 8)) for _ in range(4)]
+        cut = [" ".join(long_text.split()[:tokens]) for long_text in long_texts]  # a word has a token or more
         write_inputs(scratch / "tokens.jsonl", cut)
         options = {"model": str(scratch / "model"), "max_length": tokens}
         yield {"tokens": tokens} | peak(scratch / "tokens.jsonl", scratch / f"tokens-{tokens}", **options)
 
 
 def slope(axis: str, points: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What a step along an axis adds."""
-    at = np.array([each[axis] for each in points], dtype=float)
-    megabytes = np.array([each["peak_mb"] - each.get("weights_mb", 0) for each in points])
+    """Return the memory that a step along an axis adds."""
+    at = np.array([point[axis] for point in points], dtype=float)
+    megabytes = np.array([point["peak_mb"] - point.get("weights_mb", 0) for point in points])
     per, base = np.polyfit(at, megabytes, 1)
-    told = {"benchmark": f"slope by {axis}", "kb_each": round(per * 1024, 2), "base_mb": round(base)}
-    found = {each[axis]: each["peak_mb"] for each in points}
-    if axis == "examples" and {FEW, MANY} <= found.keys():
-        added = round(found[MANY] - found[FEW])
-        told |= {"from": FEW, "to": MANY, "added_mb": added, "target_mb": TARGET, "held": added < TARGET}
-    return told | {"machine": platform.machine()}
+    line = {"benchmark": f"slope by {axis}", "kb_each": round(per * 1024, 2), "base_mb": round(base)}
+    peaks = {point[axis]: point["peak_mb"] for point in points}
+    if axis == "examples" and {FEW, MANY} <= peaks.keys():
+        added = round(peaks[MANY] - peaks[FEW])
+        line |= {"from": FEW, "to": MANY, "added_mb": added, "target_mb": TARGET, "held": added < TARGET}
+    return line | {"machine": platform.machine()}
 
 
 @click.command()
@@ -162,11 +162,11 @@ def main(axis: tuple[str, ...], text: Path, one: str | None, **points: tuple[int
     measures = {"examples": by_examples, "layers": by_layers, "tokens": by_tokens}
     for name in axis or AXES:
         with tempfile.TemporaryDirectory() as scratch:
-            found = []
+            results = []
             for point in measures[name](text, sorted(points[name]), Path(scratch)):
                 click.echo(json.dumps({"benchmark": f"memory by {name}"} | point))
-                found.append(point)
-        click.echo(json.dumps(slope(name, found)))
+                results.append(point)
+        click.echo(json.dumps(slope(name, results)))
 
 
 if __name__ == "__main__":

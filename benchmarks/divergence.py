@@ -1,11 +1,11 @@
-"""What the divergences between all pairs of heads cost, beside a plain loop over heads; and their memory.
+"""Compare the divergences between all pairs of heads with a plain loop over heads, and measure their memory.
 
-The first line of JSON compares one input's divergences with a float64 loop in numpy in the way of the
-released script: one head against all others at a time, smoothing, logarithm of the mean, sum. The loop
-is run for some heads and scaled to all. Both sides run alternately in one process on the same random
-attention; ratios are those of the minima, of wall time and of the time of all threads on a processor,
-which other processes disturb less. The second line is the peak memory of summing the
-divergences of many heads, in a process of its own, beside one that does nothing.
+The first line of JSON compares the divergences of one input with a float64 loop in numpy that works like the
+released script: one head against all others at a time, smoothing, logarithm of the mean, sum. The loop is run
+for some heads and scaled to all. Both sides run alternately in one process on the same random attention.
+Ratios are those of the minima, of wall time and of the processor time of all threads, which other processes
+disturb less. The second line is the peak memory of a process that sums the divergences of many heads, next to
+that of a process that does nothing.
 """
 
 import json
@@ -28,14 +28,14 @@ UNITS = 64
 
 
 def made_attention(heads: int, tokens: int, seed: int) -> torch.Tensor:
-    """Random rows (heads, tokens, tokens), some sharp and some even."""
+    """Return random attention (heads, tokens, tokens) whose rows sum to 1, some sharp and some even."""
     generator = torch.Generator().manual_seed(seed)
     sharpness = torch.linspace(0.5, 4.0, heads)[:, None, None]
     return torch.softmax(sharpness * torch.randn(heads, tokens, tokens, generator=generator), dim=-1)
 
 
 def plain_row(attention: np.ndarray, head: int) -> np.ndarray:
-    """Divergence of one head from every head (heads), summed over query rows, as the released script does."""
+    """Return the divergence of one head from all heads (heads), summed over rows like the released script."""
     even = SMOOTHING / attention.shape[-1]
     own = (1 - SMOOTHING) * attention[head][None] + even
     all_heads = (1 - SMOOTHING) * attention + even
@@ -46,14 +46,14 @@ def plain_row(attention: np.ndarray, head: int) -> np.ndarray:
 
 
 def seconds_of(work: Callable[[], object]) -> tuple[float, float]:
-    """Wall time of one call, and processor time of all its threads."""
+    """Return the wall time of one call, and the processor time of all its threads."""
     wall, processor = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - wall, time.process_time() - processor
 
 
 def speed(heads: int, tokens: int, threads: int, pairs: int, plain_heads: int) -> dict[str, object]:
-    """Both sides in turn, and how far apart what they find is."""
+    """Time both sides alternately, and return times, ratios and the largest difference of their results."""
     attention = made_attention(heads, tokens, 0)
     double = attention.numpy().astype(np.float64)
     chosen = np.linspace(0, heads - 1, min(plain_heads, heads)).astype(int)
@@ -90,9 +90,10 @@ def speed(heads: int, tokens: int, threads: int, pairs: int, plain_heads: int) -
 
 
 def sum_many(heads: int, tokens: int, inputs: int, threads: int) -> float:
-    """Sum divergences over as many units as there are blocks; seconds for one input.
+    """Sum divergences over as many units as there are blocks, and return the seconds for one input.
 
-    Only ``inputs`` of them are computed, and added for the others, too; with none nothing is done.
+    Only ``inputs`` of them are computed; the last result is added for the others, too. With 0 inputs nothing
+    is done.
     """
     if not inputs:
         return 0.0
@@ -102,15 +103,15 @@ def sum_many(heads: int, tokens: int, inputs: int, threads: int) -> float:
         if place < inputs:
             attention = made_attention(heads, tokens, place)
             start = time.perf_counter()
-            found = pair_divergences(attention, threads=threads)
+            divergences = pair_divergences(attention, threads=threads)
             seconds.append(time.perf_counter() - start)
-        sums.add(place, tokens, found)
+        sums.add(place, tokens, divergences)
     sums.divergence()
     return min(seconds)
 
 
 def peak(heads: int, tokens: int, inputs: int, threads: int) -> tuple[float, float]:
-    """Peak megabytes of a process that sums divergences, and its seconds for one input."""
+    """Return the peak megabytes of a process that sums divergences, and its seconds for one input."""
     words = ["--one", str(inputs), "--many", str(heads), "--tokens", str(tokens), "--threads", str(threads)]
     command = [sys.executable, __file__, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -128,7 +129,7 @@ def peak(heads: int, tokens: int, inputs: int, threads: int) -> tuple[float, flo
 @click.option("--plain-heads", default=12, show_default=True, help="Heads of the plain loop that are run.")
 @click.option("--one", type=int, hidden=True)
 def main(heads: int, many: int, inputs: int, one: int | None, **sizes: int) -> None:
-    """Compare divergences with a plain loop, and say how much memory many heads take."""
+    """Compare divergences with a plain loop, and measure the memory of many heads."""
     tokens, threads, pairs = sizes["tokens"], sizes["threads"], sizes["pairs"]
     if one is not None:
         took = sum_many(many, tokens, one, threads)

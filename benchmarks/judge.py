@@ -1,4 +1,4 @@
-"""How long deciding takes, each way beside a baseline on the same scores, measured in the same run."""
+"""Time every way of judging, next to a baseline on the same scores in the same process."""
 
 import json
 import platform
@@ -20,11 +20,11 @@ from headroles.stats.relabel import Grid
 
 SPLITS = 200
 TRIED = 5
-"""Of the splits, how many the plain way is timed on before its time is scaled up."""
+"""Number of splits on which the plain way is timed, before its time is scaled up."""
 
 
 def made(layers: int, heads: int, sieves: int, examples: int) -> tuple[Scores, list[Rule]]:
-    """Normal scores around the margin."""
+    """Return normal scores around the margin, and their rules."""
     rng = np.random.default_rng(0)
     names, keys = tuple(f"sieve {k}" for k in range(sieves)), tuple(map(str, range(examples)))
     values = rng.normal(0.1, 0.1, (sieves, examples, layers, heads)).astype(np.float32)
@@ -34,20 +34,20 @@ def made(layers: int, heads: int, sieves: int, examples: int) -> tuple[Scores, l
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long one call takes."""
+    """Return the seconds of one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def scipy_t(scores: Scores) -> None:
-    """One vectorised t test a sieve: one direction, no interval, no correction."""
+    """Run one vectorised t test per sieve: one direction, no interval, no correction."""
     for column in scores.values:
         stats.ttest_1samp(column, 0.1, axis=0, alternative="greater")
 
 
 def products(scores: Scores, resamples: int) -> None:
-    """The products of all draws with all scores, without which no resampling can be."""
+    """Compute the products of all draws with all scores, which every resampling needs."""
     examples = len(scores.examples)
     for column in scores.values:
         values = column.reshape(examples, -1).astype(np.float64)
@@ -56,7 +56,7 @@ def products(scores: Scores, resamples: int) -> None:
 
 
 def plain_splits(scores: Scores, rules: list[Rule]) -> None:
-    """Judging both halves of a few splits, one after the other."""
+    """Judge both halves of a few splits, one after the other."""
     rng = np.random.default_rng(0)
     for _ in range(TRIED):
         order = rng.permutation(len(scores.examples))
@@ -77,7 +77,7 @@ def plain_splits(scores: Scores, rules: list[Rule]) -> None:
 @click.option("--resamples", default=10_000, show_default=True)
 @click.option("--pairs", default=3, show_default=True)
 def main(layers: int, heads: int, sieves: int, examples: int, resamples: int, pairs: int) -> None:
-    """Time every way of deciding and its baseline alternately; the minima count."""
+    """Time every way of judging and its baseline alternately; the minima count."""
     scores, rules = made(layers, heads, sieves, examples)
     columns, grid = Columns(scores, rules), Grid(layers, heads)
 
@@ -97,7 +97,7 @@ def main(layers: int, heads: int, sieves: int, examples: int, resamples: int, pa
     ]  # fmt: skip
     for name, ours, baseline, theirs, scale in ways:
         times = [(seconds(ours), scale * seconds(theirs)) for _ in range(pairs)]
-        best, base = (min(each) for each in zip(*times, strict=True))
+        best, base = (min(side) for side in zip(*times, strict=True))
         line = {
             "benchmark": name, "heads": layers * heads, "sieves": sieves, "examples": examples,
             "resamples": resamples, "seconds": round(best, 3), "baseline": baseline,

@@ -1,9 +1,9 @@
-"""What scoring adds to the plain sdpa forward of long inputs: peak memory and time.
+"""Measure the memory and time that scoring adds to the plain sdpa forward of long inputs.
 
-Prints one line of JSON for each kind of model and length. Memory is the peak of a process that runs
-both less that of a process that runs the plain forward alone, each new; time is the ratio of minima of
-alternating runs in one process. Plans are made inside the timing, tokenising and parsing are not. The
-models are random: their shape is that of a layer, their depth is an option.
+Prints one line of JSON for each kind of model and length. Memory is the peak of a new process that scores,
+less that of a new process that runs the plain forward alone. Time is the ratio of the minima of alternating
+runs in one process. Plans are made inside the timing; tokenising and parsing are not. The models have random
+weights; their number of layers is an option.
 """
 
 import json
@@ -39,7 +39,7 @@ KINDS = ("encoder", "decoder")
 
 
 def configured(kind: str, tokens: int, layers: int) -> Any:
-    """The configuration of a random model with heads of 64 dimensions."""
+    """Return the configuration of a random model with heads of 64 dimensions."""
     shared = {
         "vocab_size": VOCABULARY,
         "hidden_size": WIDTH,
@@ -54,7 +54,7 @@ def configured(kind: str, tokens: int, layers: int) -> Any:
 
 
 def long_example(tokens: int) -> Example:
-    """A pair of texts of about 0.86 words a token, with arcs; spellings are as frequent as words are."""
+    """Return a pair of texts of about 0.86 words per token, with arcs; spellings are as frequent as words."""
     rng = np.random.default_rng(0)
     made = made_example(rng, words=int(tokens * 0.45))
     while made.size < tokens:
@@ -62,7 +62,7 @@ def long_example(tokens: int) -> Example:
     keep = slice(0, tokens)
     words = int(made.word.max()) + 1
     share = 1 / (np.arange(VOCABULARY) + 4)
-    spelled = tuple(f"w{each}" for each in rng.choice(VOCABULARY, tokens, p=share / share.sum()))
+    spelled = tuple(f"w{number}" for number in rng.choice(VOCABULARY, tokens, p=share / share.sum()))
     known = Lexical(lemmas=spelled[:words], frequency=rng.integers(1, 50, tokens))
     return Example(
         made.key,
@@ -76,7 +76,7 @@ def long_example(tokens: int) -> Example:
 
 
 class Sides:
-    """A random model, run plainly and run while its heads are scored."""
+    """A random model, to be run alone and to be run while its heads are scored."""
 
     def __init__(self, kind: str, tokens: int, layers: int, sieves: tuple[str, ...]) -> None:
         torch.manual_seed(0)
@@ -97,13 +97,13 @@ class Sides:
         self.sieves = selection_of([*BUILT_IN, *sieves])
 
     def plain(self) -> None:
-        """The plain forward."""
+        """Run the plain forward."""
         self.network.set_attn_implementation("sdpa")
         with torch.inference_mode():
             self.network(input_ids=torch.from_numpy(self.ids)[None])
 
     def scored(self) -> None:
-        """The same with all heads scored."""
+        """Run the forward and score all heads."""
         self.network.set_attn_implementation(FUSED)
         example = self.example
         tokenised = Tokenised(
@@ -124,7 +124,7 @@ class Sides:
 
 
 def minima(sides: dict[str, Callable[[], None]], pairs: int) -> dict[str, float]:
-    """Smallest seconds of each side over alternating runs, after one uncounted round."""
+    """Return the smallest seconds of each side over alternating runs, after one uncounted round."""
     taken: dict[str, list[float]] = {name: [] for name in sides}
     for turn in range(pairs + 1):
         for name, side in sides.items():
@@ -136,21 +136,21 @@ def minima(sides: dict[str, Callable[[], None]], pairs: int) -> dict[str, float]
 
 
 def forget_peak() -> None:
-    """Begin to measure the peak anew, so that making the model does not count; on Linux only."""
+    """Reset the peak, so that making the model does not count; on Linux only."""
     if CLEARED.exists():
         CLEARED.write_text("5")
 
 
 def peak_so_far() -> float:
-    """Peak megabytes of this process."""
+    """Return the peak megabytes of this process."""
     if CLEARED.exists():
-        (line,) = (each for each in STATUS.read_text().splitlines() if each.startswith("VmHWM"))
+        (line,) = (line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def peak(words: list[str], side: str) -> float:
-    """Peak megabytes of a new process that runs one side once."""
+    """Return the peak megabytes of a new process that runs one side once."""
     done = subprocess.run(
         [sys.executable, __file__, *words, "--side", side], capture_output=True, text=True, check=True
     )
@@ -158,10 +158,10 @@ def peak(words: list[str], side: str) -> float:
 
 
 def measured(kind: str, tokens: int, layers: int, pairs: int, sieve: tuple[str, ...]) -> dict[str, Any]:
-    """One line of figures."""
+    """Return one line of figures."""
     words = ["--kind", kind, "--tokens", str(tokens), "--layers", str(layers)]
-    for each in sieve:
-        words += ["--sieve", each]
+    for name in sieve:
+        words += ["--sieve", name]
     peaks = {side: peak(words, side) for side in ("plain", "scored")}
     sides = Sides(kind, tokens, layers, sieve)
     seconds = minima({"plain": sides.plain, "scored": sides.scored}, pairs) if pairs else {}
@@ -191,7 +191,7 @@ def measured(kind: str, tokens: int, layers: int, pairs: int, sieve: tuple[str, 
 @click.option("--layers", default=4, show_default=True)
 @click.option("--pairs", default=5, show_default=True, help="Alternating runs of each side; 0 for none.")
 @click.option("--threads", default=1, show_default=True)
-@click.option("--sieve", multiple=True, help="Sieves beside the usual ones, such as patterns.")
+@click.option("--sieve", multiple=True, help="Sieves in addition to the built-in ones, such as patterns.")
 @click.option("--side", hidden=True)
 def main(
     tokens: tuple[int, ...],
@@ -210,9 +210,9 @@ def main(
         getattr(sides, side)()
         click.echo(peak_so_far())
         return
-    for each in kind:
+    for model_kind in kind:
         for length in tokens:
-            click.echo(json.dumps(measured(each, length, layers, pairs, sieve)))
+            click.echo(json.dumps(measured(model_kind, length, layers, pairs, sieve)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What many more inputs add to a run's peak memory: two whole runs, each in a process of its own."""
+"""Measure the peak memory that more inputs add to a run: two whole runs, each in its own process."""
 
 import json
 import platform
@@ -14,7 +14,7 @@ import numpy as np
 
 
 def write_pairs(path: Path, count: int) -> None:
-    """Distinct question-sentence pairs, recombined from the samples written for QNLI."""
+    """Write distinct question-sentence pairs, recombined from the samples written for QNLI."""
     rows = (resources.files("headroles") / "samples" / "QNLI.tsv").read_text("utf-8").splitlines()[1:]
     questions, sentences = zip(*(row.split("\t")[1:3] for row in rows), strict=True)
     rng = np.random.default_rng(0)
@@ -27,7 +27,7 @@ def write_pairs(path: Path, count: int) -> None:
 
 
 def peak(count: int, folder: Path) -> float:
-    """Peak megabytes of one run over ``count`` inputs."""
+    """Return the peak megabytes of one run over ``count`` inputs."""
     inputs = folder / f"{count}.tsv"
     write_pairs(inputs, count)
     command = [sys.executable, __file__, "--one", str(inputs), "--out", str(folder / f"run-{count}")]

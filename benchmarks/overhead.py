@@ -1,9 +1,9 @@
-"""What scoring costs beside the plain forward pass of the same model, on the same inputs.
+"""Compare the time of scoring with that of the plain forward pass of the same model on the same inputs.
 
 Prints one line of JSON per length and selection: the linear mask sieves alone, and with the contrasts. All
-sides run alternately in one process; the ratio is that of the minima. Plans are made inside the timing,
-tokenising and parsing are not. Inputs are cut into batches as ``headroles label`` cuts them, of a size that a
-user would give. With ``--device cuda`` all sides wait for the device.
+sides run alternately in one process; the ratio is that of the minima. Plans are made inside the timing;
+tokenising and parsing are not. Inputs are cut into batches as by ``headroles label``, of a usual size. With
+``--device cuda`` all sides wait for the device.
 """
 
 import json
@@ -35,11 +35,11 @@ from headroles.sieves.selection import Selection, select
 from headroles.testing import made_example
 
 BATCHES = {64: 32, 128: 32, 512: 8, 2048: 2}
-"""Inputs in a batch by their tokens, as a user would choose."""
+"""Usual number of inputs in a batch, by their tokens."""
 
 
 def example_of(rng: np.random.Generator, tokens: int) -> Example:
-    """A pair of about 0.86 words a token, cut or grown to the wanted length."""
+    """Return a pair of texts of about 0.86 words per token with the requested number of tokens."""
     while True:
         example = made_example(rng, words=max(4, int(tokens * 0.42)))
         if example.size >= tokens:
@@ -47,7 +47,7 @@ def example_of(rng: np.random.Generator, tokens: int) -> Example:
     keep = slice(0, tokens)
     words = int(example.word.max()) + 1
     known = Lexical(
-        lemmas=tuple(f"w{each % 20}" for each in range(words)), frequency=rng.integers(1, 50, tokens)
+        lemmas=tuple(f"w{number % 20}" for number in range(words)), frequency=rng.integers(1, 50, tokens)
     )
     return Example(
         example.key,
@@ -61,7 +61,7 @@ def example_of(rng: np.random.Generator, tokens: int) -> Example:
 
 
 def tokenised(example: Example, ids: np.ndarray) -> Tokenised:
-    """The example as a tokenizer would have given it."""
+    """Return the example as a tokenizer would give it."""
     return Tokenised(
         passage=Passage(example.key, ("",)),
         inputs={"input_ids": ids.tolist(), "attention_mask": [1] * example.size},
@@ -74,13 +74,13 @@ def tokenised(example: Example, ids: np.ndarray) -> Tokenised:
 
 
 def linear_only(selection: Selection) -> Selection:
-    """The same mask sieves without their contrasts."""
-    masks = [replace(each, contrast=None) for each in selection.sieves if isinstance(each, MaskSieve)]
+    """Return the mask sieves of a selection without their contrasts."""
+    masks = [replace(sieve, contrast=None) for sieve in selection.sieves if isinstance(sieve, MaskSieve)]
     return select(masks)
 
 
 def padded(items: list[Tokenised], device: torch.device) -> dict[str, torch.Tensor]:
-    """Inputs of one length as tensors."""
+    """Return inputs of equal length as tensors."""
     names = ("input_ids", "attention_mask")
     return {name: torch.tensor([item.inputs[name] for item in items], device=device) for name in names}
 
@@ -88,7 +88,7 @@ def padded(items: list[Tokenised], device: torch.device) -> dict[str, torch.Tens
 def scored(
     model: Model, items: list[Tokenised], examples: list[Example], selection: Selection, batch: int
 ) -> None:
-    """Everything that labelling does to some inputs after tokenising and parsing."""
+    """Do everything that labelling does to inputs after tokenising and parsing."""
     table = Table(selection, items, model)
     sizes = [item.size for item in items]
     for places in batches_of(np.arange(len(items)), sizes, batch, model.device):
@@ -101,7 +101,10 @@ def scored(
 
 
 def minima(sides: dict[str, Callable[[], None]], pairs: int) -> dict[str, tuple[float, float]]:
-    """Smallest seconds of each side, by the clock and on processors, over alternating runs after one more."""
+    """Return the smallest seconds of each side, by the clock and on processors, over alternating runs.
+
+    One round before them is not counted.
+    """
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
     for turn in range(pairs + 1):
         for name, side in sides.items():
@@ -110,12 +113,13 @@ def minima(sides: dict[str, Callable[[], None]], pairs: int) -> dict[str, tuple[
             if turn:
                 taken[name].append((time.perf_counter() - start, time.process_time() - worked))
     return {
-        name: (min(each[0] for each in all_), min(each[1] for each in all_)) for name, all_ in taken.items()
+        name: (min(wall for wall, _ in times), min(processor for _, processor in times))
+        for name, times in taken.items()
     }
 
 
 def networks(embedded: bool, tokens: int, hidden: int, layers: int) -> tuple[Any, Any]:
-    """A model twice, to be run plain and to be read: of random weights, or the embedded encoder."""
+    """Return a model twice, for the plain forward and for scoring: random weights or the embedded encoder."""
     if embedded:
         folder = find(None, None).target
         return AutoModel.from_pretrained(folder), AutoModel.from_pretrained(folder)
@@ -134,10 +138,10 @@ def networks(embedded: bool, tokens: int, hidden: int, layers: int) -> tuple[Any
 def measured(
     model: Model, plain: Any, tokens: int, batch: int, sieve: tuple[str, ...], pairs: int
 ) -> list[dict[str, Any]]:
-    """One line per selection."""
+    """Return one line of figures per selection."""
     rng = np.random.default_rng(0)
     examples = [example_of(rng, tokens) for _ in range(batch)]
-    items = [tokenised(each, rng.integers(1000, 30000, each.size)) for each in examples]
+    items = [tokenised(example, rng.integers(1000, 30000, example.size)) for example in examples]
     everything = selection_of([*BUILT_IN, *sieve])
     selections = {"masks": linear_only(everything), "contrasts": everything}
     inputs = padded(items, model.device)
@@ -179,7 +183,7 @@ def measured(
 @click.option("--embedded", is_flag=True, help="The embedded encoder instead of random weights.")
 @click.option("--device", default="cpu", show_default=True)
 @click.option("--dtype", default="float32", show_default=True, type=click.Choice(sorted(DTYPES)))
-@click.option("--sieve", multiple=True, help="Sieves beside the usual ones, such as patterns.")
+@click.option("--sieve", multiple=True, help="Sieves in addition to the built-in ones, such as patterns.")
 def main(
     tokens: tuple[int, ...],
     batch: int | None,
@@ -201,7 +205,7 @@ def main(
         if embedded and length > 512:
             continue
         plain, network = (
-            each.eval().to(place, DTYPES[dtype]) for each in networks(embedded, length, hidden, layers)
+            network.eval().to(place, DTYPES[dtype]) for network in networks(embedded, length, hidden, layers)
         )
         plain.set_attn_implementation("sdpa")
         small = length <= WHOLE and place.type == "cpu" and dtype == "float32"

@@ -1,4 +1,4 @@
-"""The dependency probe written plainly: head by head, sentence by sentence, in numpy."""
+"""A plain dependency probe in numpy, head by head and sentence by sentence, as a baseline."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,22 +15,24 @@ Batch = tuple[np.ndarray, dict[str, torch.Tensor]]
 
 
 def between_words(attention: np.ndarray, word: np.ndarray, words: int) -> np.ndarray:
-    """Attention of one head between words: summed to a word's pieces, the mean from them.
+    """Return the attention of one head between words: the sum to the pieces of a word, the mean from them.
 
-    A word that shares all its pieces with another one gets and gives none.
+    A word that shares all its pieces with another word has no attention, neither to it nor from it.
     """
-    kept = np.flatnonzero(word >= 0)
-    starts = np.flatnonzero(np.diff(word[kept], prepend=-1))
-    pieces = np.diff(np.append(starts, len(kept)))
-    keys = np.add.reduceat(attention[kept][:, kept], starts, axis=1)
-    there = word[kept][starts]
-    seen = np.zeros((words, words), dtype=np.float32)
-    seen[np.ix_(there, there)] = np.add.reduceat(keys, starts, axis=0) / pieces[:, None].astype(np.float32)
-    return seen
+    tokens = np.flatnonzero(word >= 0)
+    starts = np.flatnonzero(np.diff(word[tokens], prepend=-1))
+    pieces = np.diff(np.append(starts, len(tokens)))
+    keys = np.add.reduceat(attention[tokens][:, tokens], starts, axis=1)
+    present = word[tokens][starts]
+    result = np.zeros((words, words), dtype=np.float32)
+    result[np.ix_(present, present)] = np.add.reduceat(keys, starts, axis=0) / pieces[:, None].astype(
+        np.float32
+    )
+    return result
 
 
 def arcs_of(window: Window, probe: DependencyProbe) -> list[tuple[int, int, list[int]]]:
-    """Dependent, head word and the rows that count the arc; words counted from the sentence's start."""
+    """Return dependent, head word and the rows that count the arc; words count from the window's start."""
     document = window.document
     heads, relations = document.heads, document.relations
     assert heads is not None
@@ -50,24 +52,24 @@ def right_heads(
     windows: dict[str, Window],
     probe: DependencyProbe,
 ) -> np.ndarray:
-    """Right answers by row, direction, layer and head of an eager model that returns its attention."""
+    """Count right answers by row, direction, layer and head, of an eager model that returns its attention."""
     config = network.config
     right = np.zeros((len(probe.rows), 2, config.num_hidden_layers, config.num_attention_heads), dtype=int)
     for places, inputs in batches:
         with torch.inference_mode():
-            layers = [each.numpy() for each in network(**inputs, output_attentions=True).attentions]
+            layers = [layer.numpy() for layer in network(**inputs, output_attentions=True).attentions]
         for row, place in enumerate(places):
-            each = tokenised[place]
-            word = example_of(each, each.passage.words, False).word
-            window = windows[each.passage.key]
+            item = tokenised[place]
+            word = example_of(item, item.passage.words, False).word
+            window = windows[item.passage.key]
             arcs = arcs_of(window, probe)
             for layer, weights in enumerate(layers):
                 for head in range(config.num_attention_heads):
-                    seen = between_words(weights[row, head, : each.size, : each.size], word, window.size)
-                    np.fill_diagonal(seen, -1)
-                    for turn, looked in enumerate((seen, seen.T)):
-                        chosen = looked.argmax(axis=1)
+                    attention = between_words(weights[row, head, : item.size, : item.size], word, window.size)
+                    np.fill_diagonal(attention, -1)
+                    for direction, scores in enumerate((attention, attention.T)):
+                        chosen = scores.argmax(axis=1)
                         for dependent, governor, counted in arcs:
-                            if chosen[dependent] == governor and looked[dependent, governor] > 0:
-                                right[counted, turn, layer, head] += 1
+                            if chosen[dependent] == governor and scores[dependent, governor] > 0:
+                                right[counted, direction, layer, head] += 1
     return right

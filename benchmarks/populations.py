@@ -1,9 +1,9 @@
-"""Populations whose means and standard deviations are exactly known, for simulated runs.
+"""Populations for simulated runs, whose means and standard deviations are exactly known.
 
-Made ones are tables of 65,536 equally likely values; a Gaussian copula ties heads within blocks and leaves
-every head's own distribution as it is. Recentred ones are the scores of a real run: units are drawn with
-replacement, all heads at once, so that the dependence between heads stays real too. All are standardised:
-mean 0 (which is put at θ) and standard deviation 1, so that a shift is an effect in standard deviations.
+Made populations are tables of 65,536 equally likely values. A Gaussian copula ties heads within blocks and
+keeps the distribution of every head. Recentred populations are the scores of a real run: units are drawn with
+replacement, all heads at once, so that the dependence between heads stays real, too. All are standardised to
+mean 0 (placed at θ) and standard deviation 1, so that a shift is an effect in standard deviations.
 """
 
 import tempfile
@@ -22,13 +22,13 @@ SIZE = 65536
 EVEN = (np.arange(SIZE) + 0.5) / SIZE
 HEADS = 144
 BLOCK = 12
-"""Heads that share a factor, as those of one layer may."""
+"""Number of heads that share a factor, as those of one layer may."""
 CORRELATIONS = (0.0, 0.5, 0.9)
 SIEVES = ("local", "delimiter", "block", "syntactic")
 
 
 def _zeros(share: float) -> np.ndarray:
-    """Exact zeros, and now and then a beta(2, 3) score."""
+    """Return exact zeros in this share, and beta(2, 3) scores otherwise."""
     none = round(SIZE * share)
     some = SIZE - none
     return np.concatenate([np.zeros(none), shapes.beta.ppf((np.arange(some) + 0.5) / some, 2, 3)])
@@ -42,7 +42,7 @@ SHAPES = {
     "left-skewed": ("skewed", shapes.beta.ppf(EVEN, 9, 1), (0.0, 1.0)),
     "zero-inflated": ("skewed", _zeros(0.7), (0.0, 1.0)),
 }
-"""Kind, values, and bounds of the scores where they have any."""
+"""Kind, values, and bounds of the scores where there are bounds."""
 IN_WORDS = {
     "normal": "normal",
     "flat": "uniform",
@@ -55,16 +55,16 @@ IN_WORDS = {
 
 @dataclass(frozen=True)
 class Population:
-    """Where runs are drawn from.
+    """A population from which runs are drawn.
 
     Attributes:
-        name: Of the distribution, or task and sieve.
+        name: Name of the distribution, or task and sieve.
         kind: "symmetric", "skewed" or "real".
         table: Standardised values: (values, 1) for all heads alike, (units, heads) for real ones.
-        heads: Heads of a run.
-        correlation: Of the normal scores behind heads of one block; NaN for real ones.
-        low: Smallest standardised score possible; NaN when unknown.
-        high: Largest.
+        heads: Number of heads of a run.
+        correlation: Correlation of the normal scores behind heads of one block; NaN for real populations.
+        low: Smallest possible standardised score; NaN when unknown.
+        high: Largest possible standardised score; NaN when unknown.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Population:
     high: float = float("nan")
 
     def draw(self, rng: np.random.Generator, units: int, runs: int) -> np.ndarray:
-        """Scores of independent runs: (units, runs, heads)."""
+        """Draw the scores of independent runs: (units, runs, heads)."""
         if self.kind == "real":
             return self.table[rng.integers(0, len(self.table), (units, runs))]
         shape = (units, runs, self.heads)
@@ -90,21 +90,21 @@ class Population:
         return self.table[place, 0]
 
     def described(self) -> dict[str, object]:
-        """What a reader must know of it."""
+        """Describe the population for a reader."""
         skewness = (self.table**3).mean(axis=0)
         return {
             "name": self.name,
             "kind": self.kind,
             "heads": self.heads,
             "units": len(self.table) if self.kind == "real" else None,
-            "skewness": [round(float(each), 2) for each in np.quantile(skewness, [0, 0.5, 1])],
+            "skewness": [round(float(value), 2) for value in np.quantile(skewness, [0, 0.5, 1])],
             "kurtosis": round(float(np.median((self.table**4).mean(axis=0))), 2),
             "in_words": IN_WORDS.get(self.name, ""),
         }
 
 
 def made(kind: str) -> Iterator[Population]:
-    """The made populations of a kind, for every correlation within blocks."""
+    """Yield the made populations of a kind, for every correlation within blocks."""
     for name, (of_kind, values, bounds) in SHAPES.items():
         mean, sd = values.mean(), values.std()
         low, high = ((end - mean) / sd for end in bounds or (np.nan, np.nan))
@@ -115,11 +115,11 @@ def made(kind: str) -> Iterator[Population]:
 
 
 def recentred(folder: Path) -> Iterator[Population]:
-    """The scores of every role of a run folder, each head shifted to mean 0 and scaled to spread 1.
+    """Yield the scores of every role of a run folder, each head shifted to mean 0 and scaled to spread 1.
 
-    Units that say nothing about some head are left out, and so are heads without spread.
+    Units without a value for some head are left out, and so are heads without spread.
     """
-    from headroles.storage.run import load  # late, so that made populations need none of it
+    from headroles.storage.run import load  # imported here, because made populations do not need it
 
     run = load(folder)
     task = str(run.manifest["task"] or folder.name)
@@ -134,26 +134,26 @@ def recentred(folder: Path) -> Iterator[Population]:
 
 
 def real(folders: Sequence[str]) -> tuple[list[Population], str]:
-    """Populations of run folders, or of the shipped samples; and where they are from, in words."""
+    """Return populations of run folders or of the shipped samples, and their source in words."""
     if folders:
-        found = [each for folder in folders for each in recentred(Path(folder))]
-        return found, f"run folders: {', '.join(map(_told, folders))}"
+        populations = [population for folder in folders for population in recentred(Path(folder))]
+        return populations, f"run folders: {', '.join(map(_run_text, folders))}"
     from headroles.runs.label import label
 
-    found = []
+    populations = []
     with tempfile.TemporaryDirectory() as scratch:
         for task in ("QNLI", "SST-2", "MRPC"):
             place = Path(scratch) / task
             try:
                 label(task, sieve=list(SIEVES), out=str(place))
             except HeadrolesError as error:
-                return [], f"left out, for want of scores and of the embedded model ({error})"
-            found += recentred(place)
-    return found, "the samples shipped with headroles, scored by the embedded model"
+                return [], f"left out, as scores and the embedded model are missing ({error})"
+            populations += recentred(place)
+    return populations, "the samples shipped with headroles, scored by the embedded model"
 
 
-def _told(folder: str) -> str:
-    """A run folder in words."""
+def _run_text(folder: str) -> str:
+    """Describe a run folder in words."""
     from headroles.storage.run import load
 
     run = load(folder)

@@ -1,11 +1,11 @@
-"""What asking heads for head words and antecedents costs beside the plain forward pass.
+"""Compare the time of the dependency and coreference probes with that of the plain forward pass.
 
-Prints one line of JSON per comparison, everything on the same batches in one process: the dependency
-probe without and with the contrast beyond distance, a plain loop over heads in numpy that must find
-the same, and the coreference probe over windows; each for the embedded encoder and for random weights
-in the shape of BERT-base. Sides run alternately; a ratio is that of the minima. What a run prepares in a
-thread beside the model (the items, their baselines, the word of each piece) is done here between the
-batches, inside the timing. Tokenising and padding, which the plain forward needs too, are on neither side.
+Prints one line of JSON per comparison, all on the same batches in one process: the dependency probe without
+and with the contrast beyond distance, a plain loop over heads in numpy that must find the same, and the
+coreference probe over windows; each for the embedded encoder and for BERT-base with random weights. Sides
+run alternately; a ratio is that of the minima. A run prepares items, their baselines and the word of
+each piece in a thread beside the model; here this is done between the batches, inside the timing. Tokenising
+and padding, which the plain forward needs too, are on neither side.
 """
 
 import json
@@ -51,13 +51,13 @@ class HitsOnly(DependencyProbe):
 
     @property
     def contrast(self) -> bool:
-        """Never."""
+        """Return False."""
         return False
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """A model three times: read by the probe, as it is (sdpa), and eager with its attention returned."""
+    """A model three times: read by the probe, plain (sdpa), and eager with its attention returned."""
 
     name: str
     batch: int
@@ -68,7 +68,7 @@ class Encoder:
 
 @dataclass(frozen=True)
 class Material:
-    """Windows as an encoder gets them: tokenised, and in padded batches of about one length."""
+    """Windows as an encoder gets them: tokenised, and in padded batches of similar length."""
 
     windows: dict[str, Window]
     tokenised: list[Tokenised]
@@ -76,7 +76,7 @@ class Material:
 
 
 def encoders() -> list[Encoder]:
-    """The embedded encoder, and BERT-base with random weights behind the same tokenizer."""
+    """Return the embedded encoder, and BERT-base with random weights and the same tokenizer."""
     checkpoint = find(None, None)
     model = load(checkpoint, device="cpu", dtype="float32", max_length=WINDOW)
     small = [
@@ -96,9 +96,9 @@ def encoders() -> list[Encoder]:
 
 
 def material(encoder: Encoder, path: Path, count: int, whole: bool) -> tuple[Material, tuple[str, ...]]:
-    """A fixed number of sentences (or windows over whole documents), and the treebank's frequent relations.
+    """Return some sentences (or windows over whole documents), and the frequent relations of the treebank.
 
-    They are drawn with a fixed seed; windows are as long, and overlap as much, as those of a run.
+    They are drawn with a fixed seed; windows have the length and overlap of those of a run.
     """
     documents = read_documents(path, path.name.split(".")[0])
     tokenizer = encoder.model.tokenizer
@@ -107,36 +107,36 @@ def material(encoder: Encoder, path: Path, count: int, whole: bool) -> tuple[Mat
     if whole:
         windows = document_windows(documents, pieces_of(tokenizer, documents), room, room // 2)
     places = np.sort(np.random.default_rng(0).choice(len(windows), min(count, len(windows)), replace=False))
-    kept = [windows[place] for place in places]
-    tokenised = tokenise(tokenizer, [passage_of(each) for each in kept], WINDOW)
-    order = np.argsort([-each.size for each in tokenised], kind="stable")
+    chosen = [windows[place] for place in places]
+    tokenised = tokenise(tokenizer, [passage_of(window) for window in chosen], WINDOW)
+    order = np.argsort([-item.size for item in tokenised], kind="stable")
     batches: list[Batch] = []
     while len(order):
         most = min(encoder.batch, max(1, PAIRS // tokenised[order[0]].size ** 2))
         batches.append((order[:most], padded([tokenised[place] for place in order[:most]])))
         order = order[most:]
     relations, _ = relations_of(documents, "ud", LEAST_ARCS)
-    return Material({each.key: each for each in kept}, tokenised, batches), relations
+    return Material({window.key: window for window in chosen}, tokenised, batches), relations
 
 
 def padded(batch: Sequence[Tokenised]) -> dict[str, torch.Tensor]:
-    """The inputs of a batch, padded on the right with 0, which masks, too."""
-    width = max(each.size for each in batch)
+    """Return the inputs of a batch, padded on the right with 0, which masks these positions, too."""
+    width = max(item.size for item in batch)
     return {
-        name: torch.tensor([each.inputs[name] + [0] * (width - each.size) for each in batch])
+        name: torch.tensor([item.inputs[name] + [0] * (width - item.size) for item in batch])
         for name in batch[0].inputs
     }
 
 
 def forward(encoder: Encoder, work: Material) -> None:
-    """The plain sdpa model over all batches."""
+    """Run the plain sdpa model on all batches."""
     with torch.inference_mode():
         for _, inputs in work.batches:
             encoder.plain(**inputs)
 
 
 def asked(encoder: Encoder, work: Material, probe: ChoiceProbe) -> Answers:
-    """Everything that a run of a probe does after tokenising and padding."""
+    """Do everything that a run of a probe does after tokenising and padding."""
     job = Questioning(encoder.model, [probe], work.windows)
     table = job.table(work.tokenised)
     for places, inputs in work.batches:
@@ -147,31 +147,32 @@ def asked(encoder: Encoder, work: Material, probe: ChoiceProbe) -> Answers:
 
 
 def check_same(encoder: Encoder, work: Material, probe: DependencyProbe, keep_blocks: bool) -> None:
-    """Stop unless the plain loop finds as many right answers for every row, direction and head.
+    """Check that the plain loop finds as many right answers for every row, direction and head.
 
-    The probe is asked by ``stream`` as in a run, which from then on has the C library give large blocks
-    back at once; not so with ``keep_blocks``.
+    The probe is run by ``stream`` as in a run, which makes the C library return large blocks of memory at
+    once from then on; with ``keep_blocks`` it is not.
     """
     if keep_blocks:
         answers = asked(encoder, work, probe)
     else:
-        passages = [each.passage for each in work.tokenised]
+        passages = [item.passage for item in work.tokenised]
         job, size = Questioning(encoder.model, [probe], work.windows), encoder.batch
         (answers,) = stream(
             encoder.model, passages, job, batch_size=size, max_length=WINDOW, advance=lambda count: None
         )
-    rows = [each.row for each in answer_columns([probe])]
+    rows = [column.row for column in answer_columns([probe])]
     counts = answers.values * answers.items[rows][:, :, None, None]
-    found = np.rint(np.nansum(counts, axis=1)).astype(int)
-    wanted = right_heads(encoder.eager, work.batches, work.tokenised, work.windows, probe)
-    np.testing.assert_array_equal(found, wanted.reshape(found.shape))
+    actual = np.rint(np.nansum(counts, axis=1)).astype(int)
+    expected = right_heads(encoder.eager, work.batches, work.tokenised, work.windows, probe)
+    np.testing.assert_array_equal(actual, expected.reshape(actual.shape))
 
 
 def compared(encoder: Encoder, work: Material, sides: dict[str, Callable[[], Any]], pairs: int) -> None:
-    """Time the sides beside the plain forward, with one thread and with all, and print a line for each."""
+    """Time the sides and the plain forward, with one thread and with all, and print a line for each."""
     for threads in dict.fromkeys((1, os.cpu_count() or 1)):
         torch.set_num_threads(threads)
-        seconds = minima({"forward": lambda: forward(encoder, work)} | sides, pairs)
+        times = minima({"forward": lambda: forward(encoder, work)} | sides, pairs)
+        seconds = {name: wall for name, (wall, _) in times.items()}
         for name in sides:
             base = HITS if name == LOOP else "forward"
             line = {
@@ -179,7 +180,7 @@ def compared(encoder: Encoder, work: Material, sides: dict[str, Callable[[], Any
                 "encoder": encoder.name,
                 "threads": threads,
                 "inputs": len(work.tokenised),
-                "tokens": sum(each.size for each in work.tokenised),
+                "tokens": sum(item.size for item in work.tokenised),
                 "seconds": round(seconds[name], 3),
                 "inputs_a_second": round(len(work.tokenised) / seconds[name], 1),
                 "baseline": base,
@@ -192,11 +193,13 @@ def compared(encoder: Encoder, work: Material, sides: dict[str, Callable[[], Any
 
 
 @click.command()
-@click.option("--sentences", default=256, show_default=True, help="Of EWT dev; one shard of a run at most.")
-@click.option("--windows", default=32, show_default=True, help="Of 256 tokens, of GUM dev.")
+@click.option(
+    "--sentences", default=256, show_default=True, help="Sentences of EWT dev; at most one shard of a run."
+)
+@click.option("--windows", default=32, show_default=True, help="Windows of 256 tokens of GUM dev.")
 @click.option("--pairs", default=5, show_default=True, help="Alternating runs of all sides.")
 @click.option("--data", default=DATA, type=click.Path(path_type=Path), help="Folder of the treebanks.")
-@click.option("--keep-blocks", is_flag=True, help="Leave the C library as it is; a run does not.")
+@click.option("--keep-blocks", is_flag=True, help="Do not change the C library; a run changes it.")
 def main(sentences: int, windows: int, pairs: int, data: Path, keep_blocks: bool) -> None:
     """Compare probes with the plain forward pass, and with a plain loop over heads."""
     for path in (data / SENTENCES, data / DOCUMENTS):

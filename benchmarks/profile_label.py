@@ -1,8 +1,8 @@
-"""Where the time of labelling short texts goes: seconds of each stage on its own thread, as a text.
+"""Profile the labelling of short texts: write the seconds of each stage on its own thread as a text.
 
-Sentences of WikiText-2 are scored by the embedded encoder with all built-in sieves, on one thread, their
-parses remembered from an earlier pass; the plain sdpa forward of the same texts stands beside it. Written
-to standard output; ``benchmarks/profile.txt`` holds a run.
+Sentences of WikiText-2 are scored by the embedded encoder with all built-in sieves on one thread, with parses
+from an earlier pass in memory. The plain sdpa forward of the same texts is timed, too. The text is written to
+standard output; ``benchmarks/profile.txt`` is the output of one run.
 """
 
 import functools
@@ -45,28 +45,28 @@ STAGES = (
     ("scores", "hand over attention", batched.BatchPlan, "scores"),
     ("write into the table", "hand over attention", reader.Table, "note_batch"),
 )
-"""Stages by name: which they are part of, and the function that is timed."""
+"""Stages by name: the stage that each is part of, and the function that is timed."""
 
 
 class Known(Annotator):
-    """Words that were parsed before."""
+    """An annotator with words that were parsed before."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
-        """Parse them all."""
+        """Parse all passages."""
         super().__init__(load_parser(None)[0])
         parsed = super().words(passages)
         self._words = {passage.key: words for passage, words in zip(passages, parsed, strict=True)}
 
     def words(self, passages: Sequence[Passage]) -> list[tuple[Words, ...]]:
-        """Words of each passage."""
+        """Return the words of each passage."""
         return [self._words[passage.key] for passage in passages]
 
     def expect(self, passages: Any) -> None:
-        """Nothing is parsed ahead."""
+        """Do nothing, because nothing is parsed ahead."""
 
 
 def timed(spent: dict[str, float], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose time on its own thread is added up."""
+    """Wrap a function so that its time on its own thread is added up."""
 
     @functools.wraps(function)
     def measured(*given: Any, **named: Any) -> Any:
@@ -80,7 +80,7 @@ def timed(spent: dict[str, float], name: str, function: Callable[..., Any]) -> C
 
 
 def table(spent: dict[str, float], whole: float, forward: float, examples: int) -> str:
-    """The stages as lines of text, and the three largest costs beside the forward."""
+    """Return the stages as lines of text, and the three largest costs besides the forward."""
     lines = [f"{'stage':<34}{'µs an input':>12}{'of the run':>12}"]
 
     def line(name: str, seconds: float, depth: int) -> None:
@@ -124,13 +124,13 @@ def main(examples: int, turns: int, data: Path) -> None:
 
     def forward() -> None:
         tokenised = tokenise(model.tokenizer, passages, 128)
-        order = np.argsort([-each.size for each in tokenised], kind="stable")
+        order = np.argsort([-item.size for item in tokenised], kind="stable")
         with torch.inference_mode():
             for start in range(0, len(order), 32):
-                some = [tokenised[place] for place in order[start : start + 32]]
-                width = max(each.size for each in some)
-                ids = [each.inputs["input_ids"] + [0] * (width - each.size) for each in some]
-                mask = [[1] * each.size + [0] * (width - each.size) for each in some]
+                batch = [tokenised[place] for place in order[start : start + 32]]
+                width = max(item.size for item in batch)
+                ids = [item.inputs["input_ids"] + [0] * (width - item.size) for item in batch]
+                mask = [[1] * item.size + [0] * (width - item.size) for item in batch]
                 plain(input_ids=torch.tensor(ids), attention_mask=torch.tensor(mask))
 
     def run() -> None:
@@ -139,25 +139,25 @@ def main(examples: int, turns: int, data: Path) -> None:
         ):
             pass
 
-    found: list[tuple[float, dict[str, float]]] = []
+    runs: list[tuple[float, dict[str, float]]] = []
     forwards: list[float] = []
     forward()
     for _ in range(turns):
         start = time.process_time()
         forward()
         forwards.append(time.process_time() - start)
-        kept = [(owner, name, getattr(owner, name)) for _, _, owner, name in STAGES]
+        originals = [(owner, name, getattr(owner, name)) for _, _, owner, name in STAGES]
         spent.clear()
-        for (label, _, owner, name), (_, _, function) in zip(STAGES, kept, strict=True):
+        for (label, _, owner, name), (_, _, function) in zip(STAGES, originals, strict=True):
             setattr(owner, name, timed(spent, label, function))
         start = time.process_time()
         run()
-        found.append((time.process_time() - start, dict(spent)))
-        for owner, name, function in kept:
+        runs.append((time.process_time() - start, dict(spent)))
+        for owner, name, function in originals:
             setattr(owner, name, function)
-    whole, parts = min(found, key=lambda each: each[0])
+    whole, parts = min(runs, key=lambda run: run[0])
     click.echo(
-        f"{examples} sentences, {np.mean([len(each.split()) for each in texts]):.0f} words on average; "
+        f"{examples} sentences, {np.mean([len(text.split()) for text in texts]):.0f} words on average; "
         f"embedded encoder, 1 thread, batches of 32; {platform.machine()}, torch {torch.__version__}\n"
         f"processor time, fastest of {turns}\n"
     )

@@ -1,11 +1,10 @@
-"""How large a report is and how soon it answers: 32 × 32 heads beside 12 × 12, in headless Chromium.
+"""Size and response time of a report in headless Chromium: 32 × 32 heads against 12 × 12.
 
     python benchmarks/report.py [--runs 5]        # prints one line of JSON
 
-Both pages are made of 20 sieves in one run, with as many examples on head cards as a run keeps, and
-opened in turn. "ready" is the time from the start of the
-navigation until the label matrix is painted and the filter of the table has answered; the shortest of the
-runs counts.
+Both pages show 20 sieves of one run, with as many examples on head cards as a run keeps. They are opened in
+turn. "ready" is the time from the start of the navigation until the label matrix is painted and the filter of
+the table has answered; the shortest time of the runs counts.
 """
 
 import argparse
@@ -33,7 +32,7 @@ CHROMIUM = "/usr/bin/chromium"
 MAPS = Options(data="made up").maps
 SIEVES, EXAMPLES, TOKENS = 20, 60, 64
 SHARPNESS = 0.05
-"""Of the Dirichlet distribution that made-up attention is drawn from; trained attention packs as well."""
+"""Concentration of the Dirichlet distribution of random attention; trained attention compresses as well."""
 READY = """async () => {
   const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   await painted();
@@ -47,13 +46,13 @@ READY = """async () => {
 }"""
 
 
-def made_up(layers: int, heads: int) -> Labelling:
-    """A run of 20 sieves; scores are drawn by chance around a level of each head."""
-    chance = np.random.default_rng(0)
+def random_run(layers: int, heads: int) -> Labelling:
+    """Return a run of 20 sieves whose scores are drawn at random around a level of each head."""
+    generator = np.random.default_rng(0)
     names = tuple(f"sieve{number}" for number in range(SIEVES))
     rules = [Rule(name, low=-1.0, high=1.0) for name in names]
-    level = chance.beta(0.5, 4.0, size=(SIEVES, 1, layers, heads))
-    noise = chance.normal(0, 0.1, size=(SIEVES, EXAMPLES, layers, heads))
+    level = generator.beta(0.5, 4.0, size=(SIEVES, 1, layers, heads))
+    noise = generator.normal(0, 0.1, size=(SIEVES, EXAMPLES, layers, heads))
     keys = tuple(f"e{number}" for number in range(EXAMPLES))
     cells = np.full((SIEVES, EXAMPLES), 12.0)
     values = (level + noise).clip(-1, 1).astype(np.float32)
@@ -63,11 +62,11 @@ def made_up(layers: int, heads: int) -> Labelling:
     assessment = assess(scores, rules, decision, findings, splits=4)
     facts = {"command": "headroles label", "settings": {"splits": 4}}
     run = Labelling(scores, findings, decision, facts, (), assessment)
-    return replace(run, exhibited=examples_of(run, chance))
+    return replace(run, exhibited=examples_of(run, generator))
 
 
 def examples_of(run: Labelling, chance: np.random.Generator) -> Exhibited:
-    """Examples of head cards with attention by chance, as many as the limits of a run allow."""
+    """Return typical inputs of head cards with random attention, as many as the limits of a run allow."""
     found = candidates(run.findings, run.scores)
     places = wanted(found, run.scores.tokens, MAPS)
     maps = {place: attention_of(chance) for place in places}
@@ -77,54 +76,59 @@ def examples_of(run: Labelling, chance: np.random.Generator) -> Exhibited:
 
 
 def attention_of(chance: np.random.Generator) -> np.ndarray:
-    """One map, in steps of 1/255."""
+    """Return one random map, in steps of 1/255."""
     weights = chance.dirichlet(np.full(TOKENS, SHARPNESS), size=TOKENS)
     rounded: np.ndarray = np.rint(255 * weights).astype(np.uint8)
     return rounded
 
 
-def opened(browser: Browser, address: str) -> dict[str, Any]:
-    """Open a page in a window of its own, and ask it something as soon as it is there."""
+def time_page(browser: Browser, address: str) -> dict[str, Any]:
+    """Open a page in a window of its own, and measure when it answers."""
     window = browser.new_page(viewport={"width": 1280, "height": 900})
     window.goto(address, wait_until="domcontentloaded")
-    found: dict[str, Any] = window.evaluate(READY)
+    timing: dict[str, Any] = window.evaluate(READY)
     window.close()
-    return found
+    return timing
 
 
-def measured(sizes: dict[str, tuple[int, int]], runs: int) -> dict[str, Any]:
-    """Size, time to make and time until ready of every page."""
-    told: dict[str, Any] = {}
+def measure_pages(sizes: dict[str, tuple[int, int]], runs: int) -> dict[str, Any]:
+    """Return size, time to make and time until ready of every page."""
+    results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for name, (layers, heads) in sizes.items():
-            run = made_up(layers, heads)
+            run = random_run(layers, heads)
             start = time.perf_counter()
             text = page(run)
-            made = time.perf_counter() - start
+            seconds = time.perf_counter() - start
             Path(folder, f"{name}.html").write_text(text, encoding="utf-8")
-            size, kept = len(text.encode()) / 1e6, run.exhibited.weights if run.exhibited else ()
-            told[name] = {"mb": round(size, 2), "maps": len(kept), "made_s": round(made, 2), "ready_ms": []}
+            size, maps = len(text.encode()) / 1e6, run.exhibited.weights if run.exhibited else ()
+            results[name] = {
+                "mb": round(size, 2),
+                "maps": len(maps),
+                "made_s": round(seconds, 2),
+                "ready_ms": [],
+            }
         for _ in range(runs):
             for name in sizes:
-                found = opened(browser, Path(folder, f"{name}.html").as_uri())
-                told[name]["ready_ms"].append(round(found["ready"]))
-                told[name] |= {"chips": found["chips"], "rows": found["rows"]}
+                timing = time_page(browser, Path(folder, f"{name}.html").as_uri())
+                results[name]["ready_ms"].append(round(timing["ready"]))
+                results[name] |= {"chips": timing["chips"], "rows": timing["rows"]}
         browser.close()
-    for each in told.values():
-        times = each["ready_ms"]
-        each |= {"ready_ms": min(times), "ready_ms_median": round(statistics.median(times))}
-    return told
+    for result in results.values():
+        times = result["ready_ms"]
+        result |= {"ready_ms": min(times), "ready_ms_median": round(statistics.median(times))}
+    return results
 
 
 def main() -> None:
-    """Measure, and print one line."""
+    """Measure, and print one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=5)
     runs = parser.parse_args().runs
-    found = measured({"32x32": (32, 32), "12x12": (12, 12)}, runs)
-    ratio = found["32x32"]["ready_ms"] / found["12x12"]["ready_ms"]
-    print(json.dumps({"benchmark": "report", "sieves": SIEVES, **found, "ratio": round(ratio, 2)}))
+    results = measure_pages({"32x32": (32, 32), "12x12": (12, 12)}, runs)
+    ratio = results["32x32"]["ready_ms"] / results["12x12"]["ready_ms"]
+    print(json.dumps({"benchmark": "report", "sieves": SIEVES, **results, "ratio": round(ratio, 2)}))
 
 
 if __name__ == "__main__":

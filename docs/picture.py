@@ -1,8 +1,8 @@
-"""The pictures of README.md, made from real runs of the embedded model.
+"""Pictures for README.md, made from real runs of the embedded model.
 
     python docs/picture.py [--out docs]       # writes report.png, card.png and view.png
 
-Needs Chromium at /usr/bin/chromium; nothing else is asked for from anywhere.
+Needs Chromium at /usr/bin/chromium; the pages request nothing from the network.
 """
 
 import argparse
@@ -16,14 +16,14 @@ import headroles
 CHROMIUM = "/usr/bin/chromium"
 WIDTH = 1200
 LARGEST = 300_000
-"""Bytes of a picture at most."""
+"""Most bytes of a picture."""
 HEAD = (2, 8)
 """Layer and head whose card and attention are shown."""
 PAIR = ("The cat sat on the mat because it was tired.", "It was asleep within a minute.")
 
 
-def opened(browser: Browser, path: Path, height: int, width: int = WIDTH) -> Page:
-    """A page in the light theme, at rest."""
+def open_page(browser: Browser, path: Path, height: int, width: int = WIDTH) -> Page:
+    """Open a page in the light theme, without motion."""
     window = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
     window.emulate_media(reduced_motion="reduce")
     window.goto(path.resolve().as_uri())
@@ -31,38 +31,38 @@ def opened(browser: Browser, path: Path, height: int, width: int = WIDTH) -> Pag
 
 
 def report(browser: Browser, path: Path) -> bytes:
-    """The label matrix and the figure below it."""
-    window = opened(browser, path, 1300)
+    """Return a picture of the label matrix and the figure below it."""
+    window = open_page(browser, path, 1300)
     window.evaluate("Promise.all(plots.map(draw))")
     window.evaluate("document.getElementById('matrix-title').scrollIntoView()")
-    return settled(window)
+    return take_picture(window)
 
 
 def card(browser: Browser, path: Path) -> bytes:
-    """Everything there is to say of one head, from its scores on."""
-    window = opened(browser, path, 900, width=1000)
+    """Return a picture of all results of one head, from its scores on."""
+    window = open_page(browser, path, 900, width=1000)
     layer, head = HEAD
     window.locator("#matrix tbody tr").nth(layer).locator("td").nth(head).click()
     window.locator("#head-card").wait_for(state="visible")
     window.evaluate("document.getElementById('card-role').closest('.controls').scrollIntoView()")
     window.evaluate("document.getElementById('head-card').scrollTop -= 70")  # what lies under its title
-    return settled(window)
+    return take_picture(window)
 
 
 def view(browser: Browser, folder: Path) -> bytes:
-    """The attention of the same head over a pair of texts."""
+    """Return a picture of the attention of the same head over a pair of texts."""
     path, (layer, head) = folder / "view.html", HEAD
     headroles.view(*PAIR, out=str(path))
-    window = opened(browser, path, 800, width=900)
+    window = open_page(browser, path, 800, width=900)
     window.select_option("#head-layer", str(layer))
     for button in (head, 0):  # one more head, and then only this one
         window.locator("#head-heads button").nth(button).click()
     window.evaluate("document.getElementById('view-app').scrollIntoView()")
-    return settled(window)
+    return take_picture(window)
 
 
-def settled(window: Page) -> bytes:
-    """A picture of what the window shows, once it has drawn it."""
+def take_picture(window: Page) -> bytes:
+    """Return a picture of the window once it has drawn its content."""
     window.wait_for_timeout(1500)
     picture = window.screenshot()
     window.close()

@@ -1,4 +1,7 @@
-"""headroles: what the attention heads of a model do, as tested and corrected hypotheses."""
+"""Test which roles the attention heads of a model play, as hypotheses with corrected p values.
+
+The public functions are listed in ``__all__`` and are imported when they are first used.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -8,7 +11,7 @@ if TYPE_CHECKING:
     from headroles.comparing.compare import compare
     from headroles.comparing.replicate import replicate
     from headroles.errors import HeadrolesError
-    from headroles.exporting import figures, table
+    from headroles.exporting import figures, save, table
     from headroles.judging.again import judge_again
     from headroles.maps.extract import extract
     from headroles.preprocessing.pairs import preprocess_unlabeled
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from headroles.records.findings import Labelling
     from headroles.records.replication import Replication
     from headroles.runs.cluster import cluster
-    from headroles.runs.label import label, save
+    from headroles.runs.label import label
     from headroles.runs.surface import surface
     from headroles.sieves.base import MaskSieve, Scorer, sieve
     from headroles.sieves.masks import Band, Pairs, Same
@@ -50,7 +53,7 @@ _HOMES = {
     "preprocess_unlabeled": "headroles.preprocessing.pairs",
     "probe": "headroles.probing.run",
     "replicate": "headroles.comparing.replicate",
-    "save": "headroles.runs.label",
+    "save": "headroles.exporting",
     "score": "headroles.arrays",
     "sieve": "headroles.sieves.base",
     "surface": "headroles.runs.surface",
@@ -94,12 +97,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for, so that ``import headroles`` stays light."""
+    """Import a public name when it is first used, so that ``import headroles`` stays light."""
     if name not in _HOMES:
         raise AttributeError(f"module 'headroles' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Return the public names."""
     return sorted(__all__)

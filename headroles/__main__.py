@@ -1,4 +1,4 @@
-"""python -m headroles."""
+"""Run the command line with ``python -m headroles``."""
 
 from headroles.cli.main import main
 

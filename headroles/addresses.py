@@ -1,4 +1,4 @@
-"""Addresses such as ``s3://bucket/run``: what serves them, and what goes wrong with them in one sentence."""
+"""Addresses such as ``s3://bucket/run``: their file systems, and errors of using files as sentences."""
 
 import os
 import re
@@ -10,15 +10,15 @@ from headroles.errors import BadInput, HeadrolesError, MissingExtra
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(?:::[a-z][a-z0-9+.-]*)*://", re.IGNORECASE)
 DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs"}
-"""What the extra ``cloud`` brings for each kind of address."""
+"""Package of the extra ``cloud`` for each kind of address."""
 WHOLE = frozenset({*DRIVERS, "abfs", "az", "memory"})
-"""Kinds of address where a put is seen whole or not at all."""
+"""Kinds of address where readers see a write whole or not at all."""
 SERVICES = {"botocore", "aiobotocore", "s3fs", "gcsfs", "google", "aiohttp", "azure", "adlfs"}
-"""Whose errors are no OSError, and say what a service or the network did."""
+"""Packages whose errors of services and networks are no ``OSError``."""
 
 
 def is_address(where: str | os.PathLike[str]) -> bool:
-    """Whether this is an address such as ``s3://bucket/run``, and no path of this machine.
+    """Return whether this is an address such as ``s3://bucket/run``, and no local path.
 
     Example:
         >>> is_address("s3://bucket/run"), is_address("runs/first"), is_address("C:/runs")
@@ -28,11 +28,11 @@ def is_address(where: str | os.PathLike[str]) -> bool:
 
 
 def system_of(url: str) -> tuple[Any, str]:
-    """What serves an address, as fsspec gives it, and the path it knows it by.
+    """Return the fsspec file system of an address, and the path of the address in it.
 
     Raises:
-        BadInput: For a kind of address that does not exist, or settings it does not take.
-        MissingExtra: When what serves it is not installed.
+        BadInput: For a kind of address that does not exist, or settings it does not accept.
+        MissingExtra: When the package that serves it is not installed.
     """
     import fsspec
 
@@ -40,29 +40,30 @@ def system_of(url: str) -> tuple[Any, str]:
     try:
         system, path = fsspec.url_to_fs(url)
     except ImportError as error:
-        need = DRIVERS.get(kind, kind)
+        package = DRIVERS.get(kind, kind)
         raise MissingExtra(
-            f"addresses such as '{kind}://…' are served by {need}, which is not installed; "
+            f"addresses such as '{kind}://…' are served by {package}, which is not installed; "
             f"pip install 'headroles[cloud]'"
         ) from error
     except (ValueError, TypeError) as error:
-        known = ", ".join(f"{each}://" for each in ("s3", "gs", "file", "memory"))
+        known = ", ".join(f"{name}://" for name in ("s3", "gs", "file", "memory"))
         raise BadInput(
-            f"an address must be of a kind that fsspec serves, such as {known}, but '{url}' came ({error})"
+            f"an address must be of a kind that fsspec serves, such as {known}, but got '{url}' ({error})"
         ) from error
     return system, path.rstrip("/")
 
 
 @contextmanager
 def told(what: str, done: str) -> Iterator[None]:
-    """Say in one sentence what a system or a service says when a file cannot be used.
+    """Turn errors of a file system or service into a ``BadInput`` of one sentence.
 
     Args:
-        what: Of what: a path or an address in quotes.
+        what: The file: a path or an address in quotes.
         done: "read", "written" or "deleted".
 
     Raises:
-        BadInput: Saying so; ``FileNotFoundError`` of reading and deleting and our own errors pass through.
+        BadInput: When the file cannot be used. ``FileNotFoundError`` of reading and deleting, and errors of
+            headroles, pass through.
     """
     try:
         yield
@@ -87,5 +88,5 @@ def told(what: str, done: str) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return " ".join(str(said).split())[:200]
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(str(reason).split())[:200]

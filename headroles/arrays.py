@@ -1,7 +1,4 @@
-"""Scores of plain attention arrays, from any source and without torch.
-
-Surface statistics of plain attention arrays, from any source and without torch.
-"""
+"""Scores and surface statistics of plain attention arrays, from any source and without torch."""
 
 from collections.abc import Sequence
 
@@ -22,7 +19,7 @@ from headroles.sieves.surface import COLUMNS, MASSES, laid
 from headroles.sieves.weights.reference import apply
 
 ROUNDING = 5e-3
-"""How far from 1 a row may sum: half-precision rows reach 0.9976 to 1.003."""
+"""Largest difference of the sum of a row from 1: half-precision rows reach 0.9976 to 1.003."""
 
 
 def selection_of(
@@ -31,7 +28,7 @@ def selection_of(
     preset: str = "calibrated",
     statistic: str = "selectivity",
 ) -> Selection:
-    """Sieves by name, also that of a group, or as they are; all usual ones when None.
+    """Return a selection of sieves, given by name, by group or as objects; all usual ones when None.
 
     Raises:
         UnknownName: For a sieve, preset or statistic that does not exist.
@@ -44,14 +41,14 @@ def selection_of(
         sieves = list(BUILT_IN)
     elif isinstance(sieves, str) or not isinstance(sieves, Sequence):
         sieves = [sieves]
-    found, optional = sieves_of(sieves, preset)
-    masks = [each.name for each in found if preset == "published" and isinstance(each, MaskSieve)]
+    chosen, optional = sieves_of(sieves, preset)
+    masks = [sieve.name for sieve in chosen if preset == "published" and isinstance(sieve, MaskSieve)]
     if masks:
         raise BadSieve(
             f"the preset 'published' judges the released scores only, but {masks[0]!r} is a sieve of another "
             f"kind; leave it out, or take the preset 'calibrated'"
         )
-    return select(found, statistic, optional)
+    return select(chosen, statistic, optional)
 
 
 def score(
@@ -68,7 +65,7 @@ def score(
 
     Args:
         attention: Float, (layers, heads, tokens, tokens); rows are queries and sum to 1.
-        example: What the tokens are.
+        example: The tokens and their annotation.
         sieves: Names or sieves; None for all usual ones that the example is annotated for. "patterns"
             stands for all patterns that it is annotated for.
         visible: Whether query i can see key j. None: read from the attention; causal where every
@@ -77,12 +74,12 @@ def score(
         preset: "calibrated", or "published" for the released notebooks' scores.
         statistic: "selectivity" (0 for even attention, at most 1) or "bias" (1 for even attention).
         sinks: Whether the model has attention sinks beside its keys, so that rows may sum to less than
-            1. What a sink takes is attention spent elsewhere, on none of the keys: even attention on
+            1. Attention on a sink counts as attention elsewhere, on none of the keys: even attention on
             the rest still has selectivity 0 and bias 1, and a selectivity is at most the share of
             attention that is left; nothing is scaled up.
 
     Returns:
-        Scores by column, contrasts as ``name:matched``; NaN where a sieve has nothing to say.
+        Scores by column, contrasts as ``name:matched``; NaN where a sieve has no value.
 
     Raises:
         BadInput: For attention of another rank or size, with NaN or negative cells, or with rows
@@ -112,24 +109,26 @@ def score(
 def checked_attention(
     attention: np.ndarray, example: Example, *, sinks: bool = False
 ) -> Float[np.ndarray, "layers heads tokens tokens"]:
-    """The attention as float64, when it is attention of this example.
+    """Return the attention as float64, after checking that it is attention of this example.
 
     Args:
         attention: Rows are queries.
-        example: What the tokens are.
+        example: The tokens and their annotation.
         sinks: Whether rows may sum to less than 1.
 
     Raises:
-        BadInput: Otherwise, in a sentence.
+        BadInput: When it is not.
     """
     array = np.asarray(attention)
     n = example.size
     wanted = f"(layers, heads, {n}, {n}) for the {n} tokens of example {example.key!r}"
     if array.ndim != 4 or array.shape[2:] != (n, n) or array.dtype.kind != "f" or array.size == 0:
-        raise BadInput(f"attention has shape {wanted}, as floats, but {array.dtype} {array.shape} came")
+        raise BadInput(f"attention has shape {wanted}, as floats, but got {array.dtype} {array.shape}")
     weights = array.astype(np.float64)
     if not np.isfinite(weights).all():
-        raise BadInput("attention has no NaN or infinite cells, but some came; look for masked or empty rows")
+        raise BadInput(
+            "attention has no NaN or infinite cells, but some were given; look for masked or empty rows"
+        )
     over = weights.sum(axis=-1) - 1
     worst = float((over if sinks else np.abs(over)).max(initial=0.0))
     if (weights < 0).any() or worst > ROUNDING:
@@ -143,7 +142,7 @@ def checked_attention(
 
 
 def visible_keys(weights: np.ndarray, visible: np.ndarray | None) -> np.ndarray | None:
-    """Which keys each query can see, as said, or as read from checked attention; None for all.
+    """Return the keys that each query can see, as given or as read from checked attention; None for all.
 
     Raises:
         BadInput: For another shape or type, or when a hidden key gets attention.
@@ -152,7 +151,7 @@ def visible_keys(weights: np.ndarray, visible: np.ndarray | None) -> np.ndarray 
     if visible is not None:
         seen = np.asarray(visible)
         if seen.shape != (n, n) or seen.dtype != np.bool_:
-            raise BadInput(f"visible is bool of shape ({n}, {n}), but {seen.dtype} {seen.shape} came")
+            raise BadInput(f"visible is bool of shape ({n}, {n}), but got {seen.dtype} {seen.shape}")
         if weights[..., ~seen].max(initial=0.0) > ROUNDING:
             raise BadInput("visible must hold every key that gets attention, but some key outside it does")
         return seen
@@ -169,11 +168,11 @@ def surface_of(
     marks: str = USUAL,
     smoothing: float = 0.0,
 ) -> dict[str, Float[np.ndarray, "layers heads"]]:
-    """Surface statistics of every head of plain attention arrays on one example.
+    """Compute surface statistics of every head of plain attention arrays on one example.
 
     Args:
         attention: Float, (layers, heads, tokens, tokens); rows are queries and sum to 1.
-        example: What the tokens are.
+        example: The tokens and their annotation.
         visible: Whether query i can see key j. None: read from the attention; causal where every
             cell above the diagonal is 0 in all heads and every other cell is not 0 in some, else
             every key is visible.
@@ -187,7 +186,7 @@ def surface_of(
 
     Raises:
         BadInput: For attention of another rank or size, with NaN or negative cells, or with rows
-            that do not sum to 1; for marks that are none, or smoothing out of range.
+            that do not sum to 1; for marks that are no punctuation, or smoothing out of range.
 
     Source:
         Clark et al. 2019, sections 3.1 to 3.3; definitions of the released code.
@@ -195,17 +194,19 @@ def surface_of(
     Example:
         >>> tokens = ("[CLS]", "it", "rains", ".", "[SEP]")
         >>> example = Example("it", tokens, segment=np.array([-1, 0, 0, 0, -1]))
-        >>> found = surface_of(np.full((1, 2, 5, 5), 0.2), example)
-        >>> found["surface:separator"].round(12).tolist(), found["surface:previous"].round(12).tolist()
-        ([[0.2, 0.2]], [[0.16, 0.16]])
+        >>> statistics = surface_of(np.full((1, 2, 5, 5), 0.2), example)
+        >>> statistics["surface:separator"].round(12).tolist()
+        [[0.2, 0.2]]
+        >>> statistics["surface:previous"].round(12).tolist()
+        [[0.16, 0.16]]
     """
     if not 0 <= smoothing < 1:
-        raise BadInput(f"smoothing must be at least 0 and below 1, but {smoothing} came")
+        raise BadInput(f"smoothing must be at least 0 and below 1, but got {smoothing}")
     weights = checked_attention(attention, example)
-    here = laid(example, visible_keys(weights, visible), marks=marks, smoothing=smoothing)
-    values = np.stack([apply(here.plan, layer) for layer in weights], axis=1)
+    surface = laid(example, visible_keys(weights, visible), marks=marks, smoothing=smoothing)
+    values = np.stack([apply(surface.plan, layer) for layer in weights], axis=1)
     spread = entropies(weights, smoothing)
-    for column, rows in enumerate((spread, spread[..., here.first]), start=len(MASSES)):
-        if not np.isnan(here.even[column]):
+    for column, rows in enumerate((spread, spread[..., surface.first]), start=len(MASSES)):
+        if not np.isnan(surface.even[column]):
             values[column] = rows.mean(axis=-1)
     return dict(zip(COLUMNS, values, strict=True))

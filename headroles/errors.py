@@ -1,11 +1,11 @@
-"""The one base error of headroles and its kinds; each carries one sentence a user can act on."""
+"""Errors of headroles: one base class and its kinds; each message is one sentence that a user can act on."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class HeadrolesError(Exception):
-    """A user's mistake or a missing resource, said in one sentence."""
+    """A user's mistake or a missing resource, stated in one sentence."""
 
 
 class UnknownName(HeadrolesError):
@@ -15,19 +15,19 @@ class UnknownName(HeadrolesError):
         """Build the sentence, with the nearest known name when there is one.
 
         Args:
-            kind: What was asked for, such as ``"sieve"``.
-            name: The name that came.
+            kind: Kind of the thing, such as ``"sieve"``.
+            name: The given name.
             known: The names that exist.
         """
         names = sorted(known)
-        lower = {each.lower(): each for each in names}
+        lower = {known_name.lower(): known_name for known_name in names}
         near = get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
         hint = f"; did you mean {lower[near[0]]!r}?" if near else ";"
         super().__init__(f"no {kind} is called {name!r}{hint} known: {', '.join(names)}")
 
 
 class BadSieve(HeadrolesError):
-    """A sieve that breaks its contract, or two that claim one name."""
+    """A sieve that breaks its contract, or two sieves with one name."""
 
 
 class BadInput(HeadrolesError):

@@ -1,4 +1,4 @@
-"""figures() and table(): a finished run or comparison as files and tables for a paper; no model is needed."""
+"""Write finished runs and comparisons: run folders, reports, figures and tables; no model is needed."""
 
 from collections.abc import Mapping
 from numbers import Real
@@ -10,15 +10,70 @@ from headroles.addresses import is_address
 from headroles.errors import BadInput
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
+from headroles.reports.page import page_of
 from headroles.reports.print.dress import NARROWEST, WIDEST
 from headroles.reports.print.figures import WIDTH, figures_of
 from headroles.reports.print.files import checked_form, files_of
 from headroles.reports.print.tables import printed
 from headroles.storage.comparison import is_comparison, load_comparison
-from headroles.storage.folder import FIGURES, made, renamed, writing
+from headroles.storage.folder import (
+    FIGURES,
+    MOMENTS,
+    REPORT,
+    RUN,
+    check_free,
+    made,
+    renamed,
+    staged,
+    write_text,
+    writing,
+)
+from headroles.storage.moments import moments_bytes
 from headroles.storage.places import Place, place_of
 from headroles.storage.remote import copied, local_copy
-from headroles.storage.run import load
+from headroles.storage.run import load, write_examples, write_part, write_report, write_results
+
+
+def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -> None:
+    """Write a labelling as a run folder.
+
+    Raises:
+        BadInput: When the folder holds something else, or cannot be written.
+    """
+    target = Path(folder)
+    check_free(target, dict(labelling.manifest.get("settings", {})), overwrite)
+    with staged(target) as staging:
+        write_part(staging, 0, labelling.scores)
+        write_examples(staging, labelling.scores)
+        if labelling.moments is not None:
+            (staging / MOMENTS).write_bytes(moments_bytes(labelling.moments))
+        write_results(staging, labelling, page_of(labelling))
+
+
+def report(folder: str | Path, out: str | Path | None = None) -> str | Path:
+    """Write the report of a run folder, and return its place.
+
+    Args:
+        folder: Folder of a run, or its address.
+        out: File to write; None for ``report.html`` in the folder, or at the address.
+
+    Raises:
+        BadInput: When the folder is no run, or the file cannot be written.
+    """
+    if is_address(folder) or is_address(out or ""):
+        return _remote_report(folder, out)
+    target = Path(folder) / REPORT if out is None else Path(out)
+    if target.name in RUN.holds - {REPORT} and target.resolve().parent == Path(folder).resolve():
+        raise BadInput(
+            f"a report does not take the place of a part of its run, but --out is '{target}'; "
+            f"name another file"
+        )
+    page = page_of(load(folder))
+    if target.resolve() == (Path(folder) / REPORT).resolve():
+        write_report(Path(folder), page)
+    else:
+        write_text(target, page)
+    return target
 
 
 def figures(
@@ -26,49 +81,51 @@ def figures(
 ) -> tuple[str | Path, ...]:
     """Write every figure of a run's or a comparison's report as a file.
 
-    They are the figures of the page in its light colours on white, with legends where colours and symbols
-    tell things apart; the label matrix is among them. Axis titles have 9 points, other text 7 to 8.
+    These are the figures of the page in its light colours on white, with legends for colours and symbols;
+    the label matrix is among them. Axis titles have 9 points, other text 7 to 8.
 
     Args:
-        folder: Of a run of any kind, or of a comparison, or the address of one.
+        folder: Folder of a run of any kind or of a comparison, or the address of one.
         form: "svg" (text stays text), "pdf" or "png" (300 dots an inch).
-        out: Folder to write into, made where it is not there; files of the same names in it are
-            replaced; an address, too. None for ``figures`` in the folder, or at its address.
-        width: Of every figure in millimetres, 60 to 500; 183 for two columns of a journal, 89 for one.
+        out: Folder or address to write to; the folder is made if it does not exist, and files with the
+            same names are replaced. None for ``figures`` in the folder, or at its address.
+        width: Width of every figure in millimetres, 60 to 500; 183 for two columns of a journal, 89 for one.
 
     Returns:
-        The files, named as the figures of the report, in its order.
+        The files, named like the figures of the report, in its order.
 
     Raises:
-        HeadrolesError: When the folder is neither, the form is unknown, the width is out of range, or
+        HeadrolesError: When the folder holds neither, the form is unknown, the width is out of range, or
             kaleido or a Chromium is missing; nothing is written then.
     """
     checked_form(form)
     wide = _width(width)
-    remote = _remote(folder, out)
-    with local_copy(folder) as held:
-        found = _found(held)
-    place = Path() if remote else _place(Path(folder), out)
-    drawn = files_of(figures_of(found, wide), form)
+    remote = _figure_address(folder, out)
+    with local_copy(folder) as run_folder:
+        result = _load_run_or_comparison(run_folder)
+    figure_folder = Path() if remote else _figure_folder(Path(folder), out)
+    drawings = files_of(figures_of(result, wide), form)
     if remote is not None:
-        for name, data in drawn.items():
+        for name, data in drawings.items():
             remote.write(f"{name}.{form}", data.encode() if isinstance(data, str) else data)
-        return tuple(f"{remote.url}/{name}.{form}" for name in drawn)
-    contents: Mapping[Path, str | bytes] = {place / f"{name}.{form}": data for name, data in drawn.items()}
-    with writing(f"the figures in '{place}'"), made(place):
+        return tuple(f"{remote.url}/{name}.{form}" for name in drawings)
+    contents: Mapping[Path, str | bytes] = {
+        figure_folder / f"{name}.{form}": data for name, data in drawings.items()
+    }
+    with writing(f"the figures in '{figure_folder}'"), made(figure_folder):
         renamed(contents)
     return tuple(contents)
 
 
 @copied()
 def table(folder: str | Path, name: str | None = None, form: str = "markdown") -> str:
-    """A table of a run or a comparison as text for a paper.
+    """Return a table of a run or a comparison as text for a paper.
 
     Args:
-        folder: Of a run of any kind, or of a comparison.
+        folder: Folder of a run of any kind, or of a comparison.
         name: "roles", "heads", "findings", "best" (runs of probes), "statistics" (of surface runs),
             "clusters" (of runs that cluster heads), "changes" or "differences" (of comparisons); None
-            for what the run is about.
+            for the main table of the run.
         form: "markdown", "latex" (for booktabs) or "csv". The first two have the numbers as the report
             writes them and a caption with test, correction, alpha and units; "csv" has all digits.
 
@@ -76,13 +133,13 @@ def table(folder: str | Path, name: str | None = None, form: str = "markdown") -
         The text, ending with a line feed.
 
     Raises:
-        HeadrolesError: When the folder is neither, or the run has no table of that name.
+        HeadrolesError: When the folder holds neither, or the run has no table of that name.
     """
-    return printed(_found(Path(folder)), name, form)
+    return printed(_load_run_or_comparison(Path(folder)), name, form)
 
 
-def _remote(folder: str | Path, out: str | Path | None) -> Place | None:
-    """The address to write figures to; None when they go into a folder of this machine."""
+def _figure_address(folder: str | Path, out: str | Path | None) -> Place | None:
+    """Return the address to write figures to; None when they go into a local folder."""
     run = str(folder).rstrip("/")
     target = f"{run}/{FIGURES}" if out is None else str(out).rstrip("/")
     if not is_address(target):
@@ -95,30 +152,49 @@ def _remote(folder: str | Path, out: str | Path | None) -> Place | None:
     return place_of(target)
 
 
-def _found(folder: Path) -> Labelling | Comparison:
-    """What a folder holds."""
+def _load_run_or_comparison(folder: Path) -> Labelling | Comparison:
+    """Load the run or comparison of a folder."""
     return load_comparison(folder) if is_comparison(folder) else load(folder)
 
 
 def _width(width: Any) -> float:
+    """Return the width as a plain number, and check its range."""
     real = isinstance(width, Real) and not isinstance(width, bool)
     if not real or not NARROWEST <= float(width) <= WIDEST:
         raise BadInput(
             f"the width of figures is a number of millimetres from {NARROWEST:g} to {WIDEST:g}, but "
-            f"{width!r} came; 89 is a column of a journal, 183 are two"
+            f"got {width!r}; 89 is a column of a journal, 183 are two"
         )
     return float(width)
 
 
-def _place(folder: Path, out: str | Path | None) -> Path:
-    """The folder to write into; nothing of a run is ever mixed with figures."""
-    own = (folder / FIGURES).resolve()
-    place = folder / FIGURES if out is None else Path(out)
-    if isfile(place):
-        raise BadInput(f"figures go into a folder, but '{place}' is a file; name another --out")
-    if place.resolve().is_relative_to(folder.resolve()) and place.resolve() != own:
+def _figure_folder(folder: Path, out: str | Path | None) -> Path:
+    """Return the folder to write into, and check that figures do not mix with other files of a run."""
+    own_folder = (folder / FIGURES).resolve()
+    target = folder / FIGURES if out is None else Path(out)
+    if isfile(target):
+        raise BadInput(f"figures go into a folder, but '{target}' is a file; name another --out")
+    if target.resolve().is_relative_to(folder.resolve()) and target.resolve() != own_folder:
         raise BadInput(
-            f"figures go into a folder of their own, but '{place}' is part of the run; leave --out away for "
+            f"figures go into a folder of their own, but '{target}' is part of the run; leave --out away for "
             f"'{folder / FIGURES}', or name a folder elsewhere"
         )
-    return place
+    return target
+
+
+def _remote_report(folder: str | Path, out: str | Path | None) -> str | Path:
+    """Write the report of a run at an address, or to an address, and return its place."""
+    run = str(folder).rstrip("/")
+    target = f"{run}/{REPORT}" if out is None else str(out)
+    target_folder, _, name = target.rpartition("/")
+    if target_folder == run and name in RUN.holds - {REPORT}:
+        raise BadInput(
+            f"a report does not take the place of a part of its run, but --out is '{target}'; "
+            f"name another file"
+        )
+    page = page_of(load(folder))
+    if not is_address(target):
+        write_text(Path(target), page)
+        return Path(target)
+    place_of(target_folder).write(name, page.encode())
+    return target

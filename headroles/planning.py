@@ -1,4 +1,4 @@
-"""How many examples a study needs, before anything is run."""
+"""Plan a study: the number of examples that it needs, before anything is run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ import numpy as np
 from headroles.errors import BadInput, UnknownName
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.families import FAMILIES
-from headroles.stats.power import ASSUMED, assumed_cut, detectable, harmonic, needed, power_of
+from headroles.stats.power import ASSUMED, assumed_cut, detectable, harmonic, needed, t_test_power
 
 SIZES = (50, 100, 128, 200, 500, 1000)
-"""Numbers of examples for which the smallest effect is told."""
+"""Numbers of examples for which the smallest effect is given."""
 AROUND = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
-"""Where the curve is told, as multiples of the examples needed."""
+"""Points of the curve, as multiples of the examples needed."""
 ORIENTATION = 0.1
-"""The share of heads told beside the cautious case of a false discovery rate."""
+"""The share of heads shown in addition to the cautious case of a false discovery rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is assumed of the other heads, and what follows.
+    """An assumption about the other heads, and the number of examples that follows.
 
     Attributes:
-        share: Share of the family's tests taken to be significant; None where it plays no part or
+        share: Share of the family's tests assumed to be significant; None where it plays no part or
             no guess was made (a single one).
         cut: The level that a head's unadjusted p must reach, between 0 and 1.
-        words: How the cut comes about, such as ``"alpha / 144 heads"``.
+        words: Formula of the cut, such as ``"alpha / 144 heads"``.
         examples: The smallest number of examples (units) that gives the wanted power.
     """
 
@@ -39,7 +39,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """How many examples to collect, and what other numbers would find.
+    """The number of examples to collect, and what other numbers would find.
 
     Attributes:
         effect: Distance of a head's mean from θ = null + margin, in standard deviations over units.
@@ -48,7 +48,7 @@ class Study:
         correction: The correction.
         family: Tests corrected together.
         heads: Heads of the model.
-        sieves: Roles that are asked for.
+        sieves: Number of roles.
         tests: Tests in a family.
         case: The assumption, its cut, and the number of examples.
         orientation: For a false discovery rate without a share, the same where one head in ten
@@ -77,7 +77,7 @@ class Study:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the number does not cover, one sentence each."""
+        """Limits of the number, one sentence each."""
         notes = [
             "Roles with a contrast (block, syntactic) need both means beyond their margins: plan for "
             "the smaller of the two effects.",
@@ -101,18 +101,18 @@ def study(
     share: float | None = None,
     layers: int | None = None,
 ) -> Study:
-    """How many examples to collect so that a head with an effect is labelled with its role.
+    """Return how many examples to collect so that a head with an effect is labelled with its role.
 
-    One head's one-sided t test (``stats.power.power_of``: normal scores, independent units) at the
+    One head's one-sided t test (statsmodels' ``TTestPower``: normal scores, independent units) at the
     level that the correction is assumed to leave it (``stats.power.assumed_cut``). The default test,
-    t-skew, finds fewer heads with left-skewed scores than this says (figures there). Examples are
+    t-skew, finds fewer heads with left-skewed scores (figures: ``stats.power.power_of``). Examples are
     counted in units: where examples come from groups (documents), it is groups that are needed.
 
     Args:
         effect: Distance of the head's mean from θ = null + margin (not from chance), in standard
-            deviations over units; more than 0. A labelling tells it as ``effect`` of ``findings.csv``.
+            deviations over units; more than 0. A labelling has it as ``effect`` in ``findings.csv``.
         heads: Heads of the model, over all its layers.
-        sieves: Roles that are asked for; they share a family for ``family="run"`` only.
+        sieves: Number of roles; they share a family for ``family="run"`` only.
         power: The wanted probability of finding the head, between 0 and 1.
         alpha: Level of the correction, between 0 and 1.
         correction: ``fdr_bh``, ``fdr_by``, ``fdr_tsbh``, ``holm``, ``holm-sidak``, ``bonferroni``,
@@ -138,12 +138,12 @@ def study(
 
     def case(guess: float | None) -> Case:
         cut = assumed_cut(correction, alpha, tests, guess)
-        words = _words(correction, _told(tests, family), tests, guess)
+        words = _cut_formula(correction, _count_tests(tests, family), tests, guess)
         return Case(guess, cut, words, needed(effect, cut, power))
 
     chosen = case(share)
     curve = sorted({max(2, round(step * chosen.examples)) for step in AROUND})
-    powers = power_of(effect, np.array(curve), chosen.cut)
+    powers = [t_test_power(effect, count, chosen.cut) for count in curve]
     smallest = detectable(np.array(SIZES), chosen.cut, power)
     return Study(
         effect=effect,
@@ -155,57 +155,57 @@ def study(
         sieves=sieves,
         tests=tests,
         case=chosen,
-        orientation=case(ORIENTATION) if _shared(correction) and share is None else None,
-        curve=tuple(zip(curve, powers.tolist(), strict=True)),
+        orientation=case(ORIENTATION) if _is_fdr(correction) and share is None else None,
+        curve=tuple(zip(curve, powers, strict=True)),
         detectable=tuple(zip(SIZES, smallest.tolist(), strict=True)),
     )
 
 
-def _shared(correction: str) -> bool:
+def _is_fdr(correction: str) -> bool:
     return correction.startswith("fdr")
 
 
-def _told(tests: int, family: str) -> str:
+def _count_tests(tests: int, family: str) -> str:
     counted = f"{tests:,} {'head' if tests == 1 else 'heads'}"
     return {"sieve": counted, "run": f"{tests:,} tests", "layer": f"{counted} of a layer"}[family]
 
 
-def _words(correction: str, told: str, tests: int, share: float | None) -> str:
-    """How the cut comes about."""
+def _cut_formula(correction: str, counted: str, tests: int, share: float | None) -> str:
+    """Return the formula of the cut."""
     if correction == "none":
         return "alpha"
     if correction in ("sidak", "holm-sidak"):
-        return f"1 − (1 − alpha)^(1 / {told})"
-    words = f"alpha / {told}"
-    if _shared(correction) and share is not None and share * tests > 1:
+        return f"1 − (1 − alpha)^(1 / {counted})"
+    words = f"alpha / {counted}"
+    if _is_fdr(correction) and share is not None and share * tests > 1:
         words = f"alpha × expected share {share:g}"
     return words + (f" / harmonic sum {harmonic(tests):.3g}" if correction == "fdr_by" else "")
 
 
 def _check_types(counts: Mapping[str, int | None], numbers: Mapping[str, float | None]) -> None:
-    """Refuse what is no number; ``stats.power`` refuses numbers out of range."""
+    """Refuse values that are no numbers; ``stats.power`` refuses numbers out of range."""
     for name, count in counts.items():
         if count is not None and (not isinstance(count, Integral) or count < 1):
-            raise BadInput(f"{name} must be a whole number of at least 1, but {count!r} came")
+            raise BadInput(f"{name} must be a whole number of at least 1, but got {count!r}")
     for name, number in numbers.items():
         if number is not None and not isinstance(number, Real):
-            raise BadInput(f"{name} must be a number, but {number!r} came")
+            raise BadInput(f"{name} must be a number, but got {number!r}")
 
 
 def _check_names(correction: str, family: str, heads: int, share: float | None, layers: int | None) -> None:
     for kind, name, known in (("correction", correction, ASSUMED), ("family", family, FAMILIES)):
         if name not in known:
             raise UnknownName(kind, name, known)
-    if share is not None and not _shared(correction):
+    if share is not None and not _is_fdr(correction):
         raise BadInput(
             f"share matters to false discovery rates (fdr_bh, fdr_by, fdr_tsbh) only; "
             f"leave it out with the correction {correction!r}"
         )
     if (layers is None) == (family == "layer"):
-        told = "no layers came" if layers is None else f"layers came with the family {family!r}"
-        raise BadInput(f"layers are needed for the family 'layer' and for no other, but {told}")
+        given = "got none" if layers is None else f"got layers with the family {family!r}"
+        raise BadInput(f"layers are needed for the family 'layer' and for no other, but {given}")
     if layers is not None and heads % layers:
         raise BadInput(
-            f"heads are those of all layers, the same number in each, but {heads} heads came "
+            f"heads are those of all layers, the same number in each, but got {heads} heads "
             f"for {layers} layers"
         )

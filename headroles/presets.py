@@ -1,4 +1,4 @@
-"""Presets: named sets of choices, so that a run can be named in one word."""
+"""Presets: named decisions, so that one word fixes test, correction, family and level of a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from headroles.records.example import Decision
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What a preset fixes.
+    """A named decision.
 
     Attributes:
-        name: Its name.
+        name: Name of the preset.
         decision: Test, correction, family and alpha.
-        warning: What is wrong with it, for the report; "" when nothing is known to be.
+        warning: Known faults of the preset, for the report; "" when there are none.
     """
 
     name: str
@@ -39,10 +39,10 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 
 
 def preset_of(name: str) -> Preset:
-    """The preset of a name.
+    """Return the preset with a name.
 
     Raises:
-        UnknownName: With the nearest known name.
+        UnknownName: When there is none, with the nearest known name.
     """
     if name not in PRESETS:
         raise UnknownName("preset", name, PRESETS)

@@ -1,13 +1,17 @@
-"""How far a run is."""
+"""Progress of a run: a callback with the inputs done and their total, and a counter that calls it."""
 
 from collections.abc import Callable
 
 Progress = Callable[[int, int], None]
-"""Gets the inputs done and their total."""
+"""Callback with the number of inputs done and their total."""
+
+
+def ignore_progress(done: int, total: int) -> None:
+    """Take the inputs done and their total, and do nothing; the progress of a caller that gives none."""
 
 
 def counted(progress: Progress, total: int) -> Callable[[int], None]:
-    """A function that takes how many inputs were done since the last call, and tells how many are by now.
+    """Return a function that adds newly done inputs and calls ``progress`` with the sum and the total.
 
     Example:
         >>> advance = counted(lambda done, total: print(done, total), 5)

@@ -1,4 +1,4 @@
-"""What a task is: which columns hold its texts, in GLUE's files and on the hub."""
+"""Tasks of GLUE: the columns of their texts, in GLUE's files and on the hub."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from headroles.errors import UnknownName
 
 HUB = "nyu-mll/glue"
-"""The dataset repository that holds all four tasks."""
+"""The dataset repository of all four tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +15,11 @@ class Task:
     """One task of GLUE.
 
     Attributes:
-        name: Its name there.
-        question: What its inputs are, in words.
-        columns: Columns of its TSV files that hold the texts (the same in train, dev and test).
+        name: Its name in GLUE.
+        question: Description of its inputs, in words.
+        columns: Text columns of its TSV files (the same in train, dev and test).
         config: Its configuration in the hub's dataset.
-        fields: Fields of the hub's dataset that hold the texts.
+        fields: Text fields of the hub's dataset.
         split: The split of the hub's dataset that is read.
     """
 
@@ -44,10 +44,10 @@ TASKS: Mapping[str, Task] = MappingProxyType(
 
 
 def task_of(name: str) -> Task:
-    """The task of a name.
+    """Return the task with a name.
 
     Raises:
-        UnknownName: With the nearest known name.
+        UnknownName: When there is none, with the nearest known name.
 
     Example:
         >>> task_of("MRPC").columns

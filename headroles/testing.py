@@ -1,4 +1,4 @@
-"""For authors of sieves: heads planted with known roles, examples to try, and a check of the contract."""
+"""Tools for authors of sieves: heads with planted roles, random examples, and a check of the contract."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -15,7 +15,7 @@ Attention = Float[np.ndarray, "tokens tokens"]
 
 
 def made_example(rng: np.random.Generator, *, texts: int = 2, words: int = 12, key: str = "made") -> Example:
-    """A random layout: class token, texts of about ``words`` words, separators, a projective-ish tree each.
+    """Make a random example: class token, texts of about ``words`` words, separators, near-projective trees.
 
     Example:
         >>> example = made_example(np.random.default_rng(0), texts=1, words=5)
@@ -82,7 +82,7 @@ def _decaying(example: Example) -> Attention:
     return cells
 
 
-def _pulled(example: Example) -> Attention:
+def _separator_pulled(example: Example) -> Attention:
     place = np.arange(example.size)
     near = np.exp(-np.abs(place[:, None] - place[None, :]) / 8)
     cells: np.ndarray = near * np.where(example.special, np.exp(2.0), 1.0)
@@ -103,7 +103,7 @@ PLANTED: Mapping[str, Callable[[Example], Attention]] = MappingProxyType(
         "own text": _own_text,
         "arcs": _arcs,
         "decaying": _decaying,
-        "separator-pulled": _pulled,
+        "separator-pulled": _separator_pulled,
         "late positions": _late,
     }
 )
@@ -113,12 +113,12 @@ PLANTED: Mapping[str, Callable[[Example], Attention]] = MappingProxyType(
 def planted(
     example: Example, kind: str, rng: np.random.Generator | None = None
 ) -> Float[np.ndarray, "tokens tokens"]:
-    """Attention of a head with a known behaviour.
+    """Return attention of a head with a known behaviour.
 
     Args:
-        example: The input it looks at.
+        example: The input.
         kind: A name in ``PLANTED``.
-        rng: Multiplies each cell by gamma noise of shape 2 and mean 1; None for none.
+        rng: Random numbers that multiply each cell by gamma noise of shape 2 and mean 1; None for no noise.
 
     Returns:
         Rows that sum to 1.
@@ -136,17 +136,17 @@ def planted(
 
 
 def check_sieve(sieve: Sieve, examples: Sequence[Example] | None = None) -> None:
-    """Check a sieve's contract on random examples, or on yours.
+    """Check the contract of a sieve on random examples, or on given ones.
 
-    It must score without changing its input or remembering anything, give one finite number or NaN
+    A sieve must score without changing its input or remembering anything, give one finite number or NaN
     per head, follow heads that change places, and (a mask sieve) score even attention 0.
 
     Raises:
-        BadSieve: Saying which rule is broken on which example.
+        BadSieve: Naming the broken rule and the example.
     """
     rng = np.random.default_rng(20210202)
-    tried = examples or [made_example(rng, texts=1 + k % 2, words=6 + k, key=f"made/{k}") for k in range(8)]
-    for example in tried:
+    given = examples or [made_example(rng, texts=1 + k % 2, words=6 + k, key=f"made/{k}") for k in range(8)]
+    for example in given:
         heads = np.stack([rng.dirichlet(np.ones(example.size), size=example.size) for _ in range(3)])
         heads.flags.writeable = False
         try:

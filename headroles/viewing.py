@@ -1,4 +1,4 @@
-"""view(): a sentence or a pair in, a model's attention to look at out."""
+"""Read a model's attention over a sentence or a pair, and show it: ``view()`` and ``Viewed``."""
 
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -15,9 +15,9 @@ from headroles.storage.comparison import COMPARISON
 from headroles.storage.folder import RUN, made, manifest_in, renamed, writing
 
 PAGE = "view.html"
-"""Where the command line writes a page."""
+"""File that the command writes by default."""
 HEIGHT = 760
-"""Pixels of a page within a notebook."""
+"""Height in pixels of a page within a notebook."""
 PARTS_OF_FOLDERS = RUN.holds | COMPARISON.holds
 
 
@@ -26,15 +26,15 @@ class Viewed:
     """A model's attention over one input, as a page, as a picture, or within a notebook.
 
     Attributes:
-        view: The weights and what they are of.
-        show: What the page opens with: "head", "model" or "neuron".
+        view: The attention weights, with tokens and model.
+        show: View that the page opens with: "head", "model" or "neuron".
     """
 
     view: View
     show: str = "head"
 
     def html(self) -> str:
-        """One self-contained page with all three views."""
+        """Return one self-contained page with all three views."""
         from headroles.reports.views.page import view_page
 
         return view_page(self.view, self.show)
@@ -47,13 +47,13 @@ class Viewed:
         kind: str | None = None,
         **looks: Any,
     ) -> str:
-        """Lines between the tokens of one layer, its heads laid over each other.
+        """Return an SVG with lines between the tokens of one layer, its heads laid over each other.
 
         Args:
-            layer: One of those of the view, from 0.
-            heads: Such as "0,2-4", one number or several; None for all of the view.
-            kind: Of an encoder-decoder: "encoder", "decoder" or "cross"; None for the first it has.
-            **looks: As for ``headroles.reports.views.svg.view_svg``: ``level``, ``specials``, ``sink``,
+            layer: A layer of the view, from 0.
+            heads: Heads such as "0,2-4", one number or several; None for all of the view.
+            kind: Attention of an encoder-decoder: "encoder", "decoder" or "cross"; None for the first one.
+            **looks: Options of ``headroles.reports.views.svg.view_svg``: ``level``, ``specials``, ``sink``,
                 ``width``.
 
         Raises:
@@ -65,29 +65,29 @@ class Viewed:
         return view_svg(maps, layer, numbers_of("heads", heads) or maps.heads, **looks)
 
     def _maps(self, kind: str | None) -> Maps:
-        """Those of a kind; the first ones for None."""
-        for each in self.view.maps:
-            if kind in (None, each.kind):
-                return each
+        """Return the maps of a kind; the first ones for None."""
+        for maps in self.view.maps:
+            if kind in (None, maps.kind):
+                return maps
         from headroles.reports.words.words import listing
 
         raise BadInput(
-            f"this view holds {listing([each.kind for each in self.view.maps])} attention, but {kind!r} was "
-            f"asked for; name one of those, or leave the kind out"
+            f"this view holds {listing([maps.kind for maps in self.view.maps])} attention, but got "
+            f"{kind!r}; name one of those, or leave the kind out"
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the page as one file, and say where.
+        """Write the page as one file, and return its path.
 
         Raises:
-            BadInput: When it cannot be written.
+            BadInput: When the file cannot be written.
         """
-        place = Path(path)
-        _write({place: self.html()})
-        return place
+        target = Path(path)
+        _write({target: self.html()})
+        return target
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, so that nothing in it meets what else a notebook shows."""
+        """Return the page in a frame of its own, separate from the rest of a notebook."""
         return (
             f'<iframe srcdoc="{escape(self.html())}" sandbox="allow-scripts" '
             f'title="{escape(f"Attention of {self.view.model}")}" '
@@ -96,31 +96,31 @@ class Viewed:
 
 
 def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
-    """Read a model's attention over a sentence or a pair, to look at it.
+    """Read a model's attention over a sentence or a pair, and return a view of it.
 
     Args:
-        text: What the model reads; of an encoder-decoder, what its encoder reads.
-        text_b: The second text of a pair; of an encoder-decoder, what its decoder reads.
+        text: Text for the model; for the encoder of an encoder-decoder.
+        text_b: The second text of a pair; for the decoder of an encoder-decoder.
         **options: The options of ``headroles view``, by the same names, checked by
             ``headroles.options.view``: ``model`` (folder or hub name; None: the embedded one),
-            ``revision``, ``show`` (what the page opens with: "head", "model" or "neuron"), ``layers`` and
-            ``heads`` ("0,2-4", or numbers from 0; None: all), ``max_length`` (longest input in tokens,
+            ``revision``, ``show`` (view that the page opens with: "head", "model" or "neuron"), ``layers``
+            and ``heads`` ("0,2-4", or numbers from 0; None: all), ``max_length`` (longest input in tokens,
             special tokens included; 512), ``device``, ``dtype``, ``out`` (HTML file), ``svg`` (SVG file of
-            the one layer that ``layers`` names) and ``kind`` (of an encoder-decoder, what the SVG shows:
+            the one layer that ``layers`` names) and ``kind`` (attention of an encoder-decoder in the SVG:
             "encoder", "decoder" or "cross"). ``out`` and ``svg`` None: no file is written.
 
     Returns:
-        The view, which a notebook shows by itself; ``.html()``, ``.svg(layer)`` and ``.save(path)`` give
-        it as text and as a file.
+        The view. A notebook shows it by itself; ``.html()``, ``.svg(layer)`` and ``.save(path)`` return
+        it as text or write it to a file.
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+        HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
     chosen = view_options_of(text=text, text_b=text_b, **options)
     from headroles.extraction.model.checkpoint import find
     from headroles.extraction.views.view import read_view
 
-    found = read_view(
+    view_read = read_view(
         find(chosen.model, chosen.revision),
         (chosen.text,) if chosen.text_b is None else (chosen.text, chosen.text_b),
         layers=chosen.layers or None,
@@ -130,7 +130,7 @@ def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
         dtype=chosen.dtype,
         max_length=chosen.max_length,
     )
-    viewed = Viewed(found, chosen.show)
+    viewed = Viewed(view_read, chosen.show)
     contents: dict[Path, str] = {}
     if chosen.svg is not None:
         contents[Path(chosen.svg)] = viewed.svg(chosen.layers[0], kind=chosen.kind)
@@ -141,10 +141,10 @@ def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
 
 
 def _write(contents: dict[Path, str]) -> None:
-    """Write files by rename, all of them or none.
+    """Write files by rename, either all of them or none.
 
     Raises:
-        BadInput: When one cannot be written.
+        BadInput: When a file cannot be written.
     """
     for path in contents:
         if isdir(path):
@@ -154,11 +154,12 @@ def _write(contents: dict[Path, str]) -> None:
                 f"a view does not take the place of a part of a run or comparison, but '{path}' is one; name "
                 f"another file"
             )
-    with writing(_named(contents)), ExitStack() as folders:
+    with writing(_quoted(contents)), ExitStack() as folders:
         for path in contents:
             folders.enter_context(made(path.parent))
         renamed(dict(contents))
 
 
-def _named(paths: Iterable[Path]) -> str:
+def _quoted(paths: Iterable[Path]) -> str:
+    """Return the paths in quotes, joined by "and"."""
     return " and ".join(f"'{path}'" for path in paths)

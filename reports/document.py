@@ -1,4 +1,4 @@
-"""What every page is made with: templates, and a policy that lets only its own scripts run."""
+"""Template loading, and the policy that lets a page run only its own scripts."""
 
 import base64
 import hashlib
@@ -9,7 +9,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 
 def environment() -> Environment:
-    """Templates with every value escaped and every missing one refused."""
+    """Return a Jinja environment that escapes every value and refuses every missing one."""
     return Environment(
         loader=FunctionLoader(template),
         autoescape=True,
@@ -21,12 +21,12 @@ def environment() -> Environment:
 
 @cache
 def template(name: str) -> str:
-    """The text of a file in ``templates``."""
+    """Return the text of a file in ``templates``, named by folder and file."""
     return files("headroles.reports").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def policy(scripts: list[str]) -> str:
-    """A content security policy: no request of any kind, no script but these."""
+    """Return a content security policy that allows no request of any kind and only these scripts."""
     digests = " ".join(
         "'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'"
         for script in scripts

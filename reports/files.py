@@ -1,4 +1,4 @@
-"""Tables of a run folder that a page embeds whole, so that they can be downloaded from it."""
+"""Tables of a run folder that a page embeds whole, so that a reader can download them from it."""
 
 import json
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from headroles.storage.tables import summaries_of
 
 SWAPS = "swaps.csv"
 LARGEST = 1_000_000
-"""Characters of a table from which on it stays in the run folder."""
+"""Most characters of a table that a page embeds; larger tables stay in the run folder."""
 
 
 def files_of(labelling: Labelling) -> dict[str, str]:
-    """The text of the smaller tables of a run by file name, as the run folder has them.
+    """Return the text of the smaller tables of a run by file name, as the run folder holds them.
 
     Findings, labels and precision are left out, because the page makes them from the numbers it shows; so
     are tables of more than ``LARGEST`` characters and those that hold no row.
@@ -30,12 +30,12 @@ def files_of(labelling: Labelling) -> dict[str, str]:
     return {name: text for name, text in texts.items() if len(text) <= LARGEST and text.count("\n") > 1}
 
 
-def compared_files(comparison: Comparison) -> dict[str, str]:
-    """The same for a comparison; its differences are made by the page."""
+def comparison_files(comparison: Comparison) -> dict[str, str]:
+    """Return the tables of a comparison by file name; the page makes its differences itself."""
     tables = {LABELS: comparison.labels(), LAYERS: comparison.by_layer(), SWAPS: comparison.by_role()}
     return {name: table.to_csv(index=False, lineterminator="\n") for name, table in tables.items()}
 
 
 def files_json(files: Mapping[str, str]) -> str:
-    """Texts by file name, as JSON that can stand inside a page."""
+    """Return texts by file name as JSON that can stand inside a page."""
     return script_json(json.dumps(dict(files), ensure_ascii=False, separators=(",", ":")))

@@ -1,7 +1,4 @@
-"""From a labelling to one self-contained HTML page.
-
-The page of a labelling, by the kind of run it comes from.
-"""
+"""The page of a run: one self-contained HTML file, by the kind of run."""
 
 from typing import Any
 
@@ -10,11 +7,11 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from headroles.records.findings import Labelling
-from headroles.reports.content import Role, Summary
 from headroles.reports.document import environment, policy, template
-from headroles.reports.figures.panel import Beside, Panel
+from headroles.reports.figures.panel import Panel, SecondPlot
 from headroles.reports.figures.run import figures
 from headroles.reports.files import files_json, files_of
+from headroles.reports.records import Role, Summary
 from headroles.reports.sections import clusters
 from headroles.reports.sections.calibration import calibration_note
 from headroles.reports.sections.head_cards import cards_json, cards_of
@@ -22,28 +19,32 @@ from headroles.reports.sections.probes import section
 from headroles.reports.sections.role_sheets import HEADER, depth_rows, verdict_sheet
 from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
 from headroles.reports.summary.pairs import (
-    TOLD,
-    chosen_pairs,
-    dealt,
-    ordered_pairs,
+    MOST_SENTENCES,
+    expected_text,
+    notable_pairs,
     pair_sentence,
+    pairs_of,
     published_overlap,
 )
 from headroles.reports.summary.summary import summarise
-from headroles.reports.summary.verdicts import support
+from headroles.reports.summary.verdicts import support_sentence
 from headroles.reports.surface_page import surface_page
 from headroles.reports.words import words
 from headroles.reports.words.probes import PUBLISHED
 
 SCRIPTS = (
-    "page.js", "plots.js", "matrix.js", "files.js", "table.js", "sheets.js", "clusters.js",
-    "attention.js", "attention_draw.js", "card_spread.js", "card_examples.js", "cards.js",
+    "shared/page.js", "shared/plots.js", "page/matrix.js", "shared/files.js", "shared/table.js",
+    "shared/sheets.js", "clusters/clusters.js", "attention/attention.js", "attention/draw.js",
+    "cards/spread.js", "cards/examples.js", "cards/cards.js",
 )  # fmt: skip
-STYLES = ("page.css", "probes.css", "clusters.css", "attention.css", "cards.css")
+STYLES = (
+    "shared/page.css", "probes/probes.css", "clusters/clusters.css", "attention/attention.css",
+    "cards/cards.css",
+)  # fmt: skip
 
 
 def page(labelling: Labelling) -> str:
-    """The report: one HTML file that asks for nothing from anywhere.
+    """Return the report of a run with roles, probes or clusters: one HTML file that requests nothing.
 
     The same labelling gives the same text, byte for byte. Text from data is escaped everywhere,
     and the page's own policy lets only its own scripts run.
@@ -56,7 +57,7 @@ def page(labelling: Labelling) -> str:
     """
     summary = summarise(labelling)
     scripts = [get_plotlyjs(), "\n".join(template(name) for name in SCRIPTS)]
-    return environment().get_template("page.html").render(
+    return environment().get_template("page/page.html").render(
         summary=summary,
         words=words,
         panels=figures(summary),
@@ -72,17 +73,17 @@ def page(labelling: Labelling) -> str:
         probes=section(labelling),
         clusters=clusters.section(labelling, summary),
         told_published=PUBLISHED,
-        steady=_told(summary, "stability"),
-        bayes=_told(summary, "bayes_factor"),
+        steady=_has_values(summary, "stability"),
+        bayes=_has_values(summary, "bayes_factor"),
         marks=_marks(summary),
         slots=_slots(summary),
         **_embedded(labelling, summary),
-        **_overlaps(summary),
+        **_pairs(summary),
     )  # fmt: skip
 
 
 def _embedded(labelling: Labelling, summary: Summary) -> dict[str, Any]:
-    """What the page's scripts read and what can be downloaded."""
+    """Return what the page's scripts read and what a reader can download."""
     files = files_of(labelling)
     return {
         "findings": Markup(findings_json(summary, labelling.manifest.get("model"))),
@@ -93,48 +94,49 @@ def _embedded(labelling: Labelling, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _overlaps(summary: Summary) -> dict[str, Any]:
-    """Pairs of roles, those worth a sentence, and what was published of them."""
+def _pairs(summary: Summary) -> dict[str, Any]:
+    """Return pairs of roles, sentences about the notable ones, and the published overlap."""
     return {
-        "pairs": ordered_pairs(summary),
-        "told": [pair_sentence(pair) for pair in chosen_pairs(summary)[:TOLD]],
+        "pairs": pairs_of(summary),
+        "told": [pair_sentence(pair) for pair in notable_pairs(summary)[:MOST_SENTENCES]],
         "published": published_overlap(summary),
-        "dealt": dealt,
+        "dealt": expected_text,
     }
 
 
-def _plot(drawn: Panel | Beside) -> Markup:
-    return Markup(script_json(drawn.figure.to_json(validate=False)))
+def _plot(panel: Panel | SecondPlot) -> Markup:
+    """Return a figure as JSON for the page."""
+    return Markup(script_json(panel.figure.to_json(validate=False)))
 
 
 def _supports(summary: Summary) -> tuple[str, ...]:
-    """How firm each role's labels are, in words; "" where there is nothing to say."""
+    """Return how firm each role's labels are, in words; "" where there is no value."""
     if not summary.supports:
         return ("",) * len(summary.roles)
-    both = zip(summary.roles, summary.supports, strict=True)
-    return tuple(support(held, bool(role.contrast)) for role, held in both)
+    pairs = zip(summary.roles, summary.supports, strict=True)
+    return tuple(support_sentence(firmness, bool(role.contrast)) for role, firmness in pairs)
 
 
-def _told(summary: Summary, column: str) -> bool:
-    """Whether the run says anything in a column of its assessment."""
+def _has_values(summary: Summary, column: str) -> bool:
+    """Return whether a column of the run's assessment holds any value."""
     return bool((~np.isnan(summary.table.columns.get(column, np.array([])))).any())
 
 
 def _marks(summary: Summary) -> tuple[tuple[Role, ...], ...]:
-    """The roles every head holds, layer by layer."""
+    """Return the roles that every head holds, layer by layer."""
     cells = summary.held.reshape(len(summary.roles), summary.table.layers * summary.table.heads).T
     return tuple(
-        tuple(role for role, held in zip(summary.roles, cell, strict=True) if held)
+        tuple(role for role, holds in zip(summary.roles, cell, strict=True) if holds)
         for cell in cells.tolist()
     )  # fmt: skip
 
 
 def _slots(summary: Summary) -> int:
-    """Marks side by side in a cell of the matrix."""
-    most = int(summary.held.sum(axis=0).max(initial=0))
-    return 2 if most <= 4 else 3 if most <= 9 else 4
+    """Return how many marks stand side by side in a cell of the matrix."""
+    largest = int(summary.held.sum(axis=0).max(initial=0))
+    return 2 if largest <= 4 else 3 if largest <= 9 else 4
 
 
 def page_of(labelling: Labelling) -> str:
-    """The report of any run folder: one HTML file that asks for nothing from anywhere."""
+    """Return the report of any run folder: one HTML file that requests nothing."""
     return page(labelling) if labelling.surface is None else surface_page(labelling)

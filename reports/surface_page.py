@@ -1,4 +1,4 @@
-"""From a surface run to one self-contained HTML page."""
+"""The page of a surface run: one self-contained HTML file."""
 
 import json
 import math
@@ -12,19 +12,19 @@ from plotly.offline import get_plotlyjs
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.records.surface import LayerMean, NoOp
-from headroles.reports.content import Account, Line
 from headroles.reports.document import environment, policy, template
 from headroles.reports.figures.panel import Panel
 from headroles.reports.figures.surface import ATTENTION, ENTROPY, IMPORTANCE, Figure, figures
+from headroles.reports.records import Account, Line
 from headroles.reports.sections.surface_sheets import noop_sheet, statistics_sheet
 from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
 from headroles.reports.summary.summary import summarise
+from headroles.reports.words import surface as surface_words
 from headroles.reports.words import words
 from headroles.reports.words.surface import (
-    DECIDED,
+    DECISION_WORDS,
     GROUP,
     MEASURES,
-    counts,
     harmless_lines,
     known,
     named,
@@ -33,9 +33,10 @@ from headroles.reports.words.surface import (
 )
 
 SCRIPTS = (
-    "page.js", "plots.js", "surface.js", "files.js", "table.js", "sheets.js", "surface_heads.js",
+    "shared/page.js", "shared/plots.js", "surface/surface.js", "shared/files.js", "shared/table.js",
+    "shared/sheets.js", "surface/heads.js",
 )  # fmt: skip
-STYLES = ("page.css", "probes.css", "surface.css")
+STYLES = ("shared/page.css", "probes/probes.css", "surface/surface.css")
 FAMILIES = {
     "sieve": "the heads of one statistic",
     "run": "all heads and statistics of the run",
@@ -45,7 +46,7 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of one statistic.
+    """The verdict about one statistic.
 
     Attributes:
         name: Of the statistic, in words.
@@ -59,29 +60,29 @@ class Verdict:
 
 
 def surface_page(labelling: Labelling) -> str:
-    """The report of a surface run: one HTML file that asks for nothing from anywhere.
+    """Return the report of a surface run: one HTML file that requests nothing.
 
     The same labelling gives the same text, byte for byte. Text from data is escaped everywhere, and
     the page's own policy lets only its own scripts run.
 
     Args:
-        labelling: With ``surface``; columns without any score are said to have nothing to say.
+        labelling: With ``surface``; the page states which columns have no score.
 
     Returns:
         A complete HTML document.
     """
     scripts = [get_plotlyjs(), "\n".join(template(name) for name in SCRIPTS)]
     summary = summarise(labelling)
-    drawn = figures(labelling)
-    return environment().get_template("surface.html").render(
+    panels = figures(labelling)
+    return environment().get_template("surface/surface.html").render(
         account=_account(summary.account, labelling),
         words=words,
         verdicts=_verdicts(labelling),
         statistics=statistics_sheet(labelling),
         promise=promise(labelling.decision),
-        attention=_of(drawn, ATTENTION),
-        entropy=_of(drawn, ENTROPY),
-        importance=_of(drawn, IMPORTANCE),
+        attention=_figures_of(panels, ATTENTION),
+        entropy=_figures_of(panels, ENTROPY),
+        importance=_figures_of(panels, IMPORTANCE),
         harmless=harmless_lines(labelling),
         tests=noop_sheet(labelling),
         importances=_importances(labelling),
@@ -99,52 +100,54 @@ def surface_page(labelling: Labelling) -> str:
     )  # fmt: skip
 
 
-def _account(told: Account, labelling: Labelling) -> Account:
-    """What was run, in the words of tests against even attention."""
+def _account(account: Account, labelling: Labelling) -> Account:
+    """Return what was run, in the words of tests against even attention."""
     decision = labelling.decision
     name = labelling.manifest.get("model", {}).get("name")
-    whose = f"the attention heads of {words.isolate(str(name))}" if name else "attention heads"
+    heads = f"the attention heads of {words.isolate(str(name))}" if name else "attention heads"
     notes = labelling.manifest.get("notes") or ()
     remarks = labelling.assessment.remarks if labelling.assessment else ()
     return replace(
-        told,
-        title=f"Where {whose} look",
-        main=tuple(_line(line, decision) for line in told.main),
+        account,
+        title=f"Where {heads} look",
+        main=tuple(_line(line, decision) for line in account.main),
         warnings=(*([notes] if isinstance(notes, str) else map(str, notes)), *remarks),
     )
 
 
 def _line(line: Line, decision: Decision) -> Line:
-    """A line of the account whose words are those of roles, in the words of this page."""
-    said = {
+    """Return a line of the account with the words of roles replaced by those of this page."""
+    texts = {
         "alpha": f"{decision.alpha:g}, for above and for below even attention",
         "family": FAMILIES.get(decision.family, decision.family),
         "margin": f"{line.value} from even attention",
     }
-    return replace(line, value=said.get(line.term, line.value))
+    return replace(line, value=texts.get(line.term, line.value))
 
 
 def _verdicts(labelling: Labelling) -> tuple[Verdict, ...]:
-    found = labelling.findings
+    """Return the verdict about every statistic."""
+    findings = labelling.findings
     return tuple(
-        Verdict(named(column), counts(found, column), sentence(labelling, column))
-        for column in found.sieves
+        Verdict(named(column), surface_words.counts(findings, column), sentence(labelling, column))
+        for column in findings.sieves
         if column.startswith(GROUP)
     )
 
 
 def _marks(labelling: Labelling) -> str:
-    """The characters that counted as punctuation, apart from each other; "" where it is not recorded."""
-    told = labelling.manifest.get("surface")
-    return " ".join(str(told.get("marks") or "")) if isinstance(told, Mapping) else ""
+    """Return the characters that counted as punctuation, separated by spaces; "" where none is recorded."""
+    surface = labelling.manifest.get("surface")
+    return " ".join(str(surface.get("marks") or "")) if isinstance(surface, Mapping) else ""
 
 
-def _of(drawn: Sequence[Figure], part: str) -> list[Figure]:
-    return [each for each in drawn if each.part == part]
+def _figures_of(panels: Sequence[Figure], part: str) -> list[Figure]:
+    """Return the figures of one part of the page."""
+    return [figure for figure in panels if figure.part == part]
 
 
 def _importances(labelling: Labelling) -> list[tuple[str, str]]:
-    """Name and sentences of every importance."""
+    """Return name and sentences of every importance."""
     return [
         (named(column), sentence(labelling, column))
         for column in labelling.findings.sieves
@@ -152,18 +155,19 @@ def _importances(labelling: Labelling) -> list[tuple[str, str]]:
     ]
 
 
-def _plot(drawn: Panel) -> Markup:
-    return Markup(script_json(drawn.figure.to_json(validate=False)))
+def _plot(panel: Panel) -> Markup:
+    """Return a figure as JSON for the page."""
+    return Markup(script_json(panel.figure.to_json(validate=False)))
 
 
 def _layers_json(labelling: Labelling) -> str:
-    """Names of columns in words; means over layers and tests of attention as their files have them."""
-    surface, found = labelling.surface, labelling.findings
+    """Return names of columns in words, and means over layers and tests of attention as in their files."""
+    surface, findings = labelling.surface, labelling.findings
     content = {
-        "decided": DECIDED,
-        "names": [named(name) for name in found.sieves],
-        "fine": [name.partition(":")[0] in MEASURES for name in found.sieves],
-        "known": [known(found, name) for name in found.sieves],
+        "decided": DECISION_WORDS,
+        "names": [named(name) for name in findings.sieves],
+        "fine": [name.partition(":")[0] in MEASURES for name in findings.sieves],
+        "known": [known(findings, name) for name in findings.sieves],
         "layers.csv": _rows(LayerMean, surface.layers if surface else ()),
         "noop.csv": _rows(NoOp, surface.noop if surface else ()),
     }
@@ -171,9 +175,9 @@ def _layers_json(labelling: Labelling) -> str:
 
 
 def _rows(kind: type, records: Sequence[Any]) -> dict[str, Any]:
-    """Records as a header and rows; null for NaN, because JSON has none."""
+    """Return records as a header and rows; null for NaN, because JSON has none."""
     rows = [
-        [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in astuple(each)]
-        for each in records
+        [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in astuple(record)]
+        for record in records
     ]
-    return {"header": [each.name for each in fields(kind)], "rows": rows}
+    return {"header": [field.name for field in fields(kind)], "rows": rows}

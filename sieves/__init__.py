@@ -1,4 +1,9 @@
-"""What a head might be looking at: masks, their finishing, and the scores of plain arrays (numpy only)."""
+"""Sieves: the cells of attention that a role counts, and the weights that turn them into scores.
+
+``base`` defines sieves, ``built_in`` and ``probes`` hold those of headroles, and ``weights`` turns them into
+plans. This package needs numpy only, and may import records and plans, but no extraction, stats or reports.
+Start at ``base``, then at ``built_in.local``.
+"""
 
 if __name__ != "headroles.sieves":
     raise ImportError("this folder is the package headroles.sieves; import it by that name")
@@ -18,7 +23,7 @@ BUILT_IN = {
 """Built-in sieves by name, as ``module:object``; they are the default selection."""
 
 ANNOTATED = {"coreference": "headroles.sieves.built_in.coreference:coreference"}
-"""Built-in sieves that are taken only when named: few inputs bring the annotation that they read."""
+"""Built-in sieves that are used only when named: few inputs have the annotation that they read."""
 
 PATTERNS = {
     "next": "headroles.sieves.built_in.positions:following",
@@ -36,10 +41,10 @@ PATTERNS = {
     "duplicate": "headroles.sieves.built_in.repeats:duplicate",
     "induction": "headroles.sieves.built_in.repeats:induction",
 }
-"""Built-in sieves of patterns on the surface, taken when they or their group are named."""
+"""Built-in sieves of patterns on the surface, used when they or their group are named."""
 
 GROUPS = {"patterns": tuple(PATTERNS)}
-"""Names that stand for several sieves at once; of these, one that lacks its annotation is left out."""
+"""Names of groups of sieves; a member whose annotation is missing is left out."""
 
 FAMILIES = {
     "local": "headroles.sieves.built_in.local:within",
@@ -47,7 +52,7 @@ FAMILIES = {
     "punctuation": "headroles.sieves.built_in.punctuation:marks",
     "syntactic": "headroles.sieves.built_in.syntactic:relation",
 }
-"""Makers of built-in sieves with a parameter, ``name:parameter``, as ``module:function``."""
+"""Functions that make built-in sieves with a parameter, ``name:parameter``, as ``module:function``."""
 
 PUBLISHED = {name: f"headroles.sieves.built_in.published:{name.replace(':', '_')}" for name in BUILT_IN}
-"""The same names as the released notebooks compute them (preset ``published``)."""
+"""Sieves of the same names as the released notebooks compute them (preset ``published``)."""

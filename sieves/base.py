@@ -1,4 +1,4 @@
-"""What a sieve is: the two kinds, the contrast some carry, and the decorator that makes one."""
+"""The two kinds of sieve, their contrasts, and the decorator that makes a sieve from a function."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ COUNTED = frozenset({"frequencies"})
 """Annotation that comes from the tokens of a run alone, without words."""
 
 MARGIN = 0.1
-"""A tenth of the attention budget beyond chance: a convention, shown with its sensitivity."""
+"""A tenth of the attention budget beyond chance: a convention, reported with its sensitivity."""
 
 MaskFunction = Callable[[Example], Any]
 
@@ -46,13 +46,13 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class MaskSieve:
-    """A sieve that only says which (query, key) cells count; one shared function does the rest.
+    """A sieve that gives the (query, key) cells that count; one shared function does the rest.
 
     Attributes:
         name: Its name in options, tables and files.
         mask: The cells counted; see ``headroles.sieves.masks`` for what it may return.
-        question: What it asks, in words.
-        source: Where the idea comes from.
+        question: Its question, in words.
+        source: The source of the idea.
         needs: Annotation it reads, a subset of ``NEEDS``.
         scope: The cells that the counted keys are compared within; None for every visible key.
         groups: Label per token; each label's eligible queries weigh the same in all. None: every
@@ -81,31 +81,31 @@ class Scorer(Protocol):
     """A sieve that needs attention itself; optional members: question, source, margin, low, high, contrast.
 
     ``low`` and ``high`` bound the score; without them constant scores are untestable. A ``Contrast`` is
-    what a role must also pass, as for a mask sieve. Two further members are asked where they are there:
+    what a role must also pass, as for a mask sieve. Two further members are used where they exist:
 
     - ``score_visible(attention, example, visible)``: as ``score``, knowing which keys each query can see
       (bool (tokens, tokens); None: all).
-    - ``score_rows(rows, start, example, visible)``: what a block of query rows, float (heads, rows, tokens)
-      from query ``start`` on, adds to the score, float (heads,); blocks of one layer are added up.
+    - ``score_rows(rows, start, example, visible)``: the part of the score, float (heads,), that a block of
+      query rows adds, float (heads, rows, tokens) from query ``start`` on; blocks of one layer are added up.
       ``visible`` is a mask with ``rows(start, stop)``, or None for all keys. Without this member the
       attention of a layer is joined for ``score``, however long the input.
     """
 
     @property
     def name(self) -> str:
-        """Its name in options, tables and files."""
+        """Return its name in options, tables and files."""
 
     @property
     def needs(self) -> frozenset[str]:
-        """Annotation it reads, a subset of ``NEEDS``."""
+        """Return the annotation it reads, a subset of ``NEEDS``."""
 
     def score(
         self, attention: Float[np.ndarray, "heads tokens tokens"], example: Example
     ) -> Float[np.ndarray, " heads"]:
-        """One number per head of one layer; NaN where there is nothing to say."""
+        """Return one number per head of one layer; NaN where there is no value."""
 
     def null(self, example: Example) -> float:
-        """The score's chance value on this example."""
+        """Return the chance value of the score on this example."""
 
 
 Sieve = MaskSieve | Scorer
@@ -125,15 +125,15 @@ def sieve(
     The function takes an ``Example`` and returns the cells that count: bool (tokens, tokens), or
     bool (tokens,) for the same keys at every query, or a mask that needs no memory of tokens × tokens:
     ``Band``, ``Pairs``, ``Same``, or another of ``headroles.plans.masks``. It never
-    sees attention. Chance, visible keys, special tokens and weights are seen to by headroles.
+    sees attention. headroles handles chance, visible keys, special tokens and weights.
 
     Args:
         name: Name in options, tables and files; for a plug-in the entry point's name.
         needs: Annotation the function reads: "words", "arcs" and the like, from ``NEEDS``.
         specials: Whether special tokens may be counted as keys.
         margin: Default margin: how far beyond chance counts as a role.
-        question: What is asked; the first line of the docstring when empty.
-        source: Where the idea comes from; the module when empty.
+        question: Its question; the first line of the docstring when empty.
+        source: The source of the idea; the module when empty.
 
     Raises:
         BadSieve: For an empty name, or annotation that does not exist.
@@ -169,7 +169,7 @@ def sieve(
 
 
 def annotation_of(example: Example) -> frozenset[str]:
-    """The annotation that an example carries, of ``NEEDS``.
+    """Return the annotation of an example, a subset of ``NEEDS``.
 
     Example:
         >>> sorted(annotation_of(Example("note", ("it", "rains"), word=np.array([0, 1]))))

@@ -1,4 +1,4 @@
-"""The kinds of mask a sieve may return, and the check of what it did return."""
+"""The kinds of mask that a sieve may return, and the check of a returned mask."""
 
 import numpy as np
 
@@ -20,11 +20,11 @@ __all__ = [
 ]
 
 KINDS = (Band, Cells, Every, Keys, Match, Pairs, Same, Without)
-"""Those of headroles; anything else that has ``rows`` is a mask, too."""
+"""The kinds of headroles; any other object with ``rows`` is a mask, too."""
 
 
 def as_mask(returned: object, size: int, sieve: str, key: str) -> Mask:
-    """Take what a mask function returned as one of the kinds.
+    """Return the result of a mask function as one of the kinds of mask.
 
     Args:
         returned: A kind of mask, or anything else with their ``rows``, or a bool array of shape
@@ -38,7 +38,9 @@ def as_mask(returned: object, size: int, sieve: str, key: str) -> Mask:
     """
     if isinstance(returned, Pairs | Band) and returned.size == size:
         return returned
-    if not isinstance(returned, np.ndarray) and isinstance(returned, (*KINDS, Mask)):  # asking takes long
+    if not isinstance(returned, np.ndarray) and isinstance(
+        returned, (*KINDS, Mask)
+    ):  # the check of a protocol is slow
         row = returned.rows(0, 1)
         if row.shape == (1, size) and row.dtype == np.bool_:
             return returned

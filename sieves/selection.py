@@ -1,4 +1,4 @@
-"""The sieves of one run as columns: what they need, how they are laid out, how each is judged."""
+"""The sieves of one run as columns: their annotation, their plans, and the rules that judge them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,16 +23,16 @@ BIAS_MARGIN = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Sieves in the order they were asked for, and the columns they give.
+    """Sieves in the order they were named, and the columns they give.
 
     Mask sieves (and their contrasts) come first, then contrasts of scorers, then scorers, each in the
     order given.
 
     Attributes:
-        sieves: In the order they were asked for.
+        sieves: In the order they were named.
         statistic: Of mask sieves, "selectivity" or "bias".
-        optional: Names of sieves that were asked for by a group alone, and are left out where their
-            annotation is not there.
+        optional: Names of sieves that only a group named; they are left out where their annotation is
+            missing.
     """
 
     sieves: tuple[Sieve, ...]
@@ -43,7 +43,7 @@ class Selection:
         """Refuse two sieves of one name.
 
         Raises:
-            BadSieve: Naming the sieve that came twice.
+            BadSieve: Naming the sieve that was given twice.
         """
         names = self.columns
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -54,34 +54,34 @@ class Selection:
 
     @property
     def masks(self) -> tuple[MaskSieve, ...]:
-        """Sieves that are masks."""
-        return tuple(each for each in self.sieves if isinstance(each, MaskSieve))
+        """Return the sieves that are masks."""
+        return tuple(sieve for sieve in self.sieves if isinstance(sieve, MaskSieve))
 
     @property
     def scorers(self) -> tuple[Scorer, ...]:
-        """Sieves that see attention."""
-        return tuple(each for each in self.sieves if not isinstance(each, MaskSieve))
+        """Return the sieves that see attention."""
+        return tuple(sieve for sieve in self.sieves if not isinstance(sieve, MaskSieve))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns: masks with their contrasts, contrasts of scorers, scorers."""
-        scorers = tuple(each.name for each in self.scorers)
+        """Return the names of the columns: masks with their contrasts, contrasts of scorers, scorers."""
+        scorers = tuple(scorer.name for scorer in self.scorers)
         return columns_of(self.masks) + tuple(self.beside) + scorers
 
     @property
     def beside(self) -> dict[str, Contrast]:
-        """Contrasts of scorers, by their columns."""
-        carried = {matched(each): getattr(each, "contrast", None) for each in self.scorers}
-        return {name: each for name, each in carried.items() if isinstance(each, Contrast)}
+        """Return the contrasts of scorers, by their columns."""
+        contrasts = {matched(scorer): getattr(scorer, "contrast", None) for scorer in self.scorers}
+        return {name: contrast for name, contrast in contrasts.items() if isinstance(contrast, Contrast)}
 
     @property
     def needs(self) -> frozenset[str]:
-        """Annotation that at least one sieve reads."""
-        return frozenset().union(*(each.needs for each in self.sieves))
+        """Return the annotation that at least one sieve reads."""
+        return frozenset().union(*(sieve.needs for sieve in self.sieves))
 
     def fitting(self, known: frozenset[str]) -> "Selection":
-        """The selection without optional sieves that read more annotation than is known."""
-        kept = [each for each in self.sieves if each.name not in self.optional or each.needs <= known]
+        """Return the selection without optional sieves that read annotation other than the known."""
+        kept = [sieve for sieve in self.sieves if sieve.name not in self.optional or sieve.needs <= known]
         return replace(self, sieves=tuple(kept))
 
     def plan(
@@ -90,43 +90,45 @@ class Selection:
         visible: Bool[np.ndarray, "tokens tokens"] | None,
         dtype: type[np.floating] = np.float32,
     ) -> Plan:
-        """The mask sieves laid over one example; ``headroles.sieves.weights.plan`` says how."""
+        """Lay the mask sieves over one example, as ``headroles.sieves.weights.plan`` describes."""
         return plan(example, self.masks, visible, statistic=self.statistic, dtype=dtype, beside=self.beside)
 
     @property
-    def asking(self) -> Asking:
-        """What mask sieves and contrasts ask of every example."""
+    def layout(self) -> Asking:
+        """Return the columns and settings of mask sieves and contrasts, the same for every example."""
         return asking(self.masks, self.statistic, self.beside)
 
-    def stated(self, example: Example) -> Stated:
-        """What they say of one example; ``headroles.sieves.weights.batch`` says how."""
+    def masks_of(self, example: Example) -> Stated:
+        """Return the masks of one example, as ``headroles.sieves.weights.batch`` describes."""
         return stated(self.masks, self.beside, example)
 
     def long_plan(self, example: Example, visible: Mask | None) -> LongPlan:
-        """The same for a long example, without arrays of tokens × tokens; ``long_plan`` says how."""
+        """Lay the mask sieves over a long example, without arrays of tokens × tokens."""
         return long_plan(example, self.masks, visible, statistic=self.statistic, beside=self.beside)
 
     def rules(self, margin: float | None = None) -> tuple[Rule, ...]:
-        """How each column is judged; bounds are left to be filled in from the examples.
+        """Return the rule that judges each column; bounds are filled in later from the examples.
 
         Args:
             margin: Margin of every sieve, instead of each one's own; contrasts keep theirs.
         """
-        made: list[Rule] = []
+        rules: list[Rule] = []
         for mask in self.masks:
             usual = mask.margin if self.statistic == "selectivity" else BIAS_MARGIN
             contrast = matched(mask) if mask.contrast else ""
             null = 0.0 if self.statistic == "selectivity" else 1.0
-            chosen = usual if margin is None else margin
-            made.append(Rule(mask.name, mask.question, null=null, margin=chosen, contrast=contrast))
+            own_margin = usual if margin is None else margin
+            rules.append(Rule(mask.name, mask.question, null=null, margin=own_margin, contrast=contrast))
             if mask.contrast:
-                made.append(_contrast_rule(mask, mask.contrast))
+                rules.append(_contrast_rule(mask, mask.contrast))
         beside = self.beside
-        made += [
-            _contrast_rule(each, beside[matched(each)]) for each in self.scorers if matched(each) in beside
+        rules += [
+            _contrast_rule(scorer, beside[column])
+            for scorer in self.scorers
+            if (column := matched(scorer)) in beside
         ]
         for scorer in self.scorers:
-            made.append(
+            rules.append(
                 Rule(
                     scorer.name,
                     getattr(scorer, "question", ""),
@@ -136,21 +138,21 @@ class Selection:
                     contrast=matched(scorer) if matched(scorer) in beside else "",
                 )
             )
-        return tuple(made)
+        return tuple(rules)
 
 
-def _contrast_rule(each: Sieve, contrast: Contrast) -> Rule:
-    about = f"Contrast of {each.name} against the head's own distance profile"
-    return Rule(matched(each), about, margin=contrast.margin, role=False)
+def _contrast_rule(sieve: Sieve, contrast: Contrast) -> Rule:
+    about = f"Contrast of {sieve.name} against the head's own distance profile"
+    return Rule(matched(sieve), about, margin=contrast.margin, role=False)
 
 
 def select(
     sieves: Sequence[Sieve], statistic: str = "selectivity", optional: frozenset[str] = frozenset()
 ) -> Selection:
-    """A selection, when there is at least one sieve and the statistic exists.
+    """Return a selection of at least one sieve.
 
     Raises:
-        BadSieve: Otherwise.
+        BadSieve: When there is no sieve, or two have one name.
     """
     if not sieves:
         raise BadSieve("a run needs at least one sieve, but none was given; headroles sieves lists them")

@@ -1,4 +1,4 @@
-"""How far rows of attention spread: their entropies, with the smoothing of the released code."""
+"""Entropies of rows of attention, with the smoothing of the released code."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,7 +10,7 @@ SMOOTHING = 1e-4
 def even_entropy(
     room: Int[np.ndarray, " rows"], tokens: int, smoothing: float = 0.0
 ) -> Float[np.ndarray, " rows"]:
-    """Entropy in nats of rows that are even over ``room`` of the tokens, smoothed like any row.
+    """Return the entropy in nats of rows that are even over ``room`` of the tokens, smoothed like any row.
 
     Example:
         >>> even_entropy(np.array([1, 4]), 4).round(4).tolist()
@@ -26,7 +26,7 @@ def even_entropy(
 def entropies(
     attention: Float[np.ndarray, "*heads rows tokens"], smoothing: float = 0.0
 ) -> Float[np.ndarray, "*heads rows"]:
-    """Entropy of every row in nats: 0 for attention to one token, ln(tokens) for even attention.
+    """Return the entropy of every row in nats: 0 for attention to one token, ln(tokens) for even attention.
 
     Args:
         attention: Rows that sum to 1.

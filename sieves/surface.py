@@ -1,4 +1,4 @@
-"""What attention falls on, whatever a head's role may be: kinds of tokens, neighbours, how far it spreads."""
+"""Surface statistics of attention, whatever role a head plays: kinds of tokens, neighbours, entropy."""
 
 import numpy as np
 from jaxtyping import Bool
@@ -22,7 +22,7 @@ MASSES = {
     "surface:next": "to the next token",
     "surface:self": "to the token itself",
 }
-"""Columns of mean attention, and what each counts."""
+"""Columns of mean attention, and the cells that each counts."""
 ENTROPIES = {
     "surface:entropy": "over all queries",
     "surface:entropy-first": "of the first or class token",
@@ -30,11 +30,11 @@ ENTROPIES = {
 """Columns of entropy in nats, and whose rows each counts."""
 COLUMNS = (*MASSES, *ENTROPIES)
 IMPORTANCES = {"gradient": "|∂loss/∂attention|", "attention×gradient": "|attention × ∂loss/∂attention|"}
-"""Measures of importance, the first parts of their columns' names, and what each is the mean of."""
+"""Measures of importance, the first parts of their columns' names, and the formulas that are averaged."""
 
 
 def kinds(example: Example, marks: str = USUAL) -> dict[str, Bool[np.ndarray, " tokens"]]:
-    """Which tokens of an input are of each kind; every token is of one kind.
+    """Return the tokens of each kind in an input; every token is of one kind.
 
     Args:
         example: The input.
@@ -68,7 +68,7 @@ def kinds(example: Example, marks: str = USUAL) -> dict[str, Bool[np.ndarray, " 
 
 
 def check_marks(marks: str) -> None:
-    """Refuse marks that are none.
+    """Check that punctuation marks are punctuation.
 
     Raises:
         BadInput: When there are none, or one is no punctuation.
@@ -76,12 +76,12 @@ def check_marks(marks: str) -> None:
     if marks != ALL and not (marks and all(is_mark(mark) for mark in marks)):
         raise BadInput(
             f"the punctuation marks are one or more marks in one word, as in {USUAL!r}, or {ALL!r} for every "
-            f"token that is only punctuation, but {marks!r} came"
+            f"token that is only punctuation, but got {marks!r}"
         )
 
 
 def rules(longest: int) -> tuple[Rule, ...]:
-    """How the columns are judged: each against what even attention over the visible keys gives.
+    """Return the rules that judge the columns against attention that is even over the visible keys.
 
     The null is that of each example (``Laid.even``) and the margin 0, so that "role" reads "above even
     attention" and "not" reads "below even attention".
@@ -93,7 +93,7 @@ def rules(longest: int) -> tuple[Rule, ...]:
         >>> [rule.high for rule in rules(128)][-2:] == [np.log(128)] * 2
         True
     """
-    asked = [
+    masses = [
         Rule(
             name,
             f"Is mean attention {counts} above what even attention gives?",
@@ -105,13 +105,13 @@ def rules(longest: int) -> tuple[Rule, ...]:
     ]
     spread = float(np.log(longest))
     return (
-        *asked,
+        *masses,
         *(Rule(name, _spread(whose), margin=0.0, low=0.0, high=spread) for name, whose in ENTROPIES.items()),
     )
 
 
 def importance_rules() -> tuple[Rule, ...]:
-    """How the columns of importance are judged: not at all, since even attention says nothing of them.
+    """Return the rules of the columns of importance, which are not judged: even attention gives no null.
 
     Example:
         >>> [rule.sieve for rule in importance_rules()][3:5]
@@ -167,7 +167,7 @@ def laid(
     weight = np.zeros((len(MASSES), n, n), dtype=dtype)
     cells, even, low, high = (np.full(len(COLUMNS), np.nan) for _ in range(4))
     linear: list[int] = []
-    for column, (query, keys) in enumerate(_counted(of, n)):
+    for column, (query, keys) in enumerate(_mass_cells(of, n)):
         counted = keys & seen
         hits, share = counted.sum(axis=1), query / max(int(query.sum()), 1)
         least, most = float(share @ (hits == room)), float(share @ (hits > 0))
@@ -194,10 +194,10 @@ def laid(
     return Laid(plan, even, np.flatnonzero(of["first"]))
 
 
-def _counted(
+def _mass_cells(
     of: dict[str, Bool[np.ndarray, " tokens"]], n: int
 ) -> list[tuple[Bool[np.ndarray, " tokens"], Bool[np.ndarray, "#tokens tokens"]]]:
-    """Queries and keys of each mass, in the order of ``MASSES``."""
+    """Return the queries and keys of each mass, in the order of ``MASSES``."""
     every, separator = np.ones(n, dtype=np.bool_), of["separator"]
     return [
         (every, of["first"][None]),

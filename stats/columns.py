@@ -1,4 +1,4 @@
-"""Scores of one sieve over units, on the scale of score minus null: what every test takes."""
+"""Columns: the scores of one sieve over units, on the scale of score minus null, as tests take them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,17 +16,17 @@ from headroles.stats.pooled import pooled_units
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """One sieve, ready to be tested.
+    """The scores of one sieve over units, ready to be tested.
 
     Attributes:
-        rule: How it is judged; its margin is what means of ``values`` are tested against.
-        values: Score minus null per unit and head (all layers in a row); NaN where nothing is known.
+        rule: How it is judged; means of ``values`` are tested against its margin.
+        values: Score minus null per unit and head (all layers in a row); NaN where there is none.
         null: Mean chance value over the units, per head; NaN where a head has no score.
         low: Smallest value possible; NaN when unknown, and where ``values`` are of random groups.
         high: Largest value possible.
         examples: Count and spread of the examples, where ``values`` are of random groups of them; None
-            where they are of units, which then say it themselves.
-        equal: How many random groups of equal weight would say as much as these, per head; None where
+            where they are of units, whose count and spread they then are.
+        equal: Number of equally informative random groups of equal weight, per head; None where
             ``values`` are of units.
     """
 
@@ -38,8 +38,8 @@ class Column:
     examples: Sample | None = None
     equal: Float[np.ndarray, " heads"] | None = None
 
-    def told(self, sample: Sample) -> Sample:
-        """What counts and spreads are told of: the units, or the examples of random groups.
+    def counted(self, sample: Sample) -> Sample:
+        """Return the moments that counts and spreads describe: of units, or of the examples of random groups.
 
         Args:
             sample: Moments of ``values``.
@@ -47,19 +47,19 @@ class Column:
         return sample if self.examples is None else self.examples
 
     def errors_beyond(self, sample: Sample) -> Float[np.ndarray, " heads"]:
-        """How many of its standard errors the mean lies beyond θ, signed; NaN without spread.
+        """Return how many of its standard errors the mean lies beyond θ, signed; NaN without spread.
 
         Args:
-            sample: Moments of ``values``, whose spread is the error, whatever counts are told of.
+            sample: Moments of ``values``, whose spread is the error, whatever is counted.
         """
-        spread = np.where(flat(self.told(sample)), np.nan, sample.sd)
+        spread = np.where(flat(self.counted(sample)), np.nan, sample.sd)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: np.ndarray = (sample.mean - self.rule.margin) / spread * np.sqrt(sample.count)
-        return found
+            errors: np.ndarray = (sample.mean - self.rule.margin) / spread * np.sqrt(sample.count)
+        return errors
 
 
 def unit_numbers(units: Sequence[str]) -> Int[np.ndarray, " examples"]:
-    """A number for each unit, in the order of first appearance."""
+    """Return the number of each example's unit; units are numbered in the order of first appearance."""
     seen: dict[str, int] = {}
     return np.array([seen.setdefault(unit, len(seen)) for unit in units], dtype=np.int64)
 
@@ -69,23 +69,23 @@ def over_units(
     units: Int[np.ndarray, " examples"],
     weight: Float[np.ndarray, " examples"] | None,
 ) -> Float[np.ndarray, "units heads"]:
-    """One number per unit: the mean of its examples; for pooled columns, by the cells of each."""
+    """Return one number per unit: the mean of its examples; for pooled columns, by the cells of each."""
     return unit_means(values, units) if weight is None else pooled_units(values, weight, units)
 
 
 class Columns(Sequence[Column]):
-    """The columns of scores in the order of the rules, each made anew when it is asked for.
+    """The columns of scores in the order of the rules, each made when it is read.
 
-    Scores are kept once, in single precision; only the column at hand is there in double.
+    Scores are kept once, in single precision; only the column being read is in double.
     """
 
     def __init__(self, scores: Scores, rules: Sequence[Rule]) -> None:
-        """Take scores and their rules, one per sieve."""
+        """Keep scores and their rules, one per sieve."""
         self._scores, self.rules = scores, tuple(rules)
         self._units = unit_numbers(scores.units)
 
     def __len__(self) -> int:
-        """Number of columns, contrasts included."""
+        """Return the number of columns, contrasts included."""
         return len(self.rules)
 
     @overload
@@ -93,32 +93,33 @@ class Columns(Sequence[Column]):
     @overload
     def __getitem__(self, position: slice) -> Sequence[Column]: ...
     def __getitem__(self, position: int | slice) -> Column | Sequence[Column]:
-        """One column, or a list of them."""
+        """Return one column, or a list of them."""
         if isinstance(position, slice):
-            return [self._made(each) for each in range(*position.indices(len(self)))]
-        return self._made(range(len(self))[position])
+            return [self._column(number) for number in range(*position.indices(len(self)))]
+        return self._column(range(len(self))[position])
 
     def cells(self) -> list[float]:
-        """Mean eligible cells of each column over the examples that say something; NaN when none does."""
+        """Return the mean eligible cells of each column over the examples that state them, else NaN."""
         known = ~np.isnan(self._scores.cells)
         total = np.where(known, self._scores.cells, 0.0).sum(axis=1)
         return [
-            float(each / many) if many else float("nan")
-            for each, many in zip(total, known.sum(axis=1), strict=True)
+            float(cells / examples) if examples else float("nan")
+            for cells, examples in zip(total, known.sum(axis=1), strict=True)
         ]
 
     def design_effects(self, position: int) -> Float[np.ndarray, " heads"]:
-        """How many times dependence inflates the variance of the mean, per head; of a pooled column, that
-        of what each example adds to the ratio.
+        """Return how many times dependence inflates the variance of the mean, per head.
+
+        Of a pooled column, it is that of what each example adds to the ratio.
         """
         scores, rule = self._scores, self.rules[position]
         values = scores.values[position].astype(np.float64) - scores.null[position][:, None, None]
-        each = values.reshape(len(values), scores.layers * scores.heads)
+        per_example = values.reshape(len(values), scores.layers * scores.heads)
         if rule.pooled:
-            each = over_units(each, np.arange(len(values)), scores.cells[position])
-        return design_effect(each, self._units)
+            per_example = over_units(per_example, np.arange(len(values)), scores.cells[position])
+        return design_effect(per_example, self._units)
 
-    def _made(self, position: int) -> Column:
+    def _column(self, position: int) -> Column:
         scores, rule = self._scores, self.rules[position]
         null, heads = scores.null[position], scores.layers * scores.heads
         values = scores.values[position].reshape(len(scores.examples), heads).astype(np.float64)
@@ -138,13 +139,13 @@ class Columns(Sequence[Column]):
 
 
 def settled(outcome: Outcome, column: Column, sample: Sample) -> Outcome:
-    """A test's outcome where scores have spread, exact statements where not, NaN below two units.
+    """Return a test's outcome where scores have spread, exact statements where not, NaN below two units.
 
     Pooled columns without spread have no exact statement, and neither have those of random groups, which
     know no bounds: what is bounded is the mean over units, and a rare large unit may hold most cells, or
     most examples.
     """
-    still = flat(column.told(sample))
+    still = flat(column.counted(sample))
     low, high = (np.nan, np.nan) if column.rule.pooled else (column.low, column.high)
     bounds = constant(sample, column.rule.margin, low, high) if still.any() else outcome
 
@@ -156,5 +157,5 @@ def settled(outcome: Outcome, column: Column, sample: Sample) -> Outcome:
 
 
 def against(column: Column, margin: float) -> Column:
-    """The same scores, tested against another margin."""
+    """Return the column with another margin."""
     return replace(column, rule=replace(column.rule, margin=margin))

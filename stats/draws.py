@@ -15,7 +15,7 @@ def _blocks(total: int) -> Iterator[int]:
 
 
 def bootstrap_counts(units: int, resamples: int, seed: int) -> Iterator[Float[np.ndarray, "block units"]]:
-    """How often each unit occurs in resamples drawn with replacement, in blocks of resamples.
+    """Yield how often each unit occurs in resamples drawn with replacement, in blocks of resamples.
 
     The draws are those of ``Generator.integers(0, units, (resamples, units))`` in a row, as in
     ``scipy.stats.bootstrap``.
@@ -33,9 +33,9 @@ def bootstrap_counts(units: int, resamples: int, seed: int) -> Iterator[Float[np
 
 
 def sign_flips(units: int, resamples: int, seed: int) -> Iterator[Float[np.ndarray, "block units"]]:
-    """Signs (1 or −1) of every unit, in blocks of patterns.
+    """Yield signs (1 or −1) of every unit, in blocks of patterns.
 
-    Each of the 2^units patterns comes once when they are no more than ``resamples``, the pattern
+    Each of the 2^units patterns occurs once when they are no more than ``resamples``, the pattern
     without a flip first; else there are ``resamples`` random ones.
     """
     if flips_are_exact(units, resamples):
@@ -51,12 +51,12 @@ def sign_flips(units: int, resamples: int, seed: int) -> Iterator[Float[np.ndarr
 
 
 def flips_are_exact(units: int, resamples: int) -> bool:
-    """Whether all 2^units sign patterns are no more than the resamples allowed."""
+    """Return whether all 2^units sign patterns are no more than the resamples allowed."""
     return units < 60 and 2**units <= resamples
 
 
 def halves(units: int, splits: int, seed: int) -> Int8[np.ndarray, "splits units"]:
-    """Random disjoint halves: 1 for units of the first, −1 for those of the second.
+    """Return random disjoint halves: 1 for units of the first, −1 for those of the second.
 
     Of an odd number of units one is in neither half, and 0.
     """

@@ -1,4 +1,4 @@
-"""judge(): scores and rules to findings."""
+"""Judge scores: test every sieve and head, correct over families, and decide (``judge``)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ from headroles.stats.moments import Sample, describe
 from headroles.stats.resolution import check_decision, check_resolution, check_rules
 
 ENOUGH_FOR_NOT = 50
-"""Units below which "not" is never said: a rare-event score at the margin looks absent too often.
+"""Units below which no head is called "not": a rare-event score at the margin looks absent too often.
 
-Of scores kept as moments: groups of equal weight that say as much, which are fewer than there are units.
+Of scores kept as moments: equally informative groups of equal weight, which are fewer than the units.
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tested:
+class _ColumnTest:
     sample: Sample
-    told: Sample
-    resting: Float[np.ndarray, " heads"]
+    counted: Sample
+    informative: Float[np.ndarray, " heads"]
     null: Float[np.ndarray, " heads"]
     outcome: Outcome
 
@@ -69,11 +69,11 @@ def judge(
     check_resolution(decision, rules, scores.layers, scores.heads)
     columns = evidence(scores, rules, decision, moments)
     tested = [_test(column, decision) for column in columns]
-    p = both_beyond(np.stack([each.outcome.p for each in tested]), rules)
-    p_not = either_below(np.stack([each.outcome.p_not for each in tested]), rules)
-    resting = np.stack([each.resting for each in tested])
-    still = np.stack([flat(each.told) for each in tested])
-    q, q_not = _adjusted(columns, still, (p, p_not), (scores.layers, scores.heads), decision)
+    p = both_beyond(np.stack([column.outcome.p for column in tested]), rules)
+    p_not = either_below(np.stack([column.outcome.p_not for column in tested]), rules)
+    informative = np.stack([column.informative for column in tested])
+    still = np.stack([flat(column.counted) for column in tested])
+    q, q_not = _adjust_both(columns, still, (p, p_not), (scores.layers, scores.heads), decision)
     shape = (len(rules), scores.layers, scores.heads)
 
     def grid(rows: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -82,30 +82,30 @@ def judge(
     def level(values: Sequence[float]) -> np.ndarray:
         return np.repeat(np.asarray(values, dtype=np.float64), shape[1] * shape[2]).reshape(shape)
 
-    null = grid([each.null for each in tested])
+    null = grid([column.null for column in tested])
     return Findings(
         rules=tuple(rules),
-        count=grid([each.told.count for each in tested]),
+        count=grid([column.counted.count for column in tested]),
         cells=level(columns.cells()),
-        mean=grid([each.sample.mean for each in tested]) + null,
+        mean=grid([column.sample.mean for column in tested]) + null,
         null=null,
         margin=level([rule.margin for rule in rules]),
-        effect=grid([_effect(each.told, rule) for each, rule in zip(tested, rules, strict=True)]),
-        low=grid([each.outcome.low for each in tested]) + null,
-        high=grid([each.outcome.high for each in tested]) + null,
-        statistic=grid([each.outcome.statistic for each in tested]),
+        effect=grid([_effect(column.counted, rule) for column, rule in zip(tested, rules, strict=True)]),
+        low=grid([column.outcome.low for column in tested]) + null,
+        high=grid([column.outcome.high for column in tested]) + null,
+        statistic=grid([column.outcome.statistic for column in tested]),
         p=grid(p),
         q=grid(q),
         p_not=grid(p_not),
         q_not=grid(q_not),
-        decision=grid(_decide(rules, resting, (p, q), (p_not, q_not), decision.alpha)),
+        decision=grid(_decide(rules, informative, (p, q), (p_not, q_not), decision.alpha)),
     )
 
 
 def evidence(
     scores: Scores, rules: Sequence[Rule], decision: Decision, moments: Moments | None = None
 ) -> Columns:
-    """What is tested: scores over units; or, from moments, sums over random groups of examples.
+    """Return the columns that are tested: scores over units; or, from moments, random groups of examples.
 
     Tests of means, by formula or by resampling, take the groups where there are any: they hold all
     examples, and their number is enough for any resampling. Tests of a median take the scores, which are
@@ -116,29 +116,29 @@ def evidence(
     return GroupColumns(moments, rules)
 
 
-def _test(column: Column, decision: Decision) -> _Tested:
+def _test(column: Column, decision: Decision) -> _ColumnTest:
     sample = describe(column.values)
     method = METHODS[decision.test]
     outcome = method(column.values, sample, column.rule.margin, decision.resamples, decision.seed)
     outcome = interval_of(decision, column.values, sample, outcome)
-    resting = sample.count.astype(np.float64) if column.equal is None else column.equal
-    return _Tested(sample, column.told(sample), resting, column.null, settled(outcome, column, sample))
+    informative = sample.count.astype(np.float64) if column.equal is None else column.equal
+    return _ColumnTest(
+        sample, column.counted(sample), informative, column.null, settled(outcome, column, sample)
+    )
 
 
-def _adjusted(
+def _adjust_both(
     columns: Columns,
     still: Bool[np.ndarray, "sieves heads"],
     p: tuple[np.ndarray, np.ndarray],
     grid: tuple[int, int],
     decision: Decision,
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
-    """Correct both directions, each over its own families."""
+    """Return q and q_not: both directions corrected, each over its own families."""
     rules = columns.rules
     families = members(rules, *grid, decision.family)
     if decision.correction != "maxT":
-        role, not_role = (
-            adjust_families(each[:, None], families, decision.correction, decision.alpha)[:, 0] for each in p
-        )
+        role, not_role = (adjust_families(side, families, decision.correction, decision.alpha) for side in p)
         return role, not_role
     pairs = with_contrast(rules)
     for k, other in pairs:
@@ -154,15 +154,15 @@ def _effect(sample: Sample, rule: Rule) -> Float[np.ndarray, " heads"]:
 
 def _decide(
     rules: Sequence[Rule],
-    resting: Float[np.ndarray, "sieves heads"],
+    informative: Float[np.ndarray, "sieves heads"],
     role: tuple[np.ndarray, np.ndarray],
     not_role: tuple[np.ndarray, np.ndarray],
     alpha: float,
 ) -> Int[np.ndarray, "sieves heads"]:
-    """Decisions from p and adjusted p of both directions."""
+    """Return decisions from p and adjusted p of both directions."""
     (p, q), (p_not, q_not) = role, not_role
     decided = np.full(q.shape, 2, dtype=np.int8)
-    decided[significant(q_not, alpha, p_not) & enough_for_not(rules, resting)] = 1
+    decided[significant(q_not, alpha, p_not) & enough_for_not(rules, informative)] = 1
     decided[significant(q, alpha, p)] = 0
     decided[np.isnan(q)] = 3
     decided[[not rule.role for rule in rules]] = -1
@@ -172,7 +172,7 @@ def _decide(
 def enough_for_not(
     rules: Sequence[Rule], count: Float[np.ndarray, "sieves heads"] | Int[np.ndarray, "sieves heads"]
 ) -> Bool[np.ndarray, "sieves heads"]:
-    """Whether a "not" may be said: enough units of the sieve, and of its contrast."""
+    """Return whether heads may be called "not": enough units of the sieve, and of its contrast."""
     enough: np.ndarray = count >= ENOUGH_FOR_NOT
     for k, other in with_contrast(rules):
         enough[k] &= enough[other]

@@ -1,22 +1,22 @@
-"""Which tests are corrected together."""
+"""Families of tests that are corrected together, and joint p values of sieves with a contrast."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 from headroles.records.example import Rule
-from headroles.stats.correction import adjust
+from headroles.stats.correction import adjust, adjust_rows
 
 FAMILIES = ("sieve", "run", "layer")
-"""The heads of one sieve (default); all roles and heads of the run; one layer's heads of one sieve.
+"""Families: the heads of one sieve (default), all roles and heads of the run, or one layer of one sieve.
 
 Sieves whose rules name one family (``Rule.together``), such as both directions of a relation, count as one.
 """
 
 
 def with_contrast(rules: Sequence[Rule]) -> list[tuple[int, int]]:
-    """Positions of each sieve that has a contrast, and of that contrast."""
+    """Return the positions of each sieve that has a contrast, and of that contrast."""
     position = {rule.sieve: k for k, rule in enumerate(rules)}
     return [(k, position[rule.contrast]) for k, rule in enumerate(rules) if rule.contrast]
 
@@ -24,7 +24,7 @@ def with_contrast(rules: Sequence[Rule]) -> list[tuple[int, int]]:
 def both_beyond(
     p: Float[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
 ) -> Float[np.ndarray, "sieves *heads"]:
-    """P of roles: that of a sieve with a contrast is the larger of the two (intersection-union)."""
+    """Return p of roles: of a sieve with a contrast the larger of the two (intersection-union)."""
     joined = p.copy()
     for k, other in with_contrast(rules):
         joined[k] = np.maximum(p[k], p[other])
@@ -34,7 +34,7 @@ def both_beyond(
 def either_below(
     p_not: Float[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
 ) -> Float[np.ndarray, "sieves *heads"]:
-    """P of nots: that of a sieve with a contrast is twice the smaller of the two, at most 1."""
+    """Return p of nots: of a sieve with a contrast twice the smaller of the two, at most 1."""
     joined = p_not.copy()
     for k, other in with_contrast(rules):
         joined[k] = np.minimum(1.0, 2 * np.minimum(p_not[k], p_not[other]))
@@ -42,9 +42,9 @@ def either_below(
 
 
 def members(rules: Sequence[Rule], layers: int, heads: int, family: str) -> list[list[tuple[int, slice]]]:
-    """Every family as its parts: a sieve's position and a run of its heads.
+    """Return every family as its parts: a sieve's position and a range of its heads.
 
-    Contrasts never share a family with roles: each is one by itself, whatever ``family`` says.
+    Contrasts never share a family with roles: each is a family of its own, whatever ``family`` is.
     """
     whole = slice(0, layers * heads)
     roles = [k for k, rule in enumerate(rules) if rule.role]
@@ -61,18 +61,37 @@ def members(rules: Sequence[Rule], layers: int, heads: int, family: str) -> list
 
 
 def adjust_families(
-    p: Float[np.ndarray, "sieves rows heads"],
+    p: Float[np.ndarray, "sieves heads"],
     families: Sequence[Sequence[tuple[int, slice]]],
     correction: str,
     alpha: float,
+) -> Float[np.ndarray, "sieves heads"]:
+    """Return the p values adjusted within each family, by statsmodels (``correction.adjust``)."""
+    return _within(p[:, None], families, lambda rows: adjust(rows, correction, alpha))[:, 0]
+
+
+def adjust_families_of_draws(
+    p: Float[np.ndarray, "sieves draws heads"],
+    families: Sequence[Sequence[tuple[int, slice]]],
+    correction: str,
+    alpha: float,
+) -> Float[np.ndarray, "sieves draws heads"]:
+    """Return the same for every draw of a resampling (``correction.adjust_rows``)."""
+    return _within(p, families, lambda rows: adjust_rows(rows, correction, alpha))
+
+
+def _within(
+    p: Float[np.ndarray, "sieves rows heads"],
+    families: Sequence[Sequence[tuple[int, slice]]],
+    correct: Callable[[np.ndarray], np.ndarray],
 ) -> Float[np.ndarray, "sieves rows heads"]:
-    """Correct within each family, row by row."""
+    """Return the values of each family corrected, row by row."""
     adjusted = np.empty_like(p)
     for family in families:
-        together = np.concatenate([p[k][:, part] for k, part in family], axis=1)
-        found, start = adjust(together, correction, alpha), 0
+        joined = np.concatenate([p[k][:, part] for k, part in family], axis=1)
+        corrected, start = correct(joined), 0
         for k, part in family:
             stop = start + part.stop - part.start
-            adjusted[k][:, part] = found[:, start:stop]
+            adjusted[k][:, part] = corrected[:, start:stop]
             start = stop
     return adjusted

@@ -1,4 +1,4 @@
-"""Columns of scores that were kept as sums over random groups: the groups take the place of units."""
+"""Columns of scores that were kept as sums over random groups, which take the place of units."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from headroles.stats.pooled import ratio_units
 
 
 class GroupColumns(Columns):
-    """The columns of moments in the order of the rules, each made anew when it is asked for.
+    """The columns of moments in the order of the rules, each made when it is read.
 
     A column's values are the delete-one jackknife's of the ratio of sums (``pooled.pooled_units``): one
     number per group whose plain mean is R = Σ w x / Σ w, the mean over all examples, and whose standard
@@ -30,49 +30,49 @@ class GroupColumns(Columns):
     100 units, 0.050 and 0.054 with 400, 0.050 and 0.052 with 3,000, 0.054 and 0.049 with 30,000; t 0.030 and
     0.087, 0.038 and 0.067, 0.044 and 0.057, 0.052 and 0.050. Where one unit holds a sixth of all examples
     both fail (t-skew 0.06 and 0.13): the mean then rests on few groups of equal weight, which a remark
-    says, and below 50 of them no head is called "not". Source: Wolter (2007), ch. 2 and 4.
+    states, and below 50 of them no head is called "not". Source: Wolter (2007), ch. 2 and 4.
 
     Scores without any spread have no exact statement, as in pooled columns (``columns.settled``): bounds of
-    an example say nothing of a mean over examples of which a rare large unit may hold most. Where one unit
+    an example do not bound a mean over examples of which a rare large unit may hold most. Where one unit
     in 10,000 has 10,000 examples at −1 and all others one at 0.2, the mean is −0.4, and yet 20,000 units are
     all at 0.2 in 13.5 % of runs.
 
-    Tests of medians are no business of sums: they take the subsample (``engine.evidence``).
+    Tests of medians cannot use sums: they take the subsample (``engine.evidence``).
     """
 
     def __init__(self, moments: Moments, rules: Sequence[Rule]) -> None:
-        """Take moments and their rules, one per sieve."""
+        """Keep moments and their rules, one per sieve."""
         self.moments, self.rules = moments, tuple(rules)
 
     def cells(self) -> list[float]:
-        """Mean eligible cells of each column over the examples that say something; NaN when none does."""
+        """Return the mean eligible cells of each column over the examples that state them, else NaN."""
         known = zip(self.moments.cells, self.moments.celled, strict=True)
         return [float(total / many) if many else float("nan") for total, many in known]
 
     def design_effects(self, position: int) -> Float[np.ndarray, " heads"]:
-        """The variance of the mean by groups over what it were if all examples were independent.
+        """Return the variance of the mean by groups over that of as many independent examples.
 
         NaN under 2 groups or without spread among the examples. Of 256 groups it is known to some 9 %
         (its standard error under independence), so values near 1 may lie below it.
         """
         column = self[position]
         groups = describe(column.values)
-        each = column.told(groups)
-        spread = np.where(flat(each) | (groups.count < 2), np.nan, each.sd)
+        examples = column.counted(groups)
+        spread = np.where(flat(examples) | (groups.count < 2), np.nan, examples.sd)
         effect: np.ndarray = (groups.sd**2 / np.maximum(groups.count, 1)) / (
-            spread**2 / np.maximum(each.count, 1)
+            spread**2 / np.maximum(examples.count, 1)
         )
         return effect
 
-    def _made(self, position: int) -> Column:
-        found, rule = self.moments, self.rules[position]
+    def _column(self, position: int) -> Column:
+        moments, rule = self.moments, self.rules[position]
         weight, total = (
-            each[position].reshape(len(each[position]), -1) for each in (found.weight, found.total)
+            sums[position].reshape(len(sums[position]), -1) for sums in (moments.weight, moments.total)
         )
         values = ratio_units(total, weight)
         heavy = weight.sum(axis=0)
-        lowest, highest = float(found.lowest[position]), float(found.highest[position])
-        chance = found.chance[position].ravel()
+        lowest, highest = float(moments.lowest[position]), float(moments.highest[position])
+        chance = moments.chance[position].ravel()
         level = np.divide(chance, heavy, out=np.full(heavy.shape, np.nan), where=heavy > 0)
         if lowest == highest:
             level[heavy > 0] = lowest
@@ -82,39 +82,39 @@ class GroupColumns(Columns):
     def _over_examples(
         self, position: int, values: Float[np.ndarray, "groups heads"], heavy: Float[np.ndarray, " heads"]
     ) -> Sample:
-        """Count and spread of the examples around the mean of the groups; nothing of their skewness.
+        """Return count and spread of the examples around the mean of the groups, without their skewness.
 
         Where all examples are equal up to rounding the spread is 0, which sums of squares cannot tell.
         """
-        found = self.moments
-        count = found.count[position].ravel()
+        moments = self.moments
+        count = moments.count[position].ravel()
         mean = describe(values).mean
         second = np.divide(
-            found.square[position].ravel(), heavy, out=np.full(heavy.shape, np.nan), where=heavy > 0
+            moments.square[position].ravel(), heavy, out=np.full(heavy.shape, np.nan), where=heavy > 0
         )
         variance = np.maximum(second - mean * mean, 0.0) * count / np.maximum(count - 1, 1)
         with np.errstate(invalid="ignore"):
-            width = found.most[position].ravel() - found.least[position].ravel()
+            width = moments.most[position].ravel() - moments.least[position].ravel()
         still = width <= SPREAD * np.maximum(1.0, np.abs(mean))
         sd = np.where(count > 1, np.where(still, 0.0, np.sqrt(variance)), np.nan)
         return Sample(count=count, mean=mean, sd=sd, skew=np.full(mean.shape, np.nan))
 
 
 def equal_groups(weight: Float[np.ndarray, "groups heads"]) -> Float[np.ndarray, " heads"]:
-    """How many groups of equal weight would say as much: ``(Σ w)² / Σ w²`` (Kish 1965, §11.7).
+    """Return the number of equally informative groups of equal weight: ``(Σ w)² / Σ w²`` (Kish 1965, §11.7).
 
     Args:
         weight: Of each group, at least 0.
 
     Returns:
-        From 1 up to the number of groups that weigh anything; 0 where none does.
+        From 1 up to the number of groups that weigh anything; 0 where none has any.
 
     Example:
         >>> equal_groups(np.array([[1.0, 8.0], [1.0, 1.0], [1.0, 1.0]])).round(2).tolist()
         [3.0, 1.52]
     """
     square = (weight * weight).sum(axis=0)
-    found: np.ndarray = np.divide(
+    groups: np.ndarray = np.divide(
         weight.sum(axis=0) ** 2, square, out=np.zeros_like(square), where=square > 0
     )
-    return found
+    return groups

@@ -1,7 +1,7 @@
 """Step-down max-t: p values adjusted by the joint distribution of all heads' statistics.
 
 Heads are strongly dependent (they see the same inputs, and compete for them). Instead of assuming the
-worst, all heads of a family are resampled together and the largest statistic of each resample tells how
+worst, all heads of a family are resampled together, and the largest statistic of each resample shows how
 large the largest of many null statistics is. Source: Romano and Wolf (2005), Exact and approximate
 stepdown methods for multiple hypothesis testing, JASA 100; Westfall and Young (1993) for sign flips.
 
@@ -34,9 +34,9 @@ class Table:
 
     Attributes:
         observed: Studentised distance of the mean from θ, per head; NaN where it cannot be tested.
-        first: What is weighted to give sums; 0 where a unit says nothing.
+        first: Values whose weighted sums are taken; 0 where a unit has none.
         second: Its square.
-        present: 1 where a unit says something; None when all do.
+        present: 1 where a unit has a value; None when all have.
         count: Units of each head.
     """
 
@@ -46,8 +46,8 @@ class Table:
     present: Float[np.ndarray, "units heads"] | None
     count: Float[np.ndarray, " heads"]
 
-    def drawn(self, weights: Float[np.ndarray, "draws units"], flips: bool) -> np.ndarray:
-        """Studentised means of the draws."""
+    def statistics(self, weights: Float[np.ndarray, "draws units"], flips: bool) -> np.ndarray:
+        """Return studentised means of the draws."""
         if flips:  # squares do not change with the sign
             return studentise(weights @ self.first, self.second.sum(axis=0)[None], self.count[None])
         count = self.count[None] if self.present is None else weights @ self.present
@@ -55,7 +55,7 @@ class Table:
 
 
 def table_of(column: Column, heads: slice, tested: Bool[np.ndarray, " heads"], flips: bool) -> Table:
-    """The tested heads of a column: centred at θ for sign flips, else each at its own mean."""
+    """Return the tested heads of a column: centred at θ for sign flips, else each at its own mean."""
     values = column.values[:, heads][:, tested]
     known = ~np.isnan(values)
     count = known.sum(axis=0).astype(np.float64)
@@ -71,7 +71,7 @@ def table_of(column: Column, heads: slice, tested: Bool[np.ndarray, " heads"], f
 
 
 class StepDown:
-    """One family in one run: counts, draw by draw, how often null statistics reach the observed.
+    """One family in one run, which counts draw by draw how often null statistics reach the observed.
 
     Args:
         mains: Tables of the sieves in the family, side by side.
@@ -81,7 +81,7 @@ class StepDown:
     def __init__(self, mains: Sequence[Table], contrasts: Sequence[Table | None]) -> None:
         """Order the heads by their statistics, in both directions."""
         self._mains, self._contrasts = mains, contrasts
-        role, not_role = self._joined(
+        role, not_role = self._join(
             [
                 (main.observed, other.observed if other else None)
                 for main, other in zip(mains, contrasts, strict=True)
@@ -89,26 +89,26 @@ class StepDown:
             np.fmin,
         )
         self._observed = (role, not_role)
-        self._order = tuple(np.argsort(-each, kind="stable") for each in self._observed)
+        self._order = tuple(np.argsort(-side, kind="stable") for side in self._observed)
         self._reached = [np.zeros(role.size), np.zeros(role.size)]
         self._draws = 0
 
     @staticmethod
-    def _joined(
+    def _join(
         pairs: Sequence[tuple[np.ndarray, np.ndarray | None]], towards: np.ufunc
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Statistics of roles and of nots of all sieves in a row, contrasts taken in."""
+        """Return statistics of roles and of nots of all sieves in a row, joined with their contrasts."""
         role = [main if other is None else towards(main, other) for main, other in pairs]
         not_role = [-main if other is None else np.fmax(-main, -other) for main, other in pairs]
         return np.concatenate(role, axis=-1), np.concatenate(not_role, axis=-1)
 
     def add(self, weights: Float[np.ndarray, "draws units"], flips: bool) -> None:
-        """Take in a block of draws."""
+        """Count a block of draws."""
         pairs = [
-            (main.drawn(weights, flips), other.drawn(weights, flips) if other else None)
+            (main.statistics(weights, flips), other.statistics(weights, flips) if other else None)
             for main, other in zip(self._mains, self._contrasts, strict=True)
         ]
-        for side, drawn in enumerate(self._joined(pairs, np.fmax)):
+        for side, drawn in enumerate(self._join(pairs, np.fmax)):
             order = self._order[side]
             largest = np.maximum.accumulate(drawn[:, order[::-1]], axis=1)[:, ::-1]
             observed = self._observed[side][order]
@@ -116,17 +116,17 @@ class StepDown:
         self._draws += len(weights)
 
     def adjusted(self, own: int) -> tuple[Float[np.ndarray, " heads"], Float[np.ndarray, " heads"]]:
-        """Adjusted p of roles and of nots; ``own`` is 1 when the data themselves count as a draw."""
-        found = []
+        """Return adjusted p of roles and of nots; ``own`` is 1 when the data themselves count as a draw."""
+        adjusted = []
         for order, reached in zip(self._order, self._reached, strict=True):
             p = np.empty(order.size)
             p[order] = np.maximum.accumulate((own + reached) / (own + self._draws))
-            found.append(p)
-        return found[0], found[1]
+            adjusted.append(p)
+        return adjusted[0], adjusted[1]
 
 
 def draws_of(units: int, decision: Decision) -> Iterator[Float[np.ndarray, "draws units"]]:
-    """Blocks of draws: sign flips for the test of that name, else bootstrap resamples."""
+    """Yield blocks of draws: sign flips for the test of that name, else bootstrap resamples."""
     draw = sign_flips if decision.test == "sign-flip" else bootstrap_counts
     return draw(units, decision.resamples, decision.seed)
 
@@ -139,12 +139,12 @@ def max_t(
     still: Bool[np.ndarray, "sieves heads"],
     decision: Decision,
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
-    """Adjusted p of every sieve and head, for roles and for nots.
+    """Return adjusted p of every sieve and head, for roles and for nots.
 
     Args:
         columns: All columns, on the same units.
         contrast_of: Position of each sieve's contrast, where it has one.
-        families: What is corrected together.
+        families: Parts that are corrected together.
         p: Unadjusted p of both directions; NaN where nothing could be tested.
         still: Heads without spread, which no resampling moves: their exact p is multiplied by the
             tests of the family, and the others' pay for their share of alpha.
@@ -167,29 +167,29 @@ def max_t(
         for step in steps:
             step.add(weights, flips)
     own = 0 if flips and flips_are_exact(units, decision.resamples) else 1
-    adjusted = tuple(np.full(each.shape, np.nan) for each in p)
+    adjusted = tuple(np.full(side.shape, np.nan) for side in p)
     for family, step in zip(families, steps, strict=True):
-        _spread(family, step.adjusted(own), p, still, adjusted)
+        _fill(family, step.adjusted(own), p, still, adjusted)
     return adjusted[0], adjusted[1]
 
 
-def _spread(
+def _fill(
     family: Sequence[tuple[int, slice]],
-    found: tuple[np.ndarray, np.ndarray],
+    resampled: tuple[np.ndarray, np.ndarray],
     p: tuple[np.ndarray, np.ndarray],
     still: np.ndarray,
     adjusted: tuple[np.ndarray, ...],
 ) -> None:
-    """Put the adjusted p of one family in their places."""
+    """Write the adjusted p of one family into their places."""
     tests = sum(int((~np.isnan(p[0][k, part])).sum()) for k, part in family)
     for side in (0, 1):
-        moving, start = found[side], 0
-        dear = tests / moving.size if moving.size else 1.0
+        moving, start = resampled[side], 0
+        factor = tests / moving.size if moving.size else 1.0
         for k, part in family:
             own, rigid = p[side][k, part], still[k, part]
             q = np.where(rigid, own * tests, np.nan)
             tested = ~np.isnan(own) & ~rigid
             stop = start + int(tested.sum())
-            q[tested] = moving[start:stop] * dear
+            q[tested] = moving[start:stop] * factor
             start = stop
             adjusted[side][k, part] = np.minimum(np.maximum(q, own), 1.0)

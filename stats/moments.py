@@ -1,7 +1,4 @@
-"""Scores of examples to means, spreads and skewness over units.
-
-Columns of scores that are known for the same units, so that a test sees no NaN.
-"""
+"""Means, spreads and skewness over units, and groups of columns that are known for the same units."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +12,7 @@ class Sample:
     """Moments of one column of scores over units, one entry per head.
 
     Attributes:
-        count: Units with something to say.
+        count: Units with a score.
         mean: Mean over units.
         sd: Standard deviation over units with ``n − 1``; NaN below two units.
         skew: Sample skewness, third central moment over the 1.5th power of the second, both
@@ -31,7 +28,7 @@ class Sample:
 def unit_means(
     values: Float[np.ndarray, "examples *shape"], units: Int[np.ndarray, " examples"]
 ) -> Float[np.ndarray, "units *shape"]:
-    """Mean of the examples of each unit, NaN examples left out; a unit of NaN only is NaN.
+    """Return the mean of the examples of each unit, NaN examples left out; a unit of NaN only is NaN.
 
     Args:
         values: One score per example and head.
@@ -56,7 +53,7 @@ def unit_means(
 
 
 def describe(values: Float[np.ndarray, "units *shape"]) -> Sample:
-    """Count, mean, standard deviation and skewness over the first axis, NaN left out.
+    """Return count, mean, standard deviation and skewness over the first axis, NaN left out.
 
     Example:
         >>> sample = describe(np.array([[1.0], [2.0], [6.0], [np.nan]]))
@@ -84,18 +81,18 @@ def from_sums(
     sums: tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]],
     centre: Float[np.ndarray, "*#shape"],
 ) -> Sample:
-    """The moments of weighted values from their first three power sums.
+    """Return the moments of weighted values from their first three power sums.
 
     Args:
         count: Sum of the weights, which are whole numbers.
         sums: Weighted sums of ``values − centre``, its square and its cube.
-        centre: What was taken off before, near the mean so that nothing cancels.
+        centre: Subtracted from the values before, near the mean so that nothing cancels.
 
     Returns:
         As ``describe`` of the values, each repeated as often as it weighs.
     """
     safe = np.maximum(count, 1.0)
-    first, second, third = (each / safe for each in sums)
+    first, second, third = (power / safe for power in sums)
     square = second - first * first
     square[square <= 1e-12 * second] = 0.0  # all weight on equal values: rounding is left
     cube = third - 3 * first * second + 2 * first**3
@@ -109,7 +106,7 @@ def from_sums(
 def complete(
     values: Float[np.ndarray, "units columns"],
 ) -> Iterator[tuple[Bool[np.ndarray, " units"], Int[np.ndarray, " some"]]]:
-    """Groups of columns with the same units present: those units, and the places of the columns.
+    """Yield groups of columns with the same units present: those units, and the places of the columns.
 
     Columns with fewer than two units are left out.
     """

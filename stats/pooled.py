@@ -1,4 +1,4 @@
-"""Means over all cells of the inputs, where units hold unequal numbers: ratios, one number a unit."""
+"""Means over all cells of the inputs, where units hold unequal numbers: ratios as one number per unit."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,7 +9,7 @@ def pooled_units(
     weight: Float[np.ndarray, " examples"],
     units: Int[np.ndarray, " examples"],
 ) -> Float[np.ndarray, "units heads"]:
-    """One number per unit whose plain mean is the mean over all cells, and whose spread is its error.
+    """Return one number per unit whose plain mean is the mean over all cells, and whose spread is its error.
 
     With x_d the sum of ``weight × values`` in unit d, n_d the sum of weights, N = Σn, R = Σx / N the
     pooled mean, D the units that hold any cells, a unit becomes
@@ -44,14 +44,14 @@ def pooled_units(
     """
     held = ~np.isnan(values) & (np.nan_to_num(weight) > 0)[:, None]
     cells = np.where(held, np.nan_to_num(weight)[:, None], 0.0)
-    sums, sizes = (_per_unit(each, units) for each in (cells * np.where(held, values, 0.0), cells))
+    sums, sizes = (_per_unit(rows, units) for rows in (cells * np.where(held, values, 0.0), cells))
     return ratio_units(sums, sizes)
 
 
 def ratio_units(
     sums: Float[np.ndarray, "units heads"], sizes: Float[np.ndarray, "units heads"]
 ) -> Float[np.ndarray, "units heads"]:
-    """As ``pooled_units``, from the sums of each unit.
+    """Return what ``pooled_units`` returns, from the sums of each unit.
 
     Args:
         sums: Of weighted scores.
@@ -67,13 +67,13 @@ def ratio_units(
     count = holding.sum(axis=0)
     rest = total - sizes
     moved = (count - 1) * np.divide(sums - mean * sizes, rest, out=np.zeros_like(rest), where=rest > 0)
-    made: np.ndarray = mean + moved - np.where(holding, moved, 0.0).sum(axis=0) / np.maximum(count, 1)
-    made[~holding] = np.nan
-    return made
+    values: np.ndarray = mean + moved - np.where(holding, moved, 0.0).sum(axis=0) / np.maximum(count, 1)
+    values[~holding] = np.nan
+    return values
 
 
 def _per_unit(values: np.ndarray, units: Int[np.ndarray, " examples"]) -> np.ndarray:
-    """Sums over the examples of each unit, in the order of the unit numbers."""
+    """Return sums over the examples of each unit, in the order of the unit numbers."""
     order = np.argsort(units, kind="stable")
     starts = np.searchsorted(units[order], np.arange(int(units.max()) + 1 if units.size else 0))
     sums: np.ndarray = np.add.reduceat(values[order], starts, axis=0)

@@ -1,4 +1,4 @@
-"""Roles that resampled units would give: the same test, correction and family, resample by resample."""
+"""Label resamples of the units with roles, by the same test, correction and family as the run."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from headroles.records.example import Decision, Rule
 from headroles.stats.columns import Column, settled
 from headroles.stats.correction import significant
-from headroles.stats.families import adjust_families, both_beyond, members
+from headroles.stats.families import adjust_families_of_draws, both_beyond, members
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe, from_sums
 
@@ -28,10 +28,10 @@ class Grid:
 
 
 def stand_in(decision: Decision) -> Decision:
-    """The decision with which resamples are labelled.
+    """Return the decision with which resamples are labelled.
 
-    Tests that resample themselves would be nested: ``bootstrap-t`` is stood in for by ``t-skew``,
-    ``sign-flip`` by ``t``, and the correction ``maxT`` by ``holm``. Everything else stays.
+    Tests that resample themselves would be nested: ``t-skew`` replaces ``bootstrap-t``,
+    ``t`` replaces ``sign-flip``, and the correction ``holm`` replaces ``maxT``. Everything else stays.
     """
     test = METHODS[decision.test].stand_in or decision.test
     correction = "holm" if decision.correction == "maxT" else decision.correction
@@ -39,7 +39,7 @@ def stand_in(decision: Decision) -> Decision:
 
 
 def role_p(column: Column, weights: Weights, test: str) -> Float[np.ndarray, "draws heads"]:
-    """P of a role for every draw: unit u of the column counts ``weights[draw, u]`` times."""
+    """Return p of a role for every draw: unit u of the column counts ``weights[draw, u]`` times."""
     method = METHODS[test]
     if method.closed is None:
         return np.stack(
@@ -55,7 +55,7 @@ def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -
 
 
 def weighted(values: Float[np.ndarray, "units heads"], weights: Weights) -> Sample:
-    """Moments of weighted units, by one product: arrays of (draws, heads)."""
+    """Return moments of weighted units, by one product: arrays of (draws, heads)."""
     known = ~np.isnan(values)
     whole = bool(known.all())
     count = known.sum(axis=0)
@@ -70,10 +70,10 @@ def weighted(values: Float[np.ndarray, "units heads"], weights: Weights) -> Samp
 def roles_of(
     p: Float[np.ndarray, "sieves draws heads"], rules: Sequence[Rule], grid: Grid, decision: Decision
 ) -> Bool[np.ndarray, "roles draws heads"]:
-    """Which heads hold which role, from the p of every column: contrasts joined, families corrected."""
+    """Return which heads hold which role, from p of every column: contrasts joined, families corrected."""
     joined = both_beyond(p, rules)
     families = members(rules, grid.layers, grid.heads, decision.family)
-    q = adjust_families(joined, families, decision.correction, decision.alpha)
+    q = adjust_families_of_draws(joined, families, decision.correction, decision.alpha)
     roles = [rule.role for rule in rules]
     return significant(q[roles], decision.alpha, joined[roles])
 
@@ -81,7 +81,7 @@ def roles_of(
 def relabelled(
     columns: Sequence[Column], weights: Weights, grid: Grid, decision: Decision
 ) -> Bool[np.ndarray, "roles draws heads"]:
-    """Roles under every draw.
+    """Return the roles under every draw.
 
     Args:
         columns: The run's columns, contrasts included.
@@ -89,12 +89,12 @@ def relabelled(
         grid: Layers and heads.
         decision: With a test that is not itself resampled (see ``stand_in``).
     """
-    found = [(role_p(column, weights, decision.test), column.rule) for column in columns]
-    return roles_of(np.stack([p for p, _ in found]), [rule for _, rule in found], grid, decision)
+    p = np.stack([role_p(column, weights, decision.test) for column in columns])
+    return roles_of(p, [column.rule for column in columns], grid, decision)
 
 
 def in_blocks(weights: Iterable[np.ndarray], heads: int) -> Iterator[np.ndarray]:
-    """The same draws in blocks of some 260,000 labels or weights, for memory."""
+    """Yield the same draws in blocks of some 260,000 labels or weights, for memory."""
     for block in weights:
         size = max(64, CELLS // max(heads, block.shape[1]))
         for start in range(0, len(block), size):

@@ -1,4 +1,4 @@
-"""Whether a decision can be carried out: known names, numbers in range, enough resamples."""
+"""Check that a decision can be carried out: known names, numbers in range, enough resamples."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ ALL_CORRECTIONS = (*CORRECTIONS, "maxT")
 STUDENTISED = ("t-skew", "t", "bootstrap-t", "sign-flip")
 """Tests whose heads can be resampled together by max-t."""
 FEWEST, MOST = 99, 1_000_000
-"""Resamples, or swaps of two runs, that may be asked for."""
+"""Fewest and most resamples, or swaps of two runs, that are allowed."""
 
 
 def check_decision(decision: Decision) -> None:
@@ -34,15 +34,15 @@ def check_decision(decision: Decision) -> None:
         if name not in known:
             raise UnknownName(kind, name, known)
     if not 0 < decision.alpha < 1:
-        raise BadInput(f"alpha must lie between 0 and 1, both excluded, but {decision.alpha} came")
+        raise BadInput(f"alpha must lie between 0 and 1, both excluded, but got {decision.alpha}")
     if not FEWEST <= decision.resamples <= MOST:
         raise BadInput(
-            f"resamples must be a whole number of at least {FEWEST} and at most {MOST:,}, but "
-            f"{decision.resamples} came"
+            f"resamples must be a whole number of at least {FEWEST} and at most {MOST:,}, but got "
+            f"{decision.resamples}"
         )
     if decision.seed < 0:
         raise BadInput(
-            f"the seed of resampling must be a whole number of at least 0, but {decision.seed} came"
+            f"the seed of resampling must be a whole number of at least 0, but got {decision.seed}"
         )
     if decision.correction == "maxT" and decision.test not in STUDENTISED:
         raise BadInput(
@@ -60,7 +60,7 @@ def check_rules(rules: Sequence[Rule], sieves: Sequence[str]) -> None:
     names = [rule.sieve for rule in rules]
     if len(names) != len(sieves):
         raise BadInput(
-            f"scores are judged by one rule a sieve, but {len(names)} rules came for {len(sieves)} sieves"
+            f"scores are judged by one rule a sieve, but got {len(names)} rules for {len(sieves)} sieves"
         )
     for rule in rules:
         if rule.contrast and rule.contrast not in names:
@@ -96,14 +96,14 @@ def check_resolution(decision: Decision, rules: Sequence[Rule], layers: int, hea
 
 
 def tests_in(family: str, rules: Sequence[Rule], layers: int, heads: int) -> int:
-    """How many tests the largest family of roles holds, when every head can be tested."""
+    """Return how many tests the largest family of roles holds, when every head can be tested."""
     roles = [rule for rule in rules if rule.role]
     sizes = [
-        sum(part.stop - part.start for _, part in each) for each in members(roles, layers, heads, family)
+        sum(part.stop - part.start for _, part in parts) for parts in members(roles, layers, heads, family)
     ]
     return max(sizes, default=0)
 
 
 def needed_p(correction: str, alpha: float, tests: int) -> float:
-    """The p that one test of the family must reach, in the best case for it."""
+    """Return the p that one test of the family must reach, in the best case for it."""
     return alpha if correction == "maxT" else assumed_cut(correction, alpha, tests, 1.0)

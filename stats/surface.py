@@ -1,6 +1,7 @@
-"""Attention that does not matter: is the loss less sensitive to attention to one kind of token?
+"""Statistics of surface runs: tests of attention that does not matter, and means over layers.
 
-Means of columns over the heads of a layer, with intervals over units.
+The tests ask whether the loss is less sensitive to attention to one kind of token. The means of columns over
+the heads of a layer have intervals over units.
 """
 
 from collections.abc import Sequence
@@ -29,10 +30,10 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
     many keys as it has: a difference within the example that does not depend on the size of its loss.
     Null: the mean over units is at most 0 (the kind matters at least as much). Alternative: it is larger.
     The other direction is a test of its own (null: at least 0; alternative: smaller, the kind matters
-    more), whose outcome is "not less"; it is never said of fewer than 50 units. Unit: that of the scores;
+    more), whose outcome is "not less", for 50 or more units only. Unit: that of the scores;
     its examples are averaged first. Assumptions: independent units; else those of the decision's test.
     The layers of one kind and measure are one family in each direction, whatever family the decision
-    names. Examples where the kind or other tokens are missing, or where neither matters, say nothing.
+    names. Examples where the kind or other tokens are missing, or where neither matters, have no score.
 
     Where importances of keys (each key's mean over the queries that see it) are exchangeable the mean is
     exactly 0, however many keys a kind has.
@@ -66,7 +67,7 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
         ...         np.full((2, 40), 2.0), size.astype(np.float32), np.zeros((2, 40))),
         ...     Decision(),
         ... )
-        >>> [(each.kind, each.layer, round(each.mean, 1), each.decision) for each in found]
+        >>> [(test.kind, test.layer, round(test.mean, 1), test.decision) for test in found]
         [('separator', 0, 1.4, 'less important')]
     """
     pairs = [
@@ -79,18 +80,19 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
     if not pairs:
         return ()
     names = tuple(f"{measure}:{kind}" for measure, kind in pairs)
-    scored = [_difference(scores, measure, kind) for measure, kind in pairs]
+    differences = [_difference(scores, measure, kind) for measure, kind in pairs]
     compared = Scores(
         sieves=names,
         examples=scores.examples,
         units=scores.units,
         tokens=scores.tokens,
         cells=np.stack([scores.cells[scores.sieves.index(name)] for name in names]),
-        values=np.stack([each for each, _, _ in scored]),
+        values=np.stack([values for values, _, _ in differences]),
         null=np.zeros((len(names), len(scores.examples))),
     )
     rules = [
-        Rule(name, margin=0.0, low=low, high=high) for name, (_, low, high) in zip(names, scored, strict=True)
+        Rule(name, margin=0.0, low=low, high=high)
+        for name, (_, low, high) in zip(names, differences, strict=True)
     ]
     found = judge(compared, rules, replace(decision, family="sieve"))
     return tuple(
@@ -115,7 +117,7 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
 def _difference(
     scores: Scores, measure: str, kind: str
 ) -> tuple[Float32[np.ndarray, "examples layers 1"], float, float]:
-    """How much less the kind matters than other tokens, per example and layer, and its bounds."""
+    """Return how much less the kind matters than other tokens, per example and layer, and its bounds."""
     rows = [scores.sieves.index(f"{measure}:{name}") for name in (kind, OTHER)]
     own, other = (_over_heads(scores.values[row]) for row in rows)
     keys = scores.cells[rows]
@@ -130,13 +132,13 @@ def _difference(
 def _over_heads(
     values: Float32[np.ndarray, "examples layers heads"],
 ) -> Float[np.ndarray, "examples layers"]:
-    """Mean over the heads of a layer; NaN where a head has nothing to say."""
+    """Return the mean over the heads of a layer; NaN where a head has no value."""
     mean: np.ndarray = values.astype(np.float64).mean(axis=2)
     return mean
 
 
 def layer_means(scores: Scores, rules: Sequence[Rule]) -> tuple[LayerMean, ...]:
-    """The mean of every column over the heads of each layer, with its 95 % interval.
+    """Return the mean of every column over the heads of each layer, with its 95 % interval.
 
     Of each unit, the mean of its examples and of the layer's heads; the interval is Student's over
     these. Heads are all the heads of the layer and no sample, so their spread adds nothing to it.
@@ -148,7 +150,7 @@ def layer_means(scores: Scores, rules: Sequence[Rule]) -> tuple[LayerMean, ...]:
         rules: One per column, in that order; those that are no role (importances) have no even value.
 
     Returns:
-        Column by column, layer by layer. Where no unit says anything the count is 0 and all else is
+        Column by column, layer by layer. Where no unit has a value the count is 0 and all else is
         NaN; below two units the interval is NaN.
     """
     units = unit_numbers(scores.units)

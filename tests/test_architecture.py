@@ -26,6 +26,16 @@ def _but(*rooms: str) -> set[str]:
     return {name for short, name in ROOMS.items() if short not in rooms}
 
 
+ORDER = (
+    "errors", "progress", "tasks", "addresses", "records", "plans", "presets", "sieves", "stats", "storage",
+    "reports", "options", "extraction", "catalogue", "arrays", "testing", "planning", "inputs",
+    "preprocessing", "maps", "judging", "shards", "viewing", "exporting", "comparing", "runs", "probing",
+    "terminal", "cli", "__main__",
+)  # fmt: skip
+"""Rooms of the package from the ground up; each imports only rooms before it."""
+MOST = 15
+"""Most modules that a folder holds, the ``__init__`` left aside."""
+
 NEVER: dict[str, set[str]] = {
     "headroles.errors": {"headroles", "numpy"} | MODELS,
     "headroles.addresses": {"numpy", "pandas"} | MODELS | _but(),
@@ -80,6 +90,7 @@ def _modules() -> dict[str, Path]:
 
 
 MODULES = _modules()
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
@@ -137,6 +148,53 @@ def test_imports_are_absolute_and_never_by_the_name_of_a_root_folder() -> None:
     for name, each in IMPORTS.items():
         assert not [one for one in each if one.startswith(".")], name
         assert not {one.split(".")[0] for one in each} & {*MAPPED, "tests"}, name
+
+
+def _room(name: str) -> str:
+    return name.split(".")[1] if "." in name else ""
+
+
+def test_every_room_imports_only_rooms_below_it() -> None:
+    assert {_room(name) for name in MODULES} - {""} == set(ORDER)
+    upward = [
+        f"{name} imports {other}"
+        for name, imported in IMPORTS.items()
+        for other in imported & MODULES.keys()
+        if _room(name) and _room(other) and ORDER.index(_room(other)) > ORDER.index(_room(name))
+    ]
+    assert not upward
+
+
+def test_no_room_imports_a_private_name_of_another_room() -> None:
+    private = [
+        f"{name} imports {alias.name} of {node.module}"
+        for name, file in MODULES.items()
+        for node in _statements(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module in MODULES and _room(node.module) != _room(name)
+        for alias in node.names
+        if alias.name.startswith("_")
+    ]
+    assert not private
+
+
+def test_no_folder_holds_more_modules_than_one_can_survey() -> None:
+    folders = {file.parent for file in MODULES.values()} | {file.parent for file in TESTS}
+    full = {
+        folder.relative_to(ROOT).as_posix(): len(modules)
+        for folder in folders
+        if len(modules := [file for file in folder.glob("*.py") if file.name != "__init__.py"]) > MOST
+    }
+    assert not full
+
+
+def test_every_package_says_what_lives_in_it() -> None:
+    silent = {
+        name
+        for name, file in MODULES.items()
+        if file.name == "__init__.py"
+        and len((ast.get_docstring(ast.parse(file.read_text())) or "").split()) < 12
+    }
+    assert not silent
 
 
 def test_no_import_goes_round_in_a_circle() -> None:

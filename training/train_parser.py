@@ -106,9 +106,9 @@ def read_documents(path: Path) -> list[list[Sentence]]:
 
 @contextmanager
 def numpy_matmul() -> Iterator[None]:
-    """Let training multiply matrices with NumPy's BLAS, often faster than the one thinc brings.
+    """Multiply matrices with the BLAS of NumPy during training, which is often faster than that of thinc.
 
-    It changes speed only (and float rounding); export and measurement run without it.
+    This changes only speed (and float rounding); export and measurement run without it.
     """
 
     def gemm(
@@ -125,7 +125,7 @@ def numpy_matmul() -> Iterator[None]:
 
 
 def to_doc(vocab: Vocab, sentences: Sequence[Sentence], lower: bool = False, spaced: bool = False) -> Doc:
-    """Join consecutive sentences in one Doc, on demand lower-cased or with a space after every word."""
+    """Join consecutive sentences in one Doc, lower-cased or with a space after every word on request."""
     words: list[str] = []
     spaces: list[bool] = []
     tags: list[str] = []
@@ -158,8 +158,8 @@ def write_corpora(documents: Sequence[Sequence[Sentence]], folder: Path, seed: i
     rng = random.Random(seed)
     vocab = spacy.blank("en").vocab
     held_out = documents[HELD_OUT_EVERY - 1 :: HELD_OUT_EVERY]
-    kept = [doc for index, doc in enumerate(documents) if index % HELD_OUT_EVERY != HELD_OUT_EVERY - 1]
-    groups = [group for _ in range(GROUPINGS) for group in group_sentences(kept, rng)]
+    training = [doc for index, doc in enumerate(documents) if index % HELD_OUT_EVERY != HELD_OUT_EVERY - 1]
+    groups = [group for _ in range(GROUPINGS) for group in group_sentences(training, rng)]
     rng.shuffle(groups)
     train_docs = [
         to_doc(vocab, group, lower=rng.random() < LOWER_SHARE, spaced=rng.random() < SPACED_SHARE)
@@ -183,14 +183,14 @@ def arcs(doc: Doc) -> dict[Span, Arc]:
 
 
 def count_arcs(gold: dict[Span, Arc], guess: dict[Span, Arc], counts: Counter[tuple[str, str]]) -> None:
-    """Add one text's counts: keys are (what, relation), with relation ``*`` for every word."""
+    """Add the counts of one text under keys (measure, relation), with relation ``*`` for all words."""
     for span, (head, dep) in gold.items():
-        found = guess.get(span)
-        head_right = found is not None and found[0] == head
-        right = head_right and found is not None and found[1] == dep
+        predicted = guess.get(span)
+        head_right = predicted is not None and predicted[0] == head
+        right = head_right and predicted is not None and predicted[1] == dep
         for relation in (dep, "*"):
             counts["gold", relation] += 1
-            counts["aligned", relation] += found is not None
+            counts["aligned", relation] += predicted is not None
             counts["uas", relation] += head_right
             counts["las", relation] += right
     for _, dep in guess.values():
@@ -213,10 +213,10 @@ def summarise(counts: Counter[tuple[str, str]]) -> dict[str, Any]:
         }  # fmt: skip
     result: dict[str, Any] = {"words": counts["gold", "*"]}
     result["aligned"] = ratio(counts["aligned", "*"], counts["gold", "*"])
-    for what in ("uas", "las"):
-        result[what] = ratio(counts[what, "*"], counts["gold", "*"])
-        part, whole = (counts[key, "*"] - counts[key, "punct"] for key in (what, "gold"))
-        result[f"{what}_without_punct"] = ratio(part, whole)
+    for measure in ("uas", "las"):
+        result[measure] = ratio(counts[measure, "*"], counts["gold", "*"])
+        part, whole = (counts[key, "*"] - counts[key, "punct"] for key in (measure, "gold"))
+        result[f"{measure}_without_punct"] = ratio(part, whole)
     result["relations"] = relations
     return result
 
@@ -227,7 +227,7 @@ def starts(doc: Doc) -> set[int]:
 
 
 def score(nlp: Language, golds: Sequence[Doc], raw: bool) -> dict[str, Any]:
-    """Score parses of gold tokens, or of raw text, where a word the tokenizer does not give is wrong."""
+    """Score parses of gold tokens, or of raw text, where a word that is not one token counts as wrong."""
     if raw:
         inputs = [nlp.make_doc(gold.text) for gold in golds]
     else:
@@ -309,13 +309,13 @@ def trim_strings(folder: Path, nlp: Language) -> None:
 
 
 def same_parses(first: Language, second: Language, texts: Sequence[str]) -> bool:
-    """Say whether two pipelines give the same arcs and labels for every text."""
+    """Return whether two pipelines give the same arcs and labels for every text."""
     pairs = zip(first.pipe(texts), second.pipe(texts), strict=True)
     return all(arcs(one) == arcs(other) for one, other in pairs)
 
 
 def export(trained: Path, out: Path, dev: Path) -> dict[str, Any]:
-    """Drop the tagger, trim, write the package folder, check it parses alike and record its figures."""
+    """Drop the tagger, trim, write the package folder, check that it parses alike, and record its figures."""
     nlp = spacy.load(trained)
     nlp.remove_pipe("tagger")
     describe(nlp)

@@ -1,7 +1,7 @@
 """Fine-tune the embedded encoder on MRPC and write a folder that ``headroles label --model`` takes.
 
-Prints one line of JSON per evaluation on ``--dev``: before, with a classification head still random,
-and after. Progress goes to stderr.
+Prints one line of JSON per evaluation on ``--dev``: before training, with a random classification head, and
+after it. Progress goes to stderr.
 """
 
 import json
@@ -20,33 +20,34 @@ from transformers.utils import logging as library_logging
 
 from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.model.checkpoint import EMBEDDED, find, weights_hash
-from headroles.extraction.texts.sources import kind_of, read_table, sampled
+from headroles.extraction.texts.files import kind_of
+from headroles.extraction.texts.sources import read_table, sampled
 from headroles.extraction.texts.tokens import tokenise
 from headroles.storage.folder import writing
 from headroles.tasks import task_of
 
 TASK = task_of("MRPC")
 LABEL = "Quality"
-"""Column of GLUE's file that says whether the two sentences mean the same."""
+"""Column of the GLUE file that states whether the two sentences mean the same."""
 NAMES = {0: "not_equivalent", 1: "equivalent"}
 MAX_LENGTH = 128
 POOL = 16
-"""Batches that are sorted by length together: little padding, and yet another order each epoch."""
+"""Number of batches that are sorted by length together: little padding, and a new order in each epoch."""
 WARM_UP = 0.1
-"""Share of the steps over which the learning rate rises."""
+"""Share of the steps in which the learning rate rises."""
 WEIGHT_DECAY = 0.01
 LARGEST_GRADIENT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the encoder is trained.
+    """Settings of the training.
 
     Attributes:
         epochs: Passes over the data.
-        batch_size: Pairs in a step.
-        learning_rate: The highest one, at the end of the warm-up.
-        seed: Of the head's first weights, the subset, the order and dropout.
+        batch_size: Number of pairs in a step.
+        learning_rate: Highest learning rate, at the end of the warm-up.
+        seed: Seed of the initial weights of the classification head, the subset, the order and dropout.
     """
 
     epochs: int
@@ -60,8 +61,8 @@ class Pair:
     """One pair of sentences as the model gets it.
 
     Attributes:
-        inputs: What the tokenizer returned: token ids and the like, unpadded.
-        label: 1 where the sentences mean the same, else 0.
+        inputs: Outputs of the tokenizer, such as token ids, without padding.
+        label: 1 where the sentences mean the same, otherwise 0.
     """
 
     inputs: dict[str, list[int]]
@@ -69,39 +70,39 @@ class Pair:
 
     @property
     def size(self) -> int:
-        """Number of tokens."""
+        """Return the number of tokens."""
         return len(self.inputs["input_ids"])
 
 
 def read_pairs(path: Path, tokenizer: Any, limit: int | None, seed: int) -> list[Pair]:
-    """Labelled pairs of a file in GLUE's layout, tokenised as ``headroles label`` does it.
+    """Read labelled pairs from a file in the layout of GLUE, and tokenise them as ``headroles label`` does.
 
     Args:
         path: A ``.tsv`` or ``.csv`` file, gzipped or not.
-        tokenizer: The encoder's.
-        limit: A random subset of at most this many pairs; None for all.
-        seed: Of that subset.
+        tokenizer: Tokenizer of the encoder.
+        limit: Largest number of pairs, drawn at random; None for all.
+        seed: Seed of that subset.
 
     Raises:
         BadInput: When the file cannot be used.
     """
     if kind_of(path) not in (".tsv", ".csv"):
-        raise BadInput(f"MRPC's files end in .tsv or .csv, with or without .gz, but '{path}' came")
+        raise BadInput(f"the files of MRPC end in .tsv or .csv, with or without .gz, but got '{path}'")
     passages = read_table(path, TASK.columns, name=TASK.name)
     answers: dict[str, int] = {}
-    for row, (passage, said) in enumerate(zip(passages, read_table(path, [LABEL]), strict=True), start=1):
-        if said.texts[0].strip() not in ("0", "1"):
+    for row, (passage, answer) in enumerate(zip(passages, read_table(path, [LABEL]), strict=True), start=1):
+        if answer.texts[0].strip() not in ("0", "1"):
             raise BadInput(
-                f"{path}, row {row} below the header: {LABEL!r} is 0 or 1, but {said.texts[0]!r} came; "
+                f"{path}, row {row} below the header: {LABEL!r} is 0 or 1, but got {answer.texts[0]!r}; "
                 f"give the train or dev file, as the test file has no labels"
             )
-        answers[passage.key] = int(said.texts[0])
+        answers[passage.key] = int(answer.texts[0])
     chosen = tokenise(tokenizer, sampled(passages, limit, seed), MAX_LENGTH)
-    return [Pair(each.inputs, answers[each.passage.key]) for each in chosen]
+    return [Pair(item.inputs, answers[item.passage.key]) for item in chosen]
 
 
 def epoch_batches(sizes: Sequence[int], batch_size: int, order: np.random.Generator) -> list[np.ndarray]:
-    """Places in batches of pairs of about one length, in random order, every place once."""
+    """Return the positions of all pairs once, in batches of similar length, in random order."""
     mixed = order.permutation(len(sizes))
     lengths = np.asarray(sizes)
     batches: list[np.ndarray] = []
@@ -113,7 +114,7 @@ def epoch_batches(sizes: Sequence[int], batch_size: int, order: np.random.Genera
 
 
 def padded(pairs: Sequence[Pair], pad: int) -> dict[str, torch.Tensor]:
-    """A batch as tensors, padded on the right to its longest pair, with its labels."""
+    """Return a batch as tensors, padded on the right to its longest pair, with its labels."""
     width = max(pair.size for pair in pairs)
     tensors = {"labels": torch.tensor([pair.label for pair in pairs])}
     for name in pairs[0].inputs:
@@ -124,17 +125,17 @@ def padded(pairs: Sequence[Pair], pad: int) -> dict[str, torch.Tensor]:
 
 
 def optimizer_of(network: Any, learning_rate: float) -> torch.optim.AdamW:
-    """AdamW whose weight decay spares biases and the weights of layer norms."""
-    weights = [each for each in network.parameters() if each.requires_grad]
+    """Return AdamW without weight decay for biases and the weights of layer norms."""
+    weights = [weight for weight in network.parameters() if weight.requires_grad]
     groups: list[dict[str, Any]] = [
-        {"params": [each for each in weights if each.dim() > 1], "weight_decay": WEIGHT_DECAY},
-        {"params": [each for each in weights if each.dim() < 2], "weight_decay": 0.0},
+        {"params": [weight for weight in weights if weight.dim() > 1], "weight_decay": WEIGHT_DECAY},
+        {"params": [weight for weight in weights if weight.dim() < 2], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=learning_rate, fused=True)
 
 
 def share_of_rate(step: int, steps: int) -> float:
-    """Share of the highest learning rate at a step, counted from 0: a linear rise, then a linear fall."""
+    """Return the share of the highest learning rate at a step (from 0): a linear rise, then a linear fall."""
     rise = max(1, round(WARM_UP * steps))
     return (step + 1) / rise if step < rise else (steps - step) / (steps - rise + 1)
 
@@ -157,30 +158,31 @@ def train(network: Any, pairs: Sequence[Pair], settings: Settings, pad: int) -> 
             schedule.step()
             optimizer.zero_grad()
             total += float(loss.detach()) * len(places)
-        taken = time.perf_counter() - start
+        seconds = time.perf_counter() - start
         click.echo(
-            f"epoch {epoch} of {settings.epochs}: loss {total / len(pairs):.4f}, {taken:.0f} s", err=True
+            f"epoch {epoch} of {settings.epochs}: loss {total / len(pairs):.4f}, {seconds:.0f} s", err=True
         )
 
 
 def guesses(network: Any, pairs: Sequence[Pair], batch_size: int, pad: int) -> Iterator[tuple[int, int]]:
-    """For each pair what the network says and what is right, shortest pairs first."""
+    """Yield the predicted and the true label of each pair, shortest pairs first."""
     ordered = sorted(pairs, key=lambda pair: pair.size)
     network.eval()
     for start in range(0, len(ordered), batch_size):
         batch = padded(ordered[start : start + batch_size], pad)
         with torch.inference_mode():
-            said = network(**batch).logits.argmax(dim=1)
-        yield from zip(said.tolist(), batch["labels"].tolist(), strict=True)
+            predicted = network(**batch).logits.argmax(dim=1)
+        yield from zip(predicted.tolist(), batch["labels"].tolist(), strict=True)
 
 
 def evaluate(network: Any, pairs: Sequence[Pair], batch_size: int, pad: int) -> dict[str, float | int]:
-    """Accuracy, and F1 of the pairs that mean the same, as GLUE has it."""
-    said, right = (np.array(column) for column in zip(*guesses(network, pairs, batch_size, pad), strict=True))
-    both, either = int((said & right).sum()), int(said.sum() + right.sum())
+    """Return the accuracy, and the F1 of the pairs that mean the same, as GLUE defines it."""
+    columns = zip(*guesses(network, pairs, batch_size, pad), strict=True)
+    predicted, true = (np.array(column) for column in columns)
+    both, either = int((predicted & true).sum()), int(predicted.sum() + true.sum())
     return {
         "pairs": len(pairs),
-        "accuracy": round(float((said == right).mean()), 4),
+        "accuracy": round(float((predicted == true).mean()), 4),
         "f1": round(2 * both / either, 4) if either else 0.0,
     }
 
@@ -199,10 +201,10 @@ def check_free(out: Path) -> None:
 def finetune(
     train_file: Path, dev_file: Path | None, out: Path, limit: int | None, settings: Settings
 ) -> None:
-    """Fine-tune, evaluate before and after where there is a dev file, and write the folder.
+    """Fine-tune, evaluate before and after it where there is a dev file, and write the folder.
 
     Raises:
-        HeadrolesError: In one sentence; whatever can be told beforehand comes before the training.
+        HeadrolesError: In one sentence; everything that can be checked beforehand is checked before training.
     """
     check_free(out)
     library_logging.set_verbosity(logging.ERROR)
@@ -225,13 +227,13 @@ def finetune(
             click.echo(json.dumps({"when": when} | evaluate(network, held_out, settings.batch_size, pad)))
     with writing(f"the folder '{out}'"):
         network.save_pretrained(out)
-        AutoTokenizer.from_pretrained(source).save_pretrained(out)  # afresh: the other was told to truncate
+        AutoTokenizer.from_pretrained(source).save_pretrained(out)  # loaded again: the other one truncates
     click.echo(f"model {out}, weights SHA-256 {weights_hash(out)}, from {EMBEDDED}", err=True)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--train", "train_file", type=Path, required=True, help="MRPC's train.tsv, as GLUE has it.")
-@click.option("--dev", "dev_file", type=Path, help="MRPC's dev.tsv, for accuracy and F1 before and after.")
+@click.option("--train", "train_file", type=Path, required=True, help="train.tsv of MRPC, as in GLUE.")
+@click.option("--dev", "dev_file", type=Path, help="dev.tsv of MRPC, for accuracy and F1 before and after.")
 @click.option("--out", type=Path, required=True, help="Folder to write; new or empty.")
 @click.option("--epochs", type=click.IntRange(1), default=3, show_default=True)
 @click.option("--batch-size", type=click.IntRange(1), default=16, show_default=True)

@@ -1,4 +1,4 @@
-"""The sieve keeps the contract, and counts what it says it counts."""
+"""Tests that the sieve keeps the contract and counts punctuation marks."""
 
 import numpy as np
 from headroles_punctuation import marks

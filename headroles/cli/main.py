@@ -1,4 +1,4 @@
-"""The command line: each command parses, calls one function, and prints."""
+"""Parse the command line: each command reads its options, calls one function, and prints the result."""
 
 import signal
 import sys
@@ -29,22 +29,24 @@ if TYPE_CHECKING:
 
     from headroles.progress import Progress
 
-WIDE = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def _console() -> "Console":
+    """Return the console for results; rich is imported only when it is needed."""
     from headroles.terminal.console import console
 
     return console()
 
 
 def _progress() -> "AbstractContextManager[Progress]":
+    """Return the progress bar; rich is imported only when it is needed."""
     from headroles.terminal.console import progress
 
     return progress()
 
 
-@click.group(context_settings=WIDE)
+@click.group(context_settings=CONTEXT)
 @click.version_option(version("headroles"), prog_name="headroles")
 def cli() -> None:
     """What do the attention heads of a model do, and how sure can we be?"""
@@ -54,7 +56,8 @@ def cli() -> None:
 @with_options(LABEL)
 def label_command(**given: Any) -> None:
     """Label the heads of a model, and write tables and a report."""
-    from headroles.runs.label import default_folder, label
+    from headroles.runs.defaults import default_folder
+    from headroles.runs.label import label
     from headroles.terminal.label import show_labelling
 
     data, model = (given["attention"], "maps") if given["attention"] else (given["data"], given["model"])
@@ -85,12 +88,12 @@ def probe_command(**given: Any) -> None:
 @cli.command("surface")
 @with_options(SURFACE)
 def surface_command(**given: Any) -> None:
-    """Describe attention by kind of token, offset and entropy, head by head, beside even attention.
+    """Describe attention by kind of token, offset and entropy, head by head, against even attention.
 
-    With --gradients also how much the loss depends on the attention to each kind of token; all layers'
-    attention is then held until the backward pass, so batches are small.
+    With --gradients, also measure how much the loss depends on the attention to each kind of token. All
+    layers' attention then stays in memory until the backward pass, so batches are small.
     """
-    from headroles.runs.label import default_folder
+    from headroles.runs.defaults import default_folder
     from headroles.runs.surface import surface
     from headroles.terminal.surface import show_surface
 
@@ -103,12 +106,12 @@ def surface_command(**given: Any) -> None:
 @cli.command("cluster")
 @with_options(CLUSTER)
 def cluster_command(**given: Any) -> None:
-    """Label the heads of a model, and cluster them by how their attention differs.
+    """Label the heads of a model, and cluster them by the differences of their attention.
 
     Distances between all pairs of heads (Jensen-Shannon divergence) are summed in the same pass.
     """
     from headroles.runs.cluster import cluster
-    from headroles.runs.label import default_folder
+    from headroles.runs.defaults import default_folder
     from headroles.terminal.run import show_run
 
     given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"], "cluster")
@@ -121,7 +124,7 @@ def cluster_command(**given: Any) -> None:
 @click.argument("folder")
 @with_options(DECISION)
 def judge_command(folder: str, **given: Any) -> None:
-    """Decide again from the stored scores of a run FOLDER; no model is needed."""
+    """Judge the stored scores of a run FOLDER again; no model is needed."""
     from headroles.judging.again import judge_again
     from headroles.terminal.run import show_run
 
@@ -130,16 +133,26 @@ def judge_command(folder: str, **given: Any) -> None:
 
 @cli.command("verify")
 @click.argument("folder")
-def verify_command(folder: str) -> None:
+@click.option(
+    "--oracles",
+    is_flag=True,
+    help="Recompute p, q, effects and intervals one by one with scipy, statsmodels and pingouin.",
+)
+def verify_command(folder: str, oracles: bool) -> None:
     """Check every hash of a run FOLDER, and that its findings follow from its scores.
 
     Every file must be what it was when it was written, all shards must be there, and findings and labels,
-    made anew from the stored scores, must be those of the tables. No model is needed.
+    made anew from the stored scores, must be those of the tables. No model is needed. With --oracles,
+    other libraries recompute the findings, and a table shows the largest differences.
     """
-    from headroles.shards.verify import verify
-    from headroles.terminal.run import show_verified
+    from headroles.shards.verify import refuse_differences, verify
+    from headroles.terminal.run import show_checks, show_verified
 
-    show_verified(_console(), verify(folder), folder)
+    verified = verify(folder, oracles=oracles)
+    if oracles:
+        show_checks(_console(), verified.checks)
+        refuse_differences(verified.checks, folder)
+    show_verified(_console(), verified, folder)
 
 
 @cli.command("view")
@@ -149,8 +162,8 @@ def verify_command(folder: str) -> None:
 def view_command(**given: Any) -> None:
     """Show a model's attention over TEXT, or over the pair TEXT and TEXT_B, as one HTML page.
 
-    Heads one by one, all layers × heads, and what weights are made of. Of an encoder-decoder, TEXT is
-    read by the encoder and TEXT_B by the decoder.
+    The page shows single heads, all layers × heads, and the parts of each weight. In an encoder-decoder,
+    the encoder reads TEXT and the decoder reads TEXT_B.
     """
     from headroles.viewing import PAGE, view
 
@@ -169,9 +182,9 @@ def view_command(**given: Any) -> None:
 @click.argument("dir_b")
 @with_options(COMPARE)
 def compare_command(dir_a: str, dir_b: str, **given: Any) -> None:
-    """Compare the runs DIR_A and DIR_B head by head: what changed, which roles came and went.
+    """Compare the runs DIR_A and DIR_B head by head: differences, and roles gained and lost.
 
-    Both score the same examples with the same sieves, under two models, or one model on two inputs
+    Both runs score the same examples with the same sieves under two models, or one model on two inputs
     of equal layout. Differences are B − A. No model is needed.
     """
     from headroles.comparing.compare import compare, default_folder
@@ -188,8 +201,8 @@ def compare_command(dir_a: str, dir_b: str, **given: Any) -> None:
 def replicate_command(dir_a: str, dir_b: str, **given: Any) -> None:
     """Test the roles that run DIR_A found on the other inputs of run DIR_B.
 
-    Of one model, with the same sieves or probes. B is judged by the test, margins and alpha of A, and
-    corrected over the roles of A only. No model is needed.
+    Both runs use one model and the same sieves or probes. B is judged by the test, margins and alpha of
+    A, and corrected over the roles of A only. No model is needed.
     """
     from headroles.comparing.replicate import replicate
     from headroles.terminal.replicate import show_replication
@@ -202,10 +215,10 @@ for command in COMMANDS:
 
 
 def main() -> NoReturn:
-    """Run the command line: exit 0 when done, 1 on a user's mistake in one sentence, 2 on wrong usage."""
+    """Run the command line; exit with 0 when done, 1 after a user's mistake, and 2 after wrong usage."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a killed run cleans up, too
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # results that the terminal's encoding lacks
+        sys.stdout.reconfigure(errors="replace")  # for characters that the terminal's encoding lacks
     try:
         cli.main(standalone_mode=False, prog_name="headroles")
     except HeadrolesError as error:
@@ -217,7 +230,7 @@ def main() -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt) as stopping:
-        said = str(stopping.__cause__ if isinstance(stopping, click.Abort) else stopping)
-        click.echo(f"headroles: {said or 'stopped; nothing was written'}", err=True)
+        message = str(stopping.__cause__ if isinstance(stopping, click.Abort) else stopping)
+        click.echo(f"headroles: {message or 'stopped; nothing was written'}", err=True)
         sys.exit(130)
     sys.exit(0)

@@ -1,1 +1,5 @@
-"""Package comparing."""
+"""Two finished runs side by side: ``compare()`` for the same inputs, ``replicate()`` for other inputs.
+
+``match.py`` checks that two runs can be compared. These modules may import from ``stats``, ``storage``,
+``options``, ``records`` and ``reports``; no model is needed. Start with ``compare.py``.
+"""

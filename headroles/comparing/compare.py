@@ -1,4 +1,4 @@
-"""compare(): two finished runs in, what changed between them out; no model is needed."""
+"""Compare two finished runs head by head: ``compare()``; no model is needed."""
 
 import platform
 import shlex
@@ -16,7 +16,7 @@ from headroles.options.label import options_of
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision
 from headroles.records.findings import Findings, Labelling
-from headroles.reports.compare import comparison_page
+from headroles.reports.compare_page import comparison_page
 from headroles.reports.words.words import plural
 from headroles.stats.columns import Columns
 from headroles.stats.comparing.paired import paired, pairs_of
@@ -34,11 +34,11 @@ KEPT = (
     "command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic",
     "counts", "versions",
 )  # fmt: skip
-"""What a comparison records of each run."""
+"""Fields of the manifest of each run that a comparison records."""
 PACKAGES = ("numpy", "scipy", "statsmodels", "pandas", "plotly")
 SEEDED = {"resample_seed": "seed"}
 SETTINGS = ("alpha", "test", "correction", "family", "resamples", "resample_seed", "interval")
-"""How both runs are judged; what is not given is as in run A."""
+"""Settings of the decision for both runs; those not given are as in run A."""
 
 
 def compare(
@@ -51,93 +51,102 @@ def compare(
     overwrite: bool = False,
     **decision: Any,
 ) -> Comparison:
-    """Compare two runs head by head: what changed, what is equivalent, which roles came and went.
+    """Compare two runs head by head: differences, equivalences, and roles gained and lost.
 
     The runs score the same examples with the same sieves under two models, or one model on two inputs
-    of equal layout. Differences are B − A. Both runs are judged anew with one decision, so that their
-    labels are on one footing.
+    of equal layout. Differences are B − A. Both runs are judged again with one decision, so that their
+    labels are comparable.
 
     Args:
         dir_a: Folder of run A, such as that of a pretrained model.
         dir_b: Folder of run B, such as that of a fine-tuned one.
         bound: Differences within ± bound are equivalent, on the scale of the scores (0.05 is half of
             the usual margin of a role).
-        swaps: Random swaps of the two runs within units, the reference of labels gained and lost; at
+        swaps: Random swaps of the two runs within units, the reference for labels gained and lost; at
             least 99, or 0 for none.
         out: Folder to write, or its address; None: nothing is written.
         overwrite: Whether to replace a comparison with other settings.
-        **decision: The decision of both, by the names of ``headroles judge``: ``alpha``, ``test``,
-            ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``. What is not
-            given is as in run A.
+        **decision: The decision for both runs, by the names of ``headroles judge``: ``alpha``, ``test``,
+            ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``. Settings that are
+            not given are as in run A.
 
     Raises:
-        HeadrolesError: In one sentence, when the runs do not match or a setting does not exist, with
+        HeadrolesError: When the runs do not match or a setting does not exist; in one sentence, with
             nothing left half-written.
     """
     if is_address(out or ""):
-        with local_copy(out or "", back=True) as place:
-            return compare(dir_a, dir_b, bound=bound, swaps=swaps, out=place, overwrite=overwrite, **decision)
+        with local_copy(out or "", back=True) as local_folder:
+            return compare(
+                dir_a, dir_b, bound=bound, swaps=swaps, out=local_folder, overwrite=overwrite, **decision
+            )
     bound, swaps = bound_of(bound), swaps_of(swaps)
     given = _given(decision)
     settings = {"a": str(dir_a), "b": str(dir_b), "bound": bound, "swaps": swaps} | given
     folder = None if out is None else Path(out)
     if folder is not None:
         check_free(folder, settings, overwrite, COMPARISON)
-    stored = [load(each) for each in (dir_a, dir_b)]
-    first, second, how = matched(*stored)
-    chosen = replace(first.decision, **{SEEDED.get(name, name): each for name, each in given.items()})
-    compared = _compared(first, second, chosen, bound, swaps)
-    notes = [*_sampled((first, second)), *_judged_anew((first, second), (compared.before, compared.after))]
-    manifest = _manifest(settings, compared, first, second) | {"matched": how}
-    said = (*compared.remarks, *notes)
-    compared = replace(compared, manifest=manifest | {"remarks": list(said)}, remarks=said)
+    stored = [load(folder_of_run) for folder_of_run in (dir_a, dir_b)]
+    first, second, way = matched(*stored)
+    judging_decision = replace(
+        first.decision, **{SEEDED.get(name, name): value for name, value in given.items()}
+    )
+    compared = _compare_matched(first, second, judging_decision, bound, swaps)
+    notes = [
+        *_subsample_notes((first, second)),
+        *_changed_labels((first, second), (compared.before, compared.after)),
+    ]
+    manifest = _manifest(settings, compared, first, second) | {"matched": way}
+    all_remarks = (*compared.remarks, *notes)
+    compared = replace(compared, manifest=manifest | {"remarks": list(all_remarks)}, remarks=all_remarks)
     if folder is not None:
         write_comparison(folder, compared, comparison_page(compared))
     return compared
 
 
 def bound_of(bound: Any) -> float:
-    """The bound as a plain number; refused unless above 0."""
+    """Return the bound as a plain number, and check that it is above 0."""
     if isinstance(bound, bool) or not isinstance(bound, Real) or not 0 < float(bound) < float("inf"):
         raise BadInput(
             f"the bound is the largest difference that counts as none, a number above 0 on the scale of the "
-            f"scores, but {bound!r} came; the default is 0.05"
+            f"scores, but got {bound!r}; the default is 0.05"
         )
     return float(bound)
 
 
 def swaps_of(swaps: Any) -> int:
-    """The number of swaps as a plain one; refused when too few for a p."""
-    whole = isinstance(swaps, Integral) and not isinstance(swaps, bool)
-    if not whole or (swaps != 0 and not FEWEST <= swaps <= MOST):
+    """Return the number of swaps as a plain one, and check that it is enough for a p."""
+    is_whole = isinstance(swaps, Integral) and not isinstance(swaps, bool)
+    if not is_whole or (swaps != 0 and not FEWEST <= swaps <= MOST):
         raise BadInput(
             f"swaps must be a whole number of at least {FEWEST} and at most {MOST:,}, or 0 for none, but "
-            f"{swaps!r} came"
+            f"got {swaps!r}"
         )
     return int(swaps)
 
 
 def _given(decision: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that were given, as plain types."""
+    """Return the settings that were given, as plain types."""
     for name in decision:
         if name not in SETTINGS:
             raise UnknownName("option", name, ("bound", "swaps", "out", "overwrite", *SETTINGS))
-    asked = {name: each for name, each in decision.items() if each is not None}
-    options = options_of(data="scores", **asked)
-    return {name: getattr(options, name) for name in SETTINGS if name in asked}
+    settings = {name: value for name, value in decision.items() if value is not None}
+    options = options_of(data="scores", **settings)
+    return {name: getattr(options, name) for name in SETTINGS if name in settings}
 
 
-def _compared(
+def _compare_matched(
     first: Labelling, second: Labelling, decision: Decision, bound: float, swaps: int
 ) -> Comparison:
-    """Everything statistical about two runs that match."""
+    """Compute all statistics of two runs that match."""
     both = (first.scores, second.scores)
     rules = (first.findings.rules, second.findings.rules)
-    before, after = (judge(scores, own, decision) for scores, own in zip(both, rules, strict=True))
+    before, after = (
+        judge(scores, run_rules, decision) for scores, run_rules in zip(both, rules, strict=True)
+    )
     differences = paired(*both, rules, decision, bound)
-    columns = [Columns(scores, own) for scores, own in zip(both, rules, strict=True)]
+    columns = [Columns(scores, run_rules) for scores, run_rules in zip(both, rules, strict=True)]
     grid = Grid(first.scores.layers, first.scores.heads)
-    moved = [pair.column for pair in pairs_of(*both, rules)]
+    changed_columns = [pair.column for pair in pairs_of(*both, rules)]
     return Comparison(
         differences,
         before,
@@ -146,40 +155,42 @@ def _compared(
         bound,
         layers=tuple(by_layer(differences, before, after)),
         swaps=tuple(swapped(columns[0], columns[1], grid, decision, swaps)),
-        remarks=tuple(remarks(differences, moved, decision, bound, swaps)),
+        remarks=tuple(remarks(differences, changed_columns, decision, bound, swaps)),
     )
 
 
-def _sampled(stored: tuple[Labelling, Labelling]) -> list[str]:
-    """Which runs kept sums, which say nothing of differences: only their subsamples are compared."""
+def _subsample_notes(stored: tuple[Labelling, Labelling]) -> list[str]:
+    """Return a note for each run that kept sums: only its subsample of scores can be compared."""
     return [
-        f"{name} kept sums of {run.moments.examples:,} inputs, which say nothing of differences input by "
-        f"input: it is compared, and judged anew, on the random {len(run.scores.examples):,} of them whose "
+        f"{name} kept sums of {run.moments.examples:,} inputs, which hold no differences input by "
+        f"input: it is compared, and judged again, on the random {len(run.scores.examples):,} of them whose "
         f"scores it kept."
         for name, run in zip("AB", stored, strict=True)
         if run.moments is not None
     ]
 
 
-def _judged_anew(stored: tuple[Labelling, Labelling], anew: tuple[Findings, Findings]) -> list[str]:
-    """How many labels the joint decision changed, run by run."""
-    said = []
-    for name, run, found in zip("AB", stored, anew, strict=True):
-        roles = [rule.role for rule in found.rules]
-        moved = int(((run.findings.decision == 0) != (found.decision == 0))[roles].sum())
+def _changed_labels(
+    stored: tuple[Labelling, Labelling], findings_again: tuple[Findings, Findings]
+) -> list[str]:
+    """Return how many labels of each run the joint decision changed."""
+    notes = []
+    for name, run, findings in zip("AB", stored, findings_again, strict=True):
+        roles = [rule.role for rule in findings.rules]
+        changed = int(((run.findings.decision == 0) != (findings.decision == 0))[roles].sum())
         on = "on the units of both joined" if run.moments is None else "on its subsample alone"
-        if moved:
-            said.append(
-                f"judged anew, with one decision for both runs and {on}, {name} differs from its own folder "
-                f"in {plural(moved, 'label')}."
+        if changed:
+            notes.append(
+                f"judged again, with one decision for both runs and {on}, {name} differs from its own folder "
+                f"in {plural(changed, 'label')}."
             )
-    return said
+    return notes
 
 
 def _manifest(
     settings: Mapping[str, Any], compared: Comparison, first: Labelling, second: Labelling
 ) -> dict[str, Any]:
-    """Everything needed to reproduce the comparison, in JSON types; no clock."""
+    """Return everything needed to reproduce the comparison, in JSON types; no time of day."""
     runs = {
         name: {"folder": settings[name]} | {key: run.manifest[key] for key in KEPT if key in run.manifest}
         for name, run in (("a", first), ("b", second))
@@ -202,7 +213,7 @@ def _manifest(
 
 
 def _command(settings: Mapping[str, Any]) -> str:
-    """The command line that gives this comparison."""
+    """Return the command line that gives this comparison."""
     usual = {"bound": 0.05, "swaps": 1000}
     words = ["headroles", "compare", settings["a"], settings["b"]]
     for name, value in settings.items():
@@ -212,10 +223,10 @@ def _command(settings: Mapping[str, Any]) -> str:
 
 
 def default_folder(dir_a: str, dir_b: str) -> str:
-    """Where the command line writes a comparison: ``compare/<name A>-<name B>``.
+    """Return the folder that the command uses by default: ``compare/<name A>-<name B>``.
 
     Example:
         >>> default_folder("runs/QNLI-before", "runs/QNLI-after/")
         'compare/QNLI-before-QNLI-after'
     """
-    return str(Path("compare") / "-".join(Path(each).resolve().name for each in (dir_a, dir_b)))
+    return str(Path("compare") / "-".join(Path(run_folder).resolve().name for run_folder in (dir_a, dir_b)))

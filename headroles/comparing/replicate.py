@@ -1,4 +1,4 @@
-"""replicate(): two finished runs in, how many roles of the first hold on the inputs of the second out."""
+"""Test the roles of one finished run on the inputs of another: ``replicate()``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,14 +16,14 @@ from headroles.storage.folder import write_text
 from headroles.storage.run import load
 
 KEPT = ("command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic")
-"""What a replication records of each run."""
+"""Fields of the manifest of each run that a replication records."""
 LIKE = ("preset", "statistic")
-"""What both runs must have been scored with."""
+"""Settings that must be equal in both runs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """Two runs that can be set side by side, and the columns of both.
+    """Two runs that can be compared, and the columns they share.
 
     Attributes:
         first: Run A.
@@ -39,16 +39,16 @@ class _Runs:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """How B is judged: its own chance values and bounds, the margins of A."""
-        judged = zip(self.own, self.other, strict=True)
-        rules, others = self.first.findings.rules, self.second.findings.rules
+        """The rules for B: its own chance values and bounds, and the margins of A."""
+        pairs = zip(self.own, self.other, strict=True)
+        rules, rules_b = self.first.findings.rules, self.second.findings.rules
         return tuple(
-            replace(others[b], margin=rules[a].margin, together=rules[a].together) for a, b in judged
+            replace(rules_b[b], margin=rules[a].margin, together=rules[a].together) for a, b in pairs
         )
 
     @property
     def scores(self) -> Scores:
-        """Of B, columns of both only."""
+        """The scores of B in the columns that both runs have."""
         scores, taken = self.second.scores, self.other
         return replace(
             scores,
@@ -66,58 +66,58 @@ def replicate(
     correction: str | None = None,
     out: str | Path | None = None,
 ) -> Replication:
-    """Test the roles that run A found on the inputs of run B: how many findings hold on other data.
+    """Test the roles that run A found on the inputs of run B, and count how many hold there.
 
-    Both runs are of one model; their inputs differ. B is an independent test of what A proposed:
-    judged by the test, margins, alpha and families of A, corrected over the roles of A only. No model
-    is needed. Nothing is said of heads that have a role in B alone.
+    Both runs are of one model; their inputs differ. B is an independent test of the roles of A.
+    It is judged by the test, margins, alpha and families of A, and corrected over the roles of A only. No
+    model is needed. Heads that have a role in B only are not reported.
 
     Args:
-        dir_a: Folder of run A, which proposes.
-        dir_b: Folder of run B, which is tested on.
-        correction: Of B, such as "holm"; None: that of A.
+        dir_a: Folder of run A, whose roles are tested.
+        dir_b: Folder of run B, on whose inputs they are tested.
+        correction: Correction of B, such as "holm"; None: that of A.
         out: CSV file to write, one row per role of A; None: nothing is written.
 
     Raises:
-        HeadrolesError: In one sentence, when the folders are no runs, the inputs are the same, or no
-            column is in both.
+        HeadrolesError: When the folders are no runs, the inputs are the same, or no column is in both;
+            in one sentence.
     """
-    first, second = (load(each) for each in (dir_a, dir_b))
+    first, second = (load(folder) for folder in (dir_a, dir_b))
     decision = first.decision if correction is None else replace(first.decision, correction=correction)
     check_decision(decision)
-    runs = _side_by_side(first, second)
-    found = _replication(runs, decision)
+    runs = _matched_runs(first, second)
+    replication = _replication(runs, decision)
     facts = {
-        name: {"folder": str(place)} | {key: run.manifest[key] for key in KEPT if key in run.manifest}
-        for name, place, run in (("a", dir_a, first), ("b", dir_b, second))
+        name: {"folder": str(folder)} | {key: run.manifest[key] for key in KEPT if key in run.manifest}
+        for name, folder, run in (("a", dir_a, first), ("b", dir_b, second))
     }
-    found = replace(found, manifest=facts, notes=tuple(_notes(runs, found)))
+    replication = replace(replication, manifest=facts, notes=tuple(_notes(runs, replication)))
     if out is not None:
-        write_text(Path(out), found.frame().to_csv(index=False, lineterminator="\n"))
-    return found
+        write_text(Path(out), replication.frame().to_csv(index=False, lineterminator="\n"))
+    return replication
 
 
-def _side_by_side(first: Labelling, second: Labelling) -> _Runs:
-    """Two runs whose columns mean the same, on inputs that differ."""
+def _matched_runs(first: Labelling, second: Labelling) -> _Runs:
+    """Check two runs, and find the columns that mean the same in both."""
     _check_alike(first, second)
-    rules, others = first.findings.rules, second.findings.rules
-    place = {rule.sieve: k for k, rule in enumerate(others)}
+    rules, rules_b = first.findings.rules, second.findings.rules
+    position = {rule.sieve: k for k, rule in enumerate(rules_b)}
     shared = [
         k
         for k, rule in enumerate(rules)
-        if rule.sieve in place and others[place[rule.sieve]].contrast == rule.contrast
+        if rule.sieve in position and rules_b[position[rule.sieve]].contrast == rule.contrast
     ]
     if not any(rules[k].role for k in shared):
         raise BadInput(
             f"roles are replicated column by column, but A and B have none in common (A has "
-            f"{_few(first.findings.roles, 3)}; B has {_few(second.findings.roles, 3)}); run both with the "
-            f"same sieves or probes"
+            f"{_first_names(first.findings.roles, 3)}; B has {_first_names(second.findings.roles, 3)}); run "
+            f"both with the same sieves or probes"
         )
-    return _Runs(first, second, shared, [place[rules[k].sieve] for k in shared])
+    return _Runs(first, second, shared, [position[rules[k].sieve] for k in shared])
 
 
 def _check_alike(first: Labelling, second: Labelling) -> None:
-    """Refuse heads that are not the same, scores that are not the same, and inputs that are."""
+    """Check that heads and scores of two runs are the same kind, and that their inputs differ."""
     shapes = [(run.scores.layers, run.scores.heads) for run in (first, second)]
     if shapes[0] != shapes[1]:
         raise BadInput(
@@ -125,11 +125,11 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
             f"heads and B {shapes[1][0]} of {shapes[1][1]}; give two runs of one model"
         )
     for name in LIKE:
-        one, other = (run.manifest.get(name) for run in (first, second))
-        if one != other:
+        value_a, value_b = (run.manifest.get(name) for run in (first, second))
+        if value_a != value_b:
             raise BadInput(
-                f"a role is tested on other inputs by the same rules, but the {name} is {_told(one)} in A "
-                f"and {_told(other)} in B; run both with one {name}"
+                f"a role is tested on other inputs by the same rules, but the {name} is {_as_text(value_a)} "
+                f"in A and {_as_text(value_b)} in B; run both with one {name}"
             )
     texts = [run.manifest.get("source", {}).get("sha256") for run in (first, second)]
     if texts[0] == texts[1] and texts[0] is not None:
@@ -138,18 +138,18 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
             "same ones (equal sha256 of their texts); run one of them on other data"
         )
     for what, name in (("questions", "asked"), ("root of trees", "root")):
-        one, other = (_at(run.manifest, ("probe", name)) for run in (first, second))
-        if one != other and None not in (one, other):
+        value_a, value_b = (_nested(run.manifest, ("probe", name)) for run in (first, second))
+        if value_a != value_b and None not in (value_a, value_b):
             raise BadInput(
-                f"a role is tested on other inputs by the same questions, but the {what} of A is {one!r} and "
-                f"that of B {other!r}; run both alike"
+                f"a role is tested on other inputs by the same questions, but the {what} of A is {value_a!r} "
+                f"and that of B {value_b!r}; run both alike"
             )
 
 
 def _replication(runs: _Runs, decision: Decision) -> Replication:
-    """Everything statistical about two runs side by side."""
-    before, rules, scores = _only(runs.first, runs.own), runs.rules, runs.scores
-    found = replicates(before.findings, scores, rules, decision, runs.second.moments)
+    """Compute all statistics of two runs that can be compared."""
+    before, rules, scores = _with_columns(runs.first, runs.own), runs.rules, runs.scores
+    outcomes = replicates(before.findings, scores, rules, decision, runs.second.moments)
     means = (before.findings.mean, runs.second.findings.mean[runs.other])
     roles = [k for k, rule in enumerate(rules) if rule.role]
     rows: dict[str, list[int]] = {}
@@ -157,69 +157,72 @@ def _replication(runs: _Runs, decision: Decision) -> Replication:
         rows.setdefault(rules[k].together or rules[k].sieve, []).append(k)
 
     def counted(name: str, columns: Sequence[int]) -> Replicated:
-        return replicated(name, columns, found, means, rules)
+        return replicated(name, columns, outcomes, means, rules)
 
     names = {rules[k].sieve for k in roles}
     return Replication(
         decision=decision,
-        replicates=found,
+        replicates=outcomes,
         columns=tuple(counted(rules[k].sieve, [k]) for k in roles),
         rows=tuple(counted(name, columns) for name, columns in rows.items()),
-        best=_best(runs, scores, rules, decision),
+        best=_test_best_heads(runs, scores, rules, decision),
         only_a=tuple(name for name in runs.first.findings.roles if name not in names),
         only_b=tuple(name for name in runs.second.findings.roles if name not in names),
     )
 
 
-def _only(run: Labelling, columns: list[int]) -> Labelling:
-    """A run with some of its columns, findings only."""
-    found = run.findings
-    arrays: dict[str, Any] = {name: getattr(found, name)[columns] for name in (*COLUMNS, "decision")}
-    return replace(run, findings=replace(found, rules=tuple(found.rules[k] for k in columns), **arrays))
+def _with_columns(run: Labelling, columns: list[int]) -> Labelling:
+    """Return a run with the findings of some columns only."""
+    findings = run.findings
+    arrays: dict[str, Any] = {name: getattr(findings, name)[columns] for name in (*COLUMNS, "decision")}
+    return replace(run, findings=replace(findings, rules=tuple(findings.rules[k] for k in columns), **arrays))
 
 
-def _best(runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decision) -> tuple[BestAgain, ...]:
+def _test_best_heads(
+    runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decision
+) -> tuple[BestAgain, ...]:
+    """Test the best heads of the probes of A on B; none for other runs."""
     probed = runs.first.probed
     if probed is None:
         return ()
-    place = {rule.sieve: k for k, rule in enumerate(rules)}
-    named = [(":".join(part for part in (each.row, each.direction) if part), each) for each in probed.best]
-    kept = [(place[name], each) for name, each in named if name in place and each.layer >= 0]
-    return best_again([each for _, each in kept], [k for k, _ in kept], scores, rules, decision)
+    position = {rule.sieve: k for k, rule in enumerate(rules)}
+    named = [(":".join(part for part in (best.row, best.direction) if part), best) for best in probed.best]
+    shared = [(position[name], best) for name, best in named if name in position and best.layer >= 0]
+    return best_again([best for _, best in shared], [k for k, _ in shared], scores, rules, decision)
 
 
-def _notes(runs: _Runs, found: Replication) -> list[str]:
-    """What a reader must know, one sentence each."""
-    said = _differing(runs.first, runs.second)
+def _notes(runs: _Runs, replication: Replication) -> list[str]:
+    """Return notes for the reader, one sentence each."""
+    notes = _differences(runs.first, runs.second)
     shared = set(runs.first.scores.examples) & set(runs.second.scores.examples)
     if shared:
-        said.append(
+        notes.append(
             f"{plural(len(shared), 'example')} of A and B have the same names: if they are the same texts, B "
             f"is no independent test."
         )
-    said += resting_told(runs.second.scores, runs.rules, found.decision, runs.second.moments)
+    notes += resting_told(runs.second.scores, runs.rules, replication.decision, runs.second.moments)
     margins = [rule.margin for rule in runs.rules]
-    own = [runs.second.findings.rules[k].margin for k in runs.other]
-    if margins != own:
-        many = sum(one != other for one, other in zip(margins, own, strict=True))
-        said.append(f"B is judged by the margins of A; its own differ in {plural(many, 'column')}.")
-    for name, columns, run in (("A", found.only_a, runs.first), ("B", found.only_b, runs.second)):
+    margins_of_b = [runs.second.findings.rules[k].margin for k in runs.other]
+    if margins != margins_of_b:
+        many = sum(margin_a != margin_b for margin_a, margin_b in zip(margins, margins_of_b, strict=True))
+        notes.append(f"B is judged by the margins of A; its own differ in {plural(many, 'column')}.")
+    for name, columns, run in (("A", replication.only_a, runs.first), ("B", replication.only_b, runs.second)):
         if columns:
-            held = [run.findings.of(each) for each in columns]
-            roles = int((run.findings.decision[held] == 0).sum())
-            said.append(
+            columns_of_run = [run.findings.of(column) for column in columns]
+            roles = int((run.findings.decision[columns_of_run] == 0).sum())
+            notes.append(
                 f"{plural(len(columns), 'column')} of {name} only, with {plural(roles, 'role')}, left out: "
-                f"{_few(columns, 6)}."
+                f"{_first_names(columns, 6)}."
             )
-    return said
+    return notes
 
 
-def _differing(first: Labelling, second: Labelling) -> list[str]:
-    """What else differs between the runs than their inputs."""
-    said = []
+def _differences(first: Labelling, second: Labelling) -> list[str]:
+    """Return what differs between the runs apart from their inputs."""
+    notes = []
     models = [run.manifest.get("model", {}) for run in (first, second)]
-    if len({each.get("weights_sha256") or each.get("name") for each in models}) > 1:
-        said.append(
+    if len({model.get("weights_sha256") or model.get("name") for model in models}) > 1:
+        notes.append(
             f"the weights of the models differ (A {models[0].get('name')}, B {models[1].get('name')}), so "
             f"heads in the same place need not be the same heads."
         )
@@ -230,22 +233,24 @@ def _differing(first: Labelling, second: Labelling) -> list[str]:
         ("window in tokens", ("probe", "windows", "size")),
         ("longest input in tokens", ("tokenizer", "max_length")),
     ):
-        one, other = (_at(run.manifest, path) for run in (first, second))
-        if one != other:
-            said.append(f"the {what} is {_told(one)} in A and {_told(other)} in B.")
-    return said
+        value_a, value_b = (_nested(run.manifest, path) for run in (first, second))
+        if value_a != value_b:
+            notes.append(f"the {what} is {_as_text(value_a)} in A and {_as_text(value_b)} in B.")
+    return notes
 
 
-def _at(facts: Any, path: tuple[str, ...]) -> Any:
+def _nested(facts: Any, path: tuple[str, ...]) -> Any:
+    """Return a nested value of a manifest; None where it is absent."""
     for name in path:
         facts = (facts or {}).get(name)
     return facts
 
 
-def _few(names: Sequence[str], most: int) -> str:
-    """The first names, and whether there are more."""
+def _first_names(names: Sequence[str], most: int) -> str:
+    """Return the first names, with dots where there are more."""
     return ", ".join(names[:most]) + " …" * (len(names) > most)
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
+    """Return a value as text."""
     return "none" if value is None else str(value)

@@ -1,6 +1,7 @@
-"""Passages to results, shard by shard: prepared beside the model, attention read as it passes by.
+"""Run passages through a model shard by shard, and hand their attention to a job.
 
-How the C library keeps free memory while inputs of many lengths pass by; nothing where it is not glibc.
+Batches are prepared in a thread beside the model. On Linux the C library (glibc) is set to keep free
+memory so that it does not grow while inputs of many lengths are read.
 """
 
 import ctypes
@@ -21,60 +22,27 @@ from headroles.extraction.model.load import Model
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
 
-MMAP_THRESHOLD, LARGE = -3, 8 * 2**20
-"""glibc's name for the smallest block that is mapped on its own, and what we set it to, in bytes."""
-TRIM_THRESHOLD, SPARE = -1, 128 * 2**20
-"""glibc's name for how much free memory it keeps at the end of its heap, and what we set it to, in bytes."""
-
-
-def keep_blocks() -> None:
-    """Have the C library keep blocks of up to 8 MB, and give larger ones back as soon as they are freed.
-
-    A block that is given back and asked for again has each of its pages cleared by the system, which
-    took a fifth of the time of a run of short inputs when blocks of 1 MB were. Left to itself, the
-    library soon keeps blocks of up to 32 MB, where batches of many shapes leave holes, and memory
-    grows with the number of batches.
-    """
-    set_option = _function("mallopt")
-    if set_option is not None:
-        set_option(MMAP_THRESHOLD, LARGE)
-        set_option(TRIM_THRESHOLD, SPARE)
-
-
-def give_back() -> None:
-    """Have the C library give the pages of all free blocks back, holes among them.
-
-    Asked for after each batch, whose layers use the same blocks again and again, it costs a run of short
-    inputs 3 to 5 % of its time, and keeps memory from growing with the number of batches.
-    """
-    trim = _function("malloc_trim")
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _function(name: str) -> Any:
-    """A function of the C library; None where there is none of that name."""
-    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
-
-
 SHARD = 256
-"""Passages in a shard: what is sorted by length, held and written together."""
+"""Passages in a shard, which are sorted by length, held and written together."""
 PAIRS = 2**18
-"""Most (query, key) pairs in a batch, such as 16 inputs of 128 tokens: what is laid over them grows so."""
+"""Most (query, key) pairs in a batch on a CPU, such as 16 inputs of 128 tokens; memory grows with them."""
 DEVICE_PAIRS = 2**21
-"""The same on devices other than processors, such as 8 inputs of 512 tokens."""
+"""Most pairs in a batch on other devices, such as 8 inputs of 512 tokens."""
 RETURNED_BATCH = 8
-"""Largest batch when all layers' weights are alive at once."""
+"""Largest batch when the weights of all layers are in memory at once."""
+MMAP_THRESHOLD, LARGE = -3, 8 * 2**20
+"""glibc's number for the smallest block that is mapped on its own, and the value set here, in bytes."""
+TRIM_THRESHOLD, SPARE = -1, 128 * 2**20
+"""glibc's number for the free memory kept at the end of its heap, and the value set here, in bytes."""
 
 
 @runtime_checkable
 class Ready(Protocol):
-    """One example ready for the model."""
+    """One example that is ready for the model."""
 
     @property
     def tokenised(self) -> Tokenised:
-        """Its pieces."""
+        """Return its pieces."""
 
 
 Prepared = TypeVar("Prepared", bound=Ready)
@@ -84,24 +52,24 @@ Result = TypeVar("Result", covariant=True)
 
 @runtime_checkable
 class Job(Protocol[Prepared, Table, Result]):
-    """What is done with attention: scored by sieves, asked by probes, kept for training."""
+    """A job: scores of sieves, answers of probes, or maps to keep, computed from attention."""
 
     def table(self, tokenised: Sequence[Tokenised]) -> Table:
-        """Where the results of a shard come together."""
+        """Return an empty table for the results of a shard."""
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
-        """Make a batch ready, in the thread beside the model.
+        """Prepare a batch, in the thread beside the model.
 
         Args:
             tokenised: All examples of the shard.
-            places: Which of them are the batch.
+            places: Places of the batch among them.
         """
 
     def reader(self, batch: list[Prepared], table: Table) -> Reader | GraphReader:
-        """What takes the attention of a batch; asked for anew when a batch is halved."""
+        """Return the reader of a batch's attention; called again when a batch is halved."""
 
     def result(self, table: Table) -> Result:
-        """What a finished shard gives."""
+        """Return the result of a finished shard."""
 
 
 def stream(
@@ -116,9 +84,9 @@ def stream(
     """Run passages through a model shard by shard, and hand their attention to a job.
 
     Args:
-        model: Ready to be read.
-        passages: All of one width (single texts or pairs).
-        job: What is done with the attention.
+        model: The model to read.
+        passages: All single texts, or all pairs.
+        job: The job that gets the attention.
         batch_size: Largest batch; a batch that does not fit in memory is halved.
         max_length: Longest input, in tokens.
         advance: Called with the number of examples done since the last call.
@@ -136,20 +104,20 @@ def streamed(
     batch_size: int,
     advance: Callable[[int], None],
 ) -> Iterator[Result]:
-    """Run inputs that are tokenised already through a model, shard by shard; the rest is as in ``stream``."""
+    """Run tokenised inputs through a model shard by shard, and yield results as ``stream`` does."""
     size = min(batch_size, RETURNED_BATCH) if model.way.name == RETURNED else batch_size
     keep_blocks()
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="annotation") as beside:
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="annotation") as executor:
         for tokenised in shards:
             table = job.table(tokenised)
-            order = np.argsort([-each.size for each in tokenised], kind="stable")
-            batches = list(batches_of(order, [each.size for each in tokenised], size, model.device))
-            coming = [beside.submit(job.prepare, tokenised, batch) for batch in batches[:1]]
+            order = np.argsort([-passage.size for passage in tokenised], kind="stable")
+            batches = list(batches_of(order, [passage.size for passage in tokenised], size, model.device))
+            pending = [executor.submit(job.prepare, tokenised, batch) for batch in batches[:1]]
             for number in range(len(batches)):
-                batch = coming.pop().result()
+                batch = pending.pop().result()
                 if number + 1 < len(batches):
-                    coming.append(beside.submit(job.prepare, tokenised, batches[number + 1]))
-                _read(model, batch, job, table)
+                    pending.append(executor.submit(job.prepare, tokenised, batches[number + 1]))
+                _run_batch(model, batch, job, table)
                 give_back()
                 advance(len(batch))
             yield job.result(table)
@@ -158,13 +126,13 @@ def streamed(
 def batches_of(
     order: np.ndarray, sizes: Sequence[int], largest: int, device: torch.device
 ) -> Iterator[np.ndarray]:
-    """Places in batches, longest inputs first, each within so many inputs and (query, key) pairs.
+    """Yield batches of places, longest inputs first, with limits on inputs and (query, key) pairs.
 
     Args:
         order: Places, longest inputs first.
-        sizes: Tokens by place.
+        sizes: Number of tokens by place.
         largest: Most inputs in a batch.
-        device: Where they will be read, which says how many pairs there may be.
+        device: Device of the model, which sets the limit on pairs.
     """
     start, most = 0, PAIRS if device.type == "cpu" else DEVICE_PAIRS
     while start < len(order):
@@ -174,9 +142,9 @@ def batches_of(
         start = stop
 
 
-def _read(model: Model, batch: list[Prepared], job: Job[Prepared, Table, Result], table: Table) -> None:
-    """Run a batch and hand its attention over; halve it and try again when memory does not suffice."""
-    if _fits(model, batch, job, table):
+def _run_batch(model: Model, batch: list[Prepared], job: Job[Prepared, Table, Result], table: Table) -> None:
+    """Run a batch and hand its attention over; halve it and try again when it does not fit in memory."""
+    if _try_batch(model, batch, job, table):
         return
     if len(batch) == 1:
         raise BadInput(
@@ -184,39 +152,70 @@ def _read(model: Model, batch: list[Prepared], job: Job[Prepared, Table, Result]
             f"{model.device}; give a smaller --max-length, or another --device"
         )
     half = len(batch) // 2
-    _read(model, batch[:half], job, table)
-    _read(model, batch[half:], job, table)
+    _run_batch(model, batch[:half], job, table)
+    _run_batch(model, batch[half:], job, table)
 
 
-def _fits(model: Model, batch: list[Prepared], job: Job[Prepared, Table, Result], table: Table) -> bool:
-    """Run a batch; False when memory did not suffice, with all that the failed pass held let go."""
+def _try_batch(model: Model, batch: list[Prepared], job: Job[Prepared, Table, Result], table: Table) -> bool:
+    """Run a batch; return False when it does not fit in memory, after the failed pass has been freed."""
     try:
         lengths = [prepared.tokenised.size for prepared in batch]
-        run(model.network, model.way, _padded(model, batch), lengths, job.reader(batch, table))
+        run(model.network, model.way, _pad(model, batch), lengths, job.reader(batch, table))
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not _out_of_memory(error):
+        if not _is_out_of_memory(error):
             raise
         return False
     return True
 
 
-def _out_of_memory(error: BaseException) -> bool:
+def _is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error).lower()
     return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
 
 
-def _padded(model: Model, batch: Sequence[Ready]) -> dict[str, torch.Tensor]:
-    """The batch as tensors, padded on the right and masked by ourselves: not every tokenizer can."""
+def _pad(model: Model, batch: Sequence[Ready]) -> dict[str, torch.Tensor]:
+    """Return the batch as tensors padded on the right, with masks; not every tokenizer can pad."""
     pad = getattr(model.tokenizer, "pad_token_id", None) or 0
     tensors = {}
     for name in dict.fromkeys((*batch[0].tokenised.inputs, "attention_mask")):
-        ones = [[1] * each.tokenised.size for each in batch]
-        rows = [each.tokenised.inputs.get(name, own) for each, own in zip(batch, ones, strict=True)]
+        ones = [[1] * prepared.tokenised.size for prepared in batch]
+        rows = [prepared.tokenised.inputs.get(name, own) for prepared, own in zip(batch, ones, strict=True)]
         fill = pad if name in (ENCODED, DECODED) else 0
         array = np.full((len(batch), max(map(len, rows))), fill, dtype=np.int64)
         for row, values in enumerate(rows):
             array[row, : len(values)] = values
         tensors[name] = torch.from_numpy(array).to(model.device)
     return tensors
+
+
+def keep_blocks() -> None:
+    """Let the C library keep blocks of up to 8 MB, and return larger ones to the system once freed.
+
+    The system clears every page of a block that is returned and allocated again. That took a fifth of the
+    time of a run of short inputs when blocks of 1 MB were returned. By default the library soon keeps
+    blocks of up to 32 MB. Batches of many shapes leave holes in them, and memory grows with the number of
+    batches.
+    """
+    set_option = _c_function("mallopt")
+    if set_option is not None:
+        set_option(MMAP_THRESHOLD, LARGE)
+        set_option(TRIM_THRESHOLD, SPARE)
+
+
+def give_back() -> None:
+    """Let the C library return the pages of all free blocks to the system, holes included.
+
+    After every batch it costs a run of short inputs 3 to 5 % of its time, because the layers of a batch
+    use the same blocks again and again. It keeps memory from growing with the number of batches.
+    """
+    trim = _c_function("malloc_trim")
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _c_function(name: str) -> Any:
+    """Return a function of the C library; None on other systems than Linux, or where there is none."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

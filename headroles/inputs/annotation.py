@@ -1,4 +1,4 @@
-"""What sieves read beside tokens: a parser, lemmas, vectors and frequencies, loaded for one run."""
+"""Annotation that sieves read in addition to tokens: a parser, lemmas, vectors and frequencies of one run."""
 
 import hashlib
 from collections.abc import Callable, Iterable
@@ -24,16 +24,16 @@ from headroles.sieves.selection import Selection
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Annotated:
-    """The sieves of a run that have what they read, and what gives it.
+    """The sieves of a run whose annotation is available, and the parser and lexicon that provide it.
 
     Attributes:
         selection: The sieves.
-        annotator: Gives words and trees; None when no sieve reads them.
+        annotator: Provides words and trees; None when no sieve reads them.
         lexicon: Lemmas and vectors of words; frequencies of tokens once ``counted`` was called.
-        parser: What the parser is; None when none is used.
-        vectors: What the vectors are; None when none are used.
+        parser: Facts about the parser; None when none is used.
+        vectors: Facts about the vectors; None when none are used.
         omitted: Sieves left out, one sentence each.
-        notes: What else is to be told, one sentence each: parses that cannot be kept.
+        notes: Further notes, one sentence each: parses that cannot be cached.
     """
 
     selection: Selection
@@ -45,74 +45,74 @@ class Annotated:
     notes: tuple[str, ...] = ()
 
     def counted(self, tokenizer: Any, passages: Iterable[Passage], max_length: int) -> "Annotated":
-        """The same with how often each token occurs, where a sieve asks for it.
+        """Return the same with the frequency of each token, where a sieve needs it.
 
         Args:
-            tokenizer: Of the model.
-            passages: All inputs of the run; gone through only where a sieve asks.
+            tokenizer: Tokenizer of the model.
+            passages: All inputs of the run; read only where a sieve needs frequencies.
             max_length: Longest input, in tokens.
         """
         if "frequencies" not in self.selection.needs:
             return self
-        often = token_frequencies(tokenizer, passages, max_length)
-        return replace(self, lexicon=replace(self.lexicon, frequency=often))
+        frequency = token_frequencies(tokenizer, passages, max_length)
+        return replace(self, lexicon=replace(self.lexicon, frequency=frequency))
 
     def sieving(self, model: Model) -> Sieving:
-        """The job of scoring passages with a model."""
+        """Return the job of scoring passages with a model."""
         return Sieving(model, self.selection, self.annotator, self.lexicon)
 
 
 def annotated(options: Options, selection: Selection, corpus: Iterable[Passage]) -> Annotated:
-    """Load the parser and the vectors that sieves read, and leave out those of a group that lack theirs.
+    """Load the parser and vectors that sieves read; leave out sieves of a group that lack theirs.
 
     Args:
-        options: Of the run.
+        options: Options of the run.
         selection: The sieves.
-        corpus: All inputs, which can be gone through again and again: a ``work.Corpus``, or a list. They are
-            gone through only where lemmas or vectors are asked for, or to see, where ``corpus`` does not
-            say it by its ``gold``, whether all bring words of their own.
+        corpus: All inputs, which can be iterated repeatedly: a ``Corpus``, or a list. They are read only
+            where a sieve needs lemmas or vectors, or, where ``corpus`` has no ``gold``, to see whether
+            all have words of their own.
 
     Raises:
-        BadInput: When parser or vectors cannot be used, or a sieve named by itself lacks its annotation.
+        BadInput: When parser or vectors cannot be used, or a sieve that was named lacks its annotation.
     """
-    annotator, described, notes = None, None, tuple[str, ...]()
+    annotator, parser, notes = None, None, tuple[str, ...]()
     if selection.needs - COUNTED:
-        annotator, described, notes = _annotator(options, corpus)
+        annotator, parser, notes = _annotator(options, corpus)
     lexicon, vectors = Lexicon(), None
     omitted: tuple[str, ...] = ()
     if "likeness" in selection.needs and annotator is not None:
-        lemmas = _lemmas_known(annotator, corpus)
+        lemmas = _has_lemmas(annotator, corpus)
         if lemmas or options.vectors is not None:
             lexicon, vectors = _lexicon(options.vectors, annotator, corpus, lemmas)
         else:
             selection, omitted = _without_likeness(selection)
-    return Annotated(selection, annotator, lexicon, described, vectors, omitted, notes)
+    return Annotated(selection, annotator, lexicon, parser, vectors, omitted, notes)
 
 
 def _annotator(
     options: Options, corpus: Iterable[Passage]
 ) -> tuple[Annotator, dict[str, str] | None, tuple[str, ...]]:
-    """What gives words and trees, what its parser is, and a sentence where parses cannot be kept."""
-    told = getattr(corpus, "gold", None)
-    gold = all(passage.words is not None for passage in corpus) if told is None else told
+    """Return the annotator, facts about its parser, and a sentence where parses cannot be cached."""
+    known = getattr(corpus, "gold", None)
+    gold = all(passage.words is not None for passage in corpus) if known is None else known
     if gold:
         return Annotator(None), None, ()
     parser, described = load_parser(options.parser)
-    asked = options.cache if isinstance(options, LabelOptions) else None
-    cache, said = opened_cache(asked, identity_of(described))
+    folder = options.cache if isinstance(options, LabelOptions) else None
+    cache, note = opened_cache(folder, identity_of(described))
     pool = _pool(options, described)
-    return Annotator(parser, cache, pool), described, (said,) if said else ()
+    return Annotator(parser, cache, pool), described, (note,) if note else ()
 
 
 def _pool(options: Options, described: dict[str, str]) -> Callable[[], ParserPool] | None:
-    """Starts processes that parse beside one model; several workers parse their own shards instead."""
+    """Return a function that starts parser processes; several workers parse their own shards instead."""
     several = isinstance(options, LabelOptions) and (options.workers > 1 or options.engine != "local")
     processes = 0 if several else processes_here()
     return partial(ParserPool, options.parser, described, processes) if processes else None
 
 
-def _lemmas_known(annotator: Annotator, passages: Iterable[Passage]) -> bool:
-    """Whether the parser, or every gold text, brings lemmas."""
+def _has_lemmas(annotator: Annotator, passages: Iterable[Passage]) -> bool:
+    """Return whether the parser, or every gold text, has lemmas."""
     return all(
         annotator.lemmas
         if passage.words is None
@@ -124,28 +124,28 @@ def _lemmas_known(annotator: Annotator, passages: Iterable[Passage]) -> bool:
 def _lexicon(
     file: str | None, annotator: Annotator, passages: Iterable[Passage], lemmas: bool
 ) -> tuple[Lexicon, dict[str, Any] | None]:
-    """Lemmas and, where there is a file of them, vectors of the words of the passages."""
+    """Return lemmas and, where there is a file of vectors, vectors of the words of the passages."""
     if file is None:
         return Lexicon(lemmas=lemmas), None
     words = annotator.forms(passages)
     vectors = read_vectors(Path(file), words)
     digest = hashlib.sha256(" ".join(vectors.places).encode() + vectors.table.tobytes()).hexdigest()
-    told = {"name": file, "words": len(vectors.places), "of": len(words), "sha256": digest}
-    return Lexicon(lemmas, vectors.places, unit_rows(vectors.table)), told
+    facts = {"name": file, "words": len(vectors.places), "of": len(words), "sha256": digest}
+    return Lexicon(lemmas, vectors.places, unit_rows(vectors.table)), facts
 
 
 def _without_likeness(selection: Selection) -> tuple[Selection, tuple[str, ...]]:
-    """The sieves that need no lemmas or vectors, and a sentence on each left out.
+    """Return the sieves that need no lemmas or vectors, and a sentence on each sieve left out.
 
     Raises:
-        BadInput: When one that needs them was named by itself.
+        BadInput: When a sieve that needs them was named, not only its group.
     """
     fitting = selection.fitting(NEEDS - {"likeness"})
-    lacking = [each.name for each in selection.sieves if "likeness" in each.needs]
+    lacking = [sieve.name for sieve in selection.sieves if "likeness" in sieve.needs]
     if "likeness" in fitting.needs:
         raise BadInput(
             f"the sieve {lacking[0]!r} needs word vectors or lemmas, but this run has neither; give word "
             f"vectors with --vectors, a --parser that sets lemmas, or data with lemmas, or leave it out"
         )
-    said = "was left out: it needs word vectors (--vectors), a --parser that sets lemmas, or such data."
-    return fitting, tuple(f"{name} {said}" for name in lacking)
+    reason = "was left out: it needs word vectors (--vectors), a --parser that sets lemmas, or such data."
+    return fitting, tuple(f"{name} {reason}" for name in lacking)

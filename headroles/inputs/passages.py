@@ -1,9 +1,11 @@
-"""The passages a run asks for, from wherever they come."""
+"""Read the inputs of a run: a task's samples or dataset, files and addresses, or windows of documents."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
+from headroles.extraction.gold.read import read_documents
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.texts.files import files_of, kind_of
 from headroles.extraction.texts.rows import TABLES
@@ -17,8 +19,8 @@ from headroles.extraction.texts.sources import (
     stream_hub,
 )
 from headroles.inputs.corpora import Corpus, Held, Streamed
-from headroles.inputs.mentions import mention_windows
 from headroles.options.inputs import InputOptions
+from headroles.records.documents import Document
 from headroles.records.passage import Passage
 from headroles.tasks import HUB, task_of
 
@@ -26,78 +28,81 @@ from headroles.tasks import HUB, task_of
 def gather(
     options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint
 ) -> tuple[list[Passage], dict[str, Any]]:
-    """The passages of a run, all at once, and where they come from (kind, name, rows, hash).
+    """Return all passages of a run, and their source (kind, name, rows, hash).
 
     Args:
-        options: Of the run.
+        options: Options of the run.
         needs: Annotation that its sieves read.
-        checkpoint: Of the model, whose tokenizer cuts documents into windows where mentions are read.
+        checkpoint: Checkpoint of the model, whose tokenizer cuts documents into windows where mentions are
+            read.
 
     Raises:
         HeadrolesError: When the file, column or dataset cannot be used.
     """
     corpus = corpus_of(options, needs, checkpoint)
-    chosen = list(corpus)
-    return chosen, dict(corpus.source) | {"sha256": fingerprint(chosen)}
+    passages = list(corpus)
+    return passages, dict(corpus.source) | {"sha256": fingerprint(passages)}
 
 
 def corpus_of(options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint) -> Corpus:
-    """The passages of a run as often as they are needed, read anew each time.
+    """Return the passages of a run as a corpus, which is read again in every pass.
 
     Args:
-        options: Of the run.
+        options: Options of the run.
         needs: Annotation that its sieves read.
-        checkpoint: Of the model, as ``gather`` takes it.
+        checkpoint: Checkpoint of the model, whose tokenizer cuts documents into windows where mentions are
+            read.
 
     Raises:
-        HeadrolesError: When it can be told before reading that file, column or dataset cannot be used.
+        HeadrolesError: When it is known before reading that file, column or dataset cannot be used.
     """
     task = None if options.task is None else task_of(options.task)
     stream = bool(getattr(options, "stream", False))
     if "mentions" in needs:
         windows = mention_windows(options, needs, checkpoint)
         source = {"kind": "file", "name": options.data, "rows": len(windows)}
-        return Held(_taken(windows, options, stream), source | _gold(options.data))
-    how: dict[str, Any] = {"limit": options.limit, "seed": options.seed, "first": stream}
+        return Held(_limited(windows, options, stream), source | _tree_facts(options.data))
+    subset: dict[str, Any] = {"limit": options.limit, "seed": options.seed, "first": stream}
     if options.source == "hub" and task is not None:
         name = options.data or HUB
         read = partial(stream_hub, task, name, options.name, stream=stream)
-        return Streamed(read, {"kind": "hub", "name": name}, gold=False, **how)
+        return Streamed(read, {"kind": "hub", "name": name}, gold=False, **subset)
     if options.data is not None:
-        return _files(options, how)
+        return _file_corpus(options, subset)
     if task is None:
         raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
     sample = read_sample(task)
     source = {"kind": "sample", "name": "written for headroles", "rows": len(sample)}
-    return Held(_taken(sample, options, stream), source)
+    return Held(_limited(sample, options, stream), source)
 
 
-def _taken(passages: list[Passage], options: InputOptions, stream: bool) -> list[Passage]:
-    """What a limit leaves of inputs at hand: the first of a stream, else a random subset."""
+def _limited(passages: list[Passage], options: InputOptions, stream: bool) -> list[Passage]:
+    """Return the passages within the limit: the first of a stream, else a random subset."""
     return passages[: options.limit] if stream else sampled(passages, options.limit, options.seed)
 
 
-def _files(options: InputOptions, how: dict[str, Any]) -> Corpus:
-    """The passages of a file, of those in a folder, or of those that a pattern names."""
-    named = str(options.data)
-    files = files_of(named, TABLES)
-    columns = _columns(options, kind_of(files[0]))
+def _file_corpus(options: InputOptions, subset: dict[str, Any]) -> Corpus:
+    """Return the passages of a file, of the files in a folder, or of the files that a pattern names."""
+    data = str(options.data)
+    files = files_of(data, TABLES)
+    columns = _text_columns(options, kind_of(files[0]))
     check_readable(files[0], columns)
     gold = kind_of(files[0]) == CONLLU
     if gold:
         _check_columns(options)
     read = partial(passages_in, files, columns, options.group, options.name)
     several = {"files": len(files)} if len(files) > 1 else {}
-    return Streamed(read, {"kind": "file", "name": named} | several | _gold(files[0]), gold=gold, **how)
+    source = {"kind": "file", "name": data} | several | _tree_facts(files[0])
+    return Streamed(read, source, gold=gold, **subset)
 
 
-def _gold(file: Any) -> dict[str, str]:
-    """What the record says of files that bring trees."""
+def _tree_facts(file: Any) -> dict[str, str]:
+    """Return the source's entry of files that have trees."""
     return {"trees": "gold"} if kind_of(file or "") == CONLLU else {}
 
 
-def _columns(options: InputOptions, kind: str) -> list[str]:
-    """Columns of the texts: those named, else the task's, which Parquet files name as the hub does."""
+def _text_columns(options: InputOptions, kind: str) -> list[str]:
+    """Return the text columns: those named, else the task's; Parquet files have the names of the hub."""
     if options.text_a is not None:
         return [options.text_a, *([options.text_b] if options.text_b else [])]
     if options.task is None:
@@ -113,4 +118,48 @@ def _check_columns(options: InputOptions) -> None:
             raise BadInput(
                 f"--{name.replace('_', '-')} names a column of a table, but '{options.data}' is a CoNLL-U "
                 f"file, whose texts are its sentences and whose groups are its # newdoc lines; leave it out"
+            )
+
+
+def mention_windows(options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint) -> list[Passage]:
+    """Read the documents of ``--data`` in consecutive windows of at most ``--max-length`` tokens.
+
+    A mention is related only to mentions in its window; the documents are the units.
+
+    Args:
+        options: Options of the run.
+        needs: Annotation that the sieves read, "mentions" among it.
+        checkpoint: Checkpoint of the model, whose tokenizer determines the length of words.
+
+    Raises:
+        BadInput: When no file is given, or its documents lack what the sieves read.
+    """
+    if options.data is None or options.source == "hub" or options.text_a is not None:
+        raise BadInput(
+            "the coreference sieve needs gold mentions of entities, which no task or table brings; give a "
+            "file of them with --data (GUM's CoNLL-U, CoNLL-2012, GAP, WinoBias or JSON lines), or leave the "
+            "sieve out"
+        )
+    documents = read_documents(Path(options.data), options.name)
+    _check_annotation(documents, needs, options.data)
+    from headroles.extraction.model.load import load_tokenizer
+    from headroles.extraction.texts.pieces import pieces_of, room_of
+    from headroles.extraction.texts.windows import document_windows, passage_of
+
+    tokenizer = load_tokenizer(checkpoint)
+    room = room_of(tokenizer, options.max_length, "--max-length")
+    windows = document_windows(documents, pieces_of(tokenizer, documents), room, room)
+    return [passage_of(window) for window in windows]
+
+
+def _check_annotation(documents: list[Document], needs: frozenset[str], data: str) -> None:
+    """Refuse documents without annotation that sieves read."""
+    for need, values, what in (
+        ("mentions", [document.mentions for document in documents], "mentions of entities"),
+        ("arcs", [document.heads for document in documents], "dependency trees"),
+    ):
+        if need in needs and any(value is None for value in values):
+            raise BadInput(
+                f"the sieves of this run read gold {what}, but documents of '{data}' have none; give data "
+                f"with them, or leave out the sieves that need them"
             )

@@ -1,4 +1,4 @@
-"""Which inputs are one unit of inference: those of one group, and those that share a text."""
+"""Units of inference: inputs of one group, or with a shared text, are one unit."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
@@ -9,56 +9,57 @@ from headroles.errors import BadInput
 def unit_names(
     groups: Sequence[str | None], texts: Sequence[Iterable[str]], keys: Sequence[str]
 ) -> list[str]:
-    """Name the unit of each input.
+    """Return the name of each input's unit.
 
     Inputs of one group are one unit, and inputs that share an identical text are one unit, also
-    across groups: their scores repeat each other and would count as independent evidence.
+    across groups: their scores repeat each other and would otherwise count as independent evidence.
 
     Args:
         groups: Document or paragraph of each input; None when unknown.
         texts: The texts of each input.
-        keys: Keys of the inputs; a unit is named by its first input's group, else by its key.
+        keys: Keys of the inputs; a unit is named by its first input's group, or else by its key.
 
     Example:
         >>> unit_names([None, None, None], [["a", "b"], ["c", "d"], ["e", "b"]], ["x", "y", "z"])
         ['x', 'y', 'x']
     """
     bonds = Bonds()
-    for group, own, key in zip(groups, texts, keys, strict=True):
-        bonds.add(group, own, key)
+    for group, input_texts, key in zip(groups, texts, keys, strict=True):
+        bonds.add(group, input_texts, key)
     return bonds.names()
 
 
 class Bonds:
-    """Which inputs belong together, while they come in; of texts and groups it holds digests only."""
+    """Units of inputs that are added one by one (union-find); of texts and groups it stores only digests."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
+        """Start without inputs."""
         self._root: list[int] = []
         self._names: list[str] = []
         self._seen: dict[bytes, int] = {}
 
     def add(self, group: str | None, texts: Iterable[str], key: str) -> None:
-        """Take the next input.
+        """Add the next input.
 
         Args:
-            group: Its document or paragraph; None when unknown.
-            texts: Its texts.
-            key: Its key.
+            group: Document or paragraph of the input; None when unknown.
+            texts: Texts of the input.
+            key: Key of the input.
         """
         place = len(self._root)
         self._root.append(place)
         self._names.append(group or key)
         shared = [_digest("text", text) for text in texts]
-        for bond in [*shared, *([_digest("group", group)] if group is not None else [])]:
-            first, mine = self._find(self._seen.setdefault(bond, place)), self._find(place)
-            self._root[max(first, mine)] = min(first, mine)
+        for digest in [*shared, *([_digest("group", group)] if group is not None else [])]:
+            earlier, current = self._find(self._seen.setdefault(digest, place)), self._find(place)
+            self._root[max(earlier, current)] = min(earlier, current)
 
     def names(self) -> list[str]:
-        """The unit of each input that came, named by its first input's group, else by its key."""
+        """Return the unit of each added input, named by its first input's group, or else by its key."""
         return [self._names[self._find(place)] for place in range(len(self._root))]
 
     def _find(self, place: int) -> int:
+        """Return the first input of an input's unit, and shorten the path to it."""
         root = self._root
         while root[place] != place:
             root[place] = root[root[place]]
@@ -74,8 +75,8 @@ def check_units(inputs: int, units: int) -> None:
     """Refuse inputs that are too few to test anything.
 
     Args:
-        inputs: How many there are.
-        units: How many units they make.
+        inputs: Number of inputs.
+        units: Number of their units.
 
     Raises:
         BadInput: When there are fewer than two units.

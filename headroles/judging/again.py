@@ -1,4 +1,4 @@
-"""judge_again(): stored scores, judged by other rules; no model is needed."""
+"""Judge stored scores by other rules: ``judge_again()``; no model is needed."""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -21,7 +21,7 @@ from headroles.storage.remote import copied
 from headroles.storage.run import load, write_results
 
 NAMED = {"resample_seed": "seed"}
-"""What options are called in a decision, where not the same."""
+"""Names of options in a decision, where they differ."""
 
 
 @copied(back=True)
@@ -39,33 +39,35 @@ def judge_again(
     splits: int | None = None,
     bayes: bool | None = None,
 ) -> Labelling:
-    """Decide again from the stored scores of a run folder, and write the outcome into it.
+    """Judge the stored scores of a run folder again, and write the result into it.
 
-    No model is needed. What is not given stays as it was. Of a run of probes the halves stay, too. Of a
-    run of clusters these stay unless another ``resample_seed`` is given, which draws them anew. Kept
-    attention maps stay: a head that gains a role has none for it.
+    No model is needed. Settings that are not given stay as they were. In a run of probes the halves stay,
+    too. In a run of clusters the clusters stay, unless another ``resample_seed`` is given: then they are
+    computed again. Kept attention maps stay: a head that gains a role has no map for it.
 
     Raises:
-        HeadrolesError: When the folder is no run, or a setting does not exist; the folder is then
-            left as it was.
+        HeadrolesError: When the folder is no run, or a setting does not exist; the folder then stays
+            as it was.
     """
     before = load(folder)
-    asked = {
+    options_given = {
         "alpha": alpha, "test": test, "correction": correction, "family": family,
         "resamples": resamples, "resample_seed": resample_seed, "interval": interval,
         "splits": splits, "bayes": bayes,
     }  # fmt: skip
-    given: dict[str, Any] = {name: each for name, each in asked.items() if each is not None}
+    given: dict[str, Any] = {name: value for name, value in options_given.items() if value is not None}
     settings = dict(before.manifest.get("settings", {})) | given
     settings |= {} if margin is None else {"margin": margin}
     options = _options(before, {"data": "scores"} | settings)
-    kept = {each.name for each in fields(Decision)}
+    decision_fields = {field.name for field in fields(Decision)}
     changed = {NAMED.get(name, name): getattr(options, name) for name in given}
-    decision = replace(before.decision, **{name: each for name, each in changed.items() if name in kept})
+    decision = replace(
+        before.decision, **{name: value for name, value in changed.items() if name in decision_fields}
+    )
     rules = before.findings.rules
     if margin is not None:
         rules = tuple(replace(rule, margin=float(margin)) if rule.role else rule for rule in rules)
-    after = _after(before, rules, decision, options)
+    after = _judge_as_before(before, rules, decision, options)
     manifest = dict(before.manifest)
     if "settings" in manifest:
         manifest |= {"settings": options.settings(), "command": options.command()}
@@ -75,7 +77,7 @@ def judge_again(
 
 
 def _options(before: Labelling, settings: dict[str, Any]) -> CommonOptions:
-    """The options of the kind of run that a labelling comes from."""
+    """Return the options of the kind of run that gave a labelling."""
     if before.probed is not None:
         return probe_options_of(**{"probes": "dependency"} | settings)
     if before.surface is not None:
@@ -84,8 +86,10 @@ def _options(before: Labelling, settings: dict[str, Any]) -> CommonOptions:
     return label_options_of(**settings) if before.clustered is None else cluster_options_of(**settings)
 
 
-def _after(before: Labelling, rules: Sequence[Rule], decision: Decision, options: CommonOptions) -> Labelling:
-    """The same scores judged as their kind of run judges them."""
+def _judge_as_before(
+    before: Labelling, rules: Sequence[Rule], decision: Decision, options: CommonOptions
+) -> Labelling:
+    """Judge the same scores again in the way of their kind of run."""
     if before.probed is not None and before.probed.tallies is not None:
         return judged_anew(before, rules, decision, options)
     if before.surface is not None:
@@ -100,14 +104,14 @@ def _after(before: Labelling, rules: Sequence[Rule], decision: Decision, options
 
 
 def recomputed(run: Labelling) -> Labelling:
-    """The findings of a run anew from its scores, by the rules it has; nothing is written.
+    """Compute the findings of a run again from its scores and rules; nothing is written.
 
     Raises:
-        HeadrolesError: When its settings are none.
+        HeadrolesError: When the settings of the run are not valid.
     """
     options = _options(run, {"data": "scores"} | dict(run.manifest.get("settings", {})))
     if run.clustered is None:
-        found = _after(run, run.findings.rules, run.decision, options)
+        judged_run = _judge_as_before(run, run.findings.rules, run.decision, options)
     else:
-        found = judged(run.scores, run.findings.rules, options, run.decision, run.moments)
-    return replace(run, findings=found.findings)
+        judged_run = judged(run.scores, run.findings.rules, options, run.decision, run.moments)
+    return replace(run, findings=judged_run.findings)

@@ -1,4 +1,4 @@
-"""Clusters, and claims about them and the roles of a labelling."""
+"""Add clusters of heads to a labelling, with claims about layers, clusters and roles."""
 
 from dataclasses import replace
 
@@ -10,12 +10,12 @@ from headroles.stats.clusters.run import cluster_heads
 
 
 def with_clusters(labelling: Labelling, divergence: Divergence, how: Clustering) -> Labelling:
-    """A labelling with clusters of its heads, and what is claimed about layers, clusters and roles.
+    """Return a labelling with clusters of its heads, and claims about layers, clusters and roles.
 
     Args:
-        labelling: Judged; the seed of its decision draws all resamples and placements.
-        divergence: Of the same examples.
-        how: How heads are clustered.
+        labelling: A judged one; the seed of its decision draws all resamples and placements.
+        divergence: Divergences of the heads on the same examples.
+        how: The settings of the clustering.
     """
     clustered = cluster_heads(
         divergence,
@@ -24,33 +24,33 @@ def with_clusters(labelling: Labelling, divergence: Divergence, how: Clustering)
         draws=how.draws,
         seed=labelling.decision.seed,
     )
-    return _claimed(labelling, clustered, how)
+    return _with_role_claims(labelling, clustered, how)
 
 
 def claimed_anew(labelling: Labelling, clustered: Clustered, how: Clustering) -> Labelling:
-    """A labelling that was judged anew, with the clusters it had: only claims about roles change.
+    """Return a labelling that was judged again with its clusters: only claims about roles change.
 
-    That holds while the seed stays as it was; with another one clusters are made anew (``with_clusters``).
+    This needs the same seed; with another one, ``with_clusters`` clusters the heads again.
 
     Args:
         labelling: The same scores, judged by other rules.
         clustered: The clusters of its heads, and claims.
-        how: How heads were clustered.
+        how: The settings of the clustering.
     """
-    kept = tuple(each for each in clustered.claims if not each.about_roles)
-    return _claimed(labelling, replace(clustered, claims=kept), how)
+    other_claims = tuple(claim for claim in clustered.claims if not claim.about_roles)
+    return _with_role_claims(labelling, replace(clustered, claims=other_claims), how)
 
 
-def _claimed(labelling: Labelling, clustered: Clustered, how: Clustering) -> Labelling:
-    """The labelling with clusters, whose claims are followed by those about roles."""
-    found = labelling.findings
-    more = role_claims(
+def _with_role_claims(labelling: Labelling, clustered: Clustered, how: Clustering) -> Labelling:
+    """Return the labelling with clusters, and add claims about roles to their claims."""
+    findings = labelling.findings
+    claims = role_claims(
         clustered.divergence,
         labelling.scores,
         labelling.decision,
-        found,
+        findings,
         clustered.cluster,
         draws=how.draws,
         seed=labelling.decision.seed,
     )
-    return replace(labelling, clustered=replace(clustered, claims=(*clustered.claims, *more)))
+    return replace(labelling, clustered=replace(clustered, claims=(*clustered.claims, *claims)))

@@ -1,4 +1,4 @@
-"""Answers of probes to findings: rules, chance values, the best heads, gaps between conditions."""
+"""Judge answers of probes: rules, chance values, findings, best heads, and gaps between conditions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from headroles.stats.probes.best_head import RowColumns, best_heads
 from headroles.stats.probes.conditions import adjusted, gaps
 
 MARGIN = 0.05
-"""How far beyond the best baseline an accuracy must lie. A head that knows only distance gains a little over
+"""How far above the best baseline an accuracy must lie. A head that uses only distance gains a little over
 any fixed offset at the ends of sentences, where the offset points at nothing."""
 CONTRAST_MARGIN = 0.05
 DIRECTIONS = ("→", "←")
@@ -27,12 +27,12 @@ DIRECTIONS = ("→", "←")
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """How answers are judged.
+    """Settings for judging answers.
 
     Attributes:
         decision: Test, correction, family, alpha.
-        seed: Of the halves.
-        honest: Whether the best heads are tested on another half than they are chosen on; without,
+        seed: Seed of the halves.
+        honest: Whether the best heads are tested on another half than they are chosen on. If not,
             they are chosen and shown on all data, as published, and not tested.
         assessed: Options of ``headroles.stats.assessment.assess``.
     """
@@ -45,14 +45,14 @@ class Judging:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conditions:
-    """What is compared over examples: the condition of each, and whether it is a passage with a true name."""
+    """Conditions to compare: the condition of each example, and whether its passage has a true name."""
 
     names: tuple[str, ...]
     named: np.ndarray | None
 
 
 def conditions_of(documents: Sequence[Document]) -> Conditions | None:
-    """The conditions of the documents behind the examples; None where there are none."""
+    """Return the conditions of the documents of the examples; None where there are none."""
     names = tuple(document.condition for document in documents)
     if not any(names):
         return None
@@ -68,17 +68,17 @@ def judged(
     margin: float,
     conditions: Conditions | None,
 ) -> Labelling:
-    """Test every head on every row, and say of each row which head is best and what it is worth.
+    """Test every head on every row, and find the best head of each row and its accuracy.
 
     Args:
         scores: Shares of right answers; their chance values are filled in.
-        tallies: Of the baselines.
-        judging: How.
-        margin: How far beyond the baseline counts.
-        conditions: Of the examples; None for none.
+        tallies: Right answers of the baselines.
+        judging: The settings.
+        margin: How far above the baseline counts.
+        conditions: Conditions of the examples; None for none.
     """
-    chosen = selection_half(scores.units, judging.seed)
-    scores = replace(scores, null=_nulls(scores, cross_fitted(tallies, chosen), tallies))
+    in_selection_half = selection_half(scores.units, judging.seed)
+    scores = replace(scores, null=_chance_values(scores, cross_fitted(tallies, in_selection_half), tallies))
     rules = _rules(scores, margin)
     probed = Probed(
         tallies=tallies,
@@ -86,53 +86,54 @@ def judged(
         baselines=baseline_rows(tallies, scores.units),
         gaps=_gaps(scores, conditions, judging.decision),
     )
-    return _labelled(scores, rules, judging, probed)
+    return _labelling(scores, rules, judging, probed)
 
 
 def judged_anew(
     before: Labelling, rules: Sequence[Rule], decision: Decision, options: CommonOptions
 ) -> Labelling:
-    """The same answers by other rules: chance values, halves and trained probes stay."""
+    """Judge the same answers by other rules; chance values, halves and trained probes stay."""
     probed = before.probed
     assert probed is not None
     assert probed.tallies is not None
     judging = Judging(decision, options.seed, options.preset != "published", options.assessed)
     best = _best(before.scores, rules, probed.tallies, judging)
     probed = replace(probed, best=best, gaps=adjusted(probed.gaps, decision))
-    return _labelled(before.scores, rules, judging, probed)
+    return _labelling(before.scores, rules, judging, probed)
 
 
-def _labelled(scores: Scores, rules: Sequence[Rule], judging: Judging, probed: Probed) -> Labelling:
+def _labelling(scores: Scores, rules: Sequence[Rule], judging: Judging, probed: Probed) -> Labelling:
+    """Test and assess the scores, and return them as a labelling with probes."""
     findings = judge(scores, rules, judging.decision)
     assessment = assess(scores, rules, judging.decision, findings, **judging.assessed)
     return Labelling(scores, findings, judging.decision, assessment=assessment, probed=probed)
 
 
 def _best(scores: Scores, rules: Sequence[Rule], tallies: Tallies, judging: Judging) -> tuple[Best, ...]:
-    """The best head of every row, the rows of a probe corrected together."""
-    chosen = selection_half(scores.units, judging.seed)
-    everything = np.ones_like(chosen)
+    """Find the best head of every row, with the rows of a probe corrected together."""
+    in_selection_half = selection_half(scores.units, judging.seed)
+    everything = np.ones_like(in_selection_half)
     best: list[Best] = []
     for rows in _by_probe(scores.sieves, tallies.rows):
         if judging.honest:
-            best += best_heads(scores, rules, tallies, rows, judging.decision, chosen)
+            best += best_heads(scores, rules, tallies, rows, judging.decision, in_selection_half)
         else:
             shown = best_heads(scores, rules, tallies, rows, judging.decision, everything, everything)
-            best += [_untested(each) for each in shown]
+            best += [_untested(head) for head in shown]
     return tuple(best)
 
 
 def _untested(best: Best) -> Best:
-    """A best head that was chosen on the data it is shown on: no test of it means anything."""
-    no = float("nan")
-    return replace(best, decision="untestable", statistic=no, p=no, q=no, p_not=no, q_not=no)
+    """Return a best head without a test, since it was chosen on the data it is shown on."""
+    nan = float("nan")
+    return replace(best, decision="untestable", statistic=nan, p=nan, q=nan, p_not=nan, q_not=nan)
 
 
-def _parts(column: str) -> tuple[str, str, bool]:
-    """Row, direction and whether it is a contrast, from the name of a column.
+def _split_column(column: str) -> tuple[str, str, bool]:
+    """Split the name of a column into row, direction and whether it is a contrast.
 
     Example:
-        >>> _parts("dependency:nsubj:pass:→:matched"), _parts("coreference:all")
+        >>> _split_column("dependency:nsubj:pass:→:matched"), _split_column("coreference:all")
         (('dependency:nsubj:pass', '→', True), ('coreference:all', '', False))
     """
     parts = column.split(":")
@@ -142,34 +143,36 @@ def _parts(column: str) -> tuple[str, str, bool]:
     return ":".join(parts), direction, matched
 
 
-def _nulls(scores: Scores, null: np.ndarray, tallies: Tallies) -> np.ndarray:
-    """Chance value per column and example: that of the column's row, and 0 for contrasts."""
+def _chance_values(scores: Scores, null: np.ndarray, tallies: Tallies) -> np.ndarray:
+    """Return the chance value per column and example: that of the column's row, and 0 for contrasts."""
     filled = []
     for column in scores.sieves:
-        row, _, matched = _parts(column)
-        own = null[tallies.rows.index(row)]
-        filled.append(np.where(np.isnan(own), np.nan, 0.0) if matched else own)
+        row, _, matched = _split_column(column)
+        chance = null[tallies.rows.index(row)]
+        filled.append(np.where(np.isnan(chance), np.nan, 0.0) if matched else chance)
     return np.stack(filled)
 
 
 def _rules(scores: Scores, margin: float) -> list[Rule]:
-    made = []
+    """Return the rule of each column: its question, chance value, margin and bounds."""
+    rules = []
     for column, null, cells in zip(scores.sieves, scores.null, scores.cells, strict=True):
-        row, direction, matched = _parts(column)
+        row, direction, matched = _split_column(column)
         known = ~np.isnan(null)
         level = float(np.average(null[known], weights=cells[known])) if known.any() else 0.0
         if matched:
             question = f"Attention on the right word of {row} {direction} beyond the head's distance profile"
-            made.append(
+            rules.append(
                 Rule(column, question, 0.0, CONTRAST_MARGIN, role=False, low=-1.0, high=1.0, pooled=True)
             )
         else:
             question = f"Is the head right more often than the best baseline: {_question(row, direction)}?"
-            made.append(Rule(column, question, level, margin, low=0.0, high=1.0, pooled=True, together=row))
-    return made
+            rules.append(Rule(column, question, level, margin, low=0.0, high=1.0, pooled=True, together=row))
+    return rules
 
 
 def _question(row: str, direction: str) -> str:
+    """Return which right answer a row of a probe looks for, in words."""
     probe, _, what = row.partition(":")
     if probe == "dependency":
         arcs = "all arcs" if what == "all" else f"arcs of {what}"
@@ -181,22 +184,29 @@ def _question(row: str, direction: str) -> str:
 
 
 def _by_probe(columns: Sequence[str], rows: Sequence[str]) -> list[list[RowColumns]]:
-    """The rows of each probe, which are corrected together, with their columns."""
+    """Group the rows by probe, with their columns; the rows of a probe are corrected together."""
     families: dict[str, list[RowColumns]] = {}
     for number, row in enumerate(rows):
-        mine = [(place, *_parts(name)[1:]) for place, name in enumerate(columns) if _parts(name)[0] == row]
-        plain = {direction: place for place, direction, matched in mine if not matched}
-        other = {direction: place for place, direction, matched in mine if matched}
+        row_columns = [
+            (position, *_split_column(name)[1:])
+            for position, name in enumerate(columns)
+            if _split_column(name)[0] == row
+        ]
+        plain = {direction: position for position, direction, matched in row_columns if not matched}
+        contrasts = {direction: position for position, direction, matched in row_columns if matched}
         families.setdefault(row.split(":")[0], []).append(
             RowColumns(
-                number, tuple(plain), tuple(plain.values()), tuple(other.get(each, -1) for each in plain)
+                number,
+                tuple(plain),
+                tuple(plain.values()),
+                tuple(contrasts.get(direction, -1) for direction in plain),
             )
         )
     return list(families.values())
 
 
 def _gaps(scores: Scores, conditions: Conditions | None, decision: Decision) -> tuple[Gap, ...]:
-    """Heads under two conditions, by the column of all mentions."""
+    """Compare heads between two conditions, by the column of all mentions."""
     if conditions is None or "coreference:all" not in scores.sieves:
         return ()
     hits = scores.values[scores.sieves.index("coreference:all")].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Findings of scores, and what they say together."""
+"""Judge scores of sieves: findings, and the assessment of all findings together."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,13 @@ def judged(
     decision: Decision,
     moments: Moments | None = None,
 ) -> Labelling:
-    """Findings of scores, and what can be said about them beyond their tests.
+    """Return the findings of scores, and an assessment of them beyond the tests.
 
     Args:
-        scores: All, or a random subsample.
+        scores: All scores, or those of a random subsample.
         rules: One per column.
-        options: Of the run.
-        decision: How its scores are judged.
+        options: The options of the run.
+        decision: Test, correction and level.
         moments: Sums over all examples, where the scores are a subsample.
     """
     findings = judge(scores, rules, decision, moments)

@@ -1,4 +1,4 @@
-"""Surface statistics to findings, and to what can be said of layers."""
+"""Judge surface statistics: findings of heads, means of layers, tests of attention without effect."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,15 +19,15 @@ def judged_surface(
 ) -> Labelling:
     """Test every head against even attention, in both directions, and describe the layers.
 
-    Of the findings "role" reads "above even attention" and "not" reads "below even attention". Tests are
-    of the differences from even attention, input by input; intervals are of the mean score itself, which
-    lengths of inputs do not widen.
+    In the findings, "role" means "above even attention" and "not" means "below even attention". Tests use the
+    differences from even attention, input by input. Intervals are those of the mean score itself, so
+    the lengths of inputs do not widen them.
 
     Args:
-        scores: Surface statistics, and importances where gradients were asked for.
+        scores: Surface statistics, and importances where gradients were computed.
         rules: One per column.
-        options: What is said beyond the decisions.
-        decision: How.
+        options: The options of the run, with those of the assessment.
+        decision: Test, correction and level.
 
     Returns:
         A labelling whose ``surface`` holds layer means and tests of attention that does not matter.
@@ -35,14 +35,14 @@ def judged_surface(
     Raises:
         HeadrolesError: When the decision cannot be carried out.
     """
-    findings = _with_own_intervals(judge(scores, rules, decision), scores, decision)
+    findings = _with_intervals_of_means(judge(scores, rules, decision), scores, decision)
     assessment = assess(scores, rules, decision, findings, **options.assessed)
     surface = Surface(layers=layer_means(scores, rules), noop=noop_tests(scores, decision))
     return Labelling(scores, findings, decision, assessment=assessment, surface=surface)
 
 
-def _with_own_intervals(findings: Findings, scores: Scores, decision: Decision) -> Findings:
-    """The findings with intervals of mean scores, where the test's are of differences from even attention."""
+def _with_intervals_of_means(findings: Findings, scores: Scores, decision: Decision) -> Findings:
+    """Replace the intervals of the tests, of differences from even attention, by those of mean scores."""
     flat = replace(scores, null=np.where(np.isnan(scores.null), np.nan, 0.0))
     rules = [replace(rule, null=0.0) for rule in findings.rules]
     plain = judge(flat, rules, replace(decision, correction="none"))

@@ -1,7 +1,4 @@
-"""What stored attention maps are of: the list of examples beside a file of maps.
-
-What the queries of stored maps see, as the list of their examples says it of each layer.
-"""
+"""Read the list of examples for a file of attention maps: tokens, words, trees and visible keys."""
 
 import json
 from collections.abc import Sequence
@@ -28,55 +25,55 @@ class Bounds:
     last: tuple[int, ...]
 
 
-def rule_of(found: object, size: int) -> Reach | Bounds | None:
-    """What the queries of a layer see, as a list of two offsets or of two keys per query; None for all else.
+def rule_of(value: object, size: int) -> Reach | Bounds | None:
+    """Read the keys that queries of a layer see, as two offsets or two keys per query; None otherwise.
 
     Example:
         >>> rule_of([None, 0], 3), rule_of([[0, 0], [0, 1]], 2), rule_of([0], 3)
         ((None, 0), Bounds(first=(0, 0), last=(0, 1)), None)
     """
-    if not isinstance(found, list):
+    if not isinstance(value, list):
         return None
-    if len(found) == 2 and all(each is None or type(each) is int for each in found):
-        return found[0], found[1]
-    pairs = [each for each in found if isinstance(each, list) and len(each) == 2]
-    if len(found) != size or len(pairs) != size:
+    if len(value) == 2 and all(offset is None or type(offset) is int for offset in value):
+        return value[0], value[1]
+    pairs = [pair for pair in value if isinstance(pair, list) and len(pair) == 2]
+    if len(value) != size or len(pairs) != size:
         return None
-    if not all(type(each) is int and -1 <= each < size for pair in pairs for each in pair):
+    if not all(type(key) is int and -1 <= key < size for pair in pairs for key in pair):
         return None
     return Bounds(tuple(first for first, _ in pairs), tuple(last for _, last in pairs))
 
 
 def seen_by(rule: Reach | Bounds, size: int) -> Bool[np.ndarray, "queries keys"] | None:
-    """Which keys each of so many queries sees; None for all.
+    """Return which keys each query sees, as a mask; None for all keys.
 
     Example:
         >>> seen_by((0, 1), 3).tolist()
         [[True, True, False], [False, True, True], [False, False, True]]
     """
-    place = np.arange(size)
+    positions = np.arange(size)
     if isinstance(rule, Bounds):
         first, last = np.array(rule.first)[:, None], np.array(rule.last)[:, None]
     else:
         low, high = rule
         if low is None and high is None:
             return None
-        first = place[:, None] + (-size if low is None else np.clip(low, -size, size))
-        last = place[:, None] + (size if high is None else np.clip(high, -size, size))
-    seen: np.ndarray = (place >= first) & (place <= last)
+        first = positions[:, None] + (-size if low is None else np.clip(low, -size, size))
+        last = positions[:, None] + (size if high is None else np.clip(high, -size, size))
+    seen: np.ndarray = (positions >= first) & (positions <= last)
     return seen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapExample:
-    """One input of stored maps.
+    """One example of stored maps.
 
     Attributes:
-        array: Name of its maps.
+        array: Name of the array of its maps.
         tokenised: Its tokens (or words, where maps are of words); spans are 0 where no text is known.
-        word: Word of each token, from 0 over all texts, −1 on special tokens; None where not said.
-        tree: Head (−1 for a root) and relation of each word, where they came along; else None.
-        reach: What queries see, by layer; None where not said.
+        word: Word of each token, from 0 over all texts, −1 on special tokens; None where not given.
+        tree: Head (−1 for a root) and relation of each word, where they are given; else None.
+        reach: Keys that queries see, by layer; None where not given.
     """
 
     array: str
@@ -91,7 +88,7 @@ class MapExample:
         return bool(self.tokenised.spans.any())
 
     def visible(self, layer: int) -> Bool[np.ndarray, "tokens tokens"] | None:
-        """What queries of a layer see, where it was said; None for all keys."""
+        """Return which keys the queries of a layer see, where given; None for all keys."""
         if self.reach is None:
             return None
         return seen_by(self.reach[layer], self.tokenised.size)
@@ -102,10 +99,10 @@ class MapList:
     """All examples of a file of maps.
 
     Attributes:
-        examples: In their order.
-        model: What the list says of the model; empty where it says nothing.
+        examples: The examples in order.
+        model: Description of the model; empty where the list has none.
         sinks: Whether rows may sum to less than 1, because part of the attention went to a sink.
-        sha256: Of the file of maps that the list was written with; None where it does not say.
+        sha256: SHA-256 of the file of maps that belongs to the list; None where the list has none.
     """
 
     examples: tuple[MapExample, ...]
@@ -115,12 +112,12 @@ class MapList:
 
 
 def read_map_list(path: Path, name: str) -> MapList:
-    """The list of a file of maps: ``maps.json`` beside ``maps.npz``.
+    """Read the list of a file of maps: ``maps.json`` for ``maps.npz``.
 
-    A JSON list of objects, or an object whose ``examples`` is one. Each object has ``tokens``, and may
+    It is a JSON list of objects, or an object whose ``examples`` is one. Each object has ``tokens``, and may
     have ``attns`` (name of its array; its place in the list where absent), ``key``, ``group``,
     ``segment`` (text of each token from 0, −1 on special tokens; one text and no special tokens where
-    absent), ``first`` (places of class tokens; a special token that opens the input where absent),
+    absent), ``first`` (positions of class tokens; a special token that opens the input where absent),
     ``word`` (word of each token, −1 for none), ``heads`` and ``relations`` (a tree over the words, heads
     from 1 as in CoNLL-U, 0 for the root; of one text), ``texts`` and ``spans`` (characters of each token
     in its text, so that texts can be parsed), and ``visible`` (for each layer the smallest and largest
@@ -128,59 +125,60 @@ def read_map_list(path: Path, name: str) -> MapList:
     keys, or read from the maps, where absent).
 
     Args:
-        path: Of the maps.
+        path: File of the maps.
         name: First part of the keys.
 
     Raises:
-        BadInput: When it is missing or breaks a rule, naming the example.
+        BadInput: When the list is missing or breaks a rule; the message names the example.
     """
-    beside = path.with_suffix(".json")
-    found = _json_in(beside)
-    whole = found if isinstance(found, dict) else {"examples": found}
-    rows = whole.get("examples")
+    list_file = path.with_suffix(".json")
+    content = _json_in(list_file)
+    document = content if isinstance(content, dict) else {"examples": content}
+    rows = document.get("examples")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise BadInput(
-            f"'{beside}' must hold a list of at least one object, or an object whose 'examples' is one"
+            f"'{list_file}' must hold a list of at least one object, or an object whose 'examples' is one"
         )
     examples = tuple(
-        _example(row, f"{beside}, example {number}", name, number) for number, row in enumerate(rows)
+        _example(row, f"{list_file}, example {number}", name, number) for number, row in enumerate(rows)
     )
-    keys = [each.tokenised.passage.key for each in examples]
+    keys = [example.tokenised.passage.key for example in examples]
     twice = next((key for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
     if twice is not None:
-        raise BadInput(f"'{beside}': every example has a key of its own, but {twice!r} came twice")
-    model, digest = whole.get("model"), whole.get("sha256")
+        raise BadInput(f"'{list_file}': every example has a key of its own, but {twice!r} is there twice")
+    model, digest = document.get("model"), document.get("sha256")
     return MapList(
         examples,
         dict(model) if isinstance(model, dict) else {},
-        whole.get("sinks") is True,
+        document.get("sinks") is True,
         digest if isinstance(digest, str) else None,
     )
 
 
-def _json_in(beside: Path) -> object:
-    """What a list holds, when it is JSON that can be written again."""
+def _json_in(list_file: Path) -> object:
+    """Read a list as JSON, and check that it can be written again."""
     try:
-        text = beside.read_text(encoding="utf-8")
-        found: object = json.loads(text, parse_constant=_no_number)
+        text = list_file.read_text(encoding="utf-8")
+        content: object = json.loads(text, parse_constant=_no_number)
         if "\\ud" in text.lower():  # how JSON spells halves of characters
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(content, ensure_ascii=False).encode()
     except FileNotFoundError as error:
         raise BadInput(
-            f"maps need a list of what they are of, but there is no '{beside}'; write one (a JSON list of "
+            f"maps need a list of what they are of, but there is no '{list_file}'; write one (a JSON list of "
             f'objects such as {{"tokens": ["it", "rains"]}}), or have maps made by headroles extract'
         ) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise BadInput(f"'{beside}' must be JSON in UTF-8, but it cannot be read: {error}") from error
-    return found
+        raise BadInput(f"'{list_file}' must be JSON in UTF-8, but it cannot be read: {error}") from error
+    return content
 
 
 def _no_number(name: str) -> float:
-    """What is done with NaN and the like, which Python reads and JSON does not know."""
+    """Refuse NaN and infinities, which Python reads but JSON does not allow."""
     raise ValueError(f"{name} is no number of JSON")
 
 
 def _example(row: dict[str, Any], place: str, name: str, number: int) -> MapExample:
+    """Read an example, and check its fields."""
     tokens = _strings(row, "tokens", place) or []
     if not tokens:
         raise BadInput(
@@ -190,42 +188,44 @@ def _example(row: dict[str, Any], place: str, name: str, number: int) -> MapExam
     segment = _numbers(row, "segment", (n,), place)
     if segment is not None and not -1 <= segment.min() <= segment.max() < n:
         raise BadInput(
-            f"{place}: 'segment' counts texts from 0, with -1 for none, but {segment.tolist()!r:.60} came"
+            f"{place}: 'segment' counts texts from 0, with -1 for none, but got {segment.tolist()!r:.60}"
         )
     texts = np.zeros(n, dtype=np.int32) if segment is None else segment.astype(np.int32)
     first = np.zeros(n, dtype=np.bool_)
     opening = row.get("first") or []
-    if not isinstance(opening, list) or any(type(each) is not int or not 0 <= each < n for each in opening):
-        raise BadInput(f"{place}: 'first' holds places of tokens from 0 to {n - 1}, but {opening!r:.40} came")
+    if not isinstance(opening, list) or any(
+        type(position) is not int or not 0 <= position < n for position in opening
+    ):
+        raise BadInput(f"{place}: 'first' holds places of tokens from 0 to {n - 1}, but got {opening!r:.40}")
     first[opening] = True
     word = _numbers(row, "word", (n,), place)
-    known, spans = _strings(row, "texts", place), _numbers(row, "spans", (n, 2), place)
-    if known is None or spans is None:
-        known, spans = [" ".join(tokens)], np.zeros((n, 2), dtype=np.int64)
+    known_texts, spans = _strings(row, "texts", place), _numbers(row, "spans", (n, 2), place)
+    if known_texts is None or spans is None:
+        known_texts, spans = [" ".join(tokens)], np.zeros((n, 2), dtype=np.int64)
     else:
-        _check_spans(known, spans, texts, place)
-    key = _named(row, "key", place)
-    whole = f"{name}/{number if key is None else key}"
-    passage = Passage(whole, tuple(known), _named(row, "group", place))
+        _check_spans(known_texts, spans, texts, place)
+    key = _name_in(row, "key", place)
+    full_key = f"{name}/{number if key is None else key}"
+    passage = Passage(full_key, tuple(known_texts), _name_in(row, "group", place))
     tokenised = Tokenised(passage, {}, tuple(tokens), texts, spans, first, False)
     array = row.get("attns", str(number))
     if not isinstance(array, str):
-        raise BadInput(f"{place}: 'attns' is the name of an array, but a {type(array).__name__} came")
+        raise BadInput(f"{place}: 'attns' is the name of an array, but got a {type(array).__name__}")
     return MapExample(array, tokenised, word, _tree(row, word, place), _reach(row, n, place))
 
 
-def _named(row: dict[str, Any], field: str, place: str) -> str | None:
-    """A key or group as text; None where it is not said."""
-    found = row.get(field)
-    if found is None:
+def _name_in(row: dict[str, Any], field: str, place: str) -> str | None:
+    """Return a key or group as text; None where it is not given."""
+    value = row.get(field)
+    if value is None:
         return None
-    if not isinstance(found, str | int):
-        raise BadInput(f"{place}: {field!r} is a name or a whole number, but {found!r:.40} came")
-    return str(found)
+    if not isinstance(value, str | int):
+        raise BadInput(f"{place}: {field!r} is a name or a whole number, but got {value!r:.40}")
+    return str(value)
 
 
 def _check_spans(texts: Sequence[str], spans: np.ndarray, segment: np.ndarray, place: str) -> None:
-    """Refuse characters that no text has; special tokens are of no text."""
+    """Check that spans lie within their texts; special tokens belong to no text."""
     for token, text in enumerate(segment.tolist()):
         if text < 0:
             continue
@@ -238,7 +238,7 @@ def _check_spans(texts: Sequence[str], spans: np.ndarray, segment: np.ndarray, p
 
 
 def _tree(row: dict[str, Any], word: np.ndarray | None, place: str) -> Words | None:
-    """The tree that came along, when it has a head and a relation for each word."""
+    """Read the tree of an example; None without heads, relations and words."""
     relations, heads = _strings(row, "relations", place), row.get("heads")
     if relations is None or heads is None or word is None:
         return None
@@ -248,46 +248,48 @@ def _tree(row: dict[str, Any], word: np.ndarray | None, place: str) -> Words | N
     if len(heads) != count or (word.size and word.max() >= count):
         raise BadInput(
             f"{place}: 'heads' and 'relations' have one value for each word, heads from 0 to {count}, but "
-            f"{heads!r:.60} came for words up to {int(word.max(initial=-1))}"
+            f"got {heads!r:.60} for words up to {int(word.max(initial=-1))}"
         )
     spans = np.zeros((count, 2), dtype=np.int32)
     return Words(spans, np.array(heads, dtype=np.int32) - 1, tuple(relations))
 
 
 def _reach(row: dict[str, Any], n: int, place: str) -> tuple[Reach | Bounds, ...] | None:
-    found = row.get("visible")
-    if found is None:
+    """Read the keys that queries of each layer see; None where not given."""
+    value = row.get("visible")
+    if value is None:
         return None
-    made = [rule_of(each, n) for each in found] if isinstance(found, list) else []
-    rules = tuple(each for each in made if each is not None)
-    if len(rules) < len(made) or not isinstance(found, list):
+    rules_found = [rule_of(layer, n) for layer in value] if isinstance(value, list) else []
+    rules = tuple(rule for rule in rules_found if rule is not None)
+    if len(rules) < len(rules_found) or not isinstance(value, list):
         raise BadInput(
             f"{place}: 'visible' is a list with the smallest and largest offset of each layer (null for no "
-            f"end), or with the first and last key of each of its {n} rows, but {found!r:.60} came"
+            f"end), or with the first and last key of each of its {n} rows, but got {value!r:.60}"
         )
     return rules
 
 
 def _strings(row: dict[str, Any], field: str, place: str) -> list[str] | None:
-    found = row.get(field)
-    if found is None:
+    """Read a field that is a list of strings; None where not given."""
+    value = row.get(field)
+    if value is None:
         return None
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise BadInput(f"{place}: {field!r} is a list of strings, but {found!r:.60} came")
-    return found
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise BadInput(f"{place}: {field!r} is a list of strings, but got {value!r:.60}")
+    return value
 
 
 def _numbers(row: dict[str, Any], field: str, shape: Sequence[int], place: str) -> np.ndarray | None:
-    found = row.get(field)
-    if found is None:
+    """Read a field of whole numbers as an array of this shape; None where not given."""
+    value = row.get(field)
+    if value is None:
         return None
     try:
-        array = np.array(found)
+        array = np.array(value)
     except ValueError:
         array = np.array("")
     if array.shape != tuple(shape) or array.dtype.kind != "i":
         raise BadInput(
-            f"{place}: {field!r} holds whole numbers for each of its {shape[0]} tokens, but "
-            f"{found!r:.60} came"
+            f"{place}: {field!r} holds whole numbers for each of its {shape[0]} tokens, but got {value!r:.60}"
         )
     return array.astype(np.int64)

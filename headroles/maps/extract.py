@@ -1,4 +1,4 @@
-"""extract(): attention maps of texts, to disk for other tools."""
+"""Write the attention maps of texts to disk for other tools: ``extract()``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from headroles.extraction.texts.json_inputs import MapInput
 
 MADE = ("attns", "segment", "word", "first", "spans", "texts", "visible")
-"""Fields that say what an array is of; whatever an object brings under these names is replaced."""
+"""Fields that describe an array; fields of the input with these names are replaced."""
 SHARD = 64
-"""Inputs run between two reports of progress; what is alive at once is a batch."""
+"""Inputs run between two reports of progress; only one batch is in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What was, or is about to be, written.
+    """Maps that were written, or are about to be.
 
     Attributes:
-        file: Of the maps; a ``.json`` beside it says what they are of.
-        count: Inputs.
-        long: Inputs left out because they have more tokens than allowed.
-        layers: Layers.
-        heads: Heads of each.
-        units: Of all inputs together.
-        kind: What the units are, "tokens" or "words".
+        file: File of the maps; the ``.json`` of the same name lists their examples.
+        count: Number of inputs.
+        long: Number of inputs left out because they have more tokens than allowed.
+        layers: Number of layers.
+        heads: Heads per layer.
+        units: Tokens or words of all inputs together.
+        kind: "tokens" or "words".
         size: Bytes of the maps.
     """
 
@@ -47,11 +47,11 @@ class Extracted:
     size: int
 
     def __str__(self) -> str:
-        """In words."""
-        left = f" ({self.long:,} longer ones left out)" if self.long else ""
+        """Return the numbers in words."""
+        left_out = f" ({self.long:,} longer ones left out)" if self.long else ""
         return (
-            f"{self.count:,} inputs{left} of {self.units:,} {self.kind}, {self.layers} layers × {self.heads} "
-            f"heads: {_told(self.size)} in {self.file}"
+            f"{self.count:,} inputs{left_out} of {self.units:,} {self.kind}, {self.layers} layers × "
+            f"{self.heads} heads: {_size_in_words(self.size)} in {self.file}"
         )
 
 
@@ -62,13 +62,13 @@ def extract(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Extracted:
-    """Run a model on texts and write its attention maps, one array (layers, heads, tokens, tokens) an input.
+    """Run a model on texts, and write an array (layers, heads, tokens, tokens) of attention for each input.
 
     Args:
         file: JSON objects, as a list or one a line (``.gz`` too), each with exactly one of ``text`` (a
             string, or a list of two for a pair), ``words`` (a list) or ``tokens`` (the model's own, special
             tokens included); all other fields are kept.
-        announce: Called with what will be written and its size before anything is.
+        announce: Called before anything is written, with the maps to write and their size.
         progress: Called with the inputs done and their total.
         **options: The options of ``headroles extract``, by the same names: ``out`` (ends in .safetensors
             or .npz; the list of examples is written beside it, ending in .json), ``model`` (None: the
@@ -78,138 +78,141 @@ def extract(
             cut), ``batch_size``, ``device``, ``dtype`` and ``overwrite``.
 
     Returns:
-        What was written.
+        The maps that were written.
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+        HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
 
     Source: the layout of ``extract_attention.py`` of Clark et al. (2019), without its pickle.
     """
-    asked = extract_options_of(file=file, **options)
+    settings = extract_options_of(file=file, **options)
     from headroles.extraction.model.checkpoint import find
     from headroles.extraction.model.load import load
     from headroles.extraction.texts.json_inputs import map_inputs, read_rows
 
-    rows = read_rows(Path(asked.file))[: asked.limit]
-    checkpoint = find(asked.model, asked.revision)
-    model = load(checkpoint, device=asked.device, dtype=asked.dtype, max_length=asked.max_length)
-    most = min(asked.max_length, model.limit or asked.max_length)
-    every = map_inputs(model.tokenizer, rows, Path(asked.file))
-    kept = [each for each in every if each.tokenised.size <= most]
-    if not kept:
+    rows = read_rows(Path(settings.file))[: settings.limit]
+    checkpoint = find(settings.model, settings.revision)
+    model = load(checkpoint, device=settings.device, dtype=settings.dtype, max_length=settings.max_length)
+    most = min(settings.max_length, model.limit or settings.max_length)
+    all_items = map_inputs(model.tokenizer, rows, Path(settings.file))
+    items = [item for item in all_items if item.tokenised.size <= most]
+    if not items:
         raise BadInput(
-            f"inputs longer than {most} tokens are left out, but all {len(every)} of '{asked.file}' are; "
-            f"give a larger --max-length, or shorter texts"
+            f"inputs longer than {most} tokens are left out, but all {len(all_items)} of '{settings.file}' "
+            f"are; give a larger --max-length, or shorter texts"
         )
-    _check_words(kept, asked)
-    return _written(kept, len(every) - len(kept), model, asked, announce, progress)
+    _check_words(items, settings)
+    return _write_maps(items, len(all_items) - len(items), model, settings, announce, progress)
 
 
-def _check_words(kept: Sequence["MapInput"], asked: ExtractOptions) -> None:
-    """Refuse words where only tokens are known."""
-    tokens = sum(each.given == "tokens" for each in kept)
-    if asked.word_level and tokens:
+def _check_words(items: Sequence["MapInput"], settings: ExtractOptions) -> None:
+    """Check that the words of all inputs are known if maps of words are wanted."""
+    tokens = sum(item.given == "tokens" for item in items)
+    if settings.word_level and tokens:
         raise BadInput(
-            f"--word-level needs to know the words, but {tokens} inputs of '{asked.file}' give 'tokens'; "
+            f"--word-level needs to know the words, but {tokens} inputs of '{settings.file}' give 'tokens'; "
             f"give 'words' or 'text', or leave --word-level out"
         )
 
 
-def _written(
-    kept: Sequence["MapInput"],
+def _write_maps(
+    items: Sequence["MapInput"],
     long: int,
     model: "Model",
-    asked: ExtractOptions,
+    settings: ExtractOptions,
     announce: Callable[[Extracted], None] | None,
     progress: Callable[[int, int], None] | None,
 ) -> Extracted:
+    """Run the model on the inputs, longest first, and write the maps and their list."""
     from headroles.extraction.jobs.map_writer import Extracting, Reach, Rows, units_of
     from headroles.extraction.stream import streamed
-    from headroles.progress import counted
+    from headroles.progress import counted, ignore_progress
 
-    sizes = [int(units_of(each).max()) + 1 if asked.word_level else each.tokenised.size for each in kept]
+    sizes = [int(units_of(item).max()) + 1 if settings.word_level else item.tokenised.size for item in items]
     shapes = {str(number): (model.layers, model.heads, size, size) for number, size in enumerate(sizes)}
-    target = Path(asked.out)
-    total = bytes_of(list(shapes.values()), asked.precision)
-    kind = "words" if asked.word_level else "tokens"
-    told = Extracted(target, len(kept), long, model.layers, model.heads, sum(sizes), kind, total)
+    target = Path(settings.out)
+    total = bytes_of(list(shapes.values()), settings.precision)
+    kind = "words" if settings.word_level else "tokens"
+    extracted = Extracted(target, len(items), long, model.layers, model.heads, sum(sizes), kind, total)
     if announce is not None:
-        announce(told)
-    order = sorted(range(len(kept)), key=lambda number: -sizes[number])
+        announce(extracted)
+    order = sorted(range(len(items)), key=lambda number: -sizes[number])
     shards = [order[start : start + SHARD] for start in range(0, len(order), SHARD)]
-    advance = counted(progress or (lambda done, total: None), len(kept))
+    advance = counted(progress or ignore_progress, len(items))
     reaches: dict[int, list[Reach | Rows]] = {}
-    with writing_maps(target, shapes, asked.precision) as making:
-        job = Extracting(kept, list(making.arrays.values()), shards, asked.word_level)
-        tokenised = ([kept[number].tokenised for number in shard] for shard in shards)
-        for found in streamed(model, tokenised, job, batch_size=asked.batch_size, advance=advance):
-            reaches |= found
+    with writing_maps(target, shapes, settings.precision) as writing:
+        job = Extracting(items, list(writing.arrays.values()), shards, settings.word_level)
+        tokenised = ([items[number].tokenised for number in shard] for shard in shards)
+        for reach_by_input in streamed(
+            model, tokenised, job, batch_size=settings.batch_size, advance=advance
+        ):
+            reaches |= reach_by_input
         listed = {
             "headroles": version("headroles"),
             "model": model.described,
-            "word_level": asked.word_level,
-            "precision": asked.precision,
+            "word_level": settings.word_level,
+            "precision": settings.precision,
             "sinks": job.least < 1 - ROUNDING,
         }
-        rows = [_row(each, number, reaches[number], asked) for number, each in enumerate(kept)]
-        making.listed = partial(_list, listed, rows, f"'{target}'")
-    return told
+        rows = [_row(item, number, reaches[number], settings) for number, item in enumerate(items)]
+        writing.listed = partial(_list_text, listed, rows, f"'{target}'")
+    return extracted
 
 
-def _list(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
-    """The list beside the maps, which names them by the SHA-256 of their file."""
+def _list_text(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
+    """Return the text of the list of the maps, with the SHA-256 of their file."""
     from headroles.extraction.texts.json_inputs import written
 
     return written(listed | {"sha256": digest, "examples": rows}, place) + "\n"
 
 
-def _row(given: "MapInput", number: int, reach: Sequence[Any], asked: ExtractOptions) -> dict[str, Any]:
-    """One example of the list: the object as it came, and what its array is of."""
+def _row(item: "MapInput", number: int, reach: Sequence[Any], settings: ExtractOptions) -> dict[str, Any]:
+    """Return one example of the list: the object of the input, and the description of its array."""
     from headroles.extraction.jobs.map_writer import units_of
 
-    pieces = given.tokenised
-    segment, word = pieces.texts.tolist(), given.word.tolist()
+    pieces = item.tokenised
+    segment, word = pieces.texts.tolist(), item.word.tolist()
     first = (pieces.class_id & (pieces.texts < 0)).tolist()
-    row = {name: value for name, value in given.row.items() if name not in MADE}
+    row = {name: value for name, value in item.row.items() if name not in MADE}
     row |= {"tokens": list(pieces.tokens), "attns": str(number), "segment": segment}
-    if given.given != "tokens":
+    if item.given != "tokens":
         row |= {"word": word, "texts": list(pieces.passage.texts), "spans": pieces.spans.tolist()}
-    if asked.word_level:
-        units = units_of(given).tolist()
-        leads = [units.index(unit) for unit in range(max(units) + 1)]
-        row["tokens"] = [_spelled(given, lead) for lead in leads]
-        row["segment"] = [segment[lead] for lead in leads]
-        row["word"] = [word[lead] for lead in leads]
-        row["spans"] = [_span(given, unit, units) for unit in range(max(units) + 1)]
-        first = [first[lead] for lead in leads]
-    row["first"] = [place for place, opens in enumerate(first) if opens]
-    if any(each != (None, None) for each in reach):
+    if settings.word_level:
+        units = units_of(item).tolist()
+        first_pieces = [units.index(unit) for unit in range(max(units) + 1)]
+        row["tokens"] = [_spelling(item, piece) for piece in first_pieces]
+        row["segment"] = [segment[piece] for piece in first_pieces]
+        row["word"] = [word[piece] for piece in first_pieces]
+        row["spans"] = [_span(item, unit, units) for unit in range(max(units) + 1)]
+        first = [first[piece] for piece in first_pieces]
+    row["first"] = [position for position, opens in enumerate(first) if opens]
+    if any(bounds != (None, None) for bounds in reach):
         row["visible"] = list(reach)
     return row
 
 
-def _span(given: "MapInput", unit: int, units: Sequence[int]) -> list[int]:
-    """Characters of a unit: from its first piece to its last."""
-    own = [place for place, each in enumerate(units) if each == unit]
-    spans = given.tokenised.spans
-    return [int(spans[own[0], 0]), int(spans[own[-1], 1])]
+def _span(item: "MapInput", unit: int, units: Sequence[int]) -> list[int]:
+    """Return the characters of a unit, from its first piece to its last."""
+    members = [position for position, other in enumerate(units) if other == unit]
+    spans = item.tokenised.spans
+    return [int(spans[members[0], 0]), int(spans[members[-1], 1])]
 
 
-def _spelled(given: "MapInput", lead: int) -> str:
-    """A special token as it is, a word as the text spells it."""
-    pieces, word = given.tokenised, int(given.word[lead])
+def _spelling(item: "MapInput", piece: int) -> str:
+    """Return a special token as it is, and a word as the text spells it."""
+    pieces, word = item.tokenised, int(item.word[piece])
     if word < 0:
-        return pieces.tokens[lead]
-    own = [place for place, each in enumerate(given.word.tolist()) if each == word]
-    text = pieces.passage.texts[int(pieces.texts[lead])]
-    return text[int(pieces.spans[own[0], 0]) : int(pieces.spans[own[-1], 1])].strip()
+        return pieces.tokens[piece]
+    members = [position for position, other in enumerate(item.word.tolist()) if other == word]
+    text = pieces.passage.texts[int(pieces.texts[piece])]
+    return text[int(pieces.spans[members[0], 0]) : int(pieces.spans[members[-1], 1])].strip()
 
 
-def _told(size: int) -> str:
-    """A number of bytes in words.
+def _size_in_words(size: int) -> str:
+    """Return a number of bytes in words.
 
     Example:
-        >>> _told(1_500_000), _told(3_200_000_000)
+        >>> _size_in_words(1_500_000), _size_in_words(3_200_000_000)
         ('1.5 MB', '3.2 GB')
     """
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"

@@ -1,4 +1,4 @@
-"""Attention maps on their way to disk: one file that is mapped while it is filled, and a list beside it."""
+"""Write attention maps to one memory-mapped file, and the list of their examples to another."""
 
 import errno
 import json
@@ -16,13 +16,14 @@ import numpy as np
 
 from headroles.errors import BadInput
 from headroles.storage.folder import writing
-from headroles.storage.map_files import KINDS, form_of, sha256_of
+from headroles.storage.map_files import KINDS, form_of
+from headroles.storage.places import sha256_of
 
 Shape = tuple[int, ...]
 
 
 def bytes_of(shapes: Sequence[Shape], precision: str) -> int:
-    """How many bytes maps of these shapes take.
+    """Return how many bytes maps of these shapes take.
 
     Example:
         >>> bytes_of([(2, 3, 10, 10), (2, 3, 5, 5)], "float16")
@@ -33,11 +34,11 @@ def bytes_of(shapes: Sequence[Shape], precision: str) -> int:
 
 @dataclass(slots=True, eq=False)
 class Making:
-    """Maps on their way to disk.
+    """Maps that are being written.
 
     Attributes:
-        arrays: To be filled, by name.
-        listed: Gives the list that is written beside the maps, from the SHA-256 of their file; None: no list.
+        arrays: Arrays to fill, by name.
+        listed: Returns the text of the list, from the SHA-256 of the file of maps; None: no list.
     """
 
     arrays: dict[str, np.ndarray]
@@ -46,15 +47,15 @@ class Making:
 
 @contextmanager
 def writing_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Iterator[Making]:
-    """Arrays on disk to be filled, in a file that takes its place, with its list, when the block ends well.
+    """Give arrays on disk to fill; the file and its list appear when the block ends without an error.
 
-    Memory holds none of them: they are parts of one mapped file, which has its whole size from the beginning.
-    The list of maps that were there before goes before they do, so that no list is ever beside the maps of
-    another.
+    The arrays are parts of one mapped file, which has its whole size from the beginning, so memory holds none
+    of them. The old list is removed before the old maps are replaced, so that no list ever stands with the
+    maps of another.
 
     Args:
         path: Ending in .safetensors or .npz.
-        shapes: Of each array, by name.
+        shapes: Shape of each array, by name.
         precision: "float16" or "float32".
 
     Raises:
@@ -64,13 +65,13 @@ def writing_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Ite
     partial = [
         path.with_name(f".{path.name}.{os.getpid()}.{kind}.partial") for kind in ("raw", "whole", "list")
     ]
-    raw, whole, told = partial
+    raw, whole, list_file = partial
     head = _header(shapes, precision) if form == ".safetensors" else b""
     size = len(head) + bytes_of(list(shapes.values()), precision)
     try:
         with writing(f"'{path}'"):
             _check_room(path, size, form)
-            _take_room(raw, head, size)
+            _allocate(raw, head, size)
             flat = np.memmap(raw, precision, "r+", len(head)) if size > len(head) else np.zeros(0, precision)
         making = Making(_parts(flat, shapes))
         yield making
@@ -78,23 +79,23 @@ def writing_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Ite
             if isinstance(flat, np.memmap):
                 flat.flush()
             if form == ".npz":
-                _zipped(whole, making.arrays)
+                _write_npz(whole, making.arrays)
                 raw.unlink()
             else:
                 raw.replace(whole)
             if making.listed is not None:
-                told.write_text(making.listed(sha256_of(whole)), encoding="utf-8", newline="")
+                list_file.write_text(making.listed(sha256_of(whole)), encoding="utf-8", newline="")
             beside.unlink(missing_ok=True)
             whole.replace(path)
             if making.listed is not None:
-                told.replace(beside)
+                list_file.replace(beside)
     finally:
-        for each in partial:
-            each.unlink(missing_ok=True)
+        for file in partial:
+            file.unlink(missing_ok=True)
 
 
-def _take_room(path: Path, head: bytes, size: int) -> None:
-    """A file that begins so and has its whole size on the disk, so that none lacks while it is filled."""
+def _allocate(path: Path, head: bytes, size: int) -> None:
+    """Make a file with this header and its whole size, so that the disk cannot fill up later."""
     with path.open("wb") as file:
         file.write(head)
         file.truncate(size)
@@ -103,12 +104,12 @@ def _take_room(path: Path, head: bytes, size: int) -> None:
             try:
                 os.posix_fallocate(file.fileno(), 0, size)
             except OSError as error:
-                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # what some file systems do not know
+                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # some file systems do not support it
                     raise
 
 
 def _parts(flat: np.ndarray, shapes: Mapping[str, Shape]) -> dict[str, np.ndarray]:
-    """Arrays that lie one after another."""
+    """Cut a flat array into arrays of these shapes, one after another."""
     parts, start = {}, 0
     for name, shape in shapes.items():
         stop = start + int(np.prod(shape))
@@ -118,7 +119,7 @@ def _parts(flat: np.ndarray, shapes: Mapping[str, Shape]) -> dict[str, np.ndarra
 
 
 def _header(shapes: Mapping[str, Shape], precision: str) -> bytes:
-    """What opens a file of safetensors: its length, then where each array lies; aligned to 8 bytes."""
+    """Return the header of a safetensors file: its length, then where each array lies; aligned to 8 bytes."""
     placed: dict[str, Any] = {}
     start = 0
     for name, shape in shapes.items():
@@ -130,8 +131,8 @@ def _header(shapes: Mapping[str, Shape], precision: str) -> bytes:
     return struct.pack("<Q", len(text)) + text
 
 
-def _zipped(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """An npz of arrays, not compressed; with one date, so that equal maps are equal files."""
+def _write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays as an npz, not compressed; with one date, so that equal maps are equal files."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, array in arrays.items():
             entry = zipfile.ZipInfo(f"{name}.npy")
@@ -140,7 +141,7 @@ def _zipped(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def _check_room(path: Path, size: int, form: str) -> None:
-    """Refuse what the disk cannot hold; an npz lies there twice while it is packed."""
+    """Check that the maps fit on the disk; an npz needs its size twice while it is packed."""
     needed = size * (2 if form == ".npz" else 1)
     free = shutil.disk_usage(path.parent).free
     if needed > free:

@@ -1,4 +1,4 @@
-"""The options of a run of sieves that also clusters heads."""
+"""Options of a run of sieves that also clusters heads."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,11 +15,11 @@ RELEASED = 0.001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions(Options):
-    """What a run of clusters is asked to do; ``headroles.cluster`` documents each.
+    """Options of a run of clusters; ``headroles.cluster`` documents each.
 
     Raises:
-        UnknownName: For a divergence or method that does not exist, and what ``Options`` refuses.
-        BadInput: For numbers out of range, and what ``Options`` refuses.
+        UnknownName: For a divergence or method that does not exist, and names that ``Options`` refuses.
+        BadInput: For numbers out of range, and values that ``Options`` refuses.
     """
 
     divergence: str = "mean"
@@ -38,18 +38,18 @@ class ClusterOptions(Options):
             if value not in known:
                 raise UnknownName(kind, value, known)
         if self.smoothing is not None and not 0 <= self.smoothing < 1:
-            raise BadInput(f"smoothing must be at least 0 and below 1, but {self.smoothing} came")
+            raise BadInput(f"smoothing must be at least 0 and below 1, but got {self.smoothing}")
         if self.method == "dbscan" and self.clusters is not None:
             raise BadInput("dbscan finds the number of clusters itself; leave --clusters out")
 
     @property
     def clustering(self) -> Clustering:
-        """How heads are clustered."""
+        """Settings of divergences and clusters."""
         published = self.divergence == "published"
-        usual = RELEASED if published else 0.0
+        default = RELEASED if published else 0.0
         return Clustering(
             way="sum" if published else "mean",
-            smoothing=usual if self.smoothing is None else self.smoothing,
+            smoothing=default if self.smoothing is None else self.smoothing,
             method=self.method,
             clusters=self.clusters,
             draws=self.draws,
@@ -57,11 +57,11 @@ class ClusterOptions(Options):
 
 
 def cluster_options_of(**given: object) -> ClusterOptions:
-    """Options from whatever a caller gave them as.
+    """Return options from given values, converting paths and numpy numbers.
 
     Raises:
-        UnknownName: For an option that does not exist, or what ``ClusterOptions`` refuses.
-        BadInput: For values of another type, or what ``ClusterOptions`` refuses.
+        UnknownName: For an option that does not exist, or a name that ``ClusterOptions`` refuses.
+        BadInput: For values of another type, or values that ``ClusterOptions`` refuses.
 
     Example:
         >>> cluster_options_of(task="QNLI", divergence="published").clustering.smoothing

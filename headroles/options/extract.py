@@ -1,4 +1,4 @@
-"""The options of ``headroles extract``, by the names of the command line and of ``extract()``."""
+"""Options of ``headroles extract``, with the names of the command line and of ``extract()``."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from headroles.storage.map_files import KINDS, form_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractOptions:
-    """What is stored, and where; ``headroles.extract`` documents each.
+    """Options of storing attention maps; ``headroles.extract`` documents each.
 
     Raises:
         UnknownName: For a precision or device that does not exist.
@@ -33,27 +33,27 @@ class ExtractOptions:
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
-        named = (("precision", KINDS), ("device", DEVICES), ("dtype", DTYPES))
-        for name, known in named:
+        allowed = (("precision", KINDS), ("device", DEVICES), ("dtype", DTYPES))
+        for name, known in allowed:
             if getattr(self, name) not in known:
                 raise UnknownName(name, getattr(self, name), tuple(known))
         for name, least in (("limit", 1), ("max_length", 4), ("batch_size", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise BadInput(f"{name} must be a whole number of at least {least}, but {value} came")
+                raise BadInput(f"{name} must be a whole number of at least {least}, but got {value}")
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         target = Path(self.out)
         form_of(target)
-        for each in (target, target.with_suffix(".json")):
-            if each.resolve() == Path(self.file).resolve():
-                raise BadInput(f"'{each}' would be written over the inputs; give another --out")
-            if each.exists() and not self.overwrite:
-                raise BadInput(f"'{each}' is there already; give --overwrite to replace it, or another --out")
+        for path in (target, target.with_suffix(".json")):
+            if path.resolve() == Path(self.file).resolve():
+                raise BadInput(f"'{path}' would be written over the inputs; give another --out")
+            if path.exists() and not self.overwrite:
+                raise BadInput(f"'{path}' is there already; give --overwrite to replace it, or another --out")
 
 
 def extract_options_of(**given: Any) -> ExtractOptions:
-    """Options from whatever a caller gave them as.
+    """Return options from given values, converting paths and numpy numbers.
 
     Raises:
         UnknownName: For an option, precision or device that does not exist.

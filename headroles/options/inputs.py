@@ -1,4 +1,4 @@
-"""What options of runs on texts share: which inputs are read."""
+"""Options of inputs, which all runs on texts share."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,17 +52,17 @@ class InputOptions(CommonOptions):
 
     @property
     def brought(self) -> bool:
-        """Whether inputs come in another way than by a task or a file of texts."""
+        """Whether inputs are given in another way than by a task or a file of texts."""
         return False
 
     @property
     def name(self) -> str:
-        """What the inputs are called: the task, or the file."""
+        """Name of the inputs: the task's, or the file's."""
         return self.task or called(self.data)
 
 
 def called(data: str | None) -> str:
-    """What inputs are called that a path, an address or a pattern names.
+    """Return a short name of inputs from a path, an address or a pattern.
 
     Example:
         >>> called("texts/dev.tsv.gz"), called("s3://bucket/wiki/*.parquet"), called(None)

@@ -1,7 +1,4 @@
-"""The options of a run of sieves: one record with the names of the command line and of ``label()``.
-
-The options of ``headroles label``: a run of sieves that is cut into shards.
-"""
+"""Options of runs of sieves and of ``headroles label``, named as on the command line and in ``label()``."""
 
 from dataclasses import dataclass, fields
 from typing import ClassVar
@@ -14,13 +11,13 @@ from headroles.sieves.base import Sieve
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """How distances between heads are summed, and how heads are clustered by them.
+    """Settings of summing distances between heads, and of clustering heads by them.
 
     Attributes:
-        way: "mean" over rows, inputs and units, or plain "sum" as released.
+        way: "mean" over rows, inputs and units, or plain "sum" as in the released code.
         smoothing: Share of even attention mixed into every row.
         method: "average", "spectral" or "dbscan".
-        clusters: Their number; None: chosen by silhouette and stability.
+        clusters: Number of clusters; None: chosen by silhouette and stability.
         draws: Resamples of the units.
     """
 
@@ -33,7 +30,7 @@ class Clustering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(InputOptions):
-    """What a run is asked to do; ``headroles.label`` documents each.
+    """Options of a run of sieves; ``headroles.label`` documents each.
 
     Raises:
         UnknownName: For a task, source, preset, device or precision that does not exist.
@@ -57,7 +54,7 @@ class Options(InputOptions):
 
 
 def options_of(**given: object) -> Options:
-    """Options from whatever a caller gave them as, such as paths or numbers of numpy.
+    """Return options from given values, converting paths and numpy numbers.
 
     Raises:
         UnknownName: For an option, task, source, preset, device or precision that does not exist.
@@ -78,32 +75,33 @@ OF_RUNS = (
     "stream", "keep", "shard_size", "maps", "max_length", "batch_size", "device", "dtype", "workers",
     "threads", "engine",
 )  # fmt: skip
-"""Options that only a run of a model takes, not one of stored maps."""
+"""Options of runs of a model, which runs on stored maps do not accept."""
 KEPT = 100_000
-"""Most examples whose scores are all kept; of more, moments and a random subsample."""
+"""Most examples whose scores are all kept; above it, moments and a random subsample are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions(Options):
-    """What ``headroles label`` is asked to do; ``headroles.label`` documents each.
+    """Options of ``headroles label``; ``headroles.label`` documents each.
 
     Attributes:
         kind: Which attention of an encoder-decoder is scored; None: the encoder's, or "self" for
             models with one stack.
-        attention: A file of stored maps that are scored instead of running a model; None runs one.
-        stream: Read inputs as they come, never holding or counting them beforehand.
-        keep: Most examples whose scores are all kept; of more, moments and a random subsample.
-        shard_size: Examples in a shard, what is scored and written as one.
-        workers: Processes that score shards side by side.
+        attention: A file of stored maps that are scored instead of running a model; None runs a model.
+        stream: Whether inputs are read one by one, without storing or counting them beforehand.
+        keep: Most examples whose scores are all kept; above it, moments and a random subsample are kept.
+        shard_size: Examples in a shard, which is scored and written as one.
+        workers: Processes that score shards in parallel.
         threads: Threads of each worker; None: the processors of the machine shared among them.
         engine: "local" or "ray".
-        address: Of a Ray cluster; None starts one on this machine, or takes the one it is told of.
-        gpus: GPUs of each worker, for Ray; parts of one are allowed.
-        cache: Folder of parses already made, or "none"; None: a folder of the user's.
+        address: Address of a Ray cluster; None uses that of ``RAY_ADDRESS``, or starts one on this machine.
+        gpus: GPUs of each worker, for Ray; fractions are allowed.
+        cache: Folder of cached parses, or "none"; None: a cache folder of the user.
 
     Raises:
-        UnknownName: For an engine or kind of attention that does not exist, and what ``Options`` refuses.
-        BadInput: For numbers out of range, and what ``Options`` refuses.
+        UnknownName: For an engine or kind of attention that does not exist, and names that ``Options``
+            refuses.
+        BadInput: For numbers out of range, and values that ``Options`` refuses.
     """
 
     kind: str | None = None
@@ -133,46 +131,46 @@ class LabelOptions(Options):
         if self.kind is not None and self.kind not in KINDS:
             raise UnknownName("kind of attention", self.kind, KINDS)
         if self.attention is not None:
-            self._check_alone()
+            self._check_stored()
         if self.kind == "cross" and self.preset == "published":
             raise BadInput(
                 "the preset 'published' scores attention of a stack to itself, as the released code does, "
                 "but --kind is 'cross'; leave --preset out"
             )
         if not 0 <= self.gpus < float("inf"):
-            raise BadInput(f"gpus must be a number of at least 0, but {self.gpus} came")
+            raise BadInput(f"gpus must be a number of at least 0, but got {self.gpus}")
         if self.engine != "ray":
-            for name, usual in (("address", None), ("gpus", 0.0)):
-                if getattr(self, name) != usual:
+            for name, default in (("address", None), ("gpus", 0.0)):
+                if getattr(self, name) != default:
                     raise BadInput(f"--{name} is of the engine 'ray', but the engine is {self.engine!r}")
 
     @property
     def brought(self) -> bool:
-        """Whether stored maps are scored, which bring their inputs."""
+        """Whether stored maps are scored, which have their own inputs."""
         return self.attention is not None
 
     @property
     def name(self) -> str:
-        """What the inputs are called: the task, or the file."""
+        """Name of the inputs: the task's, or the file's."""
         return self.task or called(self.attention or self.data)
 
-    def _check_alone(self) -> None:
-        """Refuse what says which model reads which inputs, where maps are there already."""
-        usual = {each.name: each.default for each in fields(self)}
+    def _check_stored(self) -> None:
+        """Refuse options of model and inputs where stored maps are scored."""
+        defaults = {field.name: field.default for field in fields(self)}
         for name in OF_RUNS:
-            if getattr(self, name) != usual[name]:
+            if getattr(self, name) != defaults[name]:
                 raise BadInput(
                     f"--attention brings inputs and a model of its own, so --{name.replace('_', '-')} has "
-                    f"nothing to say; leave it out"
+                    f"no effect; leave it out"
                 )
 
 
 def label_options_of(**given: object) -> LabelOptions:
-    """Options from whatever a caller gave them as.
+    """Return options from given values, converting paths and numpy numbers.
 
     Raises:
-        UnknownName: For an option that does not exist, or what ``LabelOptions`` refuses.
-        BadInput: For values of another type, or what ``LabelOptions`` refuses.
+        UnknownName: For an option that does not exist, or a name that ``LabelOptions`` refuses.
+        BadInput: For values of another type, or values that ``LabelOptions`` refuses.
 
     Example:
         >>> label_options_of(task="QNLI", workers=2).settings()["shard_size"]

@@ -1,4 +1,4 @@
-"""The options of a run of probes: one record with the names of the command line and of ``probe()``."""
+"""Options of a run of probes, with the names of the command line and of ``probe()``."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,16 +13,16 @@ from headroles.sieves.probes.trees import ROOTS
 
 PROBES = ("dependency", "trees", "coreference")
 WINDOW = 256
-"""Longest window in tokens, special tokens included, where no other length is asked for."""
+"""Default length of the longest window in tokens, special tokens included."""
 EPOCHS = 100
-"""Most passes over the training sentences, where no other number is asked for."""
+"""Default of the most passes over the training sentences."""
 LEAST_ARCS = 50
-"""Arcs that a relation must have to get a row by itself, where no relations are named."""
+"""Fewest arcs for a relation to get its own row, where no relations are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeOptions(CommonOptions):
-    """What a run of probes is asked to do; ``headroles.probe`` documents each.
+    """Options of a run of probes; ``headroles.probe`` documents each.
 
     Raises:
         UnknownName: For a probe, scheme, classifier, preset, device or precision that does not exist.
@@ -60,74 +60,75 @@ class ProbeOptions(CommonOptions):
                 if value not in known:
                     raise UnknownName(kind, value, known)
         if not self.probes:
-            raise BadInput(f"a run of probes names at least one of {', '.join(PROBES)}, but none came")
+            raise BadInput(f"a run of probes names at least one of {', '.join(PROBES)}, but got none")
         if not self.data:
             raise BadInput("probes need gold annotation: name a file of it with --data")
         self._check_training()
         if self.stride is not None and self.stride > (self.window or WINDOW):
             raise BadInput(
-                f"the stride is at most the window, so that no word is passed over, but a stride of "
-                f"{self.stride} came with a window of {self.window or WINDOW}"
+                f"the stride is at most the window, so that no word is skipped, but got a stride of "
+                f"{self.stride} with a window of {self.window or WINDOW}"
             )
-
         self._check_used()
 
     def _check_used(self) -> None:
-        """Refuse options that nothing of the run would read."""
-        usual = {each.name: each.default for each in fields(ProbeOptions)}
+        """Refuse options that no probe of the run uses."""
+        defaults = {field.name: field.default for field in fields(ProbeOptions)}
         for name, probe in (
             ("relations", "dependency"),
             ("scheme", "dependency"),
             ("root", "trees"),
             ("stride", "coreference"),
         ):
-            if getattr(self, name) != usual[name] and probe not in self.probes:
-                raise BadInput(f"--{name} is for the probe {probe}, which was not asked for; leave it out")
+            if getattr(self, name) != defaults[name] and probe not in self.probes:
+                raise BadInput(f"--{name} is for the probe {probe}, which was not named; leave it out")
 
     def _check_training(self) -> None:
+        """Refuse options of trained probes that do not fit together."""
         if self.minutes is not None and not self.minutes > 0:
-            raise BadInput(f"minutes must be a number above 0, but {self.minutes} came")
+            raise BadInput(f"minutes must be a number above 0, but got {self.minutes}")
         if self.classifier and "dependency" not in self.probes:
             raise BadInput("classifiers are trained to find head words, so the probe must be dependency")
         if self.classifier and self.train is None:
             raise BadInput(
                 "a classifier learns on other sentences than it is tested on: name their file with --train"
             )
-        if any("words" in each for each in self.classifier) and self.vectors is None:
+        if any("words" in classifier for classifier in self.classifier) and self.vectors is None:
             raise BadInput(
                 "classifiers with words need word vectors: name a text file such as GloVe's with --vectors"
             )
         for name, default in (("train", None), ("vectors", None), ("minutes", None), ("epochs", EPOCHS)):
             if getattr(self, name) != default and not self.classifier:
-                raise BadInput(f"--{name} is for trained probes, but no --classifier was asked for")
+                raise BadInput(f"--{name} is for trained probes, but no --classifier was given")
 
     @property
     def usual(self) -> Decision:
-        """How probes are judged where nothing else is asked for; the published code has no test.
+        """Default decision of probes; the published code has no test.
 
-        Student's t, not that corrected for skewness: documents of unequal size make skewness uncertain.
+        The test is Student's t without correction for skewness, because documents of unequal size make
+        the estimate of skewness uncertain.
         """
         return Decision(test="t")
 
     @property
     def name(self) -> str:
-        """What the inputs are called: the first file."""
+        """Name of the inputs: the first file's."""
         return Path(self.data[0]).name.split(".")[0]
 
     @property
     def asked_relations(self) -> tuple[str, ...]:
-        """The relations asked for, one by one: several may stand in one word, joined by commas."""
-        every = [name.strip() for each in self.relations for name in each.split(",")]
-        return tuple(name for name in every if name)
+        """The requested relations, one by one; one argument may have several, joined by commas."""
+        names = [name.strip() for argument in self.relations for name in argument.split(",")]
+        return tuple(name for name in names if name)
 
     @property
     def windowed(self) -> bool:
-        """Whether a model sees windows of whole documents rather than sentences."""
+        """Whether a model reads windows of whole documents rather than sentences."""
         return "coreference" in self.probes
 
 
 def probe_options_of(**given: Any) -> ProbeOptions:
-    """Options from whatever a caller gave them as, such as paths or numbers of numpy.
+    """Return options from given values, converting paths and numpy numbers.
 
     Raises:
         UnknownName: For an option, or a name in one, that does not exist.

@@ -1,4 +1,4 @@
-"""What options of every kind of run share: how scores are judged, and which model reads the inputs."""
+"""Options that all kinds of run share, and the conversion of given values to the types of options."""
 
 import os
 import shlex
@@ -14,12 +14,12 @@ from headroles.records.example import Decision
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DTYPES = ("float32", "bfloat16", "float16")
 SPLITS, MOST_SPLITS = 200, 100_000
-"""Random half-samples behind the stability where no other number is asked for, and at most."""
+"""Random half-samples behind the stability: default number, and most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOptions:
-    """Model, decision and folder of a run; each kind of run adds what its inputs and questions are.
+    """Model, decision and folder of a run; each kind of run adds its own options.
 
     Raises:
         UnknownName: For a preset, device or precision that does not exist.
@@ -48,13 +48,13 @@ class CommonOptions:
     overwrite: bool = False
 
     COMMAND: ClassVar[str] = ""
-    """Words that open the command line of this kind of run."""
+    """First words of the command line of this kind of run."""
     LEAST: ClassVar[dict[str, int]] = {"limit": 1, "batch_size": 1, "seed": 0, "splits": 0}
     """Smallest value of whole numbers."""
     PLACES: ClassVar[tuple[str, ...]] = ("out", "overwrite")
-    """Options that say where a run is made and written, and nothing of its numbers."""
+    """Options about where a run is computed and written, which do not change its numbers."""
     ARGUMENTS: ClassVar[tuple[str, ...]] = ()
-    """Options that are words of the command line without a flag."""
+    """Options that are arguments of the command line without a flag."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
@@ -65,24 +65,24 @@ class CommonOptions:
         for name, least in self.LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
-                raise BadInput(f"{name} must be a whole number of at least {least}, but {value} came")
+                raise BadInput(f"{name} must be a whole number of at least {least}, but got {value}")
         if self.splits is not None and self.splits > MOST_SPLITS:
-            raise BadInput(f"splits must be at most {MOST_SPLITS:,}, but {self.splits} came")
+            raise BadInput(f"splits must be at most {MOST_SPLITS:,}, but got {self.splits}")
         if self.alpha is not None and not 0 < self.alpha < 1:
-            raise BadInput(f"alpha must lie between 0 and 1, both excluded, but {self.alpha} came")
+            raise BadInput(f"alpha must lie between 0 and 1, both excluded, but got {self.alpha}")
         if self.margin is not None and not 0 <= self.margin < float("inf"):
-            raise BadInput(f"margin must be a number of at least 0, but {self.margin} came")
+            raise BadInput(f"margin must be a number of at least 0, but got {self.margin}")
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
 
     @property
     def usual(self) -> Decision:
-        """The preset's way of judging."""
+        """Decision of the preset."""
         return preset_of(self.preset).decision
 
     @property
     def decision(self) -> Decision:
-        """How scores are judged: as the preset says, where nothing else was asked for."""
+        """Decision of the run: the preset's, except where options name something else."""
         usual = self.usual
         return Decision(
             test=self.test or usual.test,
@@ -96,72 +96,72 @@ class CommonOptions:
 
     @property
     def assessed(self) -> dict[str, Any]:
-        """What is said beyond the decisions: half-samples of the stability, Bayes factors or not."""
+        """Settings of the assessment: half-samples of the stability, and whether there are Bayes factors."""
         return {"splits": SPLITS if self.splits is None else self.splits, "bayes": bool(self.bayes)}
 
     def settings(self) -> dict[str, Any]:
-        """What decides the numbers, in JSON types: everything but where they are written."""
-        chosen = {each.name: getattr(self, each.name) for each in self._telling()}
-        for name, value in chosen.items():
+        """Return the options that decide the numbers, in JSON types: all except ``PLACES``."""
+        settings = {field.name: getattr(self, field.name) for field in self._deciding_fields()}
+        for name, value in settings.items():
             if isinstance(value, tuple):
-                chosen[name] = [each if isinstance(each, str) else each.name for each in value]
-        return chosen
+                settings[name] = [item if isinstance(item, str) else item.name for item in value]
+        return settings
 
     def command(self) -> str:
-        """The command line that gives this run."""
+        """Return the command line that repeats this run."""
         words = self.COMMAND.split() + list(self._arguments())
-        for each in self._telling():
-            value = getattr(self, each.name)
-            if value == each.default or each.name in self.ARGUMENTS:
+        for field in self._deciding_fields():
+            value = getattr(self, field.name)
+            if value == field.default or field.name in self.ARGUMENTS:
                 continue
-            flag = "--" + each.name.replace("_", "-")
+            flag = "--" + field.name.replace("_", "-")
             if value is True:
                 words.append(flag)
                 continue
-            for one in value if isinstance(value, tuple) else (value,):
-                words += [flag, one if isinstance(one, str) else str(getattr(one, "name", one))]
+            for item in value if isinstance(value, tuple) else (value,):
+                words += [flag, item if isinstance(item, str) else str(getattr(item, "name", item))]
         return shlex.join(words)
 
     def _arguments(self) -> tuple[str, ...]:
         return tuple(word for name in self.ARGUMENTS for word in getattr(self, name))
 
-    def _telling(self) -> list["Field[Any]"]:
-        """Fields that decide the numbers: what this kind of run adds, then what all share."""
-        shared = {each.name for each in fields(CommonOptions)}
-        every = sorted(fields(self), key=lambda each: each.name in shared)
-        return [each for each in every if each.name not in self.PLACES]
+    def _deciding_fields(self) -> list["Field[Any]"]:
+        """Return fields that decide the numbers: those of this kind of run, then those that all share."""
+        shared = {field.name for field in fields(CommonOptions)}
+        ordered = sorted(fields(self), key=lambda field: field.name in shared)
+        return [field for field in ordered if field.name not in self.PLACES]
 
 
 Kind = TypeVar("Kind")
 
 
 def typed_options(kind: type[Kind], given: dict[str, Any]) -> Kind:
-    """Options, a dataclass, from whatever a caller gave them as, such as paths or numbers of numpy.
+    """Return an options dataclass from given values, converting paths, numpy numbers and the like.
 
     Raises:
-        UnknownName: For an option that does not exist, or what the kind refuses.
-        BadInput: For values of another type, or what the kind refuses.
+        UnknownName: For an option that does not exist, or a value that the kind refuses.
+        BadInput: For values of another type, or values that the kind refuses.
     """
-    known = {each.name: get_args(each.type) or (each.type,) for each in fields(kind)}  # type: ignore[arg-type]
+    known = {field.name: get_args(field.type) or (field.type,) for field in fields(kind)}  # type: ignore[arg-type]
     typed: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:
             raise UnknownName("option", name, known)
-        several = Ellipsis in known[name]
-        typed[name] = _several(name, value) if several else _typed(name, value, known[name])
+        repeatable = Ellipsis in known[name]
+        typed[name] = _to_tuple(value) if repeatable else _to_type(name, value, known[name])
     return kind(**typed)
 
 
-def _several(name: str, value: Any) -> tuple[Any, ...]:
-    """Values of an option that may be repeated; one by itself is taken as such."""
-    one = isinstance(value, str | os.PathLike) or not hasattr(value, "__iter__")
+def _to_tuple(value: Any) -> tuple[Any, ...]:
+    """Return the values of a repeatable option as a tuple; a single value becomes a tuple of one."""
+    single = isinstance(value, str | os.PathLike) or not hasattr(value, "__iter__")
     return tuple(
-        os.fspath(each) if isinstance(each, os.PathLike) else each for each in ((value,) if one else value)
+        os.fspath(item) if isinstance(item, os.PathLike) else item for item in ((value,) if single else value)
     )
 
 
-def _typed(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
-    """The value as the plain type its option has, for JSON; paths become text.
+def _to_type(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
+    """Convert a value to the plain type of its option, for JSON; paths become text.
 
     Raises:
         BadInput: For a value of another type.
@@ -178,9 +178,9 @@ def _typed(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if str in kinds and isinstance(text, str) and _is_utf8(text):
         return text
-    wanted = {bool: "True or False", int: "a whole number", float: "a number", str: "text in UTF-8"}
-    allowed = next(word for kind, word in wanted.items() if kind in kinds)
-    raise BadInput(f"{name} must be {allowed}, but {value!r} came")
+    descriptions = {bool: "True or False", int: "a whole number", float: "a number", str: "text in UTF-8"}
+    allowed = next(words for kind, words in descriptions.items() if kind in kinds)
+    raise BadInput(f"{name} must be {allowed}, but got {value!r}")
 
 
 def _is_utf8(text: str) -> bool:

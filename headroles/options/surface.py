@@ -1,4 +1,4 @@
-"""The options of a run of surface statistics, by the names of the command line and of ``surface()``."""
+"""Options of a run of surface statistics, with the names of the command line and of ``surface()``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,12 +12,12 @@ from headroles.sieves.spread import SMOOTHING
 from headroles.sieves.surface import check_marks
 
 MASK = 0.15
-"""Share of tokens that are masked for losses of masked words, where no other is asked for."""
+"""Default share of tokens that are masked for losses of masked words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurfaceOptions(InputOptions):
-    """What a run of surface statistics is asked to do; ``headroles.surface`` documents each.
+    """Options of a run of surface statistics; ``headroles.surface`` documents each.
 
     Raises:
         UnknownName: For a task, source, preset, device or precision that does not exist.
@@ -36,7 +36,7 @@ class SurfaceOptions(InputOptions):
         InputOptions.__post_init__(self)
         check_marks(self.marks)
         if not 0 < self.mask < 1:
-            raise BadInput(f"mask must lie between 0 and 1, both excluded, but {self.mask} came")
+            raise BadInput(f"mask must lie between 0 and 1, both excluded, but got {self.mask}")
         if self.margin is not None:
             raise BadInput(
                 "surface statistics are tested against even attention itself, without a margin; "
@@ -55,17 +55,17 @@ class SurfaceOptions(InputOptions):
 
     @property
     def usual(self) -> Decision:
-        """How surface statistics are judged by any preset: the released code has no test."""
+        """Default decision with any preset, because the released code has no test."""
         return Decision()
 
     @property
     def smoothing(self) -> float:
-        """Share of each row that is spread evenly before entropies are taken: none, or as released."""
+        """Share of even attention mixed into each row before entropies: none, or as in the released code."""
         return SMOOTHING if self.preset == "published" else 0.0
 
 
 def surface_options_of(**given: object) -> SurfaceOptions:
-    """Options from whatever a caller gave them as, such as paths or numbers of numpy.
+    """Return options from given values, converting paths and numpy numbers.
 
     Raises:
         UnknownName: For an option, task, source, preset, device or precision that does not exist.

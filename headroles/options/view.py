@@ -1,4 +1,4 @@
-"""The options of a view, by the names of the command line and of ``view()``."""
+"""Options of a view, with the names of the command line and of ``view()``."""
 
 import re
 from collections.abc import Iterable
@@ -13,15 +13,15 @@ from headroles.options.run import DEVICES, DTYPES, typed_options
 from headroles.records.view import KINDS
 
 SHOWS = ("head", "model", "neuron")
-"""Which of the three views on a page opens first."""
+"""The three views on a page, of which one opens first."""
 LEAST_LENGTH = 4
-"""Tokens below which no input fits: special tokens of a pair and one more."""
+"""Fewest tokens of an input: special tokens of a pair and one more."""
 RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewOptions:
-    """What a view is asked to show; ``headroles.view`` documents each.
+    """Options of a view; ``headroles.view`` documents each.
 
     Raises:
         UnknownName: For a first view, a kind of attention, a device or a precision that does not exist.
@@ -46,7 +46,7 @@ class ViewOptions:
     NAMED: ClassVar[dict[str, tuple[str, ...]]] = {
         "show": SHOWS, "device": DEVICES, "dtype": DTYPES, "kind": KINDS
     }  # fmt: skip
-    """What may be said where one of several names is asked for."""
+    """Allowed names of options that take one of several names."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
@@ -59,14 +59,14 @@ class ViewOptions:
                 raise UnknownName(name, value, known)
         if self.max_length < LEAST_LENGTH:
             raise BadInput(
-                f"max_length must be a whole number of at least {LEAST_LENGTH}, but {self.max_length} came"
+                f"max_length must be a whole number of at least {LEAST_LENGTH}, but got {self.max_length}"
             )
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         self._check_files()
 
     def _check_files(self) -> None:
-        """Refuse places where no file can be, and an SVG of no or of several layers."""
+        """Refuse paths where no file can be, and an SVG of no layer or several layers."""
         for name, place in (("out", self.out), ("svg", self.svg)):
             if place is not None and (not place or isdir(place)):
                 raise BadInput(
@@ -79,15 +79,15 @@ class ViewOptions:
             return
         if len(self.layers) != 1:
             raise BadInput(
-                f"an SVG shows one layer, so --layers must name exactly one, but "
-                f"{len(self.layers) or 'none'} came; a page (--out) shows several"
+                f"an SVG shows one layer, so --layers must name exactly one, but got "
+                f"{len(self.layers) or 'none'}; a page (--out) shows several"
             )
         if self.out is not None and Path(self.out).resolve() == Path(self.svg).resolve():
-            raise BadInput(f"--out and --svg name the file '{self.svg}' both; name another for one of them")
+            raise BadInput(f"--out and --svg both name the file '{self.svg}'; name another for one of them")
 
 
 def view_options_of(**given: Any) -> ViewOptions:
-    """Options of a view from whatever a caller gave them as, such as paths or "0,2-4".
+    """Return options of a view from given values, converting paths, numpy numbers and text such as "0,2-4".
 
     Raises:
         UnknownName: For an option, first view, kind, device or precision that does not exist.
@@ -104,17 +104,17 @@ def view_options_of(**given: Any) -> ViewOptions:
 
 
 def numbers_of(name: str, value: Any) -> tuple[int, ...]:
-    """Numbers of layers or heads, each once and in order.
+    """Return indices of layers or heads, each once and in order.
 
     Args:
-        name: What they number, for the sentence: "layers" or "heads".
-        value: Such as "0,2-4", one number or several; None for all.
+        name: Name of the option, for the error: "layers" or "heads".
+        value: Text such as "0,2-4", one number or several; None for all.
 
     Returns:
-        The numbers; none at all for None.
+        The indices; empty for None.
 
     Raises:
-        BadInput: For anything but whole numbers from 0 to 9999, or for none of them.
+        BadInput: For anything except whole numbers from 0 to 9999, or for no number.
 
     Example:
         >>> numbers_of("layers", "4,0-2"), numbers_of("heads", [3, 3]), numbers_of("heads", None)
@@ -123,32 +123,32 @@ def numbers_of(name: str, value: Any) -> tuple[int, ...]:
     if value is None:
         return ()
     try:
-        numbers = sorted(set(_parts(value)))
+        numbers = sorted(set(_expand(value)))
     except (TypeError, ValueError):
         numbers = []
     if not numbers or not 0 <= numbers[0] <= numbers[-1] < 10_000:
         raise BadInput(
-            f"{name} are whole numbers from 0, such as 0,2-4 (in Python also a sequence of them), but "
-            f"{_cut(repr(value))} came; leave {name} out for all"
+            f"{name} are whole numbers from 0, such as 0,2-4 (in Python also a sequence of them), but got "
+            f"{_shorten(repr(value))}; leave {name} out for all"
         )
     return tuple(numbers)
 
 
-def _parts(value: Any) -> Iterable[int]:
-    """Every number that text, a number or several name."""
+def _expand(value: Any) -> Iterable[int]:
+    """Yield every number of a text with ranges, of one number or of several numbers."""
     if isinstance(value, str):
         for part in value.split(","):
-            found = RANGE.fullmatch(part.strip())
-            first, last = (found[1], found[2] or found[1]) if found else ("", "")
+            match = RANGE.fullmatch(part.strip())
+            first, last = (match[1], match[2] or match[1]) if match else ("", "")
             if int(last) < int(first):
                 raise ValueError(value)
             yield from range(int(first), int(last) + 1)
         return
-    for each in (value,) if isinstance(value, Integral) else value:
-        if isinstance(each, bool) or not isinstance(each, Integral):
-            raise TypeError(each)
-        yield int(each)
+    for number in (value,) if isinstance(value, Integral) else value:
+        if isinstance(number, bool) or not isinstance(number, Integral):
+            raise TypeError(number)
+        yield int(number)
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 40 else text[:39] + "…"

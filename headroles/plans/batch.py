@@ -1,7 +1,7 @@
-"""What sieves say of an example before any keys are hidden: the raw material of plans made for whole batches.
+"""Masks of the sieves for one example before visible keys are applied: the input of plans for whole batches.
 
-A ``Plan`` holds finished weights of one example. Here are only the kinds of mask that its sieves named, which
-an engine lays over many examples at once, on the device where attention lies.
+A ``Plan`` has the final weights of one example. These records have only the masks that its sieves return,
+which the batch engine applies to many examples at once, on the device of the attention.
 """
 
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ Labels = Int[np.ndarray, " tokens"] | None
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What a selection of sieves asks of every example.
+    """Layout of a selection of sieves, the same for every example.
 
     Attributes:
         columns: Number of columns of mask sieves and contrasts.
-        ratio: Whether mask sieves give the bias, a ratio, instead of the selectivity.
+        ratio: Whether scores of mask sieves are the bias, a ratio, instead of the selectivity.
         linear: Column of each mask sieve.
         specials: Whether each mask sieve may count special tokens as keys.
         arcs: Whether the cells of each mask sieve are its groups rather than its queries.
         contrasts: Column of each contrast.
         words: Whether the units of each contrast are words rather than tokens.
-        space: Number of the profile that each contrast is part of; contrasts of one space are
-            compared within the same pairs.
+        space: Index of the profile of each contrast; contrasts of one space are compared within the
+            same pairs.
     """
 
     columns: int
@@ -42,15 +42,15 @@ class Asking:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stated:
-    """What a selection of sieves says of one example.
+    """Masks of a selection of sieves on one example.
 
     Attributes:
-        counted: Per mask sieve the cells counted, before visible keys, scope and special tokens are seen to.
-        scope: Per mask sieve the cells compared within; None for every visible key.
-        labels: Per mask sieve the group of each token; None: every query by itself.
-        cells: Per contrast the cells counted, over its units (words, or tokens).
-        compared: Per space of contrasts the cells compared within.
-        families: Per contrast the label of each unit; None: one group of all.
+        counted: Counted cells per mask sieve, before visible keys, scope and special tokens are applied.
+        scope: Cells to compare within, per mask sieve; None for every visible key.
+        labels: Group of each token, per mask sieve; None: every query is its own group.
+        cells: Counted cells per contrast, over its units (words, or tokens).
+        compared: Cells to compare within, per space of contrasts.
+        families: Label of each unit, per contrast; None: all units are one group.
     """
 
     counted: tuple[Mask, ...]

@@ -1,4 +1,4 @@
-"""What attention that is even over the visible keys puts on pairs of units, block by block."""
+"""Even attention over the visible keys, summed over pairs of units, block by block."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from jaxtyping import Float, Int
 from headroles.plans.masks import Mask
 
 BLOCK = 2**20
-"""Pairs of tokens that are worked on at a time."""
+"""Pairs of tokens in a block."""
 
 
 def blocks(size: int, width: int | None = None) -> Iterator[tuple[int, int]]:
-    """First and one past the last row of each block of a matrix, each of at most ``BLOCK`` cells.
+    """Yield first and one past the last row of each block of a matrix, each of at most ``BLOCK`` cells.
 
     Args:
         size: Rows.
@@ -25,7 +25,7 @@ def blocks(size: int, width: int | None = None) -> Iterator[tuple[int, int]]:
 
 
 def visible_counts(visible: Mask | None, size: int) -> Int[np.ndarray, " tokens"]:
-    """How many keys each query can see; ``size`` where ``visible`` is None."""
+    """Count the keys that each query can see; ``size`` where ``visible`` is None."""
     if visible is None:
         return np.full(size, size)
     counts = np.zeros(size, dtype=np.int64)
@@ -36,13 +36,13 @@ def visible_counts(visible: Mask | None, size: int) -> Int[np.ndarray, " tokens"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvenUnits:
-    """Even attention between units: summed over attended pieces, averaged over attending ones.
+    """Even attention between units: summed over attended tokens, averaged over attending ones.
 
     Attributes:
         unit: Unit of each token; −1 for none. Every unit has a token.
         pieces: Tokens per unit.
         visible: The keys each token can see; None for all.
-        room: How many these are.
+        room: Number of keys each token can see.
     """
 
     unit: Int[np.ndarray, " tokens"]
@@ -52,7 +52,7 @@ class EvenUnits:
 
     @classmethod
     def of(cls, unit: Int[np.ndarray, " tokens"], visible: Mask | None) -> "EvenUnits":
-        """Even attention of units, from the unit of each token."""
+        """Return even attention of units, from the unit of each token."""
         pieces = np.bincount(unit[unit >= 0]).astype(np.float64)
         return cls(unit, pieces, visible, visible_counts(visible, len(unit)))
 
@@ -62,20 +62,21 @@ class EvenUnits:
         return np.array_equal(self.unit, np.arange(len(self.pieces)))
 
     def rows(self, start: int, stop: int) -> Float[np.ndarray, "rows units"]:
-        """What units ``start`` to ``stop`` put on each unit."""
+        """Return the even attention of units ``start`` to ``stop`` on each unit."""
         units = len(self.pieces)
         if self.visible is None:
             return np.broadcast_to(self.pieces / max(len(self.unit), 1), (stop - start, units))
         inside = np.flatnonzero((self.unit >= start) & (self.unit < stop))
         first, last = int(inside.min()), int(inside.max()) + 1
-        seen = self.visible.rows(first, last)[inside - first]
-        even: np.ndarray = seen / np.maximum(self.room[inside], 1)[:, None]
+        visible = self.visible.rows(first, last)[inside - first]
+        even: np.ndarray = visible / np.maximum(self.room[inside], 1)[:, None]
         if self.plain:
             return even
         order = np.argsort(self.unit, kind="stable")[np.count_nonzero(self.unit < 0) :]
-        opens = np.concatenate([[0], np.cumsum(self.pieces)[:-1]]).astype(np.int64)
-        columns = np.add.reduceat(even[:, order], opens, axis=1)
-        own = np.argsort(self.unit[inside], kind="stable")
-        begin = np.concatenate([[0], np.cumsum(self.pieces[start:stop])[:-1]]).astype(np.int64)
-        made: np.ndarray = np.add.reduceat(columns[own], begin, axis=0) / self.pieces[start:stop, None]
-        return made
+        key_starts = np.concatenate([[0], np.cumsum(self.pieces)[:-1]]).astype(np.int64)
+        columns = np.add.reduceat(even[:, order], key_starts, axis=1)
+        row_order = np.argsort(self.unit[inside], kind="stable")
+        row_starts = np.concatenate([[0], np.cumsum(self.pieces[start:stop])[:-1]]).astype(np.int64)
+        sums = np.add.reduceat(columns[row_order], row_starts, axis=0)
+        rows: np.ndarray = sums / self.pieces[start:stop, None]
+        return rows

@@ -1,4 +1,4 @@
-"""Kinds of mask over (query, key) cells, each with its rows as booleans; only ``Cells`` holds them all."""
+"""Kinds of mask over (query, key) cells, which return rows of booleans; only ``Cells`` stores every cell."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -9,10 +9,10 @@ from jaxtyping import Bool, Int
 
 @runtime_checkable
 class Mask(Protocol):
-    """Cells that are asked for by rows."""
+    """A set of cells that returns its rows as booleans."""
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
-        """The mask of queries ``start`` to ``stop``."""
+        """Return the mask of queries ``start`` to ``stop`` (excluded)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +22,7 @@ class Cells:
     cells: Bool[np.ndarray, "tokens tokens"]
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
-        """The mask of queries ``start`` to ``stop``."""
+        """Return the mask of queries ``start`` to ``stop`` (excluded)."""
         return self.cells[start:stop]
 
 
@@ -33,7 +33,7 @@ class Keys:
     keys: Bool[np.ndarray, " tokens"]
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
-        """The mask of queries ``start`` to ``stop``."""
+        """Return the mask of queries ``start`` to ``stop`` (excluded)."""
         return np.broadcast_to(self.keys, (stop - start, len(self.keys)))
 
 
@@ -46,7 +46,7 @@ class Band:
     size: int
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
-        """The mask of queries ``start`` to ``stop``."""
+        """Return the mask of queries ``start`` to ``stop`` (excluded)."""
         offset = np.arange(self.size)[None, :] - np.arange(start, stop)[:, None]
         inside: np.ndarray = (offset >= self.low) & (offset <= self.high)
         return inside
@@ -54,12 +54,12 @@ class Band:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Same:
-    """Keys that bear the query's label; −1 is no label and matches nothing."""
+    """Keys with the query's label; −1 is no label and matches nothing."""
 
     labels: Int[np.ndarray, " tokens"]
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
-        """The mask of queries ``start`` to ``stop``."""
+        """Return the mask of queries ``start`` to ``stop`` (excluded)."""
         query = self.labels[start:stop, None]
         inside: np.ndarray = (query == self.labels[None, :]) & (query >= 0)
         return inside
@@ -67,7 +67,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Match:
-    """Keys whose label is the one that the query looks for; −1 is no label and matches nothing.
+    """Keys whose label is the query's target label; −1 is no label and matches nothing.
 
     Example:
         >>> Match(np.array([0, 1, -1]), np.array([-1, 0, 1])).rows(0, 3).astype(int).tolist()
@@ -78,7 +78,7 @@ class Match:
     key: Int[np.ndarray, " tokens"]
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
-        """The mask of queries ``start`` to ``stop``."""
+        """Return the mask of queries ``start`` to ``stop`` (excluded)."""
         query = self.query[start:stop, None]
         inside: np.ndarray = (query == self.key[None, :]) & (query >= 0)
         return inside
@@ -93,7 +93,7 @@ class Pairs:
     size: int
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
-        """The mask of queries ``start`` to ``stop``."""
+        """Return the mask of queries ``start`` to ``stop`` (excluded)."""
         inside = np.zeros((stop - start, self.size), dtype=np.bool_)
         here = (self.query >= start) & (self.query < stop)
         inside[self.query[here] - start, self.key[here]] = True
@@ -102,7 +102,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Every:
-    """Cells that are in each of several masks, at least one.
+    """Cells that are in every one of several masks (at least one mask).
 
     Example:
         >>> near_own_text = Every((Band(-1, 1, 4), Same(np.array([0, 0, 1, 1]))))
@@ -113,10 +113,10 @@ class Every:
     masks: tuple[Mask, ...]
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
-        """The mask of queries ``start`` to ``stop``."""
+        """Return the mask of queries ``start`` to ``stop`` (excluded)."""
         inside = self.masks[0].rows(start, stop)
-        for each in self.masks[1:]:
-            inside = inside & each.rows(start, stop)
+        for mask in self.masks[1:]:
+            inside = inside & mask.rows(start, stop)
         return inside
 
 
@@ -133,13 +133,13 @@ class Without:
     taken: Mask
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
-        """The mask of queries ``start`` to ``stop``."""
+        """Return the mask of queries ``start`` to ``stop`` (excluded)."""
         inside: np.ndarray = self.mask.rows(start, stop) & ~self.taken.rows(start, stop)
         return inside
 
 
 def apart(units: int) -> Without:
-    """Every cell but the diagonal.
+    """Return the mask of every cell except the diagonal.
 
     Example:
         >>> apart(2).rows(0, 2).astype(int).tolist()

@@ -1,4 +1,4 @@
-"""Asking a sieve that sees attention, which may be a stranger's: its answer, or one sentence about it."""
+"""Calling sieves that read attention, which may come from plug-ins: their scores, or one error sentence."""
 
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
@@ -13,17 +13,17 @@ from headroles.records.example import Example
 
 @runtime_checkable
 class Asked(Protocol):
-    """The part of a scorer that gives the scores."""
+    """A sieve that computes its scores from the attention of a layer."""
 
     def score(
         self, attention: Float[np.ndarray, "heads tokens tokens"], example: Example
     ) -> Float[np.ndarray, " heads"]:
-        """One number per head."""
+        """Return one number per head."""
 
 
 @runtime_checkable
 class AskedOfVisible(Asked, Protocol):
-    """A scorer whose scores also depend on which keys can be seen."""
+    """A scorer whose scores also depend on the visible keys."""
 
     def score_visible(
         self,
@@ -31,12 +31,12 @@ class AskedOfVisible(Asked, Protocol):
         example: Example,
         visible: Bool[np.ndarray, "tokens tokens"] | None,
     ) -> Float[np.ndarray, " heads"]:
-        """One number per head; ``visible`` says which keys each query can see, None: all."""
+        """Return one number per head; ``visible`` marks the keys that each query can see, None: all."""
 
 
 @runtime_checkable
 class AskedOfRows(Asked, Protocol):
-    """A scorer whose score is a sum over queries, so that long inputs need not be held whole."""
+    """A scorer whose score is a sum over queries, so that long inputs can be read in blocks."""
 
     def score_rows(
         self,
@@ -45,7 +45,7 @@ class AskedOfRows(Asked, Protocol):
         example: Example,
         visible: Mask | None,
     ) -> Float[np.ndarray, " heads"]:
-        """What the rows of queries ``start`` on add; ``visible``: which keys each can see, None: all."""
+        """Return the sum over the rows from ``start``; ``visible``: keys each query can see, None: all."""
 
 
 def rows_per_head(
@@ -55,19 +55,19 @@ def rows_per_head(
     example: Example,
     visible: Mask | None,
 ) -> Float[np.ndarray, " heads"]:
-    """What some rows of a layer add to a scorer's numbers, when there is one per head.
+    """Return the part of a scorer's numbers that some rows of a layer contribute, one per head.
 
     Args:
-        scorer: A sieve that sees attention row by row.
-        rows: Attention of queries ``start`` on.
+        scorer: A sieve that reads attention row by row.
+        rows: Attention of the queries from ``start``.
         start: The first query.
         example: The input.
-        visible: Which keys each query can see; None: all.
+        visible: Keys that each query can see; None: all.
 
     Raises:
-        BadSieve: When it fails, or gives something else.
+        BadSieve: When it fails, or does not return one number per head.
     """
-    return _checked(scorer, len(rows), example, lambda: scorer.score_rows(rows, start, example, visible))
+    return _call(scorer, len(rows), example, lambda: scorer.score_rows(rows, start, example, visible))
 
 
 def per_head(
@@ -76,43 +76,47 @@ def per_head(
     example: Example,
     visible: Bool[np.ndarray, "tokens tokens"] | None,
 ) -> Float[np.ndarray, " heads"]:
-    """A scorer's numbers on one layer, when there is one per head.
+    """Return a scorer's numbers on one layer, one per head.
 
     Args:
-        scorer: A sieve that sees attention.
-        attention: Of one layer.
+        scorer: A sieve that reads attention.
+        attention: Attention of one layer.
         example: The input.
-        visible: Which keys each query can see; None: all. Only scorers that ask for it get it.
+        visible: Keys that each query can see; None: all. Only scorers with ``score_visible`` get it.
 
     Raises:
-        BadSieve: When it fails, or gives something else.
+        BadSieve: When it fails, or does not return one number per head.
     """
 
-    def ask() -> object:
+    def score() -> object:
         if isinstance(scorer, AskedOfVisible):
             return scorer.score_visible(attention, example, visible)
         return scorer.score(attention, example)
 
-    return _checked(scorer, len(attention), example, ask)
+    return _call(scorer, len(attention), example, score)
 
 
-def _checked(
-    scorer: Asked, heads: int, example: Example, ask: Callable[[], object]
+def _call(
+    scorer: Asked, heads: int, example: Example, score: Callable[[], object]
 ) -> Float[np.ndarray, " heads"]:
-    """What asking a scorer gives, when it is one number per head; otherwise one sentence about it."""
+    """Call a scorer and check that it returns one number per head.
+
+    Raises:
+        BadSieve: When it fails, or does not.
+    """
     name = getattr(scorer, "name", type(scorer).__name__)
     try:
-        made = np.asarray(ask())
+        scores = np.asarray(score())
     except HeadrolesError:
         raise
-    except Exception as error:  # a stranger's sieve may raise anything
+    except Exception as error:  # a plug-in's sieve may raise anything
         raise BadSieve(
             f"sieve {name!r} failed on example {example.key!r} ({type(error).__name__}: {error}); mend it"
         ) from error
-    if made.shape != (heads,) or made.dtype.kind not in "fiu":
+    if scores.shape != (heads,) or scores.dtype.kind not in "fiu":
         raise BadSieve(
             f"sieve {name!r} must give one number per head, shape ({heads},), but gave "
-            f"{made.dtype} {made.shape} on example {example.key!r}"
+            f"{scores.dtype} {scores.shape} on example {example.key!r}"
         )
-    numbers: np.ndarray = made.astype(np.float64)
+    numbers: np.ndarray = scores.astype(np.float64)
     return numbers

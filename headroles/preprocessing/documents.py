@@ -1,4 +1,4 @@
-"""Documents with dependency trees from any file: gold ones as they are, others from texts that are parsed."""
+"""Read documents from any file, and write them as JSON lines with gold or parsed dependency trees."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from headroles.records.passage import Words
 
 GOLD = ("conllu", "words")
 LAYOUTS = (*GOLD, "table", "text")
-"""What a file may hold: gold trees in two layouts, a table with columns of text, or running text."""
+"""Layouts of a file: gold trees in two forms, a table with columns of text, or running text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Untreed:
     """A document without trees.
 
     Attributes:
-        name: Its own, or that of the group it belongs to.
-        paragraphs: Its texts, none of which shares a sentence with another.
+        name: Name of the document, or of its group.
+        paragraphs: Texts of the document; no sentence crosses from one to another.
     """
 
     name: str
@@ -37,10 +37,10 @@ class Untreed:
 
 
 def layout_of(path: Path) -> str:
-    """What a file holds, told by its ending, or by its first line where that says nothing.
+    """Return the layout of a file, from its ending, or from its first line for other endings.
 
     Raises:
-        BadInput: When it cannot be read.
+        BadInput: When the file cannot be read.
     """
     kind = kind_of(path)
     if kind == ".conllu":
@@ -54,18 +54,18 @@ def layout_of(path: Path) -> str:
 def read_any(
     path: Path, layout: str | None, columns: Sequence[str], group: str | None
 ) -> Iterator[Document | Untreed]:
-    """The documents of a file, with trees where it has them.
+    """Read the documents of a file, with trees where it has them.
 
     Args:
         path: The file, ``.gz`` too.
-        layout: One of ``LAYOUTS``; told from the file where None.
-        columns: Columns of the texts; needed for tables, and for them only.
-        group: Column of a table that names the document a row belongs to.
+        layout: One of ``LAYOUTS``; detected from the file where None.
+        columns: Columns of the texts; needed for tables, and for tables only.
+        group: Column of a table with the document of each row.
 
     Raises:
         UnknownName: For another layout.
-        BadInput: When columns are named of a file that is no table, or none of one that is, and when the
-            file cannot be used, naming file, line and rule.
+        BadInput: When columns are named for a file that is no table, or none for a table. Also when the
+            file cannot be used; the message names file, line and rule.
     """
     layout = layout or layout_of(path)
     if layout not in LAYOUTS:
@@ -86,16 +86,16 @@ def read_any(
 
 
 def gold_row(document: Document) -> dict[str, Any]:
-    """A document with gold trees as a line of JSON: everything but letters that no word holds.
+    """Return a document with gold trees as a JSON row, without characters outside of words.
 
     Words keep their heads, relations, tags, features and mentions. The text is that of the words: a
-    multi-word token that is spelled otherwise than its words is written as these.
+    multi-word token with another spelling is written as its words.
     """
-    spelled = [
+    text_is_word = [
         document.text[start:stop] == word
         for word, (start, stop) in zip(document.words, document.spans.tolist(), strict=True)
     ]
-    whole = np.array([*spelled, True])
+    whole = np.array([*text_is_word, True])
     apart = np.append(document.spans[1:, 0] > document.spans[:-1, 1], False)
     lengths = np.diff([*document.sentences.tolist(), len(document.words)])
     row: dict[str, Any] = {
@@ -105,7 +105,7 @@ def gold_row(document: Document) -> dict[str, Any]:
         "spaces": (apart | ~(whole[:-1] & whole[1:])).tolist(),
     }
     if document.heads is not None and document.relations is not None:
-        row["heads"] = _within(document.heads, document.sentences)
+        row["heads"] = _heads_in_sentences(document.heads, document.sentences)
         row["relations"] = list(document.relations)
     for name in ("tags", "features"):
         values = getattr(document, name)
@@ -119,43 +119,45 @@ def gold_row(document: Document) -> dict[str, Any]:
 
 
 def parsed_row(document: Untreed, words: Sequence[Words], parser: str) -> dict[str, Any] | None:
-    """A parsed document as a line of JSON, which says so; None where it has no word.
+    """Return a parsed document as a JSON row marked as parsed; None where it has no word.
 
     Args:
         document: The document.
-        words: Of each paragraph.
-        parser: What made the trees.
+        words: Words of each paragraph.
+        parser: Name and version of the parser.
     """
-    listed: list[str] = []
+    all_words: list[str] = []
     spaces: list[bool] = []
     heads: list[int] = []
     relations: list[str] = []
     lengths: list[int] = []
-    for text, own in zip(document.paragraphs, words, strict=True):
-        if not len(own.heads):
+    for text, text_words in zip(document.paragraphs, words, strict=True):
+        if not len(text_words.heads):
             continue
-        tree, firsts = whole_trees(own.heads)
-        listed += [text[start:stop] for start, stop in own.spans.tolist()]
-        spaces += [*(own.spans[1:, 0] > own.spans[:-1, 1]).tolist(), True]
-        heads += _within(tree, firsts)
+        tree, firsts = whole_trees(text_words.heads)
+        all_words += [text[start:stop] for start, stop in text_words.spans.tolist()]
+        spaces += [*(text_words.spans[1:, 0] > text_words.spans[:-1, 1]).tolist(), True]
+        heads += _heads_in_sentences(tree, firsts)
         relations += [
             "root" if head < 0 else "dep" if before < 0 else relation
-            for head, before, relation in zip(tree.tolist(), own.heads.tolist(), own.relations, strict=True)
+            for head, before, relation in zip(
+                tree.tolist(), text_words.heads.tolist(), text_words.relations, strict=True
+            )
         ]
         lengths += np.diff([*firsts.tolist(), len(tree)]).tolist()
-    if not listed:
+    if not all_words:
         return None
-    row = {"document": document.name, "words": listed, "sentences": lengths, "spaces": spaces}
+    row = {"document": document.name, "words": all_words, "sentences": lengths, "spaces": spaces}
     return row | {"heads": heads, "relations": relations, "trees": "automatic", "parser": parser}
 
 
 def whole_trees(
     heads: Int[np.ndarray, " words"],
 ) -> tuple[Int[np.ndarray, " words"], Int[np.ndarray, " sentences"]]:
-    """Sentences of a parsed text, each with one tree.
+    """Cut a parsed text into sentences with one tree each.
 
-    A sentence ends where no arc leads across. Where trees interleave, which words on blanks can bring
-    about, the first root is the root, and later ones hang on it.
+    A sentence ends where no arc crosses. Words made of blanks can make trees interleave: then the first
+    root is the root, and later roots depend on it.
 
     Args:
         heads: Head of each word in the text; −1 for roots.
@@ -169,9 +171,9 @@ def whole_trees(
         ([1, -1, 1, 4, -1, 4, 3], [0, 3])
     """
     words = np.arange(len(heads))
-    other = np.where(heads < 0, words, heads)
-    reach = np.maximum.accumulate(np.maximum(words, other))
-    back = np.minimum.accumulate(np.minimum(words, other)[::-1])[::-1]
+    head_or_self = np.where(heads < 0, words, heads)
+    reach = np.maximum.accumulate(np.maximum(words, head_or_self))
+    back = np.minimum.accumulate(np.minimum(words, head_or_self)[::-1])[::-1]
     starts = np.flatnonzero(np.append(True, (reach[:-1] < words[1:]) & (back[1:] > words[:-1])))
     sentence = np.searchsorted(starts, words, side="right") - 1
     roots = words[heads < 0]
@@ -181,9 +183,9 @@ def whole_trees(
     return whole.astype(np.int32), starts.astype(np.int32)
 
 
-def _within(heads: Int[np.ndarray, " words"], firsts: Int[np.ndarray, " sentences"]) -> list[int]:
-    """Heads numbered from 1 within their sentences, 0 for roots."""
+def _heads_in_sentences(heads: Int[np.ndarray, " words"], firsts: Int[np.ndarray, " sentences"]) -> list[int]:
+    """Return heads numbered from 1 within their sentences, 0 for roots."""
     words = np.arange(len(heads))
     start = firsts[np.searchsorted(firsts, words, side="right") - 1]
-    own: list[int] = np.where(heads < 0, 0, heads - start + 1).tolist()
-    return own
+    numbers: list[int] = np.where(heads < 0, 0, heads - start + 1).tolist()
+    return numbers

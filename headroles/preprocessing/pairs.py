@@ -1,4 +1,4 @@
-"""Running text prepared for ``surface``, ``label`` and ``cluster``: pairs of segments in one file."""
+"""Cut running text into pairs of segments for ``surface``, ``label`` and ``cluster``."""
 
 import json
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ TEXT_A, TEXT_B, GROUP = "text_a", "text_b", "group"
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What was written.
+    """The file of pairs that was written, with counts.
 
     Attributes:
-        file: Where it lies.
-        count: Pairs written.
-        found: Pairs the file gave; more than ``count`` where a limit was set.
-        documents: Documents read.
-        short: Documents among them too short to give a pair.
-        shortest: Fewest tokens of a written pair, special tokens included.
-        mean: Mean tokens.
-        longest: Most tokens.
+        file: Path of the file.
+        count: Number of pairs written.
+        found: Number of pairs in the text; more than ``count`` where a limit was set.
+        documents: Number of documents read.
+        short: Number of documents too short for a pair.
+        shortest: Tokens of the shortest written pair, special tokens included.
+        mean: Mean number of tokens.
+        longest: Tokens of the longest pair.
     """
 
     file: Path
@@ -43,12 +43,13 @@ class Prepared:
     longest: int
 
     def __str__(self) -> str:
-        """What was done, in words."""
-        of = f" of {self.found:,}" if self.found > self.count else ""
-        left = f" ({self.short:,} too short to give any)" if self.short else ""
+        """Return the counts in words."""
+        of_all = f" of {self.found:,}" if self.found > self.count else ""
+        too_short = f" ({self.short:,} too short to give any)" if self.short else ""
         return (
-            f"{self.count:,}{of} pairs of segments from {self.documents:,} documents{left}, {self.shortest} "
-            f"to {self.longest} tokens long, {self.mean:.1f} on average, written to {self.file}"
+            f"{self.count:,}{of_all} pairs of segments from {self.documents:,} documents"
+            f"{too_short}, {self.shortest} to {self.longest} tokens long, "
+            f"{self.mean:.1f} on average, written to {self.file}"
         )
 
 
@@ -57,19 +58,19 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
 
     Each document is cut into consecutive spans, and each span into two segments A and B, so that
     ``[CLS] A [SEP] B [SEP]`` has at most ``max_length`` tokens of the model's tokenizer; nothing is
-    masked. The texts are slices of the document, whose headings are left out. A rest of fewer than half
-    the tokens that fit is left out, and so are documents shorter than that. The file written has JSON
-    lines with the fields "text_a", "text_b" and "group" (the document), and appears when it is whole.
+    masked. The texts are slices of the document without its headings. A remainder of fewer than half
+    the tokens that fit is left out, and so are documents shorter than that. The file has JSON
+    lines with the fields "text_a", "text_b" and "group" (the document), and appears when it is complete.
 
     Args:
-        file: Plain text in UTF-8, ``.gz`` too: blank lines divide documents, or articles begin at a line
-            `` = Title = `` (WikiText, told by the first line).
+        file: Plain text in UTF-8, ``.gz`` too: blank lines separate documents, or articles begin at a line
+            `` = Title = `` (WikiText, detected from the first line).
         **options: The options of ``headroles preprocess unlabeled``, by the same names: ``out`` (the file
-            to write, ending in ``.jsonl``), ``model`` (whose tokenizer counts; None: the embedded one),
+            to write, ending in ``.jsonl``), ``model`` (its tokenizer counts; None: the embedded one),
             ``revision`` (for models on the hub), ``max_length`` (longest input in tokens, special tokens
             included; 128), ``limit`` (pairs to keep, drawn at random without replacement and kept in
-            order; None: all), ``seed`` (of where segments are divided, and of which are kept; 0) and
-            ``overwrite`` (whether a file that is there is replaced).
+            order; None: all), ``seed`` (for the division into segments and the choice of pairs; 0) and
+            ``overwrite`` (whether an existing file is replaced).
 
     Raises:
         BadInput: For numbers out of range, a file that cannot be read or written, or one whose
@@ -78,16 +79,16 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
 
     Source: Clark et al. (2019), section 3: segments of at most 128 tokens, two paragraphs of text each.
     """
-    asked = typed_options(_Unlabeled, {"file": file} | options)
-    source, target = Path(asked.file), Path(asked.out)
+    settings = typed_options(_Unlabeled, {"file": file} | options)
+    source, target = Path(settings.file), Path(settings.out)
     from headroles.extraction.model.checkpoint import find
     from headroles.extraction.model.load import load_tokenizer
     from headroles.extraction.texts.running_text import read_running_text
     from headroles.preprocessing.spans import Pair, PairCutter
 
-    cutter = PairCutter(load_tokenizer(find(asked.model, asked.revision)), asked.max_length)
-    kept = Kept[tuple[Pair, str]](asked.limit, np.random.default_rng([asked.seed, 1]))
-    split = np.random.default_rng([asked.seed, 0])
+    cutter = PairCutter(load_tokenizer(find(settings.model, settings.revision)), settings.max_length)
+    kept = Kept[tuple[Pair, str]](settings.limit, np.random.default_rng([settings.seed, 1]))
+    split = np.random.default_rng([settings.seed, 0])
     documents = short = 0
     for document in read_running_text(source):
         before = kept.found
@@ -101,7 +102,7 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
             f"of '{source}' are all shorter; give longer documents, or a smaller --max-length"
         )
     rows = kept.rows()
-    write_text(target, "".join(_line(pair, name) for pair, name in rows))
+    write_text(target, "".join(_json_line(pair, name) for pair, name in rows))
     tokens = [pair.tokens for pair, _ in rows]
     mean = sum(tokens) / len(tokens)
     return Prepared(target, len(rows), kept.found, documents, short, min(tokens), mean, max(tokens))
@@ -109,10 +110,10 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What every way of preparing a file is asked for, checked before anything is read.
+    """Options that all ways of preparing a file share, checked before anything is read.
 
     Raises:
-        BadInput: For numbers out of range, or a file that would be written over by mistake.
+        BadInput: For numbers out of range, or a file that would be overwritten by mistake.
     """
 
     file: str
@@ -122,31 +123,32 @@ class Asked:
     overwrite: bool = False
 
     def __post_init__(self) -> None:
-        """Check what can be checked without opening anything."""
+        """Check the options without opening a file."""
         source, target = Path(self.file), Path(self.out)
         if target.suffix != ".jsonl":
-            raise BadInput(f"what is written are JSON lines, so --out ends in .jsonl, but '{target}' came")
+            raise BadInput(f"the output is JSON lines, so --out ends in .jsonl, but got '{target}'")
         if source.resolve() == target.resolve():
             raise BadInput(
                 f"--out must be another file than the text, but both are '{source}'; name a new one"
             )
         if target.exists() and not self.overwrite:
-            raise BadInput(f"'{target}' is there already; give --overwrite to replace it, or another --out")
+            raise BadInput(f"'{target}' exists already; give --overwrite to replace it, or another --out")
         for name, value, least in (("limit", self.limit, 1), ("seed", self.seed, 0)):
             if value is not None and value < least:
-                raise BadInput(f"{name} must be a whole number of at least {least}, but {value} came")
+                raise BadInput(f"{name} must be a whole number of at least {least}, but got {value}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Unlabeled(Asked):
-    """What is asked for, and whose tokenizer counts."""
+    """Options for pairs: also the model whose tokenizer counts the tokens."""
 
     model: str | None = None
     revision: str | None = None
     max_length: int = 128
 
 
-def _line(pair: "Pair", name: str) -> str:
+def _json_line(pair: "Pair", name: str) -> str:
+    """Return a pair as a JSON line."""
     row = {TEXT_A: pair.first, TEXT_B: pair.second, GROUP: name}
     return json.dumps(row, ensure_ascii=False) + "\n"
 
@@ -155,10 +157,10 @@ Row = TypeVar("Row")
 
 
 class Kept(Generic[Row]):
-    """Rows kept as they come: all, or a random sample of a size (reservoir sampling)."""
+    """Rows kept while they are read: all, or a random sample of a given size (reservoir sampling)."""
 
     def __init__(self, limit: int | None, rng: np.random.Generator) -> None:
-        """Take the size of the sample, None for all, and what draws it."""
+        """Take the size of the sample, None for all rows, and the generator that draws it."""
         self._limit, self._rng = limit, rng
         self._rows: list[tuple[int, Row]] = []
         self.found = 0
@@ -170,10 +172,10 @@ class Kept(Generic[Row]):
         if self._limit is None or len(self._rows) < self._limit:
             self._rows.append(entry)
             return
-        place = int(self._rng.integers(self.found))
-        if place < self._limit:
-            self._rows[place] = entry
+        position = int(self._rng.integers(self.found))
+        if position < self._limit:
+            self._rows[position] = entry
 
     def rows(self) -> list[Row]:
-        """Those kept, in the order they came."""
+        """Return the kept rows in their original order."""
         return [row for _, row in sorted(self._rows, key=lambda entry: entry[0])]

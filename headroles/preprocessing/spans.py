@@ -1,4 +1,4 @@
-"""Running text cut into pairs of segments that follow each other, each pair within a number of tokens."""
+"""Cut running text into pairs of consecutive segments, each pair within a number of tokens."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ class Pair:
     """Two segments of one document, the second right after the first.
 
     Attributes:
-        first: A slice of the document's text, blanks at its ends left out.
-        second: The slice after it, only blanks between them.
-        tokens: Length of the input made of them, special tokens included.
+        first: A slice of the document's text, without blanks at its ends.
+        second: The next slice, with only blanks between them.
+        tokens: Length of the input of both, special tokens included.
     """
 
     first: str
@@ -49,12 +49,12 @@ class PairCutter:
             )
 
     def pairs(self, text: str, rng: np.random.Generator) -> Iterator[Pair]:
-        """Consecutive pairs of a document, each as long as fits; what is left at its end is its last pair.
+        """Yield consecutive pairs of a document, each as long as fits; the rest at its end is the last pair.
 
-        Cuts lie between words where the tokenizer knows words, else at blanks, else between tokens. The
+        Cuts are between words where the tokenizer knows words, else at blanks, else between tokens. The
         first segment ends at a cut drawn evenly from those in the middle half of the pair's tokens (the
-        one nearest the middle when none lies there). A rest of fewer than half the tokens that fit is
-        left out.
+        one nearest the middle when none lies there). A remainder of fewer than half the tokens that fit
+        is left out.
 
         Args:
             text: The document.
@@ -66,12 +66,14 @@ class PairCutter:
         cuts = np.flatnonzero(cuts_between(text, spans, words))
         start, end = 0, len(spans)
         while 2 * (end - start) >= self.room and end - start >= 2:
-            made = self._pair(text, spans, cuts[(cuts > start) & (cuts <= start + self.room)], start, rng)
-            if made is None:  # a word longer than an input
+            pair_and_end = self._pair(
+                text, spans, cuts[(cuts > start) & (cuts <= start + self.room)], start, rng
+            )
+            if pair_and_end is None:  # a word longer than an input
                 beyond = cuts[cuts > start]
                 start = int(beyond[0]) if beyond.size else end
                 continue
-            pair, start = made
+            pair, start = pair_and_end
             yield pair
 
     def _pair(
@@ -82,9 +84,9 @@ class PairCutter:
         start: int,
         rng: np.random.Generator,
     ) -> tuple[Pair, int] | None:
-        """The pair that starts at a token, and where the next one does; None when there is none.
+        """Return the pair that starts at a token, and the start of the next one; None when there is none.
 
-        Cut apart, a text can have more tokens than within its document: then the last cut is given up.
+        A slice can have more tokens alone than within its document: then the last cut is dropped.
         """
         while cuts.size >= 2:
             stop = int(cuts[-1])
@@ -100,7 +102,7 @@ class PairCutter:
         return None
 
     def _encoded(self, *texts: str) -> Any:
-        """One or two texts without special tokens around them; those written out in a text stay text."""
+        """Encode one or two texts without special tokens; special tokens spelled in a text stay text."""
         return self._tokenizer(
             *texts, add_special_tokens=False, split_special_tokens=True, verbose=False
         ).encodings[0]
@@ -109,15 +111,15 @@ class PairCutter:
 def cuts_between(
     text: str, spans: Int[np.ndarray, "tokens 2"], words: Int[np.ndarray, " tokens"]
 ) -> Bool[np.ndarray, " places"]:
-    """Where a text may be cut: before each token, and after the last (tokens + 1 places).
+    """Return where a text may be cut: before each token, and after the last (tokens + 1 places).
 
-    Between words, where the tokenizer knows them; else at blanks, where there are any; never inside a
-    character that several tokens share.
+    Cuts are between words where the tokenizer knows them, else at blanks where there are any. No cut is
+    inside a character that several tokens share.
 
     Args:
         text: The text.
         spans: Character span of each token.
-        words: Word of each token as the tokenizer divides them; −1 where it does not say.
+        words: Word of each token by the tokenizer; −1 where it gives none.
 
     Example:
         >>> spans = np.array([[0, 3], [3, 5], [6, 9]])
@@ -140,6 +142,7 @@ def cuts_between(
 
 
 def _split(cuts: Int[np.ndarray, "_"], start: int, stop: int, rng: np.random.Generator) -> int:
+    """Draw a cut from the middle half of a pair, or take the one nearest the middle."""
     quarter = (stop - start) / 4
     middle = cuts[(cuts >= start + quarter) & (cuts <= stop - quarter)]
     if middle.size:

@@ -1,4 +1,4 @@
-"""Texts prepared for probes of dependency: words with their trees, gold or parsed, in one file."""
+"""Write words with dependency trees, gold or parsed, as input for probes of dependency."""
 
 import json
 import os
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from headroles.records.documents import Document
 
 AT_ONCE = 256
-"""Documents that are parsed together, so that processes can parse ahead."""
+"""Documents parsed together, so that processes can parse ahead."""
 ASKED = 32
-"""Paragraphs whose words are asked for at once."""
+"""Paragraphs passed to the parser at once."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Treed:
-    """What was written.
+    """The file of trees that was written, with counts.
 
     Attributes:
-        file: Where it lies.
-        documents: Documents written.
-        found: Documents the file holds; more than ``documents`` where a limit was set or some have no word.
-        sentences: Sentences written.
-        words: Words written.
-        parser: What made the trees; None where they are gold.
+        file: Path of the file.
+        documents: Number of documents written.
+        found: Number of documents read; more than ``documents`` with a limit, or where some have no word.
+        sentences: Number of sentences written.
+        words: Number of words written.
+        parser: Name and version of the parser; None where the trees are gold.
         note: A sentence where parses could not be kept; None otherwise.
     """
 
@@ -51,18 +51,18 @@ class Treed:
     note: str | None = None
 
     def __str__(self) -> str:
-        """What was done, in words."""
-        of = f" of {self.found:,}" if self.found > self.documents else ""
+        """Return the counts in words."""
+        of_all = f" of {self.found:,}" if self.found > self.documents else ""
         trees = "the file's gold trees" if self.parser is None else f"automatic trees by {self.parser}"
         return (
-            f"{self.words:,} words in {self.sentences:,} sentences of {self.documents:,}{of} documents, with "
-            f"{trees}, written to {self.file}" + (f"; {self.note}" if self.note else "")
+            f"{self.words:,} words in {self.sentences:,} sentences of {self.documents:,}{of_all} documents, "
+            f"with {trees}, written to {self.file}" + (f"; {self.note}" if self.note else "")
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Depparse(Asked):
-    """What is asked for."""
+    """Options for trees: also the layout and columns of the file, and the parser."""
 
     parser: str | None = None
     cache: str | None = None
@@ -72,39 +72,40 @@ class _Depparse(Asked):
     group: str | None = None
 
     def __post_init__(self) -> None:
+        """Check the options without opening a file."""
         Asked.__post_init__(self)
         if self.text_b is not None and self.text_a is None:
             raise BadInput("--text-b names the second text of a pair, so --text-a must name the first")
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of the texts."""
-        return tuple(each for each in (self.text_a, self.text_b) if each is not None)
+        """The columns of the texts."""
+        return tuple(column for column in (self.text_a, self.text_b) if column is not None)
 
 
 def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
-    """Write words and dependency trees of texts as probes of dependency read them.
+    """Write words and dependency trees of texts in the format that probes of dependency read.
 
     Gold trees pass through as they are, with tags, features and mentions. Texts are parsed, paragraph by
-    paragraph, and cut into sentences where no arc of the parser leads across; a line break or any other run
-    of blanks between words becomes one blank. Such trees are the parser's opinion: each line of the file
-    says so (``"trees": "automatic"``, and ``"parser"``), and results on them tell how far heads agree with
-    the parser.
+    paragraph, and cut into sentences where no arc of the parser crosses; a line break or any other run
+    of blanks between words becomes one blank. Each line of the file marks such trees as automatic
+    (``"trees": "automatic"``, and ``"parser"``). Results on them measure how far heads agree with the
+    parser.
 
     The file has one document per line, a JSON object with "document", "words", "sentences", "spaces",
-    "heads" (numbered from 1 within a sentence, 0 for its root) and "relations"; it appears when it is whole.
+    "heads" (numbered from 1 within a sentence, 0 for its root) and "relations"; it appears when complete.
 
     Args:
         file: CoNLL-U or lines as in ``cat 3-nsubj`` (gold trees); a table (``.tsv``, ``.csv``, ``.jsonl``,
-            ``.parquet``), a document per row, or per value of ``group``; or running text, whose documents
-            stand between blank lines or begin at titles as in WikiText; ``.gz`` too.
+            ``.parquet``), a document per row, or per value of ``group``; or running text, with documents
+            between blank lines or after titles as in WikiText; ``.gz`` too.
         **options: The options of ``headroles preprocess depparse``, by the same names: ``out`` (the file to
-            write, ending in ``.jsonl``), ``layout`` ("conllu", "words", "table" or "text"; None: told from
-            the file), ``text_a``, ``text_b`` and ``group`` (columns of a table), ``parser`` (an installed
-            spaCy pipeline or its path; None: the one shipped), ``cache`` (folder of parses already made, or
-            "none"; None: in the user's cache folder), ``limit`` (documents to keep, drawn at random without
-            replacement and kept in order; None: all), ``seed`` (of that draw; 0) and ``overwrite`` (whether
-            a file that is there is replaced).
+            write, ending in ``.jsonl``), ``layout`` ("conllu", "words", "table" or "text"; None: detected
+            from the file), ``text_a``, ``text_b`` and ``group`` (columns of a table), ``parser`` (an
+            installed spaCy pipeline or its path; None: the one shipped), ``cache`` (folder for stored parses,
+            or "none"; None: in the user's cache folder), ``limit`` (documents to keep, drawn at random
+            without replacement and kept in order; None: all), ``seed`` (of that draw; 0) and
+            ``overwrite`` (whether an existing file is replaced).
 
     Raises:
         UnknownName: For a layout that does not exist.
@@ -113,61 +114,61 @@ def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
 
     Source: the layout of words, heads and relations follows the data of Clark et al. (2019), section 5.
     """
-    asked = typed_options(_Depparse, {"file": file} | options)
+    settings = typed_options(_Depparse, {"file": file} | options)
     from headroles.preprocessing.documents import Untreed, gold_row, read_any
 
-    kept: Kept[Document | Untreed] = Kept(asked.limit, np.random.default_rng([asked.seed, 1]))
-    for document in read_any(Path(asked.file), asked.layout, asked.columns, asked.group):
+    kept: Kept[Document | Untreed] = Kept(settings.limit, np.random.default_rng([settings.seed, 1]))
+    for document in read_any(Path(settings.file), settings.layout, settings.columns, settings.group):
         kept.offer(document)
     documents = kept.rows()
-    untreed = [each for each in documents if isinstance(each, Untreed)]
+    untreed = [document for document in documents if isinstance(document, Untreed)]
     if untreed:
-        annotator, parser, note = _annotator(asked)
-        rows = _parsed(untreed, annotator, parser)
+        annotator, parser, note = _load_annotator(settings)
+        rows = _parsed_rows(untreed, annotator, parser)
     else:
-        gold = (each for each in documents if not isinstance(each, Untreed))
+        gold = (document for document in documents if not isinstance(document, Untreed))
         annotator, parser, note, rows = None, None, None, map(gold_row, gold)
     try:
-        counts = _written(Path(asked.out), rows, asked.file)
+        counts = _write_rows(Path(settings.out), rows, settings.file)
     finally:
         if annotator is not None:
             annotator.close()
-    return Treed(Path(asked.out), counts[0], kept.found, counts[1], counts[2], parser, note)
+    return Treed(Path(settings.out), counts[0], kept.found, counts[1], counts[2], parser, note)
 
 
-def _annotator(asked: _Depparse) -> "tuple[Annotator, str, str | None]":
-    """What parses, its name and version, and a sentence where parses cannot be kept."""
+def _load_annotator(settings: _Depparse) -> "tuple[Annotator, str, str | None]":
+    """Load the parser; return it, its name and version, and a sentence where parses cannot be kept."""
     from headroles.extraction.parsing.annotate import Annotator
     from headroles.extraction.parsing.cache import opened_cache
     from headroles.extraction.parsing.pipeline import identity_of, load_parser
     from headroles.extraction.parsing.pool import ParserPool, processes_here
 
-    parser, described = load_parser(asked.parser)
-    cache, note = opened_cache(asked.cache, identity_of(described))
+    parser, described = load_parser(settings.parser)
+    cache, note = opened_cache(settings.cache, identity_of(described))
     processes = processes_here()
-    pool = partial(ParserPool, asked.parser, described, processes) if processes else None
+    pool = partial(ParserPool, settings.parser, described, processes) if processes else None
     return Annotator(parser, cache, pool), f"{described['name']} {described['version']}", note
 
 
-def _parsed(documents: "Sequence[Untreed]", annotator: "Annotator", parser: str) -> Iterator[Row]:
-    """The lines of documents that are parsed; those without a word have none."""
+def _parsed_rows(documents: "Sequence[Untreed]", annotator: "Annotator", parser: str) -> Iterator[Row]:
+    """Yield the rows of parsed documents; those without a word have none."""
     from headroles.preprocessing.documents import parsed_row
     from headroles.records.passage import Passage
 
     for start in range(0, len(documents), AT_ONCE):
-        part = documents[start : start + AT_ONCE]
-        passages = [Passage("", (text,)) for each in part for text in each.paragraphs]
+        chunk = documents[start : start + AT_ONCE]
+        passages = [Passage("", (text,)) for document in chunk for text in document.paragraphs]
         annotator.expect(passages)
-        asked = [passages[place : place + ASKED] for place in range(0, len(passages), ASKED)]
-        words = (own for some in asked for (own,) in annotator.words(some))
-        for document in part:
+        groups = [passages[start : start + ASKED] for start in range(0, len(passages), ASKED)]
+        words = (text_words for group in groups for (text_words,) in annotator.words(group))
+        for document in chunk:
             row = parsed_row(document, [next(words) for _ in document.paragraphs], parser)
             if row is not None:
                 yield row
 
 
-def _written(target: Path, rows: Iterable[Row], source: str) -> tuple[int, int, int]:
-    """Write the lines, by rename, and count documents, sentences and words.
+def _write_rows(target: Path, rows: Iterable[Row], source: str) -> tuple[int, int, int]:
+    """Write the rows as lines, by rename, and count documents, sentences and words.
 
     Raises:
         BadInput: When there is nothing to write, or it cannot be written.

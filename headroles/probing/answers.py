@@ -1,4 +1,4 @@
-"""Windows to answers: a loaded model and probes, shard by shard, into scores and tallies."""
+"""Collect the answers of all heads to probes, shard by shard, as scores and tallies."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,28 +25,28 @@ def answers_of(
     place: Path | None,
     progress: Progress,
 ) -> tuple[Scores, Tallies]:
-    """Ask every head, in one pass over the inputs, writing each shard as it is done.
+    """Ask every head in one pass over the inputs, and write each shard when it is done.
 
-    The chance values of the scores are left at NaN: which baseline heads are held against depends
-    on the other half of the inputs.
+    The chance values of the scores stay NaN: the baseline of a head depends on the other half of the
+    inputs.
 
     Args:
-        model: Loaded.
-        probes: All are asked of one forward pass.
+        model: The loaded model.
+        probes: The probes, which share one forward pass.
         inputs: Windows and passages.
         batch_size: Largest batch.
-        place: Run folder in the making; None to write nothing.
+        place: Unfinished run folder; None to write nothing.
         progress: Called with the inputs done and their total.
 
     Raises:
-        BadInput: When the inputs are too few units for two halves.
+        BadInput: When the inputs have too few units for two halves.
     """
     passages = inputs.passages
     units = _units(inputs)
     check_halves(units)
     job = Questioning(model, probes, inputs.windows)
-    table = _Table(job, tuple(each.key for each in passages), tuple(units))
-    coming = stream(
+    table = _Table(job, tuple(passage.key for passage in passages), tuple(units))
+    shards = stream(
         model,
         passages,
         job,
@@ -54,32 +54,32 @@ def answers_of(
         max_length=inputs.size,
         advance=counted(progress, len(passages)),
     )
-    for number, answers in enumerate(coming):
-        part = table.add(answers)
+    for number, answers in enumerate(shards):
+        scores = table.add(answers)
         if place is not None:
-            write_part(place, number, part)
+            write_part(place, number, scores)
     return table.scores(0, len(passages)), table.tallies(inputs)
 
 
 def _units(inputs: Inputs) -> list[str]:
-    """The unit of each passage: its document's group, or document; equal documents are one."""
-    documents = list({id(each.document): each.document for each in inputs.windows.values()}.values())
+    """Return the unit of each passage: its document's group, or document; equal documents are one unit."""
+    documents = list({id(window.document): window.document for window in inputs.windows.values()}.values())
     named = unit_names(
-        [each.group or each.key for each in documents],
-        [(each.text,) for each in documents],
-        [each.key for each in documents],
+        [document.group or document.key for document in documents],
+        [(document.text,) for document in documents],
+        [document.key for document in documents],
     )
     unit = {id(document): name for document, name in zip(documents, named, strict=True)}
-    return [unit[id(inputs.windows[each.key].document)] for each in inputs.passages]
+    return [unit[id(inputs.windows[passage.key].document)] for passage in inputs.passages]
 
 
 class _Table:
-    """The answers of a run while its shards come in: one allocation, each shard a slice of it."""
+    """The answers of a run while its shards arrive: one allocation with a slice for each shard."""
 
     def __init__(self, job: Questioning, keys: tuple[str, ...], units: tuple[str, ...]) -> None:
         self._job, self._keys, self._units = job, keys, units
         columns, rows, count = len(job.columns), int(job.starts[-1]), len(keys)
-        self._row = [int(job.starts[each.probe]) + each.row for each in job.columns]
+        self._row = [int(job.starts[column.probe]) + column.row for column in job.columns]
         self._values = np.full((columns, count, job.model.layers, job.model.heads), np.nan, dtype=np.float32)
         self._tokens = np.zeros(count, dtype=np.int64)
         self._items = np.zeros((rows, count), dtype=np.int64)
@@ -87,7 +87,7 @@ class _Table:
         self._done = 0
 
     def add(self, answers: Answers) -> Scores:
-        """Take a shard over; its scores alone."""
+        """Store a shard, and return the scores of its examples."""
         here = slice(self._done, self._done + len(answers.examples))
         self._values[:, here], self._tokens[here] = answers.values, answers.tokens
         self._items[:, here] = answers.items
@@ -96,11 +96,11 @@ class _Table:
         return self.scores(here.start, here.stop)
 
     def scores(self, start: int, stop: int) -> Scores:
-        """The scores of some examples, their chance values unknown."""
+        """Return the scores of the examples from ``start`` to ``stop``, with unknown chance values."""
         here = slice(start, stop)
         cells = self._items[self._row, here].astype(np.float64)
         return Scores(
-            sieves=tuple(each.name for each in self._job.columns),
+            sieves=tuple(column.name for column in self._job.columns),
             examples=self._keys[here],
             units=self._units[here],
             tokens=self._tokens[here],
@@ -110,29 +110,29 @@ class _Table:
         )
 
     def tallies(self, inputs: Inputs) -> Tallies:
-        """What the baselines got right, under their names over all probes, and what was not asked."""
+        """Count right answers of the baselines by name over all probes, and items not asked."""
         names: dict[str, int] = {}
         for probe in self._job.probes:
-            for each in probe.baselines:
-                names.setdefault(each, len(names))
+            for baseline in probe.baselines:
+                names.setdefault(baseline, len(names))
         hits = np.full((*self._items.shape, len(names)), -1, dtype=np.int64)
         rivals, rows = [], []
         for number, probe in enumerate(self._job.probes):
-            own = [names[each] for each in probe.baselines]
+            columns = [names[baseline] for baseline in probe.baselines]
             for row, label in enumerate(probe.rows):
-                place = int(self._job.starts[number]) + row
-                hits[place][:, own] = self._hits[place][:, : len(own)]
-                rivals.append(tuple(own[: probe.rivals]))
+                position = int(self._job.starts[number]) + row
+                hits[position][:, columns] = self._hits[position][:, : len(columns)]
+                rivals.append(tuple(columns[: probe.rivals]))
                 rows.append(f"{probe.name}:{label}")
         return Tallies(tuple(rows), tuple(names), tuple(rivals), hits, self._items, self._lost(inputs))
 
     def _lost(self, inputs: Inputs) -> np.ndarray:
-        """Items of a document that no window asked about, noted at its first window."""
+        """Count the items of each document that no window asked about, at its first window."""
         lost = np.zeros_like(self._items)
         first: dict[str, int] = {}
-        for place, key in enumerate(self._keys):
+        for position, key in enumerate(self._keys):
             document = inputs.windows[key].document.key
             if document not in first:
-                lost[:, place] = inputs.due[document]
-            lost[:, first.setdefault(document, place)] -= self._items[:, place]
+                lost[:, position] = inputs.due[document]
+            lost[:, first.setdefault(document, position)] -= self._items[:, position]
         return lost

@@ -1,4 +1,4 @@
-"""Gold annotation as a probe run gets it: documents, the probes that fit them, and their windows."""
+"""Read gold annotation for a run of probes: documents, the probes that fit them, and their windows."""
 
 import hashlib
 from collections.abc import Sequence
@@ -26,46 +26,49 @@ from headroles.sieves.probes.trees import TreeProbe
 
 
 def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
-    """The documents of a run, and where they come from (names, layouts, rows, hash).
+    """Read the documents of a run, and describe their source (names, layouts, rows, hash).
 
     Raises:
         HeadrolesError: When a file cannot be read, or its annotation breaks a rule.
     """
     _check_once(options.data)
-    found: list[Document] = []
+    documents: list[Document] = []
     layouts = []
-    names = [Path(each).name.split(".")[0] for each in options.data]
+    names = [Path(path).name.split(".")[0] for path in options.data]
     for number, (path, name) in enumerate(zip(options.data, names, strict=True)):
-        own = name if names.count(name) == 1 else f"{name}-{number + 1}"
+        prefix = name if names.count(name) == 1 else f"{name}-{number + 1}"
         layouts.append(options.layout or layout_of(Path(path)))
-        found += read_documents(Path(path), own, layouts[-1])
-    kept = found
-    if options.limit is not None and options.limit < len(found):
-        drawn = np.random.default_rng(options.seed).choice(len(found), options.limit, replace=False)
-        kept = [found[place] for place in sorted(drawn.tolist())]
-    told = hashlib.sha256("\0".join(sorted({each.text for each in kept})).encode())
+        documents += read_documents(Path(path), prefix, layouts[-1])
+    kept_documents = documents
+    if options.limit is not None and options.limit < len(documents):
+        drawn_positions = np.random.default_rng(options.seed).choice(
+            len(documents), options.limit, replace=False
+        )
+        kept_documents = [documents[position] for position in sorted(drawn_positions.tolist())]
+    digest = hashlib.sha256("\0".join(sorted({document.text for document in kept_documents})).encode())
     files = zip(options.data, layouts, strict=True)
     parsers = {parser_of(Path(path)) for path, layout in files if layout == "jsonl"} - {None}
     trees = {"trees": f"automatic: {', '.join(sorted(map(str, parsers)))}"} if parsers else {}
-    return kept, trees | {
+    return kept_documents, trees | {
         "kind": "file",
         "name": ", ".join(options.data),
         "layout": ", ".join(dict.fromkeys(layouts)),
-        "rows": len(found),
-        "sha256": told.hexdigest(),
+        "rows": len(documents),
+        "sha256": digest.hexdigest(),
     }
 
 
 def trees_told(source: dict[str, Any]) -> list[str]:
-    """A sentence where trees are no annotator's, from what ``gather`` says of the data."""
-    how, _, parser = str(source.get("trees", "")).partition(": ")
-    said = f"the trees are automatic, made by {parser}: results say how far heads agree with that parser."
-    return [said] if how == "automatic" else []
+    """Return a note where the trees are made by a parser, from the source that ``gather`` describes."""
+    origin, _, parser = str(source.get("trees", "")).partition(": ")
+    note = f"the trees are automatic, made by {parser}: results say how far heads agree with that parser."
+    return [note] if origin == "automatic" else []
 
 
 def _check_once(paths: Sequence[str]) -> None:
-    whole = [Path(each).resolve() for each in paths]
-    twice = next((each for each in whole if whole.count(each) > 1), None)
+    """Check that no file is given twice."""
+    resolved = [Path(path).resolve() for path in paths]
+    twice = next((path for path in resolved if resolved.count(path) > 1), None)
     if twice is not None:
         raise BadInput(f"every file of --data is read once, but '{twice}' was given twice; leave one out")
 
@@ -73,36 +76,41 @@ def _check_once(paths: Sequence[str]) -> None:
 def probes_for(
     options: ProbeOptions, documents: Sequence[Document]
 ) -> tuple[tuple[ChoiceProbe | DecodingProbe, ...], list[str]]:
-    """The probes asked for, and what is left out, one sentence each.
+    """Return the probes that the options name, and what they leave out, one sentence each.
 
     Raises:
         BadInput: When the documents lack the annotation that a probe asks about.
     """
-    made: list[ChoiceProbe | DecodingProbe] = []
-    said: list[str] = []
+    probes: list[ChoiceProbe | DecodingProbe] = []
+    notes: list[str] = []
     for name in options.probes:
         check_annotated(name, documents)
         if name == "coreference":
-            pronouns = all(each.layout for each in documents)
-            made.append(CoreferenceProbe(kinds=()) if pronouns else CoreferenceProbe())
+            pronouns = all(document.layout for document in documents)
+            probes.append(CoreferenceProbe(kinds=()) if pronouns else CoreferenceProbe())
         elif name == "trees":
-            made += [TreeProbe(measure, options.root) for measure in ("uuas", "uas")]
+            probes += [TreeProbe(measure, options.root) for measure in ("uuas", "uas")]
         else:
             relations, rare = options.asked_relations, tuple[str, ...]()
             if not relations:
                 relations, rare = relations_of(documents, options.scheme, LEAST_ARCS)
             if rare:
-                said.append(
+                notes.append(
                     f"{len(rare)} relations with fewer than {LEAST_ARCS} arcs have no row of their own "
                     f"({', '.join(rare[:8])}{' …' if len(rare) > 8 else ''}); name them with --relations."
                 )
-            made.append(DependencyProbe(relations, options.scheme, options.preset == "published"))
-    return tuple(made), said
+            probes.append(DependencyProbe(relations, options.scheme, options.preset == "published"))
+    return tuple(probes), notes
 
 
 def check_annotated(name: str, documents: Sequence[Document]) -> None:
+    """Check that all documents have the annotation that a probe needs.
+
+    Raises:
+        BadInput: When one has none.
+    """
     needed = "mentions" if name == "coreference" else "heads"
-    without = [each.key for each in documents if getattr(each, needed) is None]
+    without = [document.key for document in documents if getattr(document, needed) is None]
     if without:
         what = "mentions of entities" if needed == "mentions" else "dependency trees"
         raise BadInput(
@@ -114,22 +122,22 @@ def check_annotated(name: str, documents: Sequence[Document]) -> None:
 def due_items(
     probes: Sequence[ChoiceProbe | DecodingProbe], documents: Sequence[Document]
 ) -> Int[np.ndarray, "documents rows"]:
-    """How many items each document holds, whatever a window will show of it; rows of all probes in turn.
+    """Count the items of each whole document, for the rows of all probes in turn; windows may hold fewer.
 
     Raises:
-        BadInput: When there are none at all.
+        BadInput: When there are no items at all.
     """
     due = []
     for document in documents:
         whole = Window(document, 0, len(document.words), 0)
-        own = []
+        counts_of_probes = []
         for probe in probes:
             if isinstance(probe, ChoiceProbe):
-                asked, lost = probe.choices(whole)
-                own.append(asked.rows.sum(axis=1) + lost)
+                choices, lost = probe.choices(whole)
+                counts_of_probes.append(choices.rows.sum(axis=1) + lost)
             else:
-                own.append(probe.items(whole))
-        due.append(np.concatenate(own))
+                counts_of_probes.append(probe.items(whole))
+        due.append(np.concatenate(counts_of_probes))
     counts = np.array(due, dtype=np.int64)
     names = [f"{probe.name}:{row}" for probe in probes for row in probe.rows]
     empty = [name for name, count in zip(names, counts.sum(axis=0), strict=True) if not count]
@@ -144,10 +152,10 @@ def due_items(
 def check_relations(
     options: ProbeOptions, documents: Sequence[Document], due: np.ndarray, rows: Sequence[str]
 ) -> None:
-    """Refuse a relation that was asked for by name and has no arc.
+    """Check that each relation named in the options has an arc.
 
     Raises:
-        BadInput: Naming it and the frequent ones.
+        BadInput: When one has none; the message names it and the frequent ones.
     """
     for row, count in zip(rows, due.sum(axis=0), strict=True):
         if options.relations and row.startswith("dependency:") and not count:
@@ -160,15 +168,15 @@ def check_relations(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """What the model gets.
+    """The inputs of the model.
 
     Attributes:
-        windows: Of each passage, by its key.
-        passages: In the order of the documents.
+        windows: Window of each passage, by its key.
+        passages: Passages in the order of the documents.
         size: Longest window in tokens.
         stride: Fewest pieces between two windows; None where sentences are read one by one.
-        cut: Sentences that were cut to the longest window.
-        due: Items of each document (of each key), by row, whatever the windows show of it.
+        cut: Number of sentences that were cut to the longest window.
+        due: Items of each whole document by its key, per row.
     """
 
     windows: dict[str, Window]
@@ -182,7 +190,7 @@ class Inputs:
 def inputs_of(
     options: ProbeOptions, documents: Sequence[Document], model: Model, due: Int[np.ndarray, "documents rows"]
 ) -> Inputs:
-    """Sentences, or windows over documents where coreference is asked about.
+    """Cut documents into sentences, or into windows where a probe asks about coreference.
 
     Raises:
         BadInput: When the window is longer than the model takes.
@@ -200,20 +208,20 @@ def inputs_of(
     if stride is not None:
         windows, cut = document_windows(documents, pieces, room, stride), 0
     else:
-        windows, cut = _fitting(sentence_windows(documents), documents, pieces, room)
+        windows, cut = _cut_to_fit(sentence_windows(documents), documents, pieces, room)
     passages = [passage_of(window) for window in windows]
-    held = {document.key: own for document, own in zip(documents, due, strict=True)}
-    return Inputs({window.key: window for window in windows}, passages, size, stride, cut, held)
+    items = {document.key: counts for document, counts in zip(documents, due, strict=True)}
+    return Inputs({window.key: window for window in windows}, passages, size, stride, cut, items)
 
 
-def _fitting(
+def _cut_to_fit(
     windows: Sequence[Window],
     documents: Sequence[Document],
     pieces: Sequence[Int[np.ndarray, "_"]],
     room: int,
 ) -> tuple[list[Window], int]:
-    """Windows cut to the words that fit, and how many were cut."""
-    counts = {id(document): each for document, each in zip(documents, pieces, strict=True)}
+    """Cut windows to the words that fit, and count the cut ones."""
+    counts = {id(document): lengths for document, lengths in zip(documents, pieces, strict=True)}
     fitting, cut = [], 0
     for window in windows:
         total = np.cumsum(counts[id(window.document)][window.start : window.stop])

@@ -1,4 +1,4 @@
-"""What a run of probes was made with, what was published of its rows, and what it left out."""
+"""Record everything that reproduces a run of probes, with published values and what it left out."""
 
 from typing import Any
 
@@ -38,21 +38,22 @@ TRAINED = {
 def manifest_of(
     options: ProbeOptions, source: dict[str, Any], described: dict[str, Any], inputs: Inputs, found: Labelling
 ) -> dict[str, Any]:
-    """Everything needed to reproduce a run of probes, in JSON types."""
+    """Return everything needed to reproduce a run of probes, in JSON types."""
     counts = counts_of(found.scores) | {"truncated": inputs.cut}
     return common(options, source, described, inputs.size, counts) | {
         "task": None,
         "parser": None,
         "statistic": "accuracy",
-        "probe": _facts(options, inputs, found, str(source["layout"])),
+        "probe": _probe_facts(options, inputs, found, str(source["layout"])),
         "notes": [*([WARNING] if options.preset == "published" else []), *sharing_told(described)],
     }
 
 
-def _facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout: str) -> dict[str, Any]:
+def _probe_facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout: str) -> dict[str, Any]:
+    """Return the part of the record about probes: names, halves, windows and published values."""
     units = found.scores.units
-    chosen = selection_half(units, options.seed)
-    first = {unit for unit, mine in zip(units, chosen, strict=True) if mine}
+    in_selection_half = selection_half(units, options.seed)
+    first = {unit for unit, is_selected in zip(units, in_selection_half, strict=True) if is_selected}
     halves = {"selection": len(first), "test": len(set(units) - first), "seed": options.seed}
     facts: dict[str, Any] = {
         "names": list(options.probes),
@@ -69,23 +70,24 @@ def _facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout: str)
 
 
 def _lost(found: Labelling) -> dict[str, int]:
+    """Count the items of each row that could not be asked."""
     tallies = found.probed.tallies if found.probed else None
     if tallies is None:
         return {}
-    return {row: int(tallies.lost[place].sum()) for place, row in enumerate(tallies.rows)}
+    return {row: int(tallies.lost[position].sum()) for position, row in enumerate(tallies.rows)}
 
 
 def _published(options: ProbeOptions, found: Labelling, paired: bool) -> dict[str, Any]:
-    """What was published of the rows at hand, by row; accuracies from 0 to 1.
+    """Return published values by row, for the rows of this run; accuracies from 0 to 1.
 
-    Of choices between two names (GAP, WinoBias) nothing was published.
+    There are none for choices between two names (GAP, WinoBias).
     """
-    told: dict[str, Any] = {}
+    published: dict[str, Any] = {}
     tallies = found.probed.tallies if found.probed else None
     for row in tallies.rows if tallies else ():
         probe, _, name = row.partition(":")
         if probe == "dependency" and (head := published_head(name, options.scheme)) is not None:
-            told[row] = {
+            published[row] = {
                 "accuracy": head.accuracy / 100,
                 "head": head.head,
                 "baselines": {f"{head.offset:+d}": head.baseline / 100},
@@ -93,23 +95,23 @@ def _published(options: ProbeOptions, found: Labelling, paired: bool) -> dict[st
         elif probe == "coreference" and not paired:
             accuracy, baselines = COREFERENCE[name]
             names = ("nearest", "head match", "rules")
-            told[row] = {
+            published[row] = {
                 "accuracy": accuracy,
                 "head": COREFERENCE_HEAD,
                 "baselines": dict(zip(names, baselines, strict=True)),
             }
     if options.classifier:
-        told |= {f"trained:{name}": {"accuracy": uas} for name, uas in TRAINED.items()}
-    return told
+        published |= {f"trained:{name}": {"accuracy": uas} for name, uas in TRAINED.items()}
+    return published
 
 
 def left_out(found: Labelling, inputs: Inputs) -> list[str]:
-    """What was cut, could not be asked, or rests on too little, one sentence each."""
-    said = []
+    """Return what was cut or could not be asked, one sentence each."""
+    notes = []
     if inputs.cut:
-        said.append(f"{inputs.cut} sentences were cut to {inputs.size} tokens.")
+        notes.append(f"{inputs.cut} sentences were cut to {inputs.size} tokens.")
     if inputs.stride is not None and any(not row.startswith("coref") for row in _lost(found)):
-        said.append(
+        notes.append(
             "Sentences were read inside windows of their documents, where heads look beyond the sentence; "
             "without coreference, dependency and trees are read sentence by sentence."
         )
@@ -118,5 +120,5 @@ def left_out(found: Labelling, inputs: Inputs) -> list[str]:
             why = (
                 "their antecedents lie outside the window" if row.startswith("coref") else "they were cut off"
             )
-            said.append(f"{lost} items of {row} could not be asked: {why}.")
-    return said
+            notes.append(f"{lost} items of {row} could not be asked: {why}.")
+    return notes

@@ -1,4 +1,4 @@
-"""probe(): gold annotation and a checkpoint in, a labelling with what probes found out."""
+"""Ask every head questions with right answers from gold annotation: ``probe()``."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headroles.extraction.model.checkpoint import EMBEDDED, find
 from headroles.judging.probes import MARGIN, Judging, conditions_of, judged
 from headroles.options.probe import WINDOW, ProbeOptions, probe_options_of
+from headroles.progress import ignore_progress
 from headroles.records.documents import Document
 from headroles.records.findings import Labelling
 from headroles.reports.page import page
@@ -32,8 +33,8 @@ def probe(
         probes: "dependency", "trees", "coreference", or several, which share one forward pass.
         progress: Called with the inputs done and their total.
         **options: The options of ``headroles probe``, by the same names, checked by
-            ``headroles.options.probe``: ``data`` (a file or several), ``layout`` (None: told from the
-            file), ``relations`` (None: all with enough arcs), ``scheme`` ("ud" or "clearnlp"), ``root``
+            ``headroles.options.probe``: ``data`` (a file or several), ``layout`` (None: detected from
+            the file), ``relations`` (None: all with enough arcs), ``scheme`` ("ud" or "clearnlp"), ``root``
             of directed trees ("found" or "given"), ``window`` and ``stride`` in tokens, ``classifier``
             (probes to train), ``train`` (their sentences), ``vectors``, ``epochs``, ``minutes``,
             ``model``, ``revision``, ``limit`` and ``seed`` (a random subset of the documents; the seed
@@ -47,7 +48,7 @@ def probe(
         ``probed``: the best head of each row, baselines, gaps, trained probes.
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+        HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
     chosen = probe_options_of(probes=probes, **options)
     check_decision(chosen.decision)
@@ -59,36 +60,40 @@ def probe(
     from headroles.probing.manifest import left_out, manifest_of
 
     documents, source = gather(chosen)
-    asked, said = probes_for(chosen, documents)
-    said += trees_told(source)
-    due = due_items(asked, documents)
-    check_relations(chosen, documents, due, [f"{each.name}:{row}" for each in asked for row in each.rows])
-    learned = _learned(chosen)
+    asked_probes, notes = probes_for(chosen, documents)
+    notes += trees_told(source)
+    due = due_items(asked_probes, documents)
+    check_relations(
+        chosen, documents, due, [f"{item.name}:{row}" for item in asked_probes for row in item.rows]
+    )
+    learned = _training_documents(chosen)
     model = load(checkpoint, device=chosen.device, dtype=chosen.dtype, max_length=chosen.window or WINDOW)
     inputs = inputs_of(chosen, documents, model, due)
     with ExitStack() as open_folders:
         place = None if folder is None else open_folders.enter_context(staged(folder))
-        advance = progress or (lambda done, total: None)
-        scores, tallies = answers_of(model, asked, inputs, chosen.batch_size, place, advance)
-        behind = [inputs.windows[key].document for key in scores.examples]
+        advance = progress or ignore_progress
+        scores, tallies = answers_of(model, asked_probes, inputs, chosen.batch_size, place, advance)
+        documents_of_examples = [inputs.windows[key].document for key in scores.examples]
         margin = MARGIN if chosen.margin is None else chosen.margin
-        found = judged(scores, tallies, judging_of(chosen), margin, conditions_of(behind))
+        judgement = judged(scores, tallies, judging_of(chosen), margin, conditions_of(documents_of_examples))
         if chosen.classifier:
-            found, more = _trained(chosen, (learned, documents), model, inputs.size, found, advance)
-            said += more
-        facts = manifest_of(chosen, source, model.described, inputs, found)
-        labelling = replace(found, manifest=facts, skipped=(*said, *left_out(found, inputs)))
+            judgement, training_notes = _with_trained_probes(
+                chosen, (learned, documents), model, inputs.size, judgement, advance
+            )
+            notes += training_notes
+        facts = manifest_of(chosen, source, model.described, inputs, judgement)
+        labelling = replace(judgement, manifest=facts, skipped=(*notes, *left_out(judgement, inputs)))
         if place is not None:
             write_examples(place, labelling.scores)
             write_results(place, labelling, page(labelling))
     return labelling
 
 
-def _learned(options: ProbeOptions) -> list[Document]:
-    """The documents that classifiers learn from, checked before anything is computed.
+def _training_documents(options: ProbeOptions) -> list[Document]:
+    """Read the training documents of classifiers, and check them before anything is computed.
 
     Raises:
-        BadInput: When they or the word vectors are not there, or have no trees.
+        BadInput: When the documents or the word vectors do not exist, or documents have no trees.
     """
     if options.train is None:
         return []
@@ -104,7 +109,7 @@ def _learned(options: ProbeOptions) -> list[Document]:
     return learned
 
 
-def _trained(
+def _with_trained_probes(
     options: ProbeOptions,
     parts: tuple[Sequence[Document], Sequence[Document]],
     model: "Model",
@@ -112,7 +117,7 @@ def _trained(
     found: Labelling,
     progress: Callable[[int, int], None],
 ) -> tuple[Labelling, list[str]]:
-    """The labelling with classifiers trained on other documents and tested on these, and notes."""
+    """Train classifiers on other documents, test them on these, and return the labelling and notes."""
     from headroles.probing.trained.course import Read
     from headroles.probing.trained.run import train_probes
     from headroles.probing.trained.training import Settings
@@ -133,7 +138,7 @@ def _trained(
 
 
 def judging_of(options: ProbeOptions) -> Judging:
-    """How the answers of a run are judged."""
+    """Return the settings for judging the answers of a run."""
     return Judging(
         decision=options.decision,
         seed=options.seed,
@@ -143,7 +148,7 @@ def judging_of(options: ProbeOptions) -> Judging:
 
 
 def default_folder(probes: Sequence[str], data: Sequence[str], model: str | None) -> str:
-    """Where the command line writes a run: ``runs/<probes>-<inputs>-<model>``.
+    """Return the run folder that the command uses by default: ``runs/<probes>-<inputs>-<model>``.
 
     Example:
         >>> default_folder(["dependency"], ["dev.conllu.gz"], None)

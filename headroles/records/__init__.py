@@ -1,1 +1,7 @@
-"""Package records."""
+"""Frozen records that all parts of headroles pass to each other: named, read-only arrays and rows of tables.
+
+Here are inputs (``example``, ``passage``, ``documents``), results (``findings``, ``assessment``, ``probes``,
+``clusters``, ``surface``, ``kept_maps``, ``comparison``, ``replication``, ``view``), sums of scores
+(``moments``), and their HTML for notebooks. Records import only ``headroles.errors`` and each other.
+Start with ``example``: an input, its scores, and the rules that judge them; then ``findings``.
+"""

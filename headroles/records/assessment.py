@@ -1,4 +1,4 @@
-"""What is said about findings beyond their tests: precision, stability, sensitivity, roles together.
+"""Assessment of findings beyond their tests: precision, stability, sensitivity, overlap of roles.
 
 Heads are not a sample of anything, so nothing here is a test over heads: intervals come from
 resampling the units, and references (``expected``, ``reference``) are descriptive.
@@ -16,17 +16,17 @@ from headroles.records.arrays import frozen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Precision:
-    """How large and how sure each finding is, one entry per sieve, layer and head.
+    """Effect size and precision of each finding, one entry per sieve, layer and head.
 
     Attributes:
         hedges_g: Effect against θ in standard deviations, corrected for few units; signed.
         g_low: Lower end of its 95 % interval.
         g_high: Upper end.
-        detectable: Smallest effect against θ found with power 0.8 at these units and this correction.
-        design_effect: How many times the units' dependence inflates the variance of the mean.
+        detectable: Smallest effect against θ with power 0.8 at these units and this correction.
+        design_effect: Factor by which the units' dependence inflates the variance of the mean.
         stability: Share of random disjoint half-samples in which both halves give the role; NaN on
             contrasts and untestable heads.
-        bayes_factor: Evidence against a mean of exactly θ (a point null, two-sided); NaN unless asked.
+        bayes_factor: Evidence against a mean of exactly θ (a point null, two-sided); NaN unless requested.
     """
 
     hedges_g: Float[np.ndarray, "sieves layers heads"]
@@ -39,19 +39,19 @@ class Precision:
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
-        for each in fields(self):
-            object.__setattr__(self, each.name, frozen(getattr(self, each.name)))
+        for field in fields(self):
+            object.__setattr__(self, field.name, frozen(getattr(self, field.name)))
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Heads that hold a role when one convention of the decision is moved.
+    """Number of heads with a role when one convention of the decision is changed (sensitivity).
 
     Attributes:
         sieve: The role.
         convention: "margin" or "alpha".
-        value: Where it is moved to.
-        heads: Heads with the role then.
+        value: Its changed value.
+        heads: Heads with the role at that value.
     """
 
     sieve: str
@@ -62,7 +62,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Two roles over the same heads.
+    """Overlap of two roles over the same heads.
 
     Attributes:
         first: One role.
@@ -74,11 +74,11 @@ class Together:
         both: Heads with both.
         both_low: Lower end of its 95 % interval over resampled units.
         both_high: Upper end.
-        share: ``both / heads_first``: "of the first role's heads, so many also hold the second"; NaN
+        share: ``both / heads_first``: share of the first role's heads that also hold the second; NaN
             when there are none.
         share_low: Lower end of its 95 % interval over resampled units.
         share_high: Upper end.
-        expected: Mean of ``both`` when the second role's labels are dealt anew within each layer.
+        expected: Mean of ``both`` when the second role's labels are permuted at random within each layer.
         expected_low: 2.5 % point of that reference.
         expected_high: 97.5 % point. Descriptive: heads are not a sample, and this is no test.
     """
@@ -105,8 +105,8 @@ class RoleSet:
 
     Attributes:
         roles: The roles, joined by ";".
-        heads: Heads that hold just these.
-        expected: Mean of ``heads`` when the labels of every role are dealt anew within each layer.
+        heads: Heads that hold exactly these.
+        expected: Mean of ``heads`` when the labels of every role are permuted at random within each layer.
         expected_low: 2.5 % point of that reference.
         expected_high: 97.5 % point. Descriptive: heads are not a sample, and this is no test.
     """
@@ -120,7 +120,7 @@ class RoleSet:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """Where in the model a role lives.
+    """Distribution of a role over the layers of the model.
 
     Attributes:
         sieve: The role.
@@ -161,14 +161,14 @@ class Depth:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assessment:
-    """Everything said about findings beyond their tests.
+    """All assessments of findings beyond their tests.
 
     Attributes:
-        precision: Per finding.
-        moved: Labelled heads over margins and levels.
-        together: Pairs of roles.
-        depth: Roles over layers.
-        remarks: What a reader of the decisions must know, one sentence each.
+        precision: Effect sizes and precision per finding.
+        moved: Sensitivity: labelled heads over margins and levels.
+        together: Overlap of pairs of roles.
+        depth: Distribution of roles over layers.
+        remarks: Remarks for a reader of the decisions, one sentence each.
         sets: Exact sets of roles; empty in folders that were written before runs counted them.
     """
 

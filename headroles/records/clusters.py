@@ -1,7 +1,7 @@
-"""Distances between heads, clusters and a map made of them, and what is claimed about them.
+"""Distances between heads, clusters, a two-dimensional map of the heads, and claims about them.
 
-Heads are numbered layer after layer: ``layer × heads + head``. Pairs of heads come in the condensed
-order of scipy: (0, 1), (0, 2), …, (1, 2), ….
+Heads are numbered layer after layer: ``layer × heads + head``. Pairs of heads are in the condensed order
+of scipy: (0, 1), (0, 2), …, (1, 2), ….
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from headroles.errors import BadInput
 from headroles.records.arrays import frozen
 
 WAYS = ("mean", "sum")
-"""How divergences of units can be put together."""
+"""Ways to combine divergences of units."""
 METHODS = ("average", "spectral", "dbscan")
-"""How heads can be clustered."""
+"""Methods of clustering heads."""
 
 Shape = tuple[int, ...]
 
 
-def _checked(record: Any, what: str, wanted: Mapping[str, tuple[str, Shape]]) -> None:
-    """Make arrays of a record read-only, each of its kind ("f": floats, "i": whole numbers) and shape.
+def _check_arrays(record: Any, what: str, wanted: Mapping[str, tuple[str, Shape]]) -> None:
+    """Check kinds ("f": floats, "i": whole numbers) and shapes of a record's arrays, and make them read-only.
 
     Raises:
-        BadInput: When an array is of another.
+        BadInput: When an array has another kind or shape.
     """
     for name, (kind, shape) in wanted.items():
         array = getattr(record, name)
         if array.dtype.kind != kind or array.shape != shape:
             numbers = "floats" if kind == "f" else "whole numbers"
             raise BadInput(
-                f"{what} have {name!r} as {numbers} of shape {shape}, but {array.dtype} of shape "
-                f"{array.shape} came; give arrays of one model and one run"
+                f"{what} have {name!r} as {numbers} of shape {shape}, but got {array.dtype} of shape "
+                f"{array.shape}; give arrays of one model and one run"
             )
         object.__setattr__(record, name, frozen(array))
 
@@ -48,9 +48,9 @@ class Divergence:
     Attributes:
         layers: Number of layers.
         heads: Number of heads in a layer.
-        sums: Per block of units and pair of heads. Way "mean": sum over the block's units of a unit's
+        sums: Sums per block of units and pair of heads. Way "mean": sum over the block's units of a unit's
             mean over its examples of an example's mean over query rows. Way "sum": plain sum over all
-            rows of all inputs of the block, as released.
+            rows of all inputs of the block, as in the released code.
         weight: Units in each block.
         block: The block of each unit, in the units' order of first appearance.
         smoothing: Share ε of even attention mixed into every row, ``(1 − ε) a + ε / n``, before the
@@ -58,7 +58,7 @@ class Divergence:
         way: "mean" or "sum".
 
     Raises:
-        BadInput: For arrays of another shape or type, a unit in a block that is not there, another way,
+        BadInput: For arrays of another shape or type, a unit in a block that does not exist, another way,
             or a smoothing that is not at least 0 and below 1.
     """
 
@@ -79,41 +79,41 @@ class Divergence:
             "weight": ("f", blocks),
             "block": ("i", (self.block.size,)),
         }
-        _checked(self, what, wanted)
+        _check_arrays(self, what, wanted)
         if self.block.size and not 0 <= self.block.min() <= self.block.max() < len(self.weight):
             raise BadInput(
-                f"every unit is in one of the {len(self.weight)} blocks, counted from 0, but blocks "
-                f"{self.block.min()} to {self.block.max()} came; number them anew"
+                f"every unit is in one of the {len(self.weight)} blocks, counted from 0, but got blocks "
+                f"{self.block.min()} to {self.block.max()}; number them again"
             )
         if self.way not in WAYS or not 0 <= self.smoothing < 1:
             raise BadInput(
-                f"{what} are put together by 'mean' or 'sum' with a smoothing of at least 0 and below 1, but "
-                f"{self.way!r} and {self.smoothing} came; change them"
+                f"{what} are combined by 'mean' or 'sum' with a smoothing of at least 0 and below 1, but "
+                f"got {self.way!r} and {self.smoothing}; change them"
             )
 
     def mean(self, counts: Float[np.ndarray, " blocks"] | None = None) -> Float[np.ndarray, " pairs"]:
-        """The divergence of every pair over all blocks; way "sum": their sum, of as many units as there are.
+        """Return the mean divergence of every pair over all blocks; way "sum": the sum over all units.
 
         Args:
-            counts: How often each block counts, for resampling; None: once.
+            counts: Number of times that each block counts, for resampling; None: once.
         """
         drawn = np.ones(len(self.weight)) if counts is None else np.asarray(counts, dtype=np.float64)
         total = drawn @ self.sums.astype(np.float64, copy=False)
         if self.way == "sum" and counts is None:
             return total
-        found: np.ndarray = total / (drawn @ self.weight)
-        return found * self.weight.sum() if self.way == "sum" else found
+        mean: np.ndarray = total / (drawn @ self.weight)
+        return mean * self.weight.sum() if self.way == "sum" else mean
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One number of clusters that was tried.
+    """One candidate for the number of clusters.
 
     Attributes:
-        clusters: The number.
+        clusters: Number of clusters.
         silhouette: Mean silhouette over heads, from −1 to 1.
         stability: Mean adjusted Rand index between the clusters and those of resampled units.
-        chosen: 1 for the number taken, else 0.
+        chosen: 1 for the chosen number, else 0.
     """
 
     clusters: int
@@ -124,21 +124,21 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One statement about heads together.
+    """One claim about groups of heads.
 
     Attributes:
-        claim: What is claimed, by name, such as "same layer closer".
-        subject: What it is about, such as a role; "" for all heads.
-        measure: The number's name: "R2", "mantel r", "adjusted Rand", "stress" and the like.
-        estimate: Its value.
+        claim: Name of the claim, such as "same layer closer".
+        subject: Subject of the claim, such as a role; "" for all heads.
+        measure: Name of the statistic: "R2", "mantel r", "adjusted Rand", "stress" and the like.
+        estimate: Value of the statistic.
         low: Lower end of its 95 % interval from resampled units; NaN where there is none.
         high: Upper end.
-        p: Share of placements at least as extreme, the observed one counted among them, so
-            never 0; NaN where no p may be given (labels and distances from the same attention).
-        placements: Placements behind p; 0 where there is none.
-        reference: What p is a share of, in words; "" without p.
-        heads: Heads that counted.
-        units: Units behind the interval.
+        p: Share of placements at least as extreme, the observed one included, so never 0; NaN where
+            no p is allowed (labels and distances from the same attention).
+        placements: Number of placements behind p; 0 without p.
+        reference: Set of placements behind p, in words; "" without p.
+        heads: Number of heads that counted.
+        units: Number of units behind the interval.
     """
 
     claim: str
@@ -155,7 +155,7 @@ class Claim:
 
     @property
     def about_roles(self) -> bool:
-        """Whether it brings roles and distances together, so that it can have no p."""
+        """Whether the claim relates roles to distances, so that it can have no p."""
         return bool(self.subject) or "role" in self.claim
 
 
@@ -164,8 +164,8 @@ class Neighbours:
     """The nearest heads of every head, nearest first.
 
     Attributes:
-        head: Their numbers, layer after layer.
-        distance: How far they are: square roots of mean divergences.
+        head: Numbers of the nearest heads, counted layer after layer.
+        distance: Distances to them: square roots of mean divergences.
         low: Lower ends of the distances' 95 % intervals; NaN with one block.
         high: Upper ends.
     """
@@ -179,7 +179,7 @@ class Neighbours:
         """Check shapes and types, and make the arrays read-only."""
         shape = (*self.head.shape[:1], *self.head.shape[-1:])
         wanted = dict.fromkeys(("distance", "low", "high"), ("f", shape))
-        _checked(self, "nearest heads", {"head": ("i", shape)} | wanted)
+        _check_arrays(self, "nearest heads", {"head": ("i", shape)} | wanted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,23 +187,24 @@ class Clustered:
     """Clusters of heads, their map, and claims.
 
     Attributes:
-        divergence: What they are made of; distances are its square roots.
+        divergence: Divergences behind the clusters; distances are their square roots.
         error: Standard error of each pair's mean divergence over blocks; NaN with one block.
         method: "average", "spectral" or "dbscan".
         cluster: Cluster of each head, from 0 by falling size; −1 is noise (DBSCAN).
-        silhouette: Of each head; NaN where there are no two clusters.
-        stability: Of each head, from 0 to 1: heads both in its cluster and in its cluster under resampled
-            units, as a share of those in either (Jaccard), mean over resamples; NaN without resamples.
+        silhouette: Silhouette of each head; NaN with fewer than two clusters.
+        stability: Stability of each head, from 0 to 1: heads both in its cluster and in its cluster under
+            resampled units, as a share of heads in either (Jaccard), mean over resamples; NaN without
+            resamples.
         linkage: Merges of average linkage as scipy gives them, heads − 1 rows of 4.
-        choices: Numbers of clusters tried.
-        place: Map of the heads (metric multidimensional scaling of the distances).
-        cloud: The map under resampled units, moved onto ``place`` (Procrustes).
+        choices: Candidates for the number of clusters.
+        place: Coordinates of the heads on the map (metric multidimensional scaling of the distances).
+        cloud: Coordinates under resampled units, aligned with ``place`` (Procrustes).
         stress: Kruskal's stress-1 of the map.
-        claims: What is claimed about heads together.
+        claims: Claims about groups of heads.
         neighbours: Nearest heads of each head; None when not computed.
 
     Raises:
-        BadInput: For arrays of another shape or type than the number of heads asks for.
+        BadInput: For arrays whose shape or type does not fit the number of heads.
     """
 
     divergence: Divergence
@@ -232,4 +233,4 @@ class Clustered:
             "place": ("f", (size, 2)),
             "cloud": ("f", (*self.cloud.shape[:1], size, 2)),
         }
-        _checked(self, f"clusters of {size} heads", wanted)
+        _check_arrays(self, f"clusters of {size} heads", wanted)

@@ -1,4 +1,4 @@
-"""Documents with gold annotation: words, trees, mentions; and the windows a model gets of them."""
+"""Documents with gold annotation (words, trees, mentions), windows that a model reads, and probe items."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ from headroles.records.arrays import frozen
 from headroles.records.example import Mention as Mention
 
 PAIRED = ("gap", "winobias")
-"""Layouts in which one pronoun is asked for among given mentions, wherever these stand."""
+"""Layouts in which one pronoun is resolved among given mentions, wherever these stand."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """One document (passage, sentence without a document) with what is annotated of it.
+    """One document (or passage, or sentence without a document) with its annotation.
 
-    Words are counted from 0 over the document. What a file does not annotate is None.
+    Words are counted from 0 over the document. Annotation that a file does not have is None.
 
     Attributes:
         key: A stable name, such as ``"dev/GUM_academic_art"``.
@@ -31,10 +31,10 @@ class Document:
         features: Morphological features of each word, such as ``"Gender=Fem|Number=Sing"``; "" for none.
         mentions: In the order of their first words; longer first where they start together.
         group: The unit the document belongs to; its key where "" (pairs of sentences share one).
-        layout: "" for running text; "gap" and "winobias" where a pronoun is asked for among few
+        layout: "" for running text; "gap" and "winobias" where a pronoun is resolved among few
             candidates, which are all mentions but the pronoun.
-        condition: What is compared over documents: "feminine" or "masculine" (GAP), "pro" or "anti"
-            (WinoBias); "" elsewhere.
+        condition: Condition that documents are compared by: "feminine" or "masculine" (GAP), "pro" or
+            "anti" (WinoBias); "" elsewhere.
     """
 
     key: str
@@ -54,14 +54,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """The words of a document that a model gets at once.
+    """The words of a document that a model reads at once.
 
     Attributes:
-        document: Where they come from.
+        document: The document of the words.
         start: First word.
         stop: One past the last word.
-        fresh: First word that no earlier window of the document held: what is asked about a word
-            is asked in the first window that holds it, where most of what precedes it is seen.
+        fresh: First word that no earlier window of the document has. Items about a word belong to the
+            first window that has the word, which shows most of the words before it.
     """
 
     document: Document
@@ -71,7 +71,7 @@ class Window:
 
     @property
     def key(self) -> str:
-        """Name of the example: that of the document, and the first word where there are several."""
+        """Name of the example: the document's key, with the first word where there are several windows."""
         whole = self.start == 0 and self.stop == len(self.document.words)
         return self.document.key if whole else f"{self.document.key}@{self.start}"
 
@@ -83,18 +83,18 @@ class Window:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choices:
-    """What a probe asks about one window: each item is a word that must choose among candidates.
+    """Items of a probe on one window: in each item a query word must choose among candidates.
 
-    A head chooses the candidate to which the asking word attends most (or, read the other way, the
-    candidate that attends most to the asking word). The choice is right or wrong. Words are counted
+    A head chooses the candidate to which the query word attends most (or, in the other direction, the
+    candidate that attends most to the query word). The choice is right or wrong. Words are counted
     from the start of the window.
 
     Attributes:
         rows: Which rows of the result (relations, kinds of mention) each item counts for.
-        query: The asking word of each item.
-        candidates: Words it chooses among, at least one, never the asking word.
-        right: The right ones, a subset of the candidates; at least one, but for items that count as wrong
-            whatever is chosen (roots in the published counts).
+        query: The query word of each item.
+        candidates: Words it chooses among, at least one, never the query word.
+        right: The right candidates, at least one; none for items that count as wrong whatever is
+            chosen (roots in the published counts).
     """
 
     rows: Bool[np.ndarray, "rows items"]

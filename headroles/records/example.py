@@ -1,8 +1,7 @@
-"""What travels between the parts of headroles: frozen records of named, read-only arrays.
+"""Core records: a tokenised input, its scores, and the rules and decision that judge them.
 
-Layers and heads count from 0 everywhere. NaN means "nothing to say here"; no other number ever does.
-
-What is known of the words and tokens of an input from outside it.
+Every part of headroles passes these frozen records of named, read-only arrays. Layers and heads count
+from 0 everywhere. NaN means "no value here"; no other number ever does.
 """
 
 from dataclasses import dataclass
@@ -16,12 +15,12 @@ from headroles.records.arrays import frozen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lexical:
-    """Lemmas, vectors and frequencies; None where not known.
+    """Lemmas, vectors and frequencies of an input's words and tokens; None where not known.
 
     Attributes:
         lemmas: Lemma of each word, counted over all texts; "" where unknown.
         vectors: Vector of each word, of length 1; all zeros for words without one.
-        frequency: How often each token of the input occurs in all inputs of the run.
+        frequency: Occurrences of each token of the input in all inputs of the run.
     """
 
     lemmas: tuple[str, ...] | None = None
@@ -73,16 +72,16 @@ class Example:
         special: Whether the token was added by the tokenizer (class token, separator).
         first: Whether the token is the class or first token; a subset of ``special``.
         word: Word index of each token, counted on over all texts; −1 on special tokens, and on
-            every token when no words were asked for.
+            every token when words were not requested.
         arcs: Dependency arcs, the root arc left out; None when not annotated.
         group: The document or paragraph the example comes from; None when unknown.
         mentions: Mentions of entities, by the words of the example; None when not annotated.
-        lexical: What is known of its words and tokens from outside it; None for nothing.
+        lexical: Lemmas, vectors and frequencies of its words and tokens; None when not known.
         stack: Which stack of layers reads each token: all 0, except in cross attention, where the
             decoder's tokens (0) attend to the encoder's (1). Offsets exist within one stack only.
 
     Raises:
-        BadInput: When an array has not one entry per token.
+        BadInput: When an array does not have one entry per token.
 
     Example:
         >>> example = Example("note", ("[CLS]", "it", "rains", "[SEP]"), segment=np.array([-1, 0, 0, -1]))
@@ -107,7 +106,7 @@ class Example:
         n = len(self.tokens)
         segment = self.segment if self.segment is not None else np.zeros(n, dtype=np.int32)
         special = self.special if self.special is not None else np.asarray(segment) < 0
-        first = self.first if self.first is not None else _leading(np.asarray(special))
+        first = self.first if self.first is not None else _first_token(np.asarray(special))
         word = self.word if self.word is not None else np.full(n, -1, dtype=np.int32)
         stack = self.stack if self.stack is not None else np.zeros(n, dtype=np.int32)
         for name, array, kind in (
@@ -137,7 +136,7 @@ class Example:
         return int(np.unique(self.segment[self.segment >= 0]).size)
 
 
-def _leading(special: np.ndarray) -> np.ndarray:
+def _first_token(special: np.ndarray) -> np.ndarray:
     first = np.zeros(special.shape, dtype=np.bool_)
     if special.size and special[0] and not special.all():
         first[0] = True
@@ -146,21 +145,21 @@ def _leading(special: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one column of scores is judged.
+    """The rule that judges one column of scores.
 
     Attributes:
         sieve: The column's name.
-        question: What the sieve asks, in words.
+        question: The sieve's question, in words.
         null: Chance value of the score.
-        margin: How far beyond the null counts; means are tested against ``null + margin``.
+        margin: Distance beyond the null that counts; means are tested against ``null + margin``.
         contrast: The column that must also lie beyond its own margin for a role; "" for none.
         role: Whether the column can be a role (contrasts cannot).
         low: Smallest value a score can take, on the score scale; NaN when unknown.
         high: Largest value a score can take; NaN when unknown.
-        pooled: Whether the mean is over all cells (arcs, mentions) of the inputs, each weighing the
-            same, rather than over units; its error is that of a ratio over units.
-        together: Name of a family that this column's heads share with those of other columns, where
-            families are those of a sieve; "" for one of its own.
+        pooled: Whether the mean is over all cells (arcs, mentions) of the inputs, with equal weight,
+            rather than over units; its error is that of a ratio over units.
+        together: Name of a family that this column's heads share with heads of other columns, when
+            there is one family per sieve; "" for a family of its own.
     """
 
     sieve: str
@@ -182,7 +181,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How scores become decisions.
+    """Test, correction and level that turn scores into decisions.
 
     Attributes:
         test: Name of the test.
@@ -190,8 +189,8 @@ class Decision:
         family: Tests that are corrected together.
         alpha: Level of both corrections.
         resamples: Draws of tests, corrections and intervals that resample units.
-        seed: Of those draws.
-        interval: Which interval of the mean is shown: the test's own, "t" or "bca".
+        seed: Seed of those draws.
+        interval: Which interval of the mean is shown: the test's own ("test"), "t" or "bca".
     """
 
     test: str = "t-skew"
@@ -212,8 +211,8 @@ class Scores:
         examples: Keys of the examples, E.
         units: Name of the unit (group) each example belongs to, E; equal names are one unit.
         tokens: Length of each example in tokens.
-        cells: Eligible queries (or arcs) per sieve and example; NaN when the scorer does not say.
-        values: Score per sieve, example, layer and head; NaN where the sieve has nothing to say.
+        cells: Eligible queries (or arcs) per sieve and example; NaN when the scorer does not count them.
+        values: Score per sieve, example, layer and head; NaN where the sieve has no value.
         null: Chance value per sieve and example.
     """
 
@@ -229,14 +228,14 @@ class Scores:
         """Check lengths, and make the arrays read-only."""
         sieves, examples = len(self.sieves), len(self.examples)
         if len(self.units) != examples:
-            raise BadInput(f"scores of {examples} examples have one unit each, but {len(self.units)} came")
+            raise BadInput(f"scores of {examples} examples have one unit each, but got {len(self.units)}")
         table = (sieves, examples)
         for name, shape in (("tokens", table[1:]), ("cells", table), ("null", table), ("values", table)):
             array = getattr(self, name)
             if array.shape[:2] != shape or array.ndim != len(shape) + 2 * (name == "values"):
                 raise BadInput(
                     f"scores of {sieves} sieves and {examples} examples have {name!r} of shape {shape}"
-                    f"{' and layers, heads' * (name == 'values')}, but {array.shape} came"
+                    f"{' and layers, heads' * (name == 'values')}, but got {array.shape}"
                 )
             object.__setattr__(self, name, frozen(array))
 

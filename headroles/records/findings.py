@@ -1,4 +1,4 @@
-"""What a run found: every test's outcome, and the labelling made of them."""
+"""Result of a run: the outcome of every test, and the labelling that holds it with scores and manifest."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.records.arrays import frozen_grids, key_groups
+from headroles.records.arrays import key_groups
 from headroles.records.assessment import Assessment
 from headroles.records.clusters import Clustered
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Decision, Scores
+from headroles.records.grids import HeadGrid
 from headroles.records.kept_maps import Exhibited
 from headroles.records.moments import Moments
 from headroles.records.notebook import labelling_html
@@ -24,19 +25,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DECISIONS = ("role", "not", "undetermined", "untestable")
+COLUMNS = (
+    "count", "cells", "mean", "null", "margin", "effect", "low", "high",
+    "statistic", "p", "q", "p_not", "q_not",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Findings:
+class Findings(HeadGrid):
     """The outcome of every test, one entry per sieve, layer and head (columns of ``findings.csv``).
 
     Attributes:
-        rules: What each sieve was tested against, in the order of the first axis.
+        rules: Rule that each sieve was tested by, in the order of the first axis.
         count: Units that counted; of scores kept as moments, examples.
         cells: Mean number of eligible queries (or arcs) per example.
         mean: Mean score over units, on the score scale.
         null: Mean chance value.
-        margin: How far beyond the null counts.
+        margin: Distance beyond the null that counts.
         effect: ``(mean − null − margin) / sd``, signed, sd over what is counted; NaN without spread.
         low: Lower end of the 95 % interval of the mean (two-sided, not adjusted for selection).
         high: Upper end of that interval.
@@ -46,11 +51,9 @@ class Findings:
         p_not: One-sided p of "not below the margin".
         q_not: ``p_not`` adjusted over its family.
         decision: 0 role, 1 not, 2 undetermined, 3 untestable (``DECISIONS``); −1 on contrasts,
-            which are part of a role and none themselves.
+            which are part of a role and no role themselves.
     """
 
-    rules: tuple[Rule, ...]
-    count: Int[np.ndarray, "sieves layers heads"]
     cells: Float[np.ndarray, "sieves layers heads"]
     mean: Float[np.ndarray, "sieves layers heads"]
     null: Float[np.ndarray, "sieves layers heads"]
@@ -65,29 +68,10 @@ class Findings:
     q_not: Float[np.ndarray, "sieves layers heads"]
     decision: Int[np.ndarray, "sieves layers heads"]
 
-    def __post_init__(self) -> None:
-        """Check shapes, and make the arrays read-only."""
-        frozen_grids(self, "findings", (*COLUMNS, "decision"))
-
-    @property
-    def sieves(self) -> tuple[str, ...]:
-        """Names of the sieves, contrasts included."""
-        return tuple(rule.sieve for rule in self.rules)
-
     @property
     def roles(self) -> tuple[str, ...]:
         """Names of the sieves that can be roles."""
         return tuple(rule.sieve for rule in self.rules if rule.role)
-
-    def of(self, sieve: str) -> int:
-        """Position of a sieve on the first axis."""
-        return self.sieves.index(sieve)
-
-
-COLUMNS = (
-    "count", "cells", "mean", "null", "margin", "effect", "low", "high",
-    "statistic", "p", "q", "p_not", "q_not",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,14 +81,14 @@ class Labelling:
     Attributes:
         scores: One number per sieve, example and head.
         findings: The outcome of every test.
-        decision: How the scores were judged.
-        manifest: Everything needed to reproduce the run (JSON types only).
-        skipped: What was left out, cut or not applicable, one sentence each.
+        decision: Test, correction and level that judged the scores.
+        manifest: All facts needed to reproduce the run (JSON types only).
+        skipped: Inputs and sieves left out, cut or not applicable, one sentence each.
         assessment: Precision, stability, sensitivity, roles together; None when not computed.
-        probed: What probes found beyond the findings; None where none ran.
-        surface: What surface statistics say of layers; None in other runs.
-        clustered: Distances between heads and what is made of them; None where not asked for.
-        exhibited: Examples to look at, with their attention maps; None where none were kept.
+        probed: Results of probes beyond the findings; None where no probes ran.
+        surface: Surface statistics of layers; None in other runs.
+        clustered: Distances between heads, and clusters; None where not requested.
+        exhibited: Typical inputs with their attention maps; None where none were kept.
         moments: Sums over random groups of all examples, where they were too many to keep all scores;
             ``scores`` are then those of a random subsample.
     """
@@ -122,32 +106,26 @@ class Labelling:
     moments: Moments | None = None
 
     def frame(self) -> pd.DataFrame:
-        """One row per sieve × layer × head with the columns of ``findings.csv``."""
+        """Return one row per sieve × layer × head with the columns of ``findings.csv``."""
         import pandas as pd
 
-        found = self.findings
-        shape = found.count.shape
-        sieve, layer, head = (index.ravel() for index in np.indices(shape))
-        table: dict[str, Any] = {
-            "sieve": np.array(found.sieves, dtype=object)[sieve], "layer": layer, "head": head
-        }  # fmt: skip
-        table |= {name: getattr(found, name).ravel() for name in COLUMNS}
+        table = self.findings.flat_columns(COLUMNS)
         names = np.array([*DECISIONS, ""], dtype=object)
-        table["decision"] = names[found.decision.ravel()]
+        table["decision"] = names[self.findings.decision.ravel()]
         return pd.DataFrame(table)
 
     def labels(self) -> pd.DataFrame:
-        """One row per head: its roles joined by ``;`` and, per sieve, 1 role, 0 not, <NA> neither.
+        """Return one row per head: its roles joined by ``;`` and, per sieve, 1 role, 0 not, <NA> neither.
 
-        Where query heads share keys and values, a last column ``kv_group`` says which do: those of one
+        Where query heads share keys and values, a last column ``kv_group`` shows which: heads of one
         layer with the same number.
         """
         import pandas as pd
 
-        found = self.findings
-        names = found.roles
-        decision = np.stack([found.decision[found.of(name)] for name in names]).reshape(len(names), -1)
-        layer, head = (index.ravel() for index in np.indices(found.count.shape[1:]))
+        findings = self.findings
+        names = findings.roles
+        decision = np.stack([findings.decision[findings.of(name)] for name in names]).reshape(len(names), -1)
+        layer, head = (index.ravel() for index in np.indices(findings.count.shape[1:]))
         columns: dict[str, Any] = {"layer": layer, "head": head}
         columns["roles"] = [
             ";".join(name for name, code in zip(names, column, strict=True) if code == 0)
@@ -155,12 +133,12 @@ class Labelling:
         ]
         for name, codes in zip(names, decision, strict=True):
             columns[name] = pd.array([{0: 1, 1: 0}.get(int(code), pd.NA) for code in codes], dtype="Int8")
-        groups = key_groups(self.manifest.get("model"), *found.count.shape[1:])
+        groups = key_groups(self.manifest.get("model"), *findings.count.shape[1:])
         if groups is not None:
             columns["kv_group"] = groups.ravel()
         return pd.DataFrame(columns)
 
     def _repr_html_(self) -> str:
-        """Counts per role with its strongest head, and every head's roles, for notebooks."""
+        """Return counts per role with its strongest head, and every head's roles, for notebooks."""
         outcomes = ("above", "below", *DECISIONS[2:]) if self.surface is not None else DECISIONS
         return labelling_html(self.findings, self.decision, self.manifest, outcomes)

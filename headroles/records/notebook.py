@@ -1,12 +1,7 @@
-"""Results of runs and comparisons as notebooks show them.
+"""Results of runs and comparisons as HTML for notebooks: tables, short marks of roles, and wording of means.
 
-Tables as notebooks show them: no script, no style but the elements' own, every text escaped.
-
-Colours are those of the notebook, light or dark.
-
-Marks of roles where there is no room for their names.
-
-How a mean score and what is corrected together are worded, in notebooks and reports alike.
+The HTML has no script and no style but that of its elements, and every text is escaped. Colours are those
+of the notebook, light or dark. Reports use the same marks and wording.
 """
 
 import math
@@ -24,6 +19,16 @@ LONGEST = 80
 """Characters of a name that are shown."""
 MOST_ROWS = 60
 """Rows of a table of counts."""
+MOST_MARKS, MOST_HEADS = 35, 2048
+"""Above these numbers of roles or heads a cell shows the number of the head's roles, not their marks."""
+NO_HEAD = ("none", "")
+BOTH = ", both directions of a row together"
+"""Addition to the family of probes whose rows have two directions."""
+FAMILIES = {
+    "sieve": "the heads of one sieve",
+    "run": "all heads and sieves of the run",
+    "layer": "the heads of one sieve in one layer",
+}
 TABLE = (
     '<table cellpadding="4" cellspacing="0" border="0" '
     'style="font-variant-numeric:tabular-nums;white-space:nowrap;margin:.5em 0 1em">'
@@ -31,116 +36,6 @@ TABLE = (
 CAPTION = '<caption style="caption-side:top;text-align:left;color:inherit;padding:.3em 0">'
 SCROLLED = '<div style="overflow-x:auto;max-width:100%" tabindex="0" role="region" aria-label="{}">'
 PARAGRAPH = '<p style="max-width:62em;margin:.5em 0;overflow-wrap:anywhere">{}</p>'
-
-
-def paragraph(markup: str) -> str:
-    """A paragraph of markup."""
-    return PARAGRAPH.format(markup)
-
-
-def named(text: object) -> str:
-    """A name as text that is no markup, cut where it is long, and that turns no sentence around it.
-
-    Example:
-        >>> named("<b>"), named("syntactic:amod")
-        ('&lt;b&gt;', 'syntactic:amod')
-    """
-    words = str(text)
-    shown = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
-    return escape(shown) if shown.isascii() else f"<bdi>{escape(shown)}</bdi>"
-
-
-def counts_table(caption: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[object]]]) -> str:
-    """A row per sieve: its name, then cells of plain numbers or names.
-
-    Args:
-        caption: What the table holds, as plain text.
-        heads: Titles of the columns after the first.
-        rows: Name and cells.
-    """
-    parts = [TABLE, f"{CAPTION}{escape(caption)}</caption>", '<thead style="text-align:right"><tr><td></td>']
-    parts += [f"<th>{escape(head)}</th>" for head in heads]
-    parts.append('</tr></thead><tbody style="text-align:right">')
-    for name, cells in rows[:MOST_ROWS]:
-        told = "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
-        parts.append(f"<tr><th>{named(name)}</th>{told}</tr>")
-    parts.append("</tbody></table>")
-    left = len(rows) - MOST_ROWS
-    more = paragraph(f"{left} more rows are left out here; .frame() has them all.") if left > 0 else ""
-    return _scrolled(caption, "".join(parts)) + more
-
-
-def heads_table(caption: str, cells: Iterable[Iterable[str]]) -> str:
-    """A row per layer and a column per head, both numbered from 0.
-
-    Args:
-        caption: What a cell says, as plain text.
-        cells: Plain text per layer and head; a dot stands where there is none.
-    """
-    rows = [[escape(cell) or "·" for cell in row] for row in cells]
-    numbers = "".join(f"<th>{head}</th>" for head in range(len(rows[0]) if rows else 0))
-    parts = [
-        TABLE,
-        f"{CAPTION}{escape(caption)}</caption>",
-        f"<thead><tr><td></td>{numbers}</tr></thead><tbody>",
-    ]
-    for layer, row in enumerate(rows):
-        parts.append(f"<tr><th>{layer}</th>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>")
-    return _scrolled(caption, "".join([*parts, "</tbody></table>"]))
-
-
-def _scrolled(label: str, table: str) -> str:
-    """A table that scrolls by itself where the notebook is narrower, by keyboard too."""
-    return f"{SCROLLED.format(escape(label))}{table}</div>"
-
-
-def codes(names: Sequence[str]) -> tuple[str, ...]:
-    """Marks of one or two characters, one per name, no two alike.
-
-    Example:
-        >>> codes(["local", "delimiter", "delimiter:cls", "syntactic:amod", "syntactic:advmod", "律"])
-        ('L', 'D', 'Dc', 'Sa', 'Sd', '6')
-    """
-    taken: list[str] = []
-    for number, name in enumerate(names, start=1):
-        words = re.findall("[a-z]+", name.lower())
-        wishes = [words[0][0].upper()] if len(words) == 1 else []
-        if words:
-            tail = "".join(words[1:]) or words[0][1:]
-            wishes += [words[0][0].upper() + letter for letter in tail]
-        wishes += [str(number + shift) for shift in range(len(names) + 1)]
-        taken.append(next(wish for wish in wishes if wish not in taken))
-    return tuple(taken)
-
-
-BOTH = ", both directions of a row together"
-"""What is added to the family of probes whose rows are asked in two directions."""
-
-FAMILIES = {
-    "sieve": "the heads of one sieve",
-    "run": "all heads and sieves of the run",
-    "layer": "the heads of one sieve in one layer",
-}
-
-
-def mean(value: float) -> str:
-    """A mean score, two decimals, three where the second would not show; never a zero below 0.
-
-    Example:
-        >>> mean(-0.123), mean(-0.0123), mean(-0.0001), mean(float("nan"))
-        ('−0.12', '−0.012', '0.000', '–')
-    """
-    if math.isnan(value):
-        return "–"
-    text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:z.3f}"
-    return text.replace("-", "−")
-
-
-MOST_MARKS, MOST_HEADS = 35, 2048
-"""Above so many roles or heads a cell says how many roles the head holds, not which."""
-NO_HEAD = ("none", "")
-
-
 Grid = Float[np.ndarray, "sieves layers heads"]
 Codes = Int[np.ndarray, "sieves layers heads"]
 
@@ -151,7 +46,7 @@ class Ruled(Protocol):
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """What each sieve was tested against, in the order of the first axis."""
+        """Rule that each sieve was tested by, in the order of the first axis."""
 
     @property
     def low(self) -> Grid:
@@ -164,7 +59,7 @@ class Ruled(Protocol):
 
 @runtime_checkable
 class Judged(Ruled, Protocol):
-    """Findings of a run, as far as they are shown."""
+    """Findings of a run, as far as a notebook shows them."""
 
     @property
     def mean(self) -> Grid:
@@ -172,12 +67,12 @@ class Judged(Ruled, Protocol):
 
     @property
     def decision(self) -> Codes:
-        """Places among the outcomes; 0 is a role."""
+        """Codes of the decisions; 0 is a role."""
 
 
 @runtime_checkable
 class Changed(Ruled, Protocol):
-    """Differences of two runs, as far as they are shown."""
+    """Differences of two runs, as far as a notebook shows them."""
 
     @property
     def difference(self) -> Grid:
@@ -189,67 +84,71 @@ class Changed(Ruled, Protocol):
 
 
 def labelling_html(
-    found: Judged, decision: Decision, facts: Mapping[str, Any], outcomes: Sequence[str]
+    findings: Judged, decision: Decision, facts: Mapping[str, Any], outcomes: Sequence[str]
 ) -> str:
-    """Counts per role with its strongest head, and the roles of every head.
+    """Return counts per role with its strongest head, and the roles of every head.
 
     Args:
-        found: Findings of the run.
-        decision: How it was judged.
-        facts: The run's manifest; what it lacks is left out.
+        findings: Findings of the run.
+        decision: Test, correction and level that judged it.
+        facts: The run's manifest; missing facts are left out.
         outcomes: The four decisions in words, in their order.
 
     Returns:
         HTML without scripts; under 200 KB for 32 × 32 heads × 20 sieves.
     """
-    places = [place for place, rule in enumerate(found.rules) if rule.role]
-    names = [found.rules[place].sieve for place in places]
-    held = found.decision[places] == 0
+    places = [place for place, rule in enumerate(findings.rules) if rule.role]
+    names = [findings.rules[place].sieve for place in places]
+    held = findings.decision[places] == 0
     marks = codes(names)
     rows = []
-    for own, place, name, mark in zip(held, places, names, marks, strict=True):
-        at = _largest(np.where(own, found.mean[place], np.nan))
+    for holders, place, name, mark in zip(held, places, names, marks, strict=True):
+        strongest = _largest(np.where(holders, findings.mean[place], np.nan))
         cells = [
-            *_counted(found.decision[place], len(outcomes)),
-            *_told(at, found.mean, found.low, found.high, place),
+            *_outcome_counts(findings.decision[place], len(outcomes)),
+            *_head_cells(strongest, findings.mean, findings.low, findings.high, place),
         ]
         rows.append((name, [*cells, *([] if _many(held) else [mark])]))
     heads = [*outcomes, "strongest head", "mean [95 %]", *([] if _many(held) else ["mark"])]
-    said = paragraph(f"<strong>{named(_model(facts))}</strong>. {_inputs(facts)}{_judged(decision, found)}")
-    return said + counts_table("Heads by role", heads, rows) + _roles(held, marks)
+    summary = paragraph(
+        f"<strong>{named(_model(facts))}</strong>. {_inputs(facts)}{_method(decision, findings)}"
+    )
+    return summary + counts_table("Heads by role", heads, rows) + _roles(held, marks)
 
 
 def comparison_html(
-    found: Changed,
+    differences: Changed,
     before: Judged,
     after: Judged,
     decision: Decision,
     bound: float,
     facts: Mapping[str, Any],
 ) -> str:
-    """Counts per sieve with the largest of its changes, and the roles that every head gained and lost.
+    """Return counts per sieve with its largest change, and the roles that every head gained and lost.
 
     Args:
-        found: Differences B − A.
+        differences: Differences B − A.
         before: Findings of run A.
         after: Findings of run B.
-        decision: How both were judged.
+        decision: Test, correction and level that judged both.
         bound: Differences within ± bound are equivalent, on the score scale.
-        facts: The comparison's manifest; what it lacks is left out.
+        facts: The comparison's manifest; missing facts are left out.
 
     Returns:
         HTML without scripts.
     """
-    roles = [place for place, rule in enumerate(found.rules) if rule.role]
-    marks = codes([found.rules[place].sieve for place in roles])
+    roles = [place for place, rule in enumerate(differences.rules) if rule.role]
+    marks = codes([differences.rules[place].sieve for place in roles])
     held = [run.decision[roles] == 0 for run in (before, after)]
     gained, lost = held[1] & ~held[0], held[0] & ~held[1]
     rows = []
-    for place, rule in enumerate(found.rules):
-        at = _largest(np.where(found.outcome[place] == 0, np.abs(found.difference[place]), np.nan))
+    for place, rule in enumerate(differences.rules):
+        largest = _largest(
+            np.where(differences.outcome[place] == 0, np.abs(differences.difference[place]), np.nan)
+        )
         cells = [
-            *_counted(found.outcome[place], 4),
-            *_told(at, found.difference, found.low, found.high, place),
+            *_outcome_counts(differences.outcome[place], 4),
+            *_head_cells(largest, differences.difference, differences.low, differences.high, place),
         ]
         moved: list[object] = ["", "", ""]
         if rule.role:
@@ -258,46 +157,46 @@ def comparison_html(
         rows.append((rule.sieve, [*cells, *moved]))
     heads = ["changed", "equivalent", "undetermined", "untestable", "largest change", "B − A [95 %]"]
     a, b = (named(_model(facts.get(name))) for name in ("a", "b"))
-    said = paragraph(
+    summary = paragraph(
         f"<strong>B − A</strong>: A is {a}, B is {b}. {_inputs(facts)}Within ± {bound:g} is equivalent. "
-        f"{_judged(decision, before)}"
+        f"{_method(decision, before)}"
     )
     return (
-        said
+        summary
         + counts_table("Heads by sieve", [*heads, "gained", "lost", "mark"], rows)
         + _moves(gained, lost, marks)
     )
 
 
-def _counted(decision: np.ndarray, outcomes: int) -> list[object]:
+def _outcome_counts(decision: np.ndarray, outcomes: int) -> list[object]:
     return [int((decision == code).sum()) for code in range(outcomes)]
 
 
 def _largest(values: Float[np.ndarray, "layers heads"]) -> tuple[int, int] | None:
-    """Layer and head of the largest number; None where there is none."""
+    """Return layer and head of the largest number; None where all are NaN."""
     if not np.isfinite(values).any():
         return None
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
     return int(layer), int(head)
 
 
-def _told(
-    at: tuple[int, int] | None, value: np.ndarray, low: np.ndarray, high: np.ndarray, place: int
+def _head_cells(
+    head: tuple[int, int] | None, value: np.ndarray, low: np.ndarray, high: np.ndarray, place: int
 ) -> tuple[str, str]:
-    """A head, and its value with the ends of its interval."""
-    if at is None:
+    """Return a head (layer-head), and its value with the ends of its interval, as text."""
+    if head is None:
         return NO_HEAD
-    one, least, most = (mean(float(each[place][at])) for each in (value, low, high))
-    return f"{at[0]}-{at[1]}", f"{one} [{least}, {most}]"
+    center, least, most = (mean(float(grid[place][head])) for grid in (value, low, high))
+    return f"{head[0]}-{head[1]}", f"{center} [{least}, {most}]"
 
 
 def _roles(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[str]) -> str:
-    """The roles of every head, by their marks where these fit."""
+    """Return a table of the roles of every head, by their marks where these fit."""
     if _many(held):
         numbers = held.sum(axis=0)
         cells = [[str(number or "") for number in row] for row in numbers.tolist()]
         return heads_table("Number of roles by layer (rows) and head", cells)
-    return heads_table("Roles by layer (rows) and head", _cells(held, marks))
+    return heads_table("Roles by layer (rows) and head", _mark_cells(held, marks))
 
 
 def _moves(
@@ -305,7 +204,7 @@ def _moves(
     lost: Bool[np.ndarray, "roles layers heads"],
     marks: Sequence[str],
 ) -> str:
-    """The roles that every head gained and lost."""
+    """Return a table of the roles that every head gained and lost."""
     if not (gained | lost).any():
         return paragraph("No head gained or lost a role.")
     if _many(gained):
@@ -317,52 +216,145 @@ def _moves(
             for row in np.stack([gained.sum(axis=0), lost.sum(axis=0)], axis=-1).tolist()
         ]
         return heads_table("Number of roles gained (+) and lost (−), by layer (rows) and head", cells)
-    both = np.concatenate([gained, lost])
-    signed = [f"{sign}{mark}" for sign in "+−" for mark in marks]
-    return heads_table("Roles gained (+) and lost (−), by layer (rows) and head", _cells(both, signed))
+    changed = np.concatenate([gained, lost])
+    signs = [f"{sign}{mark}" for sign in "+−" for mark in marks]
+    return heads_table("Roles gained (+) and lost (−), by layer (rows) and head", _mark_cells(changed, signs))
 
 
 def _many(held: np.ndarray) -> bool:
     return held.shape[0] > MOST_MARKS or held[0].size > MOST_HEADS if len(held) else False
 
 
-def _cells(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[str]) -> list[list[str]]:
-    """Marks of the roles of every layer and head."""
+def _mark_cells(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[str]) -> list[list[str]]:
+    """Return marks of the roles of every layer and head."""
     return [
-        [" ".join(marks[role] for role in np.flatnonzero(own).tolist()) for own in held[:, layer].T]
+        [" ".join(marks[role] for role in np.flatnonzero(roles).tolist()) for roles in held[:, layer].T]
         for layer in range(held.shape[1])
     ]
 
 
-def _judged(decision: Decision, found: Ruled) -> str:
-    """Test, correction, family and level."""
+def _method(decision: Decision, tests: Ruled) -> str:
+    """Return test, correction, family and level as text."""
     if decision.correction == "none":
         return f"{named(decision.test)}, no correction, alpha {decision.alpha:g}."
     over = named(FAMILIES.get(decision.family, decision.family))
-    both = BOTH * any(rule.together for rule in found.rules)
-    told = f"{named(decision.test)}, {named(decision.correction)} over {over}{both}"
-    return f"{told}, alpha {decision.alpha:g}."
+    both = BOTH * any(rule.together for rule in tests.rules)
+    correction = f"{named(decision.test)}, {named(decision.correction)} over {over}{both}"
+    return f"{correction}, alpha {decision.alpha:g}."
 
 
 def _model(facts: Any) -> str:
-    """Name of a run's model, as far as its manifest says."""
-    return str(_at(facts, "model", "name") or "a model without a name")
+    """Return the name of a run's model from its manifest."""
+    return str(_nested(facts, "model", "name") or "a model without a name")
 
 
 def _inputs(facts: Mapping[str, Any]) -> str:
-    """What was read and how much of it, as far as a manifest says; a comparison's is told by its run A."""
+    """Return task, source and number of inputs as text from a manifest; for a comparison from its run A."""
     run = facts if "source" in facts else facts.get("a", {})
-    names = [_at(run, "task"), _at(run, "source", "name")]
-    words = [named(each) for each in names if isinstance(each, str) and each]
-    for name, one in (("examples", "input"), ("units", "unit")):
-        number = _at(facts, "counts", name)
+    names = [_nested(run, "task"), _nested(run, "source", "name")]
+    words = [named(name) for name in names if isinstance(name, str) and name]
+    for name, noun in (("examples", "input"), ("units", "unit")):
+        number = _nested(facts, "counts", name)
         if isinstance(number, int):
-            words.append(f"{number:,} {one}{'s' * (number != 1)}")
+            words.append(f"{number:,} {noun}{'s' * (number != 1)}")
     return f"{', '.join(words)}. " if words else ""
 
 
-def _at(facts: Any, *names: str) -> Any:
-    """What lies at a path of names; None where there is nothing."""
+def _nested(facts: Any, *names: str) -> Any:
+    """Return the value at a path of names in nested mappings; None where it is missing."""
     for name in names:
         facts = facts.get(name) if isinstance(facts, Mapping) else None
     return facts
+
+
+def counts_table(caption: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[object]]]) -> str:
+    """Return a table with a row per sieve: its name, then cells of plain numbers or names.
+
+    Args:
+        caption: Caption of the table, as plain text.
+        heads: Titles of the columns after the first.
+        rows: Name and cells of each sieve.
+    """
+    parts = [TABLE, f"{CAPTION}{escape(caption)}</caption>", '<thead style="text-align:right"><tr><td></td>']
+    parts += [f"<th>{escape(head)}</th>" for head in heads]
+    parts.append('</tr></thead><tbody style="text-align:right">')
+    for name, cells in rows[:MOST_ROWS]:
+        markup = "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
+        parts.append(f"<tr><th>{named(name)}</th>{markup}</tr>")
+    parts.append("</tbody></table>")
+    left = len(rows) - MOST_ROWS
+    more = paragraph(f"{left} more rows are left out here; .frame() has them all.") if left > 0 else ""
+    return _scrollable(caption, "".join(parts)) + more
+
+
+def heads_table(caption: str, cells: Iterable[Iterable[str]]) -> str:
+    """Return a table with a row per layer and a column per head, both numbered from 0.
+
+    Args:
+        caption: Meaning of a cell, as plain text.
+        cells: Plain text per layer and head; a dot replaces empty text.
+    """
+    rows = [[escape(cell) or "·" for cell in row] for row in cells]
+    numbers = "".join(f"<th>{head}</th>" for head in range(len(rows[0]) if rows else 0))
+    parts = [
+        TABLE,
+        f"{CAPTION}{escape(caption)}</caption>",
+        f"<thead><tr><td></td>{numbers}</tr></thead><tbody>",
+    ]
+    for layer, row in enumerate(rows):
+        parts.append(f"<tr><th>{layer}</th>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>")
+    return _scrollable(caption, "".join([*parts, "</tbody></table>"]))
+
+
+def _scrollable(label: str, table: str) -> str:
+    """Wrap a table so that it scrolls by itself where the notebook is narrower, by keyboard too."""
+    return f"{SCROLLED.format(escape(label))}{table}</div>"
+
+
+def paragraph(markup: str) -> str:
+    """Return a paragraph of markup."""
+    return PARAGRAPH.format(markup)
+
+
+def named(text: object) -> str:
+    """Escape a name, cut it where it is long, and isolate it from the text direction of its sentence.
+
+    Example:
+        >>> named("<b>"), named("syntactic:amod")
+        ('&lt;b&gt;', 'syntactic:amod')
+    """
+    words = str(text)
+    shown = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+    return escape(shown) if shown.isascii() else f"<bdi>{escape(shown)}</bdi>"
+
+
+def codes(names: Sequence[str]) -> tuple[str, ...]:
+    """Return marks of one or two characters, one per name, no two alike.
+
+    Example:
+        >>> codes(["local", "delimiter", "delimiter:cls", "syntactic:amod", "syntactic:advmod", "律"])
+        ('L', 'D', 'Dc', 'Sa', 'Sd', '6')
+    """
+    taken: list[str] = []
+    for number, name in enumerate(names, start=1):
+        words = re.findall("[a-z]+", name.lower())
+        choices = [words[0][0].upper()] if len(words) == 1 else []
+        if words:
+            tail = "".join(words[1:]) or words[0][1:]
+            choices += [words[0][0].upper() + letter for letter in tail]
+        choices += [str(number + shift) for shift in range(len(names) + 1)]
+        taken.append(next(mark for mark in choices if mark not in taken))
+    return tuple(taken)
+
+
+def mean(value: float) -> str:
+    """Return a mean score as text: two decimals, three below 0.05, and no negative zero.
+
+    Example:
+        >>> mean(-0.123), mean(-0.0123), mean(-0.0001), mean(float("nan"))
+        ('−0.12', '−0.012', '0.000', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:z.3f}"
+    return text.replace("-", "−")

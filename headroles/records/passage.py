@@ -1,4 +1,4 @@
-"""What is read before it is tokenised: texts, their words where annotated, and where they come from."""
+"""Inputs before tokenisation: one or two texts, their words where annotated, and their group."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,7 @@
-"""What probes found beyond the tests of single heads: the best of each row, baselines, trained probes.
+"""Probes: the protocol that a probe follows, and the records of their results.
 
-What a probe is: items about gold annotation, and the baselines a head has to beat.
+Results are the best head of each row, its baselines, gaps between conditions, and trained probes. A probe
+has items about gold annotation, and baselines that a head has to beat.
 """
 
 from dataclasses import dataclass
@@ -18,16 +19,16 @@ CLASSIFIERS = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tallies:
-    """How often the baselines of the rows were right, per example: what the best are judged again from.
+    """Right answers of the baselines of each row, per example, from which ``judge_again`` tests.
 
     Attributes:
         rows: Names of the rows: ``"dependency:nsubj"``, ``"coreference:pronoun"``, ``"trees:uuas"``.
         baselines: Names of all baselines of all probes, such as ``"+1"``, ``"nearest"``.
-        rivals: Per row the positions of the baselines that heads have to beat.
+        rivals: Positions of the baselines that heads have to beat, per row.
         hits: Right answers per row, example and baseline; −1 where the baseline does not apply.
         items: Items per row and example.
-        lost: Items per row that no window of a document asked about (cut off, or no right answer in
-            sight), at the document's first example.
+        lost: Items per row that no window of a document contains (cut off, or no right answer in the
+            window), at the document's first example.
     """
 
     rows: tuple[str, ...]
@@ -40,36 +41,36 @@ class Tallies:
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """A row of ``best.csv``: the best head of a row, chosen on one half of the units, tested on the other.
+    """Row of ``best.csv``: the best head of a row, chosen on one half of the units, tested on the other.
 
-    Under the preset "published" all units choose and show: "test half" then means all of them, and
-    nothing is tested.
+    Under the preset "published" all units both select and test: "test half" then means all units, and
+    there is no test.
 
     Accuracies are right answers over all items of the row (NaN without items); intervals are 95 %,
     with standard errors clustered by unit.
 
     Attributes:
         row: Relation or kind of mention, such as ``"dependency:nsubj"``.
-        direction: "→" (the item's word attends) or "←" (it is attended to); "" where only one is asked.
-        layer: Of the head, from 0; −1 where no half could choose.
-        head: In its layer, from 0.
+        direction: "→" (the item's word attends) or "←" (it is attended to); "" where there is only one.
+        layer: Layer of the head, from 0; −1 where no head could be selected.
+        head: Index of the head in its layer, from 0.
         items: Items of the test half.
-        units: Units of the test half that hold any.
-        selection: Accuracy of the head on the selection half, which flatters it.
-        accuracy: On the test half.
+        units: Units of the test half that have items.
+        selection: Accuracy of the head on the selection half, which is optimistic.
+        accuracy: Accuracy on the test half.
         low: Lower end of its interval.
         high: Upper end.
-        baseline: The best rival on the selection half, such as "-1".
-        baseline_accuracy: On the test half.
+        baseline: The baseline with the highest accuracy on the selection half, such as "-1".
+        baseline_accuracy: Its accuracy on the test half.
         difference: Accuracy minus that of the baseline, on the test half.
         difference_low: Lower end of its interval.
         difference_high: Upper end.
-        margin: What the difference is tested against.
-        statistic: Of the test of difference ≤ margin.
-        p: One-sided.
-        q: Adjusted over the rows of the probe.
+        margin: Margin that the difference is tested against.
+        statistic: Test statistic of difference ≤ margin.
+        p: One-sided p of difference ≤ margin.
+        q: ``p`` adjusted over the rows of the probe.
         p_not: One-sided p of difference ≥ margin.
-        q_not: Adjusted over the rows of the probe.
+        q_not: ``p_not`` adjusted over the rows of the probe.
         contrast: Mean attention beyond the head's own distance profile, test half; NaN where not measured.
         contrast_low: Lower end of its interval.
         contrast_high: Upper end.
@@ -105,13 +106,13 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A row of ``baselines.csv``: how often a baseline is right, over all units.
+    """Row of ``baselines.csv``: the accuracy of a baseline over all units.
 
     Attributes:
         row: Relation or kind of mention.
-        baseline: Such as "-1" (the word before), "nearest", "right-branching".
+        baseline: Name, such as "-1" (the word before), "nearest", "right-branching".
         items: Items of the row.
-        units: Units that hold any.
+        units: Units that have items.
         accuracy: Right answers over items.
         low: Lower end of its 95 % interval, clustered by unit.
         high: Upper end.
@@ -128,22 +129,22 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A row of ``conditions.csv``: one head under two conditions (WinoBias pro/anti, GAP by gender).
+    """Row of ``conditions.csv``: one head under two conditions (WinoBias pro/anti, GAP by gender).
 
     Attributes:
-        layer: Of the head, from 0.
-        head: In its layer, from 0.
-        measure: "accuracy", or "f1" (GAP's own: each name of a passage is judged true or false).
+        layer: Layer of the head, from 0.
+        head: Index of the head in its layer, from 0.
+        measure: "accuracy", or "f1" (GAP's own: each name of a passage is classified as true or false).
         first: Name of the first condition ("pro", "feminine").
         second: Name of the second ("anti", "masculine").
         both: The measure over all items.
-        first_value: Under the first condition.
-        second_value: Under the second.
+        first_value: The measure under the first condition.
+        second_value: The measure under the second condition.
         difference: First minus second.
         low: Lower end of its 95 % interval.
         high: Upper end.
         p: Two-sided p of no difference.
-        q: Adjusted over the heads.
+        q: ``p`` adjusted over the heads.
     """
 
     layer: int
@@ -163,7 +164,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A row of ``trained.csv``: a trained probe (or a baseline beside it) on the test sentences.
+    """Row of ``trained.csv``: a trained probe, or a baseline for it, on the test sentences.
 
     Attributes:
         classifier: "attention", "attention+words", "distances+words", "right-branching", "left-branching".
@@ -171,11 +172,11 @@ class Trained:
         uas: Words with the right head over all words but punctuation, 0 to 1.
         low: Lower end of its 95 % interval, documents resampled.
         high: Upper end.
-        words: Words judged.
-        units: Documents judged.
+        words: Words of the test.
+        units: Documents of the test.
         trained_on: Sentences trained on; 0 for baselines.
         epochs: Passes over them until the held-out loss was lowest.
-        seed: Of initial weights, order and held-out part.
+        seed: Seed of initial weights, order and held-out part.
     """
 
     classifier: str
@@ -192,17 +193,17 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """A row of ``contests.csv``: two trained probes on the same words, paired, clustered by document.
+    """Row of ``contests.csv``: two trained probes on the same words, paired, clustered by document.
 
     Attributes:
-        first: Classifier, with " (random weights)" for the control.
-        second: The other.
+        first: First classifier, with " (random weights)" for the control.
+        second: Second classifier, likewise.
         difference: UAS of the first minus the second.
         low: Lower end of its 95 % interval.
         high: Upper end.
-        statistic: Of the test of no difference.
-        p: Two-sided.
-        q: Adjusted over the pairs.
+        statistic: Test statistic of no difference.
+        p: Two-sided p of no difference.
+        q: ``p`` adjusted over the pairs.
     """
 
     first: str
@@ -217,12 +218,12 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """A row of ``weights.csv``: what the attention-only probe learned of a head.
+    """Row of ``weights.csv``: the weight of a head in the attention-only probe.
 
     Attributes:
         classifier: "attention".
-        layer: Of the head, from 0.
-        head: In its layer, from 0.
+        layer: Layer of the head, from 0.
+        head: Index of the head in its layer, from 0.
         direction: "→" (dependent attends to head) or "←".
         weight: On the log-odds scale, per unit of attention.
     """
@@ -236,16 +237,17 @@ class Weight:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Probed:
-    """All that probes found beyond the findings.
+    """All results of probes beyond the findings.
 
     Attributes:
-        tallies: What the best are judged from; None where only classifiers were trained.
-        best: Per row.
-        baselines: Per row and baseline.
-        gaps: Per head, where documents have conditions.
-        trained: Per classifier.
-        contests: Per pair of classifiers.
-        weights: Per head and direction.
+        tallies: Right answers of the baselines, from which the best heads are tested; None where only
+            classifiers were trained.
+        best: Best head per row.
+        baselines: Accuracy per row and baseline.
+        gaps: Gap between conditions per head, where documents have conditions.
+        trained: Accuracy per trained probe and baseline.
+        contests: Comparison per pair of trained probes.
+        weights: Learned weight per head and direction.
     """
 
     tallies: Tallies | None
@@ -258,12 +260,12 @@ class Probed:
 
 
 MATCHED = "matched"
-"""Last part of the name of a column of contrasts."""
+"""Last part of the names of contrast columns."""
 
 
 @runtime_checkable
 class Probe(Protocol):
-    """A question with right answers, asked of every head on every window.
+    """A question with right answers, answered by every head on every window.
 
     A probe is a ``ChoiceProbe`` (a word chooses among candidates, read on the device) or a
     ``DecodingProbe`` (a structure decoded from a head's whole word attention, on the CPU).
@@ -279,18 +281,18 @@ class Probe(Protocol):
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """``("→", "←")``, or ``("",)`` where only the asking word's own attention is read."""
+        """``("→", "←")``, or ``("",)`` where only the query word's own attention is read."""
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """Names of the baselines; those that heads have to beat come first."""
+        """Names of the baselines; those that heads have to beat are first."""
 
     @property
     def rivals(self) -> int:
-        """How many of the baselines heads have to beat; the best of them is chosen on other data."""
+        """Number of baselines that heads have to beat; the best of them is chosen on other data."""
 
     def baseline_hits(self, window: Window) -> Int[np.ndarray, "rows baselines"]:
-        """Right answers of each baseline over the items of a window."""
+        """Count right answers of each baseline over the items of a window."""
 
 
 @runtime_checkable
@@ -299,10 +301,10 @@ class ChoiceProbe(Probe, Protocol):
 
     @property
     def contrast(self) -> bool:
-        """Whether attention on the right word beyond the head's distance profile is measured, too."""
+        """Whether attention on the right word beyond the head's distance profile is also measured."""
 
     def choices(self, window: Window) -> tuple[Choices, Int[np.ndarray, " rows"]]:
-        """The items of a window, and per row how many could not be asked there."""
+        """Return the items of a window, and per row the number of items that the window cannot answer."""
 
 
 @runtime_checkable
@@ -310,9 +312,9 @@ class DecodingProbe(Probe, Protocol):
     """A probe that decodes a structure from word attention."""
 
     def items(self, window: Window) -> Int[np.ndarray, " rows"]:
-        """Items of a window per row."""
+        """Count items of a window per row."""
 
     def decode(
         self, attention: Float[np.ndarray, "heads words words"], window: Window
     ) -> Int[np.ndarray, "rows directions heads"]:
-        """Right items per row, direction and head of one layer, from word attention of the window."""
+        """Count right items per row, direction and head of one layer, from word attention of the window."""

@@ -1,4 +1,4 @@
-"""What a replication found: roles of one run, tested on the inputs of another."""
+"""Result of a replication: roles of one run, tested on the inputs of another."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Replicate:
-    """One role of run A, tested on run B (a row of the table that is written).
+    """One role of run A, tested on run B (a row of the written table).
 
     Attributes:
         sieve: Name of the column, such as ``"local"`` or ``"dependency:nsubj:→"``.
-        layer: Of the head, from 0.
-        head: In its layer, from 0.
+        layer: Layer of the head, from 0.
+        head: Index of the head in its layer, from 0.
         mean_a: Mean score in A, on the score scale.
         null_a: Mean chance value in A.
         q_a: Adjusted p in A.
         count: Units of B that counted.
         mean: Mean score in B.
         null: Mean chance value in B.
-        margin: How far beyond the null counts, as in A.
+        margin: Distance beyond the null that counts, as in A.
         low: Lower end of the 95 % interval of the mean in B.
         high: Upper end.
-        statistic: Of the test of ``mean − null − margin`` in B.
+        statistic: Test statistic of ``mean − null − margin`` in B.
         p: One-sided p of "not beyond the margin" in B; joint with the contrast where there is one.
         q: ``p`` adjusted over the roles of A in the same family.
         p_not: One-sided p of "not below the margin" in B.
         q_not: ``p_not`` adjusted likewise.
-        decision: In B: "role" (it replicates), "not", "undetermined" or "untestable".
+        decision: Decision in B: "role" (it replicates), "not", "undetermined" or "untestable".
     """
 
     sieve: str
@@ -61,18 +61,18 @@ class Replicate:
 
 @dataclass(frozen=True, slots=True)
 class Replicated:
-    """How many roles of A hold on B: of one column, or of the columns of one row of a probe.
+    """Counts of roles of A by their decision in B: of one column, or of the columns of one row of a probe.
 
     Attributes:
-        name: Of the column, or of the row (``"dependency:nsubj"``, both directions).
-        columns: How many columns are counted together.
+        name: Name of the column, or of the row (``"dependency:nsubj"``, both directions).
+        columns: Number of columns counted together.
         roles: Roles in A, all of which are tested on B.
         role: Of these, roles in B.
         not_role: Of these, "not" in B.
-        undetermined: Of these, neither.
+        undetermined: Of these, undetermined in B.
         untestable: Of these, without enough units in B.
         heads: Heads (of all its columns) with a mean in both runs.
-        correlation: Pearson's, of their means in A and in B; −1 to 1, NaN for fewer than three heads
+        correlation: Pearson's r of their means in A and in B; −1 to 1, NaN for fewer than three heads
             or no spread. It describes these heads: no test is made of it.
     """
 
@@ -92,22 +92,22 @@ class BestAgain:
     """The best head of a row of a probe in A, on all data of B.
 
     Attributes:
-        row: Such as ``"dependency:nsubj"``.
+        row: Row of the probe, such as ``"dependency:nsubj"``.
         direction: "→", "←" or "".
-        layer: Of the head that A chose, from 0.
-        head: In its layer, from 0.
-        decision_a: In A: "beyond" its baseline, "not", "undetermined" or "untestable".
-        accuracy_a: On the test half of A.
-        difference_a: There, accuracy minus that of the baseline.
+        layer: Layer of the head that A chose, from 0.
+        head: Index of the head in its layer, from 0.
+        decision_a: Decision in A: "beyond" its baseline, "not", "undetermined" or "untestable".
+        accuracy_a: Accuracy on the test half of A.
+        difference_a: Accuracy minus that of the baseline, on the test half of A.
         count: Units of B that counted.
-        accuracy: In B, over all items.
-        baseline_accuracy: Of B's own cross-fitted baseline.
+        accuracy: Accuracy in B, over all items.
+        baseline_accuracy: Accuracy of B's own cross-fitted baseline.
         difference: Accuracy minus that of the baseline, in B.
         difference_low: Lower end of its 95 % interval.
         difference_high: Upper end.
         p: One-sided p of difference ≤ margin in B.
-        q: Adjusted over the rows of the probe that A found beyond their baselines; NaN for others.
-        decision: In B: "beyond", "not", "undetermined", "untestable"; "" where A proposed nothing.
+        q: ``p`` adjusted over the rows of the probe that are beyond their baselines in A; NaN for others.
+        decision: Decision in B: "beyond", "not", "undetermined", "untestable"; "" where A proposed no head.
     """
 
     row: str
@@ -133,15 +133,15 @@ class Replication:
     """The roles of run A on the inputs of run B.
 
     Attributes:
-        decision: Test, correction, family and alpha that B is judged by.
-        replicates: Every role of A in the columns of both.
-        columns: Per column of both runs.
-        rows: Per row of a probe, over its columns; a column of no row stands for itself.
-        best: Per row of a probe, the best head of A.
+        decision: Test, correction, family and alpha that judge B.
+        replicates: Every role of A in the columns of both runs.
+        columns: Counts per column of both runs.
+        rows: Counts per row of a probe, over its columns; a column of no row is counted by itself.
+        best: Best head of A per row of a probe, tested on B.
         only_a: Columns that only A has, which are left out.
-        only_b: Columns that only B has.
-        notes: What a reader must know, one sentence each.
-        manifest: What both runs are (JSON types only).
+        only_b: Columns that only B has, which are left out.
+        notes: Remarks for the reader, one sentence each.
+        manifest: Facts about both runs (JSON types only).
     """
 
     decision: Decision
@@ -156,31 +156,33 @@ class Replication:
 
     @property
     def outcomes(self) -> Counter[str]:
-        """How many roles of A have each decision in B."""
-        return Counter(each.decision for each in self.replicates)
+        """Number of roles of A per decision in B."""
+        return Counter(replicate.decision for replicate in self.replicates)
 
     def frame(self) -> pd.DataFrame:
-        """One row per role of A, with what B says of it."""
+        """Return one row per role of A, with its test on B."""
         return _table(Replicate, self.replicates)
 
     def by_column(self) -> pd.DataFrame:
-        """One row per column of both runs."""
+        """Return one row per column of both runs."""
         return _table(Replicated, self.columns)
 
     def by_row(self) -> pd.DataFrame:
-        """One row per row of a probe, over both directions, or per other column."""
+        """Return one row per row of a probe, over both directions, or per other column."""
         return _table(Replicated, self.rows)
 
     def best_heads(self) -> pd.DataFrame:
-        """One row per row of a probe: the best head of A, on B."""
+        """Return one row per row of a probe: the best head of A, on B."""
         return _table(BestAgain, self.best)
 
     def _repr_html_(self) -> str:
-        """Counts per row, as a small table for notebooks."""
+        """Return counts per row, as a small table for notebooks."""
         return str(self.by_row().to_html(border=0, index=False))
 
 
 def _table(kind: type, records: tuple[Any, ...]) -> pd.DataFrame:
+    """Return records of one kind as a table."""
     import pandas as pd
 
-    return pd.DataFrame([asdict(each) for each in records], columns=[each.name for each in fields(kind)])
+    names = [column.name for column in fields(kind)]
+    return pd.DataFrame([asdict(record) for record in records], columns=names)

@@ -1,9 +1,9 @@
-"""What surface statistics say of whole layers, beyond the tests of single heads."""
+"""Surface statistics of whole layers: layer means, and tests of attention that does not matter."""
 
 from dataclasses import dataclass
 
 OUTCOMES = ("less important", "not less", "undetermined", "untestable")
-"""Decisions of ``NoOp``, in the order of ``outcomes.DECISIONS``."""
+"""Decisions of ``NoOp``, in the order of ``records.findings.DECISIONS``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class LayerMean:
         mean: Mean over heads and units.
         low: Lower end of its 95 % interval (t over units of the layer's mean over heads).
         high: Upper end.
-        even: What even attention gives, mean over units; NaN where that is nothing (importance).
+        even: Value of even attention, mean over units; NaN where it is not defined (importance).
     """
 
     column: str
@@ -49,12 +49,12 @@ class NoOp:
         mean: Mean score.
         low: Lower end of its 95 % interval.
         high: Upper end.
-        statistic: Of the test.
+        statistic: Test statistic.
         p: One-sided p of "less important".
         q: ``p`` adjusted over the layers.
         decision: "less important" where ``q`` is at most alpha; "not less" where the other direction is
             significant (the mean lies below 0), which is corrected over the layers by itself and never
-            said of fewer than 50 units; else "undetermined"; "untestable" below two units.
+            given for fewer than 50 units; else "undetermined"; "untestable" below two units.
     """
 
     measure: str
@@ -72,7 +72,7 @@ class NoOp:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """Everything said of layers.
+    """Results of a surface run about layers.
 
     Attributes:
         layers: Means per column and layer.

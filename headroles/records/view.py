@@ -1,4 +1,4 @@
-"""Attention of one input, to be looked at: weights as bytes, and the queries and keys they come from."""
+"""Attention of one input for viewing: weights as bytes, and the queries and keys they come from."""
 
 from dataclasses import dataclass
 
@@ -11,27 +11,27 @@ from headroles.records.example import Example
 
 SELF, ENCODER, DECODER, CROSS = "self", "encoder", "decoder", "cross"
 KINDS = (SELF, ENCODER, DECODER, CROSS)
-"""Whose attention maps are: of a model with one stack, or of one part of an encoder-decoder."""
+"""Which attention a map shows: of a model with one stack, or of one part of an encoder-decoder."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neurons:
-    """What attention weights are made of, per layer and query head.
+    """Query and key vectors behind attention weights, per layer and query head.
 
     The weights are ``softmax(cap(scaling · q·k) + bias)`` over the visible keys, with ``cap(x) = softcap ·
     tanh(x / softcap)`` where there is a soft cap, and with the sink as one more key that is then dropped.
-    Queries and keys are those the scores are made of: after rotary positions and norms. Keys of a group
-    that several query heads share stand at each of them.
+    Queries and keys are as the attention logits use them: after rotary positions and norms. Keys that
+    several query heads share are repeated for each of these heads.
 
     Attributes:
         query: Per layer, head, query and dimension.
         key: Per layer, head, key and dimension.
-        scaling: What products are multiplied with, per layer.
-        softcap: Per layer; NaN where there is none.
+        scaling: Factor of the products, per layer.
+        softcap: Soft cap per layer; NaN where there is none.
         bias: Added after the cap (relative positions), per layer, head, query and key; None without one.
         visible: Whether a query can see a key, per layer.
         sink: Logit of the key that is dropped, per layer and head; NaN where there is none.
-        group: Number of the key head of each query head, from 0.
+        group: Index of the key head of each query head, from 0.
     """
 
     query: Float32[np.ndarray, "layers heads queries size"]
@@ -53,16 +53,16 @@ class Neurons:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Maps:
-    """Attention of one kind over one input, in the layers and heads that were chosen.
+    """Attention of one kind over one input, in the chosen layers and heads.
 
     Attributes:
         kind: One of ``KINDS``.
         layers: Number of each layer shown, from 0.
         heads: Number of each head shown, from 0.
-        queries: The tokens that attend; ``segment`` tells text 0 and text 1 apart.
+        queries: The tokens that attend; ``segment`` is 0 on the first text and 1 on the second.
         keys: The tokens attended to; the same as ``queries`` but in cross attention.
         weights: Attention in steps of 1/255, rounded to the nearest; 255 is 1.
-        neurons: What the weights are made of; None where it is not known or not asked for.
+        neurons: Queries and keys behind the weights; None where not known or not requested.
 
     Raises:
         BadInput: When the arrays do not fit the tokens, layers and heads.
@@ -81,8 +81,8 @@ class Maps:
         shape = (len(self.layers), len(self.heads), self.queries.size, self.keys.size)
         if self.kind not in KINDS or self.weights.shape != shape:
             raise BadInput(
-                f"maps are of a kind of {', '.join(KINDS)} and have one layer, head, query and key each for "
-                f"what they name, {shape}, but {self.kind!r} of shape {self.weights.shape} came"
+                f"maps are of kind {', '.join(KINDS)} and have the shape of their layers, heads, queries and "
+                f"keys, {shape}, but got {self.kind!r} of shape {self.weights.shape}"
             )
         object.__setattr__(self, "weights", frozen(self.weights))
 
@@ -92,10 +92,10 @@ class View:
     """A model's attention over one input.
 
     Attributes:
-        model: Its name.
+        model: Name of the model.
         texts: The input, one text or two.
-        maps: One of kind "self", or those of encoder, decoder and cross attention, in this order.
-        notes: What must be known to read them, one sentence each.
+        maps: One of kind "self", or one each of encoder, decoder and cross attention, in this order.
+        notes: Notes on reading the maps, one sentence each.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""The second pass of a run: a few inputs once more, whose maps head cards show."""
+"""Keep the attention maps that head cards show, in a second pass over a few inputs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -10,64 +10,66 @@ from headroles.records.passage import Passage
 from headroles.storage.kept_maps import Candidate, Place, candidates, exhibited_of, told, wanted
 
 Keep = Callable[[Sequence[Passage], Sequence[dict[int, list[int]]]], list[Maps]]
-"""Runs inputs, and keeps the maps of the heads asked for, by layer, for each."""
+"""Runs inputs, and keeps for each the maps of the given heads by layer."""
 
 
 def shown(
     judged: Labelling, most: int, passages: Iterable[Passage], keep: Keep
 ) -> tuple[Exhibited | None, list[str]]:
-    """Run the examples that head cards show once more, and keep their maps.
+    """Run the examples of head cards again, and keep their maps.
 
     Args:
-        judged: The scores and which heads hold which roles.
-        most: Maps that are kept at most; 0 for none.
-        passages: At least the inputs of the scores, gone through as far as they are needed.
-        keep: Runs them.
+        judged: The scores, and which heads hold which roles.
+        most: Largest number of maps to keep; 0 for none.
+        passages: All inputs of the scores, read as far as they are needed.
+        keep: Runs the inputs and keeps their maps.
 
     Returns:
-        The maps, None where there are none; and what was left out, one sentence each. A pass that
-        fails takes nothing from the run: it has no maps then, and a sentence says why.
+        The maps, None where there are none; and what was left out, one sentence each. If the pass
+        fails, the run continues without maps, and a sentence gives the reason.
     """
-    found = candidates(judged.findings, judged.scores) if most else []
-    if not found:
+    possible = candidates(judged.findings, judged.scores) if most else []
+    if not possible:
         return None, []
     try:
-        exhibited = _shown(judged, found, wanted(found, judged.scores.tokens, most), passages, keep, most)
+        exhibited = _keep_examples(
+            judged, possible, wanted(possible, judged.scores.tokens, most), passages, keep, most
+        )
     except (HeadrolesError, RuntimeError, MemoryError) as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         return None, [f"head cards have no attention maps, because keeping them failed: {reason}."]
     return (exhibited if exhibited.exhibits else None), told(exhibited)
 
 
-def _shown(
+def _keep_examples(
     judged: Labelling,
-    found: Sequence[Candidate],
+    possible: Sequence[Candidate],
     places: Sequence[Place],
     passages: Iterable[Passage],
     keep: Keep,
     most: int,
 ) -> Exhibited:
-    """The second pass, over the examples of some maps in the order of the inputs."""
-    chosen = sorted({example for example, _, _ in places})
-    asked: list[dict[int, list[int]]] = [{} for _ in chosen]
+    """Run the examples of the given maps in the order of the inputs, and keep the maps."""
+    examples = sorted({example for example, _, _ in places})
+    heads_by_layer: list[dict[int, list[int]]] = [{} for _ in examples]
     for example, layer, head in places:
-        asked[chosen.index(example)].setdefault(layer, []).append(head)
-    inputs = named(passages, [judged.scores.examples[each] for each in chosen])
-    kept = dict(zip(chosen, keep(inputs, asked), strict=True))
+        heads_by_layer[examples.index(example)].setdefault(layer, []).append(head)
+    inputs = named(passages, [judged.scores.examples[example] for example in examples])
+    maps_by_example = dict(zip(examples, keep(inputs, heads_by_layer), strict=True))
     return exhibited_of(
-        found,
-        {place: kept[place[0]].weights[place[1:]] for place in places},
-        {example: each.example for example, each in kept.items()},
+        possible,
+        {place: maps_by_example[place[0]].weights[place[1:]] for place in places},
+        {example: maps.example for example, maps in maps_by_example.items()},
         most,
     )
 
 
 def named(passages: Iterable[Passage], keys: Sequence[str]) -> list[Passage]:
-    """The inputs of some keys, in their order; no more are gone through than needed.
+    """Return the inputs with the given keys, in order, and read no further than needed.
 
     Args:
-        passages: In their order.
-        keys: Of inputs among them, in that order too.
+        passages: The inputs in order.
+        keys: Keys of some of these inputs, in the same order.
     """
-    asked = set(keys)
-    return list(islice((each for each in passages if each.key in asked), len(keys)))
+    wanted_keys = set(keys)
+    return list(islice((passage for passage in passages if passage.key in wanted_keys), len(keys)))

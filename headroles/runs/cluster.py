@@ -1,4 +1,4 @@
-"""cluster(): a labelling, and the distances between its heads."""
+"""Label heads and cluster them by the distances between their attention: ``cluster()``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from headroles.options.cluster import cluster_options_of
 from headroles.records.findings import Labelling
 from headroles.runs.cluster_pass import labelled
-from headroles.runs.label import sieves_of
+from headroles.runs.defaults import sieve_tuple
 from headroles.sieves.base import Sieve
 
 
@@ -19,24 +19,24 @@ def cluster(
 ) -> Labelling:
     """Label the heads of a model, and cluster them by the Jensen-Shannon divergence of their attention.
 
-    Distances and scores come from one pass over the inputs, maps for head cards from a second one over
-    few of them. A distance is the square root of the mean divergence (nats) over query rows, inputs and
-    units.
+    Distances and scores are computed in one pass over the inputs. Maps for head cards are computed in a
+    second pass over a few of them. A distance is the square root of the mean divergence (nats) over query
+    rows, inputs and units.
 
     Args:
         task: As for ``headroles.label``.
         sieve: As for ``headroles.label``; the roles are compared with the clusters.
         progress: Called with the inputs done and their total.
-        **options: Those of ``headroles.label``, and ``divergence`` ("mean", or "published": summed and
+        **options: The options of ``headroles.label``, and ``divergence`` ("mean", or "published": summed and
             smoothed as released), ``smoothing`` (share of even attention mixed into every row; None: 0,
             or 0.001 as released), ``method`` ("average" linkage, "spectral" or "dbscan"), ``clusters``
             (their number; None: chosen by silhouette and stability) and ``draws`` (resamples of the
-            units behind intervals, stability and clouds).
+            units for intervals, stability and clouds).
 
     Returns:
         The labelling, with ``clustered``.
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+        HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
-    return labelled(cluster_options_of(task=task, sieve=sieves_of(sieve), **options), progress)
+    return labelled(cluster_options_of(task=task, sieve=sieve_tuple(sieve), **options), progress)

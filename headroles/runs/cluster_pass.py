@@ -1,4 +1,4 @@
-"""A run of clusters: passages to scores and divergences in one pass, shard by shard; then to kept maps."""
+"""Score passages and sum divergences between heads in one pass, shard by shard; then keep maps of a few."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from headroles.inputs.passages import gather
 from headroles.judging.clusters import with_clusters
 from headroles.judging.scores import judged
 from headroles.options.cluster import ClusterOptions
-from headroles.progress import Progress, counted
+from headroles.progress import Progress, counted, ignore_progress
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import Exhibited
 from headroles.records.passage import Passage
@@ -33,14 +33,14 @@ from headroles.storage.run import write_examples, write_results
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loaded:
-    """What a run reads its inputs with, loaded once for all its passes.
+    """The model, sieves and inputs of a run, loaded once for all its passes.
 
     Attributes:
         options: Of the run.
         passages: The inputs.
-        units: The unit of each.
+        units: The unit of each passage.
         model: Ready to be read.
-        known: The sieves that have what they read, and what gives it.
+        known: The sieves whose annotation is available, and their annotator.
     """
 
     options: ClusterOptions
@@ -53,18 +53,18 @@ class Loaded:
 def loaded(
     options: ClusterOptions, selection: Selection, checkpoint: Checkpoint, passages: Sequence[Passage]
 ) -> Loaded:
-    """Load the model and the parser, and refuse what cannot be scored or tested with them.
+    """Load the model and the parser, and check that they can score and test the inputs.
 
     Args:
         options: Of the run.
-        selection: The sieves; those that came by a group and lack annotation are left out.
+        selection: The sieves; those selected by a group that lack annotation are left out.
         checkpoint: The model, found but not loaded.
         passages: The inputs.
 
     Raises:
         BadInput: When the inputs are fewer than two units or longer than the model takes, the model,
-            parser or vectors cannot be used, a sieve lacks its annotation, or the resamples asked for
-            are too few for its heads, or it has too few heads for the clusters asked for.
+            parser or vectors cannot be used, or a sieve lacks its annotation. Also when the resamples
+            are too few for the heads, or the heads too few for the number of clusters.
     """
     units = units_of(passages)
     known = annotated(options, selection, passages)
@@ -77,30 +77,30 @@ def loaded(
 
 
 def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Scored:
-    """Score every passage, writing each shard as it is done.
+    """Score every passage, and write each shard as soon as it is done.
 
     Args:
         ready: Model, sieves and inputs; divergences between heads are summed in the same pass.
-        place: Run folder in the making; None to write nothing.
+        place: Unfinished run folder; None to write nothing.
         progress: Called with the inputs done and their total.
     """
     options, model, known, passages = ready.options, ready.model, ready.known, ready.passages
     sieving = known.sieving(model)
     advance = counted(progress, len(passages))
-    how = options.clustering
-    sums = Sums(ready.units, model.layers, model.heads, smoothing=how.smoothing, way=how.way)
+    clustering = options.clustering
+    sums = Sums(ready.units, model.layers, model.heads, smoothing=clustering.smoothing, way=clustering.way)
     both = Both(sieving, Diverging(model, sums))
     size = fitting_batch(model.layers, model.heads, options.max_length, options.batch_size)
     pairs = stream(model, passages, both, batch_size=size, max_length=options.max_length, advance=advance)
     shards = (shard for shard, _ in pairs)
     rules = known.selection.rules(options.margin)
-    found = collect(shards, passages, ready.units, rules, model, place)
+    collected = collect(shards, passages, ready.units, rules, model, place)
     return Scored(
-        found.scores,
-        found.rules,
+        collected.scores,
+        collected.rules,
         model.described,
         known.parser,
-        found.truncated,
+        collected.truncated,
         vectors=known.vectors,
         omitted=(*known.omitted, *known.notes),
         divergence=sums.divergence(),
@@ -108,47 +108,47 @@ def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Sco
 
 
 def exhibited(ready: Loaded, judged: Labelling) -> tuple[Exhibited | None, list[str]]:
-    """Run the examples that head cards show once more, and keep their maps; as ``showing.shown`` says.
+    """Run the examples of head cards again and keep their maps, as ``headroles.runs.card_maps`` describes.
 
     Args:
         ready: Model and inputs; the options say how many maps are kept at most.
-        judged: The scores and which heads hold which roles.
+        judged: The scores, and which heads hold which roles.
     """
     return shown(
         judged,
         ready.options.maps,
         ready.passages,
-        lambda passages, asked: kept(ready.model, ready.options, passages, asked),
+        lambda passages, heads: kept(ready.model, ready.options, passages, heads),
     )
 
 
-def labelled(chosen: ClusterOptions, progress: Callable[[int, int], None] | None) -> Labelling:
-    """The run of sieves and clusters that options ask for, in one process and one pass.
+def labelled(options: ClusterOptions, progress: Callable[[int, int], None] | None) -> Labelling:
+    """Run the sieves and clusters that the options name, in one process and one pass.
 
     Args:
-        chosen: The options.
+        options: The options.
         progress: Called with the inputs done and their total.
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
+        HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
-    selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
-    check_decision(chosen.decision)
-    checkpoint = find(chosen.model, chosen.revision)
-    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
-    passages, source = gather(chosen, selection.needs, checkpoint)
+    selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
+    check_decision(options.decision)
+    checkpoint = find(options.model, options.revision)
+    folder = asked_for(options.out, options.settings(), options.overwrite)
+    passages, source = gather(options, selection.needs, checkpoint)
     with staged_or_none(folder) as place:
-        ready = loaded(chosen, selection, checkpoint, passages)
-        scored = score_passages(ready, place, progress or (lambda done, total: None))
-        found = judged(scored.scores, scored.rules, chosen, chosen.decision)
+        ready = loaded(options, selection, checkpoint, passages)
+        scored = score_passages(ready, place, progress or ignore_progress)
+        judgement = judged(scored.scores, scored.rules, options, options.decision)
         if scored.divergence is not None:
-            found = with_clusters(found, scored.divergence, chosen.clustering)
-        shown, without = exhibited(ready, found)
+            judgement = with_clusters(judgement, scored.divergence, options.clustering)
+        maps, omissions = exhibited(ready, judgement)
         labelling = replace(
-            found,
-            manifest=manifest_of(chosen, source, scored),
-            skipped=(*left_out(chosen, scored), *without),
-            exhibited=shown,
+            judgement,
+            manifest=manifest_of(options, source, scored),
+            skipped=(*left_out(options, scored), *omissions),
+            exhibited=maps,
         )
         if place is not None:
             write_examples(place, labelling.scores)

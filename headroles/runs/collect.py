@@ -1,4 +1,4 @@
-"""Shards to the scores of a run: one allocation, each shard a slice of it, written as it is done."""
+"""Collect shards into the scores of a run: one allocation with a slice for each shard, written when done."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from headroles.extraction.scoring.reader import Shard
 from headroles.inputs.units import check_units, unit_names
 from headroles.records.example import Rule, Scores
 from headroles.records.passage import Passage
-from headroles.shards.tally import bounded
+from headroles.shards.receipts import bounded
 from headroles.storage.run import write_part
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """All shards together.
+    """The scores of all shards.
 
     Attributes:
         scores: One number per column, example and head.
@@ -38,14 +38,14 @@ def collect(
     model: Model,
     place: Path | None,
 ) -> Collected:
-    """Put shards together as they come, and write each into the run folder in the making.
+    """Put shards together as they arrive, and write each into the unfinished run folder.
 
     Args:
         shards: In the order of the passages.
         passages: The inputs.
-        units: The unit of each, from ``units_of``.
-        rules: One per column; shards say bounds of masks and chance values of scorers.
-        model: Whose heads they are of.
+        units: The unit of each passage, from ``units_of``.
+        rules: One per column; shards hold the bounds of masks and the chance values of scorers.
+        model: The model whose heads are scored.
         place: The folder; None to write nothing.
     """
     table = _Table(rules, passages, units, model)
@@ -57,7 +57,7 @@ def collect(
 
 
 def units_of(passages: Sequence[Passage]) -> list[str]:
-    """The unit of each input, when there are enough to test anything.
+    """Return the unit of each input, and check that there are enough units for tests.
 
     Raises:
         BadInput: When there are fewer than two units.
@@ -72,7 +72,7 @@ def units_of(passages: Sequence[Passage]) -> list[str]:
 
 
 class _Table:
-    """The scores of a run while its shards come in."""
+    """The scores of a run while its shards arrive."""
 
     def __init__(
         self, rules: Sequence[Rule], passages: Sequence[Passage], units: Sequence[str], model: Model
@@ -92,7 +92,7 @@ class _Table:
         self.truncated = 0
 
     def add(self, shard: Shard) -> Scores:
-        """Take a shard over; the scores of its examples alone."""
+        """Store a shard, and return the scores of its examples."""
         start, stop = self._done, self._done + len(shard.examples)
         here = slice(start, stop)
         self._tokens[here] = shard.tokens
@@ -107,7 +107,7 @@ class _Table:
         return self.scores(start, stop)
 
     def scores(self, start: int, stop: int) -> Scores:
-        """The scores of some examples."""
+        """Return the scores of the examples from ``start`` to ``stop``."""
         here = slice(start, stop)
         return Scores(
             sieves=tuple(rule.sieve for rule in self._rules),
@@ -120,5 +120,5 @@ class _Table:
         )
 
     def bounded(self) -> tuple[Rule, ...]:
-        """Rules with what only the examples say: bounds of masks, mean chance values of scorers."""
+        """Return the rules with values that depend on the examples: bounds of masks, chance of scorers."""
         return bounded(self._rules, self._low, self._high, self._null, self._scorers)

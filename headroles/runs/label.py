@@ -1,6 +1,6 @@
-"""label(): texts and a checkpoint in, a labelling out. The one file that knows all layers.
+"""Label heads with their roles: ``label()``, and its run in shards.
 
-A run of sieves in shards: inputs surveyed, cut, scored by workers, put together and judged.
+Inputs are counted and cut into shards, workers score the shards, and the scores are put together and judged.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,105 +10,144 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from headroles.addresses import is_address
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
-from headroles.extraction.model.checkpoint import EMBEDDED, find
+from headroles.extraction.model.checkpoint import find
 from headroles.inputs.corpora import Corpus
 from headroles.inputs.passages import corpus_of
 from headroles.judging.scores import judged
-from headroles.options.inputs import called
 from headroles.options.label import LabelOptions, label_options_of
-from headroles.progress import Progress, counted
+from headroles.progress import Progress, counted, ignore_progress
 from headroles.records.example import Rule
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
 from headroles.runs.card_maps import shown
+from headroles.runs.defaults import sieve_tuple
 from headroles.runs.manifest import Scored, left_out, manifest_of
 from headroles.shards.engines import engine_of, leaves_the_process, threads_each
 from headroles.shards.files import done_already, shard_name
 from headroles.shards.lock import claimed
 from headroles.shards.moment_runs import drop_shards, files_said, put_together, settle
 from headroles.shards.moments import Adding
+from headroles.shards.receipts import Tally
 from headroles.shards.remote import remote_place, remote_work
 from headroles.shards.resume import Work, work_in
 from headroles.shards.survey import Survey, surveyed, tasks_of
-from headroles.shards.tally import Tally
 from headroles.shards.work import Engine, Facts, Order, Receipt, Task
 from headroles.sieves.base import Sieve
 from headroles.sieves.selection import Selection
 from headroles.stats.resolution import check_decision, check_resolution
 from headroles.storage.folder import (
     EXAMPLES,
-    MOMENTS,
     PLAN,
-    REPORT,
-    RUN,
     asked_for,
-    check_free,
-    staged,
-    write_text,
 )
-from headroles.storage.moments import moments_bytes
-from headroles.storage.places import place_of
-from headroles.storage.run import load, write_examples, write_part, write_report, write_results
+from headroles.storage.run import write_examples, write_results
 
 
-def labelled_in_shards(chosen: LabelOptions, progress: Progress | None) -> Labelling:
-    """The run that options ask for; one that was stopped in the same folder goes on where it was.
+def label(
+    task: str | None = None,
+    *,
+    sieve: str | Sieve | Sequence[str | Sieve] = (),
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Labelling:
+    """Label the heads of a model with the roles that survive their tests.
 
     Args:
-        chosen: The options.
+        task: "QNLI", "QQP", "MRPC" or "SST-2"; None when ``data`` names the texts.
+        sieve: Sieves by name or as objects; all built-in ones when empty.
+        progress: Called with the inputs done and their total; inputs that are run again for head cards
+            are not counted twice.
+        **options: The options of ``headroles label``, by the same names, checked by
+            ``headroles.options.label``: ``model`` (folder or hub name; None: the embedded one),
+            ``revision``, ``source`` ("sample" or "hub"), ``data`` (file, folder, pattern or address; with
+            ``source="hub"`` a dataset in GLUE's layout), ``text_a``, ``text_b``, ``group`` (columns),
+            ``limit`` and ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``,
+            ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``,
+            ``splits``, ``bayes``, ``parser``, ``vectors`` (word vectors), ``maps`` (most attention maps
+            kept for head cards, with the tokens of their inputs; 0: none, and no text),
+            ``device``, ``dtype``, ``batch_size``, ``max_length``, ``out`` (run folder or address; None:
+            nothing is written) and ``overwrite``; ``kind`` (of attention, for encoder-decoders),
+            ``attention`` (a file of stored maps), ``stream`` and ``keep`` (corpora), ``shard_size``,
+            ``workers``, ``threads``, ``engine``, ``address``, ``gpus`` and ``cache``, as
+            ``headroles.options.label`` describes them.
+
+    Returns:
+        Scores, findings and everything needed to reproduce them.
+
+    Raises:
+        HeadrolesError: One of its subclasses, in one sentence. No file is left half-written. Before the
+            first shard is done, nothing is left; later, finished shards stay, and the same call goes on.
+    """
+    chosen = label_options_of(task=task, sieve=sieve_tuple(sieve), **options)
+    if chosen.attention is not None:
+        from headroles.runs.label_maps import labelled_maps
+
+        return labelled_maps(chosen, progress)
+    return labelled_in_shards(chosen, progress)
+
+
+def labelled_in_shards(options: LabelOptions, progress: Progress | None) -> Labelling:
+    """Run the sieves that the options name; continue a run that was stopped in the same folder.
+
+    Args:
+        options: The options.
         progress: Called with the inputs done and their total (0 where it is unknown).
 
     Raises:
-        HeadrolesError: One of its kinds, in one sentence. Before the first shard is done nothing is left
-            behind; later the shards that are done stay.
-        KeyboardInterrupt: Saying how many shards are kept, when it was stopped.
+        HeadrolesError: One of its subclasses, in one sentence. Before the first shard is done, nothing is
+            left behind; later, finished shards stay.
+        KeyboardInterrupt: When the run was stopped; the message says how many shards are kept.
     """
-    selection = selection_of(chosen.sieve or None, preset=chosen.preset, statistic=chosen.statistic)
-    check_decision(chosen.decision)
-    apart = leaves_the_process(chosen)
-    checkpoint = find(chosen.model, chosen.revision)
-    remote = remote_place(chosen, apart)
-    with claimed(chosen.out if remote is None else None):
-        folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite) if remote is None else None
-        corpus = corpus_of(chosen, selection.needs, checkpoint)
-        survey = surveyed(corpus, chosen.keep, chosen.stream)
-        local = work_in(folder, apart, chosen.overwrite)
-        with local if remote is None else remote_work(remote, chosen.overwrite) as work:
+    selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
+    check_decision(options.decision)
+    in_other_processes = leaves_the_process(options)
+    checkpoint = find(options.model, options.revision)
+    remote = remote_place(options, in_other_processes)
+    with claimed(options.out if remote is None else None):
+        folder = asked_for(options.out, options.settings(), options.overwrite) if remote is None else None
+        corpus = corpus_of(options, selection.needs, checkpoint)
+        survey = surveyed(corpus, options.keep, options.stream)
+        local = work_in(folder, in_other_processes, options.overwrite)
+        with local if remote is None else remote_work(remote, options.overwrite) as work:
             try:
-                return _labelled(
-                    chosen, selection, corpus, survey, work, progress or (lambda done, total: None)
-                )
+                return _run_shards(options, selection, corpus, survey, work, progress or ignore_progress)
             except KeyboardInterrupt as stop:
                 if count := work.kept():
-                    raise KeyboardInterrupt(_kept(count, work.place.url)) from stop
+                    raise KeyboardInterrupt(_stop_message(count, work.place.url)) from stop
                 raise
 
 
-def _kept(count: int, where: str) -> str:
-    what = "1 finished shard is" if count == 1 else f"{count} finished shards are"
-    return f"stopped; {what} kept in '{where}': start the same command again, and the run goes on"
+def _stop_message(count: int, where: str) -> str:
+    """Say how many shards of a stopped run are kept, and how to continue."""
+    shards = "1 finished shard is" if count == 1 else f"{count} finished shards are"
+    return f"stopped; {shards} kept in '{where}': start the same command again, and the run goes on"
 
 
-def _labelled(
-    chosen: LabelOptions, selection: Selection, corpus: Corpus, survey: Survey, work: Work, progress: Progress
+def _run_shards(
+    options: LabelOptions,
+    selection: Selection,
+    corpus: Corpus,
+    survey: Survey,
+    work: Work,
+    progress: Progress,
 ) -> Labelling:
+    """Score the shards that are not done, judge all scores, and write the results into the folder."""
     advance = counted(progress, survey.count or 0)
-    order = Order(chosen, work.place.url or None, survey.whole, threads_each(chosen))
+    order = Order(options, work.place.url or None, survey.whole, threads_each(options))
     with engine_of(order, work.place, corpus, advance) as engine:
         facts = engine.facts
-        rules = rules_of(selection, facts, chosen.margin)
-        check_resolution(chosen.decision, rules, facts.layers, facts.heads)
-        work.begin(plan_of(chosen, survey, facts))
-        tasks = tasks_of(corpus, survey, chosen.shard_size)
+        rules = rules_of(selection, facts, options.margin)
+        check_resolution(options.decision, rules, facts.layers, facts.heads)
+        work.begin(plan_of(options, survey, facts))
+        tasks = tasks_of(corpus, survey, options.shard_size)
         adding = None if survey.whole else Adding(work.place, files_said(work.place))
         tally = Tally(survey.whole)
         scored_shards(engine, tasks, work, advance, tally, adding)
-        scores, rules, moments = put_together(work.place, tally, rules, facts, chosen, adding)
-        found = judged(scores, rules, chosen, chosen.decision, moments)
-        exhibited, without = shown(found, chosen.maps, corpus, engine.keep)
+        scores, rules, moments = put_together(work.place, tally, rules, facts, options, adding)
+        judgement = judged(scores, rules, options, options.decision, moments)
+        exhibited, omissions = shown(judgement, options.maps, corpus, engine.keep)
     scored = Scored(
         scores,
         rules,
@@ -120,11 +159,11 @@ def _labelled(
         moments=moments,
     )
     source = dict(corpus.source) | {"sha256": survey.sha256}
-    shards = {"shards": {"size": chosen.shard_size, "count": tally.shards}}
+    shards = {"shards": {"size": options.shard_size, "count": tally.shards}}
     labelling = replace(
-        found,
-        manifest=manifest_of(chosen, source, scored) | shards,
-        skipped=(*left_out(chosen, scored), *without),
+        judgement,
+        manifest=manifest_of(options, source, scored) | shards,
+        skipped=(*left_out(options, scored), *omissions),
         exhibited=exhibited,
     )
     if work.folder is not None:
@@ -133,16 +172,16 @@ def _labelled(
 
 
 def rules_of(selection: Selection, facts: Facts, margin: float | None) -> tuple[Rule, ...]:
-    """How the columns are judged that the workers score; sieves may have been left out there."""
-    known = {rule.sieve: rule for rule in selection.rules(margin)}
-    return tuple(known[name] for name in facts.columns)
+    """Return the rules of the columns that the workers score; workers may leave sieves out."""
+    rules = {rule.sieve: rule for rule in selection.rules(margin)}
+    return tuple(rules[name] for name in facts.columns)
 
 
-def plan_of(chosen: LabelOptions, survey: Survey, facts: Facts) -> dict[str, Any]:
-    """What a run is written down as before its first shard, in JSON types."""
+def plan_of(options: LabelOptions, survey: Survey, facts: Facts) -> dict[str, Any]:
+    """Return the record of a run that is written before its first shard, in JSON types."""
     return {
         "headroles": version("headroles"),
-        "settings": chosen.settings(),
+        "settings": options.settings(),
         "inputs": survey.digest,
         "examples": survey.count,
         "identity": facts.identity,
@@ -158,22 +197,22 @@ def scored_shards(
     tally: Tally,
     adding: Adding | None = None,
 ) -> None:
-    """Have all shards scored; those that are done already are not done again.
+    """Have all shards scored that are not done yet.
 
     Args:
-        engine: Which scores those that are left.
+        engine: Scores the shards that are left.
         tasks: All shards in their order.
-        work: The run in the making.
-        advance: Told of the examples of shards that are done already.
+        work: The unfinished run.
+        advance: Called with the number of examples of each shard that is done already.
         tally: Counts the shards that are done.
-        adding: Told of every shard that is done, where sums are kept of all; None where all scores are.
+        adding: Adds up every finished shard where only sums are kept; None where all scores are kept.
 
     Raises:
         BadInput: When a worker has another model, code or parser than the first, or inputs were changed.
-        HeadrolesError: What a worker raised.
+        HeadrolesError: From a worker.
     """
 
-    def taken(receipt: Receipt) -> None:
+    def record(receipt: Receipt) -> None:
         if receipt.identity != engine.facts.identity:
             raise BadInput(
                 f"all workers of a run have the same model, code, libraries and kind of device, but shard "
@@ -187,7 +226,7 @@ def scored_shards(
 
     count = 0
 
-    def left() -> Iterator[Task]:
+    def unfinished() -> Iterator[Task]:
         nonlocal count
         for task in tasks:
             count += 1
@@ -200,151 +239,29 @@ def scored_shards(
                 work.reopen()
                 yield task
             else:
-                taken(receipt)
+                record(receipt)
                 advance(receipt.examples)
 
-    for receipt in engine.score(left()):
-        taken(receipt)
+    for receipt in engine.score(unfinished()):
+        record(receipt)
     tally.check(count)
 
 
 def _finish(work: Work, folder: Path, labelling: Labelling, tally: Tally) -> None:
-    """Write examples, tables, report, and last the manifest, which says that the run is finished."""
+    """Write examples, tables and report, and last the manifest, which marks the run as finished."""
     if labelling.moments is not None:
-        stays = settle(work.place, labelling.moments, labelling.scores, tally.shards)
-        write_results(folder, labelling, page_of(labelling), stays)
+        kept_files = settle(work.place, labelling.moments, labelling.scores, tally.shards)
+        write_results(folder, labelling, page_of(labelling), kept_files)
         work.publish()
-        drop_shards(work.place, stays)
+        drop_shards(work.place, kept_files)
         return
     shards = {name: digest for receipt in tally.receipts for name, digest in receipt.files.items()}
-    told = [shard_name(number, "json") for number in range(tally.shards)]
-    work.tidy({*shards, *told})
+    receipts = [shard_name(number, "json") for number in range(tally.shards)]
+    work.tidy({*shards, *receipts})
     write_examples(folder, labelling.scores)
-    beside = {name: work.place.read(name) for name in (*told, PLAN)}
-    beside[EXAMPLES] = (folder / EXAMPLES).read_bytes()
+    hashed_files = {name: work.place.read(name) for name in (*receipts, PLAN)}
+    hashed_files[EXAMPLES] = (folder / EXAMPLES).read_bytes()
     page = page_of(labelling)
-    files = shards | {name: sha256(data).hexdigest() for name, data in beside.items()}
+    files = shards | {name: sha256(data).hexdigest() for name, data in hashed_files.items()}
     write_results(folder, labelling, page, files)
     work.publish()
-
-
-def label(
-    task: str | None = None,
-    *,
-    sieve: str | Sieve | Sequence[str | Sieve] = (),
-    progress: Callable[[int, int], None] | None = None,
-    **options: Any,
-) -> Labelling:
-    """Label the heads of a model with the roles that survive their tests.
-
-    Args:
-        task: "QNLI", "QQP", "MRPC" or "SST-2"; None when ``data`` says what the texts are.
-        sieve: Sieves by name or as they are; all built-in ones when empty.
-        progress: Called with the inputs done and their total; those that are run once more for head
-            cards are not counted again.
-        **options: The options of ``headroles label``, by the same names, checked by
-            ``headroles.options.label``: ``model`` (folder or hub name; None: the embedded one),
-            ``revision``, ``source`` ("sample" or "hub"), ``data`` (file, folder, pattern or address; with
-            ``source="hub"`` a dataset in GLUE's layout), ``text_a``, ``text_b``, ``group`` (columns),
-            ``limit`` and ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``,
-            ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``,
-            ``splits``, ``bayes``, ``parser``, ``vectors`` (word vectors), ``maps`` (most attention maps
-            kept for head cards, together with the tokens of their inputs; 0: none, and no text),
-            ``device``, ``dtype``, ``batch_size``, ``max_length``, ``out`` (run folder or address; None:
-            nothing is written) and ``overwrite``; ``kind`` (of attention, for encoder-decoders),
-            ``attention`` (a file of stored maps), ``stream`` and ``keep`` (corpora), ``shard_size``,
-            ``workers``, ``threads``, ``engine``, ``address``, ``gpus`` and ``cache``, as
-            ``headroles.options.label`` says.
-
-    Returns:
-        Scores, findings and everything needed to reproduce them.
-
-    Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written: before the
-            first shard is done nothing at all, later the shards that are done, and the same call goes on.
-    """
-    chosen = label_options_of(task=task, sieve=sieves_of(sieve), **options)
-    if chosen.attention is not None:
-        from headroles.runs.label_maps import labelled_maps
-
-        return labelled_maps(chosen, progress)
-    return labelled_in_shards(chosen, progress)
-
-
-def sieves_of(sieve: str | Sieve | Sequence[str | Sieve]) -> tuple[str | Sieve, ...]:
-    """Sieves as a caller gives them, one by itself or several, as a tuple."""
-    return (sieve,) if isinstance(sieve, str) or not isinstance(sieve, Sequence) else tuple(sieve)
-
-
-def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write a labelling as a run folder.
-
-    Raises:
-        BadInput: When the folder holds something else, or cannot be written.
-    """
-    place = Path(folder)
-    check_free(place, dict(labelling.manifest.get("settings", {})), overwrite)
-    with staged(place) as staging:
-        write_part(staging, 0, labelling.scores)
-        write_examples(staging, labelling.scores)
-        if labelling.moments is not None:
-            (staging / MOMENTS).write_bytes(moments_bytes(labelling.moments))
-        write_results(staging, labelling, page_of(labelling))
-
-
-def report(folder: str | Path, out: str | Path | None = None) -> str | Path:
-    """Write the report of a run folder, and say where.
-
-    Args:
-        folder: Of a run, or its address.
-        out: File to write; None for ``report.html`` in the folder, or at the address.
-
-    Raises:
-        BadInput: When the folder is no run, or the file cannot be written.
-    """
-    if is_address(folder) or is_address(out or ""):
-        return _remote_report(folder, out)
-    target = Path(folder) / REPORT if out is None else Path(out)
-    if target.name in RUN.holds - {REPORT} and target.resolve().parent == Path(folder).resolve():
-        raise BadInput(
-            f"a report does not take the place of a part of its run, but --out is '{target}'; "
-            f"name another file"
-        )
-    page = page_of(load(folder))
-    if target.resolve() == (Path(folder) / REPORT).resolve():
-        write_report(Path(folder), page)
-    else:
-        write_text(target, page)
-    return target
-
-
-def _remote_report(folder: str | Path, out: str | Path | None) -> str | Path:
-    """Write the report of a run at an address, or to an address, and say where."""
-    run = str(folder).rstrip("/")
-    target = f"{run}/{REPORT}" if out is None else str(out)
-    where, _, name = target.rpartition("/")
-    if where == run and name in RUN.holds - {REPORT}:
-        raise BadInput(
-            f"a report does not take the place of a part of its run, but --out is '{target}'; "
-            f"name another file"
-        )
-    page = page_of(load(folder))
-    if not is_address(target):
-        write_text(Path(target), page)
-        return Path(target)
-    place_of(where).write(name, page.encode())
-    return target
-
-
-def default_folder(task: str | None, data: str | None, model: str | None, kind: str = "") -> str:
-    """Where the command line writes a run: ``runs/<inputs>-<model>``, the kind before it where there is one.
-
-    Example:
-        >>> default_folder("QNLI", None, None)
-        'runs/QNLI-all-MiniLM-L6-v2'
-        >>> default_folder("QNLI", None, None, "surface")
-        'runs/surface-QNLI-all-MiniLM-L6-v2'
-    """
-    inputs = task or called(data)
-    parts = (kind, inputs, Path(model or EMBEDDED).resolve().name)
-    return str(Path("runs") / "-".join(part for part in parts if part))

@@ -1,7 +1,4 @@
-"""What a run was made with, and what it left out.
-
-Which attention of an encoder-decoder a run labels, in one sentence.
-"""
+"""Record everything that reproduces a run, and what the run left out, with a sentence for each note."""
 
 import platform
 from collections.abc import Mapping
@@ -12,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.extraction.texts.sources import kind_of
+from headroles.extraction.texts.files import kind_of
 from headroles.options.label import Options
 from headroles.options.run import CommonOptions
 from headroles.presets import preset_of
@@ -38,10 +35,10 @@ TOLD = {
 
 
 def kind_told(model: Mapping[str, Any]) -> list[str]:
-    """Which attention is labelled; nothing for a model with one stack.
+    """Return a sentence on which attention is labelled; none for a model with one stack.
 
     Args:
-        model: What a manifest says of the model.
+        model: The model as a manifest describes it.
 
     Example:
         >>> kind_told({"kind": "encoder"})
@@ -59,18 +56,18 @@ PACKAGES = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """Scores, how they are judged, and what they were made with.
+    """Scores, their rules, and the model, parser and vectors that gave them.
 
     Attributes:
         scores: One number per sieve, example and head.
         rules: One per sieve, with the bounds its scores had on these examples.
-        model: What the model is, for the record.
-        parser: What the parser is; None when none was used.
-        truncated: Inputs that were cut.
-        divergence: Between all pairs of heads; None where not asked for.
-        vectors: What the word vectors are; None when none were used.
-        omitted: Sieves left out for want of annotation, one sentence each.
-        moments: Sums over all examples, where the scores are of a random subsample of them.
+        model: Description of the model, for the record.
+        parser: Description of the parser; None when none was used.
+        truncated: Number of inputs that were cut.
+        divergence: Between all pairs of heads; None where it was not computed.
+        vectors: Description of the word vectors; None when none were used.
+        omitted: Sieves left out because their annotation is missing, one sentence each.
+        moments: Sums over all examples, where the scores are those of a random subsample.
     """
 
     scores: Scores
@@ -85,7 +82,7 @@ class Scored:
 
 
 def manifest_of(options: Options, source: dict[str, Any], scored: Scored) -> dict[str, Any]:
-    """Everything needed to reproduce a run of sieves, in JSON types."""
+    """Return everything needed to reproduce a run of sieves, in JSON types."""
     preset = preset_of(options.preset)
     counts = counts_of(scored.scores, scored.moments) | {"truncated": scored.truncated}
     return common(options, source, scored.model, options.max_length, counts) | {
@@ -109,7 +106,7 @@ def common(
     max_length: int,
     counts: dict[str, int],
 ) -> dict[str, Any]:
-    """What every kind of run records; no clock, so that equal runs are equal."""
+    """Return the record that all kinds of runs share; no time of day, so that equal runs are equal."""
     model = dict(described)
     tokenizer, threads = model.pop("tokenizer"), model.pop("threads")
     machine = model.pop("machine", {})
@@ -133,7 +130,7 @@ def common(
 
 
 def kept_of(scores: Scores, moments: Moments) -> dict[str, Any]:
-    """What was kept of the scores of a run that has too many examples to keep them all."""
+    """Return which scores are kept of a run with too many examples to keep all."""
     return {
         "mode": "moments",
         "groups": GROUPS,
@@ -143,7 +140,7 @@ def kept_of(scores: Scores, moments: Moments) -> dict[str, Any]:
 
 
 def counts_of(scores: Scores, moments: Moments | None = None) -> dict[str, int]:
-    """Examples, units and tokens of a run; units are not counted where not all scores are kept."""
+    """Count the examples, units and tokens of a run; no units where not all scores are kept."""
     if moments is not None:
         return {"examples": moments.examples, "tokens": moments.tokens}
     return {
@@ -154,18 +151,18 @@ def counts_of(scores: Scores, moments: Moments | None = None) -> dict[str, int]:
 
 
 def left_out(options: Options, scored: Scored) -> list[str]:
-    """What was cut, not applicable or too little to say, one sentence each."""
+    """Return what was cut, was not applicable or has too few units, one sentence each."""
     sums = scored.moments
     total = len(scored.scores.examples) if sums is None else sums.examples
-    said = cut_told(scored.truncated, total, options.max_length)
-    said += scored.omitted
+    notes = cut_told(scored.truncated, total, options.max_length)
+    notes += scored.omitted
     for position, rule in enumerate(scored.rules):
         nothing = "nothing in them can be counted"
         if rule.role and sums is not None:
-            spoke = int(sums.spoke[position])
-            said += silent_told(rule.sieve, sums.examples - spoke, sums.examples, nothing)
+            with_values = int(sums.spoke[position])
+            notes += silent_told(rule.sieve, sums.examples - with_values, sums.examples, nothing)
         elif rule.role:
-            said += silence(
+            notes += silence(
                 rule.sieve,
                 scored.scores,
                 position,
@@ -173,45 +170,45 @@ def left_out(options: Options, scored: Scored) -> list[str]:
                 few="no head is called 'not', because rare scores then look absent too often",
             )
     if options.parser is not None and scored.parser is None:
-        said.append("--parser was not used: no sieve of this run needs words, or the inputs bring their own.")
+        notes.append("--parser was not used: no sieve of this run needs words, or the inputs have their own.")
     if options.vectors is not None and scored.vectors is None:
-        said.append("--vectors was not used: no sieve of this run needs word vectors.")
+        notes.append("--vectors was not used: no sieve of this run needs word vectors.")
     if options.data and kind_of(Path(options.data)) == ".conllu" and options.task is not None:
-        said.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
-    return said
+        notes.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
+    return notes
 
 
 def cut_told(truncated: int, total: int, max_length: int) -> list[str]:
-    """How many inputs were cut, as one sentence; none where none was."""
+    """Return a sentence on how many inputs were cut; none where none was."""
     cut = f"{truncated} of {total} inputs were cut to {max_length} tokens, longest text first."
     return [cut] if truncated else []
 
 
 def silence(name: str, scores: Scores, position: int, *, nothing: str, few: str) -> list[str]:
-    """Where a column had nothing to say, or too little, one sentence each.
+    """Return where a column had no value or too few units, one sentence each.
 
     Args:
-        name: Of the column.
-        scores: Of the run.
-        position: Of the column.
-        nothing: Why it says nothing of any input.
-        few: What fewer units than a "not" needs keep from being said, and why; "" where that is nothing.
+        name: Name of the column.
+        scores: Scores of the run.
+        position: Position of the column.
+        nothing: Why the column has no value for any input.
+        few: Which statement needs more units, and why; "" where there is none.
     """
     total = len(scores.examples)
     silent = np.isnan(scores.values[position]).all(axis=(1, 2))
     units = len({unit for unit, quiet in zip(scores.units, silent, strict=True) if not quiet})
-    said = silent_told(name, int(silent.sum()), total, nothing)
+    notes = silent_told(name, int(silent.sum()), total, nothing)
     if silent.all():
-        return said
+        return notes
     if units == 1:
-        said.append(f"{name} rests on 1 unit and cannot be tested; give more inputs.")
+        notes.append(f"{name} rests on 1 unit and cannot be tested; give more inputs.")
     elif units < ENOUGH_FOR_NOT and few:
-        said.append(f"{name} rests on {units} units; below {ENOUGH_FOR_NOT} {few}.")
-    return said
+        notes.append(f"{name} rests on {units} units; below {ENOUGH_FOR_NOT} {few}.")
+    return notes
 
 
 def silent_told(name: str, silent: int, total: int, nothing: str) -> list[str]:
-    """Of how many inputs a column says nothing, as one sentence; none where there is none such."""
+    """Return a sentence on how many inputs have no value in a column; none where all have one."""
     if silent == total:
         return [f"{name} does not apply to these inputs: {nothing}."]
     return [f"{name} had nothing to count in {silent} of {total} inputs."] if silent else []

@@ -1,7 +1,4 @@
-"""surface(): texts and a checkpoint in, what attention falls on out.
-
-What a run of surface statistics was made with, and what it left out.
-"""
+"""Describe which tokens attention goes to: ``surface()``, the record of its run, and its notes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +8,7 @@ from headroles.extraction.model.checkpoint import find
 from headroles.inputs.passages import gather
 from headroles.judging.surface import judged_surface
 from headroles.options.surface import SurfaceOptions, surface_options_of
+from headroles.progress import ignore_progress
 from headroles.records.arrays import sharing_told
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
@@ -27,11 +25,69 @@ WARNING = (
     "intervals here are those of headroles. Its masses are the same under any preset."
 )
 
-FEW = "no head is said to lie below even attention, because rare attention then looks absent too often"
+FEW = "no head is called below even attention, because rare attention then looks absent too often"
+
+
+def surface(
+    task: str | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Labelling:
+    """Describe for every head which tokens it attends to, and test this against even attention.
+
+    Mean attention to the first or class token, to separators (from all tokens, from separators, from
+    the others), to punctuation, to the previous, the next and the same token; the entropy of all rows
+    and of the first token's row; with ``gradients`` how much a loss depends on attention to each kind
+    of token. Source: Clark et al. 2019, sections 3.1 to 3.3; definitions of the released code.
+
+    Each column is tested in both directions against even attention over the visible keys of the same
+    inputs. In the findings, "role" means "above even attention" and "not" means "below" it.
+    Entropies cannot lie above even attention. Importances are described and not tested.
+
+    Args:
+        task: As for ``headroles.label``.
+        progress: Called with the inputs done and their total; with gradients both passes count.
+        **options: The options of ``headroles surface``, by the same names, checked by
+            ``headroles.options.surface``: ``gradients`` (whether to compute them, which needs a model
+            with a loss and keeps all layers' weights in memory), ``label`` (column of ``data`` with the
+            class, for losses of classifiers; None: the model's own prediction), ``mask`` (share of tokens
+            masked for losses of masked words), ``marks`` (characters that count as punctuation),
+            ``preset`` ("published": entropies smoothed as released); and of ``headroles.label``
+            ``model``, ``revision``, ``source``, ``data``, ``text_a``, ``text_b``, ``group``, ``limit``,
+            ``seed``, ``alpha``, ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``,
+            ``interval``, ``splits``, ``bayes``, ``device``, ``dtype``, ``batch_size``, ``max_length``,
+            ``out`` and ``overwrite``.
+
+    Returns:
+        Mean attention (0 to 1), entropies (nats) and importances per input and head, findings, and
+        ``surface``: means of layers, and tests of attention that does not matter.
+
+    Raises:
+        HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
+    """
+    chosen = surface_options_of(task=task, **options)
+    check_decision(chosen.decision)
+    checkpoint = find(chosen.model, chosen.revision)
+    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
+    passages, source = gather(chosen, frozenset(), checkpoint)
+    with staged_or_none(folder) as place:
+        from headroles.runs.surface_pass import score_surface
+
+        measured = score_surface(chosen, checkpoint, passages, place, progress or ignore_progress)
+        labelling = replace(
+            judged_surface(measured.scores, measured.rules, chosen, chosen.decision),
+            manifest=manifest_of(chosen, source, measured),
+            skipped=tuple(left_out(chosen, measured)),
+        )
+        if place is not None:
+            write_examples(place, labelling.scores)
+            write_results(place, labelling, page_of(labelling))
+    return labelling
 
 
 def manifest_of(options: SurfaceOptions, source: dict[str, Any], measured: Measured) -> dict[str, Any]:
-    """Everything needed to reproduce a run of surface statistics, in JSON types."""
+    """Return everything needed to reproduce a run of surface statistics, in JSON types."""
     counts = counts_of(measured.scores) | {"truncated": measured.truncated}
     return common(options, source, measured.model, options.max_length, counts) | {
         "task": options.task,
@@ -47,90 +103,32 @@ def manifest_of(options: SurfaceOptions, source: dict[str, Any], measured: Measu
 
 
 def _notes(options: SurfaceOptions, measured: Measured) -> list[str]:
-    said = [WARNING] if options.preset == "published" else []
+    notes = [WARNING] if options.preset == "published" else []
     if measured.unequal:
-        said.append(
+        notes.append(
             f"In {measured.unequal} of {len(measured.scores.examples)} inputs the layers of this model see "
             f"different keys, and even attention is that of the mean layer, so that tests of heads are "
             f"off by how far theirs is apart; a --max-length within the model's window avoids it."
         )
-    return said
+    return notes
 
 
 def left_out(options: SurfaceOptions, measured: Measured) -> list[str]:
-    """What was cut, not applicable or too little to say, one sentence each."""
-    said = cut_told(measured.truncated, len(measured.scores.examples), options.max_length)
+    """Return what was cut, was not applicable or has too few units, one sentence each."""
+    notes = cut_told(measured.truncated, len(measured.scores.examples), options.max_length)
     for position, rule in enumerate(measured.rules):
-        said += silence(
+        notes += silence(
             rule.sieve,
             measured.scores,
             position,
-            nothing=_nothing(rule.sieve),
+            nothing=_reason_for_no_values(rule.sieve),
             few=FEW if rule.sieve.startswith("surface:") else "",
         )
-    return said
+    return notes
 
 
-def _nothing(column: str) -> str:
-    """Why a column says nothing of any input."""
+def _reason_for_no_values(column: str) -> str:
+    """Return why a column has no value for any input."""
     if column in ("surface:next", "surface:entropy-first"):
         return "queries see no later key, so that nothing is left to choose"
     return "no input has what it counts" if column in MASSES else "no input has such a token"
-
-
-def surface(
-    task: str | None = None,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-    **options: Any,
-) -> Labelling:
-    """Say of every head what its attention falls on, and test it against even attention.
-
-    Mean attention to the first or class token, to separators (from all tokens, from separators, from
-    the others), to punctuation, to the previous, the next and the same token; the entropy of all rows
-    and of the first token's row; with ``gradients`` how much a loss depends on attention to each kind
-    of token. Source: Clark et al. 2019, sections 3.1 to 3.3; definitions of the released code.
-
-    Each column is tested against what even attention over the visible keys of the same inputs gives,
-    in both directions: of the findings "role" reads "above even attention", "not" reads "below".
-    Entropies cannot lie above it, and importances are described and not tested.
-
-    Args:
-        task: As for ``headroles.label``.
-        progress: Called with the inputs done and their total; with gradients both passes count.
-        **options: The options of ``headroles surface``, by the same names, checked by
-            ``headroles.options.surface``: ``gradients`` (whether to take them, which needs a model with
-            a loss and keeps all layers' weights alive), ``label`` (column of ``data`` with the class,
-            for losses of classifiers; None: the model's own prediction), ``mask`` (share of tokens
-            masked for losses of masked words), ``marks`` (characters that count as punctuation),
-            ``preset`` ("published": entropies smoothed as released); and of ``headroles.label``
-            ``model``, ``revision``, ``source``, ``data``, ``text_a``, ``text_b``, ``group``, ``limit``,
-            ``seed``, ``alpha``, ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``,
-            ``interval``, ``splits``, ``bayes``, ``device``, ``dtype``, ``batch_size``, ``max_length``,
-            ``out`` and ``overwrite``.
-
-    Returns:
-        Mean attention (0 to 1), entropies (nats) and importances per input and head, findings, and
-        ``surface``: means of layers, and tests of attention that does not matter.
-
-    Raises:
-        HeadrolesError: One of its kinds, in one sentence, with nothing left half-written.
-    """
-    chosen = surface_options_of(task=task, **options)
-    check_decision(chosen.decision)
-    checkpoint = find(chosen.model, chosen.revision)
-    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
-    passages, source = gather(chosen, frozenset(), checkpoint)
-    with staged_or_none(folder) as place:
-        from headroles.runs.surface_pass import score_surface
-
-        measured = score_surface(chosen, checkpoint, passages, place, progress or (lambda done, total: None))
-        labelling = replace(
-            judged_surface(measured.scores, measured.rules, chosen, chosen.decision),
-            manifest=manifest_of(chosen, source, measured),
-            skipped=tuple(left_out(chosen, measured)),
-        )
-        if place is not None:
-            write_examples(place, labelling.scores)
-            write_results(place, labelling, page_of(labelling))
-    return labelling

@@ -1,6 +1,6 @@
-"""Passages to surface statistics: one pass over the inputs, and one more where gradients are asked for.
+"""Compute surface statistics of passages in one pass, and importances in a second pass with gradients.
 
-What gradients need beside attention: a model with a loss, and the classes of the inputs.
+Gradients also need a model with a loss, and the classes of the inputs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +20,8 @@ from headroles.extraction.model.load import check_length, load
 from headroles.extraction.model.losses import MASKED, LossModel, LossOptions, described_loss, load_with_loss
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
-from headroles.extraction.texts.sources import kind_of, read_table
+from headroles.extraction.texts.files import kind_of
+from headroles.extraction.texts.sources import read_table
 from headroles.options.surface import MASK, SurfaceOptions
 from headroles.plans.plan import Laid
 from headroles.progress import Progress, counted
@@ -32,7 +33,7 @@ from headroles.stats.resolution import check_resolution
 
 
 def loss_options(options: SurfaceOptions) -> LossOptions:
-    """What the losses of a run depend on, the classes of its inputs read from the file.
+    """Return the settings of the losses of a run, with the classes of its inputs from the file.
 
     Raises:
         BadInput: When the file has no such column.
@@ -41,7 +42,7 @@ def loss_options(options: SurfaceOptions) -> LossOptions:
 
 
 def _labels(options: SurfaceOptions) -> dict[str, str] | None:
-    """The class of each row of the file, by the keys that its passages have."""
+    """Return the class of each row of the file, by the key of its passage."""
     if options.label is None:
         return None
     file = Path(options.data or "")
@@ -52,10 +53,10 @@ def _labels(options: SurfaceOptions) -> dict[str, str] | None:
 
 
 def model_with_loss(checkpoint: Checkpoint, options: SurfaceOptions, losses: LossOptions) -> LossModel:
-    """The model of a run with gradients.
+    """Load the model of a run with gradients.
 
     Raises:
-        BadInput: When it has no loss, or one that an option does not fit.
+        BadInput: When the model has no loss, or an option does not fit its loss.
     """
     model = load_with_loss(
         checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length
@@ -76,7 +77,7 @@ def importance_shards(
     losses: LossOptions,
     advance: Callable[[int], None],
 ) -> Iterator[Shard]:
-    """Importance of attention to each kind of token, shard by shard."""
+    """Compute the importance of attention to each kind of token, shard by shard."""
     return gradient_shards(
         model,
         passages,
@@ -90,15 +91,15 @@ def importance_shards(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """Surface statistics, how they are judged, and what they were made with.
+    """Surface statistics, their rules, and the model and loss that gave them.
 
     Attributes:
         scores: One number per column, example and head.
         rules: One per column.
-        model: What the model is, for the record.
-        truncated: Inputs that were cut.
-        unequal: Inputs whose layers see different keys.
-        loss: Which loss gradients are of, in a sentence; "" without gradients.
+        model: Description of the model, for the record.
+        truncated: Number of inputs that were cut.
+        unequal: Number of inputs whose layers see different keys.
+        loss: The loss of the gradients, in a sentence; "" without gradients.
     """
 
     scores: Scores
@@ -116,18 +117,18 @@ def score_surface(
     place: Path | None,
     progress: Progress,
 ) -> Measured:
-    """Load the model and take the statistics of every passage, writing each shard as it is done.
+    """Load the model, compute the statistics of every passage, and write each shard when it is done.
 
     Args:
         options: Of the run.
         checkpoint: The model, found but not loaded.
         passages: The inputs.
-        place: Run folder in the making; None to write nothing.
-        progress: Called with the inputs done and their total, which counts both passes.
+        place: Unfinished run folder; None to write nothing.
+        progress: Called with the inputs done and their total over both passes.
 
     Raises:
         BadInput: When the inputs are fewer than two units or longer than the model takes, the model
-            cannot be used or has no loss, or the resamples asked for are too few for its heads.
+            cannot be used or has no loss, or the resamples are too few for its heads.
     """
     units = units_of(passages)
     columns = (*rules(options.max_length), *(importance_rules() if options.gradients else ()))
@@ -149,16 +150,18 @@ def score_surface(
     if isinstance(model, LossModel):
         shards = joined(shards, importance_shards(model, passages, options, losses, advance))
         loss = described_loss(model, losses)
-    found = collect(shards, passages, units, columns, model, place)
-    return Measured(found.scores, found.rules, model.described, found.truncated, job.unequal, loss)
+    collected = collect(shards, passages, units, columns, model, place)
+    return Measured(
+        collected.scores, collected.rules, model.described, collected.truncated, job.unequal, loss
+    )
 
 
 def counting(marks: str, smoothing: float = 0.0) -> Counting:
-    """What is counted, in the precision that attention is read in.
+    """Return the statistics to count, in the precision of the attention.
 
     Args:
         marks: Characters that count as punctuation.
-        smoothing: Share of each row that is spread evenly before entropies are taken.
+        smoothing: Share of each row that is spread evenly before entropies are computed.
     """
 
     def lay(example: Example, visible: Visible) -> Laid:
@@ -170,16 +173,16 @@ def counting(marks: str, smoothing: float = 0.0) -> Counting:
 def joined(first: Iterable[Shard], second: Iterable[Shard]) -> Iterator[Shard]:
     """Shards of the same examples side by side: the columns of the first, then those of the second.
 
-    Chance values of all columns are said per example; where the second has none, they are 0.
+    Chance values are given per example for all columns; they are 0 where the second has none.
     """
-    for one, other in zip(first, second, strict=True):
-        assert one.examples == other.examples
-        null = np.zeros((len(other.values), len(other.examples)))
+    for shard, importance_shard in zip(first, second, strict=True):
+        assert shard.examples == importance_shard.examples
+        null = np.zeros((len(importance_shard.values), len(importance_shard.examples)))
         yield replace(
-            one,
-            values=np.concatenate([one.values, other.values]),
-            cells=np.concatenate([one.cells, other.cells]),
-            null=np.concatenate([one.null, null]),
-            low=np.concatenate([one.low, other.low]),
-            high=np.concatenate([one.high, other.high]),
+            shard,
+            values=np.concatenate([shard.values, importance_shard.values]),
+            cells=np.concatenate([shard.cells, importance_shard.cells]),
+            null=np.concatenate([shard.null, null]),
+            low=np.concatenate([shard.low, importance_shard.low]),
+            high=np.concatenate([shard.high, importance_shard.high]),
         )

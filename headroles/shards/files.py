@@ -1,4 +1,4 @@
-"""Files and receipts of shards: how they are written, and which shards are done already."""
+"""Files and receipts of shards: write them, read them, and find the shards that are already done."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from headroles.storage.places import Place
 
 
 def shard_name(number: int, ending: str) -> str:
-    """A file that a shard leaves beside its scores, within the run folder.
+    """Return the name of a file that a shard writes besides its scores, relative to the run folder.
 
     Example:
         >>> shard_name(7, "json")
@@ -25,23 +25,23 @@ def shard_name(number: int, ending: str) -> str:
 
 
 def receipt_bytes(receipt: Receipt) -> bytes:
-    """A receipt as JSON, with a SHA-256 of its own so that it is whole or none."""
-    told = json.loads(json.dumps(asdict(receipt), allow_nan=False))
-    return (json.dumps(told | {"sha256": _checked(told)}, indent=1, sort_keys=True) + "\n").encode()
+    """Return a receipt as JSON with its own SHA-256, so that a damaged receipt is recognised."""
+    record = json.loads(json.dumps(asdict(receipt), allow_nan=False))
+    return (json.dumps(record | {"sha256": _checksum(record)}, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _checked(told: dict[str, Any]) -> str:
-    return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+def _checksum(record: dict[str, Any]) -> str:
+    return sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 def receipt_of(data: bytes) -> Receipt | None:
-    """A receipt from its file; None when it is none."""
+    """Read a receipt from the bytes of its file; return None when they are not a whole receipt."""
     try:
-        told = json.loads(data)
-        if told.pop("sha256") != _checked(told):
+        record = json.loads(data)
+        if record.pop("sha256") != _checksum(record):
             return None
-        told |= {name: tuple(told[name]) for name in ("low", "high")}
-        return Receipt(**{each.name: told[each.name] for each in fields(Receipt)})
+        record |= {name: tuple(record[name]) for name in ("low", "high")}
+        return Receipt(**{field.name: record[field.name] for field in fields(Receipt)})
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -49,50 +49,57 @@ def receipt_of(data: bytes) -> Receipt | None:
 def done_already(
     place: Place, task: Task, identity: str, gone: Callable[[str], bool] = lambda name: False
 ) -> Receipt | None:
-    """The receipt of a shard whose files are there, whole, and what they would be if made now.
+    """Return the receipt of a shard whose files are whole and equal to those that would be made now.
 
     Args:
         place: Where the shards of the run are.
         task: The shard.
-        identity: Of the workers that would score it.
-        gone: Whether a file is needed no more, so that it may be missing.
+        identity: Identity of the workers that would score it.
+        gone: Says of a file name whether the file is no longer needed and may be missing.
+
+    Returns:
+        The receipt; None when the shard has to be scored.
     """
     try:
         receipt = receipt_of(place.read(shard_name(task.number, "json")))
     except FileNotFoundError:
         return None
-    told = None if receipt is None else (receipt.number, receipt.digest, receipt.identity)
-    if receipt is None or told != (task.number, task.digest, identity):
+    if receipt is None:
+        return None
+    if (receipt.number, receipt.digest, receipt.identity) != (task.number, task.digest, identity):
         return None
     needed = {name: digest for name, digest in receipt.files.items() if not gone(name)}
     return None if damaged(place, needed) else receipt
 
 
 def whole_files(place: Place, number: int, endings: Sequence[str]) -> list[bytes]:
-    """Files that a finished shard left beside its receipt, each as the receipt says.
+    """Read files of a finished shard and check each against the SHA-256 in its receipt.
 
     Args:
         place: Where the shards are.
-        number: Of the shard.
-        endings: Which of its files.
+        number: Number of the shard.
+        endings: Endings of the files to read.
+
+    Returns:
+        The contents, in the order of ``endings``.
 
     Raises:
-        BadInput: When one is missing or was altered.
+        BadInput: When a file is missing or was altered.
     """
-    found = []
+    contents = []
     try:
         receipt = receipt_of(place.read(shard_name(number, "json")))
         for name in (shard_name(number, ending) for ending in endings):
-            found.append(place.read(name))
-            if receipt is None or sha256(found[-1]).hexdigest() != receipt.files.get(name):
+            contents.append(place.read(name))
+            if receipt is None or sha256(contents[-1]).hexdigest() != receipt.files.get(name):
                 raise altered(name)
     except FileNotFoundError as error:
         raise altered(shard_name(number, "*")) from error
-    return found
+    return contents
 
 
 def altered(name: str) -> BadInput:
-    """What is said when a file of a finished shard is no longer what it was."""
+    """Return the error for a file of a finished shard that was altered or removed."""
     return BadInput(
         f"'{name}' was altered or taken away while the run was made; start the same command again, and the "
         f"shard is done again"
@@ -100,18 +107,21 @@ def altered(name: str) -> BadInput:
 
 
 def damaged(place: Place, files: dict[str, str]) -> str | None:
-    """The first of some files that is missing or has another SHA-256; None when all are as they were.
+    """Find the first file that is missing or has another SHA-256.
 
     Args:
-        place: Where they are.
-        files: SHA-256 by name.
+        place: Where the files are.
+        files: Expected SHA-256 by name.
+
+    Returns:
+        Its name; None when all files are as expected.
     """
     for name, digest in files.items():
         try:
-            found = sha256(place.read(name)).hexdigest()
+            actual = place.sha256(name)
         except FileNotFoundError:
             return name
-        if found != digest:
+        if actual != digest:
             return name
     return None
 
@@ -120,12 +130,12 @@ def written(place: Place, receipt: Receipt, contents: dict[str, bytes]) -> Recei
     """Write the files of a shard, and then its receipt.
 
     Args:
-        place: Where to.
-        receipt: Of the shard, without its files.
+        place: Where they are written.
+        receipt: The receipt of the shard, without its files.
         contents: The files by name.
 
     Returns:
-        The receipt with the files, as written.
+        The receipt as written, with the SHA-256 of the files.
     """
     for name, data in contents.items():
         place.write(name, data)
@@ -135,5 +145,5 @@ def written(place: Place, receipt: Receipt, contents: dict[str, bytes]) -> Recei
 
 
 def bounds(values: np.ndarray) -> tuple[float | None, ...]:
-    """Bounds of columns for a receipt: None where no example gave one."""
-    return tuple(float(each) if np.isfinite(each) else None for each in values)
+    """Return bounds of columns as a receipt keeps them: None where no example gave one."""
+    return tuple(float(value) if np.isfinite(value) else None for value in values)

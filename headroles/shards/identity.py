@@ -1,4 +1,7 @@
-"""What decides the scores of a shard, beside its inputs: so that equal shards are known, and others too."""
+"""The identity of a run: a digest of everything besides the inputs that decides scores.
+
+Shards with equal identity and equal inputs have equal scores, so they need not be scored again.
+"""
 
 import json
 import sys
@@ -13,23 +16,23 @@ from headroles.sieves import base
 from headroles.sieves.base import Sieve
 
 PACKAGE = Path(__file__).parents[1]
-"""The folder of headroles."""
+"""The folder of the package headroles."""
 SIEVES = Path(base.__file__).parent
-"""The folder of its sieves, which may lie behind a link that ``rglob`` does not follow."""
+"""The folder of the sieves, which may be behind a link that ``rglob`` does not follow."""
 DECIDING = ("torch", "transformers", "tokenizers", "numpy", "spacy")
-"""Libraries whose versions decide scores."""
+"""Libraries whose versions can change scores."""
 LATER = frozenset(
     {
         "margin", "alpha", "test", "correction", "family", "resamples", "resample_seed", "interval",
         "splits", "bayes", "maps",
     }
 )  # fmt: skip
-"""Settings that come in after scores are made."""
+"""Settings that are used only after scoring."""
 NOT_SCORING = (
     "cli", "comparing", "judging", "parser", "preprocessing", "probing", "reports", "samples",
     "shards/engines", "stats", "terminal", "exporting.py", "planning.py", "viewing.py",
 )  # fmt: skip
-"""Folders and files of the package that decide no score (the parser has a digest of its own)."""
+"""Folders and files of the package that cannot change scores (the parser has its own digest)."""
 
 WORDS = {
     "settings": "settings", "code": "version or code of headroles", "weights": "model weights",
@@ -37,83 +40,87 @@ WORDS = {
     "vectors": "word vectors", "sieves": "code of sieves", "versions": "versions of libraries",
     "device": "device or precision", "frequencies": "frequencies of tokens in the inputs",
 }  # fmt: skip
-"""What the components of an identity are called."""
+"""Names of the components of an identity, as messages show them."""
 
 
 def identity_of(components: dict[str, Any]) -> str:
-    """SHA-256 over everything that decides the scores of a shard, beside its inputs."""
+    """Return the SHA-256 of all components, that is of everything besides the inputs that decides scores."""
     return sha256(json.dumps(components, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def differing(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """What differs between the components of two identities, in words.
+    """Name the components in which two identities differ.
 
     Example:
         >>> differing({"weights": "a", "parser": None}, {"weights": "b", "parser": None})
         ['model weights']
     """
     plain = json.loads(json.dumps(now, default=str))
-    return [said for name, said in WORDS.items() if before.get(name) != plain.get(name)]
+    return [words for name, words in WORDS.items() if before.get(name) != plain.get(name)]
 
 
 def deciding(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings that decide scores."""
+    """Return the settings that decide scores."""
     return {name: value for name, value in settings.items() if name not in LATER}
 
 
 def versions() -> dict[str, str]:
-    """Versions of the libraries that decide scores."""
+    """Return the versions of the libraries that can change scores."""
     return {name: version(name) for name in DECIDING}
 
 
 def code() -> str:
-    """The version of headroles and a digest of its modules that decide scores, however it is installed."""
+    """Return the version of headroles and a digest of its modules that decide scores.
+
+    The digest does not depend on how the package is installed.
+    """
     files = {file.relative_to(PACKAGE): file for file in PACKAGE.rglob("*.py")}
     files |= {"sieves" / file.relative_to(SIEVES): file for file in SIEVES.rglob("*.py")}
     digest = sha256()
     for name, file in sorted(files.items()):
-        if not any(name.is_relative_to(place) for place in NOT_SCORING):
+        if not any(name.is_relative_to(path) for path in NOT_SCORING):
             digest.update(name.as_posix().encode() + b"\0" + file.read_bytes())
     return f"{version('headroles')} {digest.hexdigest()}"
 
 
 def sieves_digest(sieves: Iterable[Sieve]) -> dict[str, str]:
-    """Digests of the code of sieves that are not of headroles, by their names."""
-    found = {}
-    for each in sieves:
-        asked = [type(each), *(value for value in _held(each) if callable(value))]
-        names = {getattr(one, "__module__", "") or "" for one in asked}
-        strange = sorted(name for name in names if name.split(".")[0] not in ("headroles", "builtins", ""))
-        if strange:
-            own = sha256()
-            for name in strange:
-                own.update(_module_bytes(name))
-            for one in asked:
-                own.update(_code_bytes(getattr(one, "__code__", None)))
-            found[each.name] = own.hexdigest()
-    return found
+    """Return digests of the code of all sieves that are not part of headroles, by name of the sieve."""
+    digests = {}
+    for sieve in sieves:
+        parts = [type(sieve), *(value for value in _field_values(sieve) if callable(value))]
+        names = {getattr(part, "__module__", "") or "" for part in parts}
+        modules = sorted(name for name in names if name.split(".")[0] not in ("headroles", "builtins", ""))
+        if modules:
+            digest = sha256()
+            for module in modules:
+                digest.update(_module_bytes(module))
+            for part in parts:
+                digest.update(_code_bytes(getattr(part, "__code__", None)))
+            digests[sieve.name] = digest.hexdigest()
+    return digests
 
 
-def _held(sieve: Sieve) -> list[Any]:
-    """The values of a sieve's fields."""
+def _field_values(sieve: Sieve) -> list[Any]:
+    """Return the values of the fields of a sieve."""
     names = getattr(sieve, "__dataclass_fields__", None) or getattr(sieve, "__dict__", {})
     return [getattr(sieve, name, None) for name in names]
 
 
 def _module_bytes(name: str) -> bytes:
-    """The source of a module, and of the package around it; nothing where there is no file."""
+    """Return the source of a module and of the package that contains it; nothing where there is no file."""
     module = sys.modules.get(name)
     file = Path(getattr(module, "__file__", None) or "")
     top = sys.modules.get(name.split(".")[0])
-    files = {file, *(each for place in getattr(top, "__path__", ()) for each in Path(place).rglob("*.py"))}
-    return b"\0".join(each.read_bytes() for each in sorted(files) if each.is_file())
+    folders = [Path(folder) for folder in getattr(top, "__path__", ())]
+    files = {file, *(path for folder in folders for path in folder.rglob("*.py"))}
+    return b"\0".join(path.read_bytes() for path in sorted(files) if path.is_file())
 
 
-def _code_bytes(made: CodeType | None) -> bytes:
-    """What a function does, for functions that come from no file; places in memory are left out."""
-    if made is None:
+def _code_bytes(code: CodeType | None) -> bytes:
+    """Return the code of a function as bytes, without memory addresses; it may come from no file."""
+    if code is None:
         return b""
-    inner = [each for each in made.co_consts if isinstance(each, CodeType)]
-    plain = [each for each in made.co_consts if not isinstance(each, CodeType)]
-    own = made.co_code + repr((plain, made.co_names)).encode()
-    return own + b"".join(_code_bytes(each) for each in inner)
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    plain = [constant for constant in code.co_consts if not isinstance(constant, CodeType)]
+    own = code.co_code + repr((plain, code.co_names)).encode()
+    return own + b"".join(_code_bytes(constant) for constant in inner)

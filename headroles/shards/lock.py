@@ -1,4 +1,4 @@
-"""A run folder that is written by one command at a time."""
+"""The lock of a run folder, which one command at a time writes to."""
 
 import os
 from collections.abc import Iterator
@@ -9,86 +9,85 @@ from headroles.errors import BadInput
 from headroles.shards.resume import recovered
 from headroles.storage.folder import made, writing
 
-try:
-    import fcntl
-except ImportError:  # on Windows, where commands are not kept apart
-    fcntl = None  # type: ignore[assignment]
-
 
 @contextmanager
 def claimed(out: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Hold a run folder for one command, in order again where an earlier one was killed in it.
+    """Lock a run folder for one command, and repair it where an earlier command was killed.
 
-    A folder that is not there is made, and leaves again when nothing came into it.
+    A missing folder is made. It is removed again when it is still empty at the end.
 
     Args:
-        out: The folder; None where nothing is written to one.
+        out: The folder; None when nothing is written to a folder.
 
     Raises:
-        BadInput: When another command writes there, before anything of it is touched; or when the folder
+        BadInput: When another command writes there, before anything in it is touched; or when the folder
             cannot be made.
     """
     if out is None:
         yield
         return
     with writing(f"the run folder '{out}'"):
-        place = Path(out).resolve()
-        is_file = place.is_file()
-    if is_file:  # refused where it is looked into
+        folder = Path(out).resolve()
+        is_file = folder.is_file()
+    if is_file:  # refused by the check of the folder
         yield
         return
-    with ExitStack() as held:
+    with ExitStack() as stack:
         with writing(f"the run folder '{out}'"):
-            held.enter_context(made(place.parent))
-            held.enter_context(_locked(place, str(out)))
-        recovered(place)
+            stack.enter_context(made(folder.parent))
+            stack.enter_context(_locked(folder, str(out)))
+        recovered(folder)
         yield
 
 
 @contextmanager
-def _locked(place: Path, told: str) -> Iterator[None]:
-    """Hold the lock of a folder, and take an empty folder that was made for it away before letting go.
+def _locked(folder: Path, out: str) -> Iterator[None]:
+    """Hold the lock of a folder; remove the folder before unlocking when it was made here and is empty.
 
-    The folder itself is locked, so that no file has to lie in it. The system lets go of the lock when this
-    process ends, however it ends; processes that it starts do not have it.
+    The folder itself is locked, so no lock file lies in it. The system releases the lock when this process
+    ends, however it ends. Processes started by this one do not hold it.
     """
-    fresh = not place.exists()
-    lock = _lock(place, told)
+    is_new = not folder.exists()
+    lock = _lock(folder, out)
     try:
         yield
     finally:
-        if fresh:
-            with suppress(OSError):  # holds something by now
-                place.rmdir()
+        if is_new:
+            with suppress(OSError):  # not empty
+                folder.rmdir()
         if lock is not None:
             os.close(lock)
 
 
-def _lock(place: Path, told: str) -> int | None:
-    """Make and lock a folder; the descriptor that holds the lock, None where the system has no such locks.
+def _lock(folder: Path, out: str) -> int | None:
+    """Make and lock a folder.
+
+    Returns:
+        The file descriptor that holds the lock; None where the system cannot lock folders (Windows, some
+        network file systems), so that commands are not kept apart.
 
     Raises:
-        BadInput: When another command holds it.
+        BadInput: When another command holds the lock.
     """
+    from filelock import lock_descriptor
+
     while True:
-        place.mkdir(exist_ok=True)
-        if fcntl is None:
-            return None
-        with suppress(FileNotFoundError):  # taken away by the one that held it: made anew
-            lock = os.open(place, os.O_RDONLY)
+        folder.mkdir(exist_ok=True)
+        with ExitStack() as stack:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(lock), os.stat(place)):
-                    return lock
-            except BlockingIOError as error:
-                os.close(lock)
+                lock = os.open(folder, os.O_RDONLY)
+                stack.callback(os.close, lock)
+                is_free = lock_descriptor(lock, blocking=False)
+                is_current = os.path.samestat(os.fstat(lock), os.stat(folder))
+            except FileNotFoundError:  # removed by its last holder: make it again
+                continue
+            except OSError:
+                return None
+            if is_current and not is_free:
                 raise BadInput(
                     f"a run folder is written by one command at a time, but another one is writing "
-                    f"'{told}'; wait until it has ended, or name another --out"
-                ) from error
-            except FileNotFoundError:
-                pass
-            except OSError:  # a network file system without such locks
-                os.close(lock)
-                return None
-            os.close(lock)
+                    f"'{out}'; wait until it has ended, or name another --out"
+                )
+            if is_current:
+                stack.pop_all()
+                return lock

@@ -1,4 +1,4 @@
-"""A run that keeps moments: from finished shards to sums and subsample, and from these to its folder."""
+"""Runs that keep moments: read sums and subsample from finished shards, and write them to the run folder."""
 
 import io
 import json
@@ -12,7 +12,7 @@ from headroles.records.example import Rule, Scores
 from headroles.records.moments import Moments
 from headroles.shards.files import shard_name, whole_files
 from headroles.shards.moments import BESIDE, ROWS, Adding, candidates, rows_of, sample_size
-from headroles.shards.tally import Tally, assembled, bounded
+from headroles.shards.receipts import Tally, assembled, bounded
 from headroles.shards.work import Facts
 from headroles.storage.folder import EXAMPLES, MANIFEST, MOMENTS, PLAN
 from headroles.storage.moments import moments_bytes
@@ -28,18 +28,22 @@ def put_together(
     options: LabelOptions,
     adding: Adding | None,
 ) -> tuple[Scores, tuple[Rule, ...], Moments | None]:
-    """Scores, the rules with what only the examples say, and the sums of all examples where they were kept.
+    """Return the scores of a run, its rules with bounds and chance values, and its sums where it keeps them.
 
     Args:
         place: Where the shards are.
-        tally: Of all shards.
+        tally: Receipts of all shards.
         rules: One per column.
-        facts: Of the workers.
-        options: Of the run.
-        adding: Which was told of every shard; the scores are then of the subsample. None where all are kept.
+        facts: Facts of the workers.
+        options: Options of the run.
+        adding: The sums of all shards; the scores are then those of the subsample. None where the scores of
+            all examples are kept.
+
+    Returns:
+        Scores, rules, and the sums of all examples; None instead of the sums where all scores are kept.
 
     Raises:
-        BadInput: When a shard is missing, or is not what its receipt says.
+        BadInput: When a shard is missing, or a file is not the one in its receipt.
     """
     if adding is None:
         return (*assembled(place, tally, rules, facts), None)
@@ -55,16 +59,16 @@ def put_together(
 
 
 def settle(place: Place, moments: Moments, scores: Scores, shards: int) -> dict[str, str]:
-    """Write sums and subsample of a finished run where they stay, while its shards are still there.
+    """Write the final files of sums and subsample, while the shards are still there.
 
     Args:
-        place: Of the run.
-        moments: Of all examples.
-        scores: Of the subsample.
-        shards: How many there are.
+        place: The place of the run.
+        moments: Sums of all examples.
+        scores: Scores of the subsample.
+        shards: Number of shards.
 
     Returns:
-        SHA-256, by name, of all files that stay besides results.
+        SHA-256 by name of all files that stay besides the results.
     """
     contents = {
         MOMENTS: moments_bytes(moments),
@@ -73,18 +77,18 @@ def settle(place: Place, moments: Moments, scores: Scores, shards: int) -> dict[
     }
     for name, data in contents.items():
         place.write(name, data)
-    stays = {name: sha256(data).hexdigest() for name, data in contents.items()}
+    digests = {name: sha256(data).hexdigest() for name, data in contents.items()}
     for name in (PLAN, *(shard_name(number, "json") for number in range(shards))):
-        stays[name] = sha256(place.read(name)).hexdigest()
-    return stays
+        digests[name] = place.sha256(name)
+    return digests
 
 
 def drop_shards(place: Place, files: dict[str, str]) -> None:
-    """Take away what only an unfinished run needs, once the manifest says that it is finished.
+    """Delete the files that only an unfinished run needs, once its manifest is written.
 
     Args:
-        place: Of the run.
-        files: All that stays, by name.
+        place: The place of the run.
+        files: SHA-256 of the files that stay, by name.
     """
     for folder in ("shards/", "scores/"):
         for name in place.names(folder):
@@ -93,7 +97,7 @@ def drop_shards(place: Place, files: dict[str, str]) -> None:
 
 
 def files_said(place: Place) -> dict[str, str] | None:
-    """SHA-256 of the files of a finished run, as its manifest says; None where none is finished."""
+    """Return the SHA-256 of the files of a finished run from its manifest; None where no run is finished."""
     try:
         files = json.loads(place.read(MANIFEST)).get("files")
     except (FileNotFoundError, ValueError, AttributeError):
@@ -104,33 +108,34 @@ def files_said(place: Place) -> dict[str, str] | None:
 def sample_of(
     place: Place, shards: int, sieves: Sequence[str], grid: tuple[int, int], options: LabelOptions
 ) -> Scores:
-    """The scores of the subsample, from what the shards kept; at most some three samples are held at once.
+    """Read the scores of the subsample from the shards; memory holds at most about three samples at once.
 
     Args:
-        place: Of the run.
-        shards: How many there are.
+        place: The place of the run.
+        shards: Number of shards.
         sieves: Columns of the run.
-        grid: Layers and heads.
-        options: Of the run.
+        grid: Number of layers and heads.
+        options: Options of the run.
 
     Raises:
         BadInput: When a file of a shard is missing or was altered.
     """
     size = sample_size(options)
-    held: list[Scores] = []
+    parts: list[Scores] = []
     for number in range(shards):
         rows, beside = whole_files(place, number, (ROWS, BESIDE))
-        held.append(scores_of_bytes(rows, beside, sieves, grid))
-        if number == shards - 1 or sum(len(each.examples) for each in held) > 2 * size:
-            keys = [key for each in held for key in each.examples]
-            few = candidates(keys, seed=options.seed, before=number * options.shard_size, size=size)
-            ends = np.cumsum([len(each.examples) for each in held])
-            held = [rows_of(each, own) for each, own in zip(held, np.split(few, ends[:-1]), strict=True)]
-    return joined(held)
+        parts.append(scores_of_bytes(rows, beside, sieves, grid))
+        if number == shards - 1 or sum(len(part.examples) for part in parts) > 2 * size:
+            keys = [key for part in parts for key in part.examples]
+            selected = candidates(keys, seed=options.seed, before=number * options.shard_size, size=size)
+            ends = np.cumsum([len(part.examples) for part in parts])
+            masks = np.split(selected, ends[:-1])
+            parts = [rows_of(part, mask) for part, mask in zip(parts, masks, strict=True)]
+    return joined(parts)
 
 
 def joined(parts: Sequence[Scores]) -> Scores:
-    """Scores of examples that follow each other, as one."""
+    """Concatenate the scores of examples that follow each other."""
     return Scores(
         sieves=parts[0].sieves,
         examples=tuple(key for part in parts for key in part.examples),
@@ -143,13 +148,13 @@ def joined(parts: Sequence[Scores]) -> Scores:
 
 
 def scores_of_bytes(part: bytes, beside: bytes, sieves: Sequence[str], grid: tuple[int, int]) -> Scores:
-    """The scores of some examples from two files, as ``score_tables.scores_of`` says.
+    """Read the scores of some examples from two files, as ``storage.scores.scores_of`` does.
 
     Args:
-        part: As ``score_tables.part_bytes`` gives it.
-        beside: As ``score_tables.examples_bytes``.
+        part: A file as ``storage.scores.part_bytes`` gives it.
+        beside: A file as ``storage.scores.examples_bytes`` gives it.
         sieves: Columns to be read.
-        grid: Layers and heads.
+        grid: Number of layers and heads.
 
     Raises:
         ValueError: When a file is damaged, or the two are of other examples.

@@ -1,19 +1,15 @@
-"""Shards of a run that keeps moments: what each writes, and how their sums are added up in order.
+"""Shards of a run that keeps moments: write the sums of each shard, add them in order, draw a subsample.
 
-A worker writes the sums of its shard and the scores of those of its examples that may be in the
-subsample. Beside it, the run adds the sums of finished shards in their order and drops their files, so
-that what lies on disk is of the size of the groups. The sums so far lie in one file; a shard is in them
-exactly when its number lies below their end, whatever was interrupted when.
-
-A random subsample of examples whose scores are kept whole, the same however the work is divided.
-
-Every example has a random rank, the hash of the seed and its key, and the sample holds those of the
-smallest ranks (bottom-k sampling: Cohen and Kaplan 2007, "Summarizing data using bottom-k sketches"), which
-is a simple random sample without replacement. Which examples these are does not depend on their order, nor
-on which worker saw them.
+A worker writes the sums of its shard, and the scores of those examples that may be in the subsample. The
+run adds the sums of finished shards in their order and deletes their files, so that the space on disk
+depends on the number of groups only. The sums so far are in one file; a shard is included exactly when its
+number is below their end, even after an interruption. The subsample, whose scores are kept whole, does not
+depend on the division of work. Every example has a random rank, the hash of the seed and its key, and the
+sample holds the examples of the smallest ranks (bottom-k sampling: Cohen and Kaplan 2007, "Summarizing data
+using bottom-k sketches"). That is a simple random sample without replacement; it depends neither on the
+order of the examples nor on the worker that scored them.
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Sequence
@@ -36,50 +32,54 @@ from headroles.storage.places import Place
 from headroles.storage.scores import examples_bytes, part_bytes, part_name
 
 SUBSAMPLE = 20_000
-"""Most examples in the subsample."""
+"""Largest number of examples in the subsample."""
 HIGHEST = 2**64 - 1
+"""Largest rank."""
 
 
 def ranks_of(keys: Sequence[str], seed: int) -> UInt64[np.ndarray, " examples"]:
-    """The random rank of each example: the first 8 bytes of SHA-256 of seed and key."""
-    digests = [hashlib.sha256(json.dumps([seed, key]).encode()).digest()[:8] for key in keys]
-    return np.array([int.from_bytes(each) for each in digests], dtype=np.uint64)
+    """Return the random rank of each example: the first 8 bytes of the SHA-256 of seed and key."""
+    digests = [sha256(json.dumps([seed, key]).encode()).digest()[:8] for key in keys]
+    return np.array([int.from_bytes(digest) for digest in digests], dtype=np.uint64)
 
 
 def ceiling(before: int, size: int) -> int:
-    """The rank above which an example is not in the sample, as far as one shard can tell.
+    """Return a rank above which no example is in the sample, as far as one shard can know.
 
-    Among the examples of the shards before it, more than ``size`` lie below it, but for one run in a
-    thousand million: their number is binomial with a mean of ``size + 6 √size + 50``. (In that one run the
-    sample is a little smaller than asked for and as random.)
+    More than ``size`` examples of the earlier shards lie below it, except in one run in a thousand million:
+    their number is binomial with a mean of ``size + 6 √size + 50``. (In that one run the sample is a little
+    smaller than requested, and equally random.)
 
     Args:
-        before: Examples in the shards before this one.
-        size: Most examples in the subsample.
+        before: Number of examples in the shards before this one.
+        size: Largest number of examples in the subsample.
     """
     share = (size + 6 * math.sqrt(size) + 50) / max(before, 1)
     return HIGHEST if share >= 1 else int(share * HIGHEST)
 
 
 def candidates(keys: Sequence[str], *, seed: int, before: int, size: int) -> Bool[np.ndarray, " examples"]:
-    """Which examples of a shard may be in the sample; or, of what all shards kept, which are in it.
+    """Select the examples of a shard that may be in the sample, or the sample from all candidates.
 
     Args:
-        keys: Of the examples of one shard; for the sample itself, of the candidates of all shards.
-        seed: Of the ranks.
-        before: Examples in the shards before this one (its number times the examples in a shard); for
-            the sample itself, in those before the last.
-        size: Most examples in the subsample.
+        keys: Keys of the examples of one shard; for the sample itself, of the candidates of all shards.
+        seed: Seed of the ranks.
+        before: Number of examples in the shards before this one (its number times the examples in a
+            shard); for the sample itself, in the shards before the last.
+        size: Largest number of examples in the subsample.
+
+    Returns:
+        True for the selected examples.
     """
     ranks = ranks_of(keys, seed)
-    few: np.ndarray = ranks <= np.uint64(ceiling(before, size))
-    if few.sum() > size:
-        few &= ranks <= np.partition(ranks[few], size - 1)[size - 1]
-    return few
+    selected: np.ndarray = ranks <= np.uint64(ceiling(before, size))
+    if selected.sum() > size:
+        selected &= ranks <= np.partition(ranks[selected], size - 1)[size - 1]
+    return selected
 
 
 def rows_of(scores: Scores, rows: Int[np.ndarray, " rows"] | Bool[np.ndarray, " examples"]) -> Scores:
-    """The scores of some examples, in their order."""
+    """Return the scores of some examples, in their order."""
     places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
     return replace(
         scores,
@@ -93,34 +93,34 @@ def rows_of(scores: Scores, rows: Int[np.ndarray, " rows"] | Bool[np.ndarray, " 
 
 
 TOGETHER = 16
-"""Shards that are added to the sums so far before these are written anew."""
+"""Number of shards that are added to the sums before these are written again."""
 ROWS, BESIDE, SUMS = "scores.parquet", "parquet", "npz"
-"""What the files of a shard end in: scores that may be sampled, their cells and chance values, sums."""
+"""Endings of the files of a shard: scores that may be sampled, their cells and chance values, sums."""
 
 
 def sample_size(options: LabelOptions) -> int:
-    """Most examples whose scores are kept beside the moments."""
+    """Return the largest number of examples whose scores are kept besides the moments."""
     return min(options.keep, SUBSAMPLE)
 
 
 def shard_contents(
     scores: Scores, rules: Sequence[Rule], task: Task, options: LabelOptions
 ) -> dict[str, bytes]:
-    """The files of a shard by their names: sums of all its examples, scores of those that may be sampled.
+    """Return the files of a shard by name: sums of all its examples, scores of those that may be sampled.
 
     Args:
-        scores: Of the shard, whose units are named as ``moments.unit_in_passing`` says.
+        scores: Scores of the shard, whose units are named by ``records.moments.unit_in_passing``.
         rules: One per column.
         task: The shard.
-        options: Of the run.
+        options: Options of the run.
     """
-    few = candidates(
+    selected = candidates(
         scores.examples,
         seed=options.seed,
         before=task.number * options.shard_size,
         size=sample_size(options),
     )
-    some = rows_of(scores, few)
+    some = rows_of(scores, selected)
     return {
         shard_name(task.number, ROWS): part_bytes(some),
         shard_name(task.number, BESIDE): examples_bytes(some),
@@ -129,15 +129,15 @@ def shard_contents(
 
 
 class Adding:
-    """The sums of the shards done so far, in the place of the run."""
+    """The sums of the shards that are done so far, in the place of the run."""
 
     def __init__(self, place: Place, finished: dict[str, str] | None = None) -> None:
-        """Take up the sums that are there; what is no such file is taken for none, and done again.
+        """Read the sums that are there; a file that cannot be read is ignored, and its shards done again.
 
         Args:
-            place: Of the run.
-            finished: SHA-256 of the files of a finished run there, as its manifest says; None where there
-                is none. When sums and subsample are as it says, files of shards may be gone.
+            place: The place of the run.
+            finished: SHA-256 of the files of a finished run there, from its manifest; None where there is
+                none. When sums and subsample have these SHA-256, files of shards may be missing.
         """
         self._place = place
         self._sums = _sums_in(place)
@@ -146,26 +146,26 @@ class Adding:
         wanted = (MOMENTS, EXAMPLES, part_name(0))
         self.finished = finished is not None and all(_whole(place, name, finished) for name in wanted)
         if finished is not None and not _whole(place, MOMENTS, finished):
-            self._sums = None  # altered since: the shards are done again
+            self._sums = None  # altered: the shards are done again
         self._begun = self.stop
         self._dropped = 0
 
     @property
     def stop(self) -> int:
-        """One past the last shard that is in the sums."""
+        """Return one more than the number of the last shard in the sums."""
         return 0 if self._sums is None else self._sums.stop
 
     def gone(self, name: str) -> bool:
-        """Whether a file of a shard is needed no more, so that it may be missing."""
+        """Return whether a file of a shard is no longer needed, so that it may be missing."""
         stem, _, ending = name.rpartition("/")[2].partition(".")
         added = stem.isdecimal() and int(stem) < self.stop
         return added and (ending == SUMS or (self.finished and ending in (ROWS, BESIDE)))
 
     def seen(self, task: Task) -> None:
-        """Compare the inputs of a shard with those in the sums; shards come in their order.
+        """Compare the inputs of a shard with those in the sums; to be called for all shards in their order.
 
         Raises:
-            BadInput: When the sums are of other inputs; they are dropped then.
+            BadInput: When the sums are of other inputs; the sums are then deleted.
         """
         if self._sums is None or task.number >= self._begun:
             return
@@ -174,7 +174,7 @@ class Adding:
             self._refuse()
 
     def done(self, number: int) -> None:
-        """Say that the files of a shard are whole, in any order; those that can be are added."""
+        """Note a shard whose files are whole, in any order, and add the shards that are ready."""
         if number >= self.stop:
             self._waiting.add(number)
         ready = self.stop
@@ -184,13 +184,13 @@ class Adding:
             self._add(ready)
 
     def finish(self, shards: int) -> Moments:
-        """All sums, when every shard was said to be done.
+        """Return the sums of all shards, when every shard is done.
 
         Args:
-            shards: How many there are.
+            shards: Number of shards.
 
         Raises:
-            BadInput: When a shard is missing, or the sums are of more.
+            BadInput: When a shard is missing, or the sums are of more shards.
         """
         if shards > self.stop:
             self._add(shards)
@@ -206,18 +206,18 @@ class Adding:
         )
 
     def _add(self, stop: int) -> None:
-        """Add the shards up to one, write the sums, and only then drop the files of the shards."""
+        """Add the shards before ``stop``, write the sums, and only then delete the files of the shards."""
         sums = self._sums
         for number in range(self.stop, stop):
             try:
                 (content,) = whole_files(self._place, number, (SUMS,))
-                own = moments_of_bytes(content)
+                shard_sums = moments_of_bytes(content)
             except (ValueError, KeyError) as error:
                 raise BadInput(
                     f"the sums of shard {number} cannot be used ({type(error).__name__}: {error}); "
                     f"start the same command again"
                 ) from error
-            sums = own if sums is None else sums.merged(own)
+            sums = shard_sums if sums is None else sums.merged(shard_sums)
         if sums is None:
             return
         self._place.write(MOMENTS, moments_bytes(sums))
@@ -229,17 +229,17 @@ class Adding:
 
 
 def _whole(place: Place, name: str, digests: dict[str, str]) -> bool:
-    """Whether a file is as its digest says."""
+    """Return whether a file has the SHA-256 in ``digests``."""
     try:
-        return sha256(place.read(name)).hexdigest() == digests.get(name)
+        return place.sha256(name) == digests.get(name)
     except FileNotFoundError:
         return False
 
 
 def _sums_in(place: Place) -> Moments | None:
-    """The sums of the shards from the first on, where they are whole."""
+    """Return the sums of the shards from the first on; None where they are missing or damaged."""
     try:
-        found = moments_of_bytes(place.read(MOMENTS))
+        sums = moments_of_bytes(place.read(MOMENTS))
     except (FileNotFoundError, ValueError, KeyError, BadInput):
         return None
-    return found if found.start == 0 else None
+    return sums if sums.start == 0 else None

@@ -1,4 +1,4 @@
-"""A run in the making at an address: workers write its shards there, and its results follow at the end."""
+"""Runs in the making at an address: workers write shards there, and the results follow at the end."""
 
 import json
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from headroles.storage.remote import naming, put_back
 
 @dataclass(slots=True)
 class RemoteWork(Work):
-    """A run in the making at an address; ``folder`` is where its results are made, on this machine.
+    """A run in the making at an address; its results are made in ``folder`` on this machine.
 
-    An object store cannot put a folder aside. So with ``overwrite`` an earlier run is deleted once model,
-    settings and inputs of the new one are known to be good, just before its first shard is scored.
+    An object store cannot put a folder aside. With ``overwrite`` an earlier run is therefore deleted once
+    model, settings and inputs of the new run are known to be good, just before its first shard is scored.
 
     Attributes:
-        plan: What the run is, as it is written down.
+        plan: The plan of the run as written.
         fresh: Whether nothing of this run was there at its start.
         opened: Whether something had to be scored.
     """
@@ -35,10 +35,10 @@ class RemoteWork(Work):
     opened: bool = False
 
     def begin(self, plan: dict[str, Any]) -> None:
-        """Take up the run that is there, or make room for a new one where another may be replaced.
+        """Resume the run that is there, or make room for a new one where another may be replaced.
 
         Raises:
-            BadInput: When another run is there and may not be replaced, saying what differs.
+            BadInput: When another run is there and may not be replaced; the message names the differences.
         """
         before = json_in(self.place, PLAN)
         other = differences(before, plan)
@@ -55,11 +55,11 @@ class RemoteWork(Work):
             self.place.write(PLAN, self.plan)
 
     def counted(self) -> None:
-        """Note that a shard is done."""
+        """Count a finished shard."""
         self.done += 1
 
     def reopen(self) -> None:
-        """Make room and write down what the run is, before its first shard is looked for."""
+        """Delete an earlier run, or the manifest of this one, and write the plan, before the first shard."""
         if self.opened:
             return
         self.opened = True
@@ -69,13 +69,13 @@ class RemoteWork(Work):
         self.place.write(PLAN, self.plan)
 
     def publish(self) -> None:
-        """Put the results there, the manifest last, in place of those of an earlier outcome."""
+        """Copy the results to the address, the manifest last, in place of earlier results."""
         folder = self.folder or Path()
         stays = {MANIFEST, *manifest_in(folder).get("files", {})}
         put_back(self.place, folder, {name: "" for name in self.place.names() if name not in stays})
 
     def abandon(self) -> None:
-        """Take away what was begun, unless a shard is done."""
+        """Delete all files of this run, unless a shard is done."""
         with suppress(HeadrolesError):
             if self.fresh and self.opened and not self.kept():
                 for name in self.place.names():
@@ -83,10 +83,10 @@ class RemoteWork(Work):
 
 
 def remote_place(chosen: LabelOptions, apart: bool) -> Place | None:
-    """The place that ``out`` names, when it is an address that may be written; None for folders.
+    """Return the place that ``out`` names, when it is an address that may be written; None for folders.
 
     Args:
-        chosen: The options.
+        chosen: Options of the run.
         apart: Whether its shards are written by other processes.
 
     Raises:
@@ -106,10 +106,10 @@ def remote_place(chosen: LabelOptions, apart: bool) -> Place | None:
 
 @contextmanager
 def remote_work(place: Place, overwrite: bool) -> Iterator[RemoteWork]:
-    """A run in the making at an address; what fails before its first shard is done leaves nothing there.
+    """Give a run in the making at an address; a failure before its first finished shard leaves nothing there.
 
     Args:
-        place: Where it is.
+        place: The place at the address.
         overwrite: Whether a run with other settings or inputs may be replaced.
 
     Raises:
@@ -128,19 +128,19 @@ def check_room(place: Place, settings: dict[str, Any], overwrite: bool) -> None:
     """Refuse an address that cannot be replaced, before any work is done.
 
     Raises:
-        BadInput: When it holds something else than a run, or one with other settings while ``overwrite``
-            is off.
+        BadInput: When it holds something other than a run, or a run with other settings while
+            ``overwrite`` is off.
     """
-    there = {name.partition("/")[0] for name in place.names()}
-    if there:
-        before = json_in(place, MANIFEST if MANIFEST in there else PLAN)
-        check_holds(place.url, there, before, settings, overwrite, RUN)
+    names = {name.partition("/")[0] for name in place.names()}
+    if names:
+        before = json_in(place, MANIFEST if MANIFEST in names else PLAN)
+        check_holds(place.url, names, before, settings, overwrite, RUN)
 
 
 def json_in(place: Place, name: str) -> dict[str, Any]:
-    """What a file of JSON says; nothing when there is none, or it is no JSON object."""
+    """Read a JSON object from a file; return an empty one when there is none or it is no JSON object."""
     try:
-        found = json.loads(place.read(name))
+        content = json.loads(place.read(name))
     except (FileNotFoundError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}

@@ -1,9 +1,9 @@
-"""The folder of a run of shards while it is made: begun, taken up again, finished, or as it was before.
+"""The folder of a run of shards while it is made: begin, resume, finish, or restore the earlier run.
 
-An earlier run that waits in ``.before`` within its folder until the one that replaces it has a shard.
-
-Whatever moment a run is killed at, what is there says what to do: a run is moved aside, moved back and
-deleted with what marks it as a run (its plan, and of a finished one its manifest) on the side that counts.
+An earlier run waits in ``.before`` within its folder until the run that replaces it has finished a shard.
+A run may be killed at any moment: the files in the folder then say what to do. When a run is moved aside,
+moved back or deleted, the files that mark it as a run (its plan and, once finished, its manifest) are
+always on the side that counts.
 """
 
 import json
@@ -22,20 +22,20 @@ from headroles.storage.folder import BEFORE, MANIFEST, PLAN, RUN, SCORES, SHARDS
 from headroles.storage.places import LocalPlace, Memory, Place, is_partial
 
 KEPT = (SHARDS, SCORES)
-"""Folders that shards are written to."""
+"""The folders that shards are written to."""
 
 
 def put_aside(folder: Path) -> bool:
-    """Move an earlier run into ``.before`` within its folder, what marks it as a run last.
+    """Move an earlier run into ``.before`` within its folder, the files that mark it as a run last.
 
     Returns:
-        Whether there was one.
+        Whether there was an earlier run.
 
     Raises:
-        BadInput: When something else is called so.
+        BadInput: When ``.before`` exists and holds something else.
     """
-    there = [each for each in folder.iterdir() if each.name in RUN.holds - {BEFORE}]
-    if not there:
+    paths = [path for path in folder.iterdir() if path.name in RUN.holds - {BEFORE}]
+    if not paths:
         return False
     aside = folder / BEFORE
     if aside.exists():
@@ -44,16 +44,17 @@ def put_aside(folder: Path) -> bool:
             f"move it away, or name another --out"
         )
     aside.mkdir()
-    for each in _marks_last(there):
-        each.rename(aside / each.name)
+    for path in _marks_last(paths):
+        path.rename(aside / path.name)
     return True
 
 
 def restore(folder: Path) -> None:
-    """Bring back an earlier run that was put aside, unless a shard of the one that replaces it is done.
+    """Bring back an earlier run that was put aside, unless a shard of the run that replaces it is done.
 
-    Whatever was moved completely is whole in ``.before``, and what lies beside it is of the new run; where
-    moving stopped half-way, either direction, the rest is moved back. What others call ``.before`` is left.
+    A run that was moved completely is whole in ``.before``, and the files beside it belong to the new run.
+    Where moving stopped half-way, in either direction, the rest is moved back. A folder ``.before`` of
+    somebody else is left alone.
     """
     aside = folder / BEFORE
     if not _is_ours(folder):
@@ -64,41 +65,44 @@ def restore(folder: Path) -> None:
         return
     if whole:
         clear_new(folder)
-    for each in reversed(_marks_last(list(aside.iterdir()))):
-        each.rename(folder / each.name)
+    for path in reversed(_marks_last(list(aside.iterdir()))):
+        path.rename(folder / path.name)
     aside.rmdir()
 
 
 def drop_aside(folder: Path) -> None:
-    """Delete the earlier run, what marks it as one last, or the rest would be taken for half of a move."""
+    """Delete the earlier run in ``.before``.
+
+    The files that mark it as a run go last, or the rest would be mistaken for a move that stopped half-way.
+    """
     aside = folder / BEFORE
-    for each in _marks_last(list(aside.iterdir())):
-        if each.is_dir() and not each.is_symlink():
-            shutil.rmtree(each)
+    for path in _marks_last(list(aside.iterdir())):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
         else:
-            each.unlink()
+            path.unlink()
     aside.rmdir()
 
 
 def clear_new(folder: Path) -> None:
-    """Remove a run that has no shard yet."""
+    """Remove a run that has no finished shard yet."""
     for name in KEPT:
         shutil.rmtree(folder / name, ignore_errors=True)
     (folder / PLAN).unlink(missing_ok=True)
 
 
-def _marks_last(there: list[Path]) -> list[Path]:
-    return sorted(there, key=lambda each: (each.name == MANIFEST, each.name == PLAN))
+def _marks_last(paths: list[Path]) -> list[Path]:
+    return sorted(paths, key=lambda path: (path.name == MANIFEST, path.name == PLAN))
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether a folder is that of a run, and its ``.before`` holds an earlier one, or the rest of it."""
+    """Return whether a folder is a run folder whose ``.before`` holds an earlier run or the rest of one."""
     aside = folder / BEFORE
     if not aside.is_dir() or aside.is_symlink():
         return False
     marks = [manifest_in(place, name) for place in (folder, aside) for name in (MANIFEST, PLAN)]
-    files = [each.name for place in (folder, aside) for each in place.iterdir() if not is_partial(each.name)]
-    return any("headroles" in each for each in marks) and RUN.holds.issuperset(files)
+    files = [path.name for place in (folder, aside) for path in place.iterdir() if not is_partial(path.name)]
+    return any("headroles" in mark for mark in marks) and RUN.holds.issuperset(files)
 
 
 @dataclass(slots=True)
@@ -107,10 +111,10 @@ class Work:
 
     Attributes:
         place: Where its shards are.
-        folder: Where its results come; None where nothing is written.
+        folder: Where its results are written; None where nothing is written.
         overwrite: Whether a run with other settings or inputs may be replaced.
-        done: Shards that are done.
-        aside: Whether an earlier run was put aside for it.
+        done: Number of finished shards.
+        aside: Whether an earlier run was put aside for this one.
     """
 
     place: Place
@@ -120,13 +124,13 @@ class Work:
     aside: bool = False
 
     def begin(self, plan: dict[str, Any]) -> None:
-        """Write down what the run is, or take up the one that is there.
+        """Write the plan of the run, or resume the run that is there.
 
         Args:
-            plan: In JSON types; ``components`` says what decides scores, ``inputs`` what is read.
+            plan: In JSON types; ``components`` states what decides scores, ``inputs`` what is read.
 
         Raises:
-            BadInput: When another run is there and may not be replaced, saying what differs.
+            BadInput: When another run is there and may not be replaced; the message names the differences.
         """
         if self.folder is None:
             return
@@ -144,7 +148,7 @@ class Work:
         self.place.write(PLAN, plan_bytes(plan))
 
     def counted(self) -> None:
-        """Note that a shard is done: from now on the run is kept, whatever happens."""
+        """Count a finished shard: from now on the run is kept, whatever happens."""
         self.done += 1
         if self.aside and self.folder is not None:
             with writing(f"the run folder '{self.folder}'"):
@@ -152,33 +156,33 @@ class Work:
             self.aside = False
 
     def reopen(self) -> None:
-        """Note that something has to be done again: the run is not finished until its manifest is back."""
+        """Remove the manifest because some work has to be done again: the run is no longer finished."""
         if self.folder is not None:
             with writing(f"the run folder '{self.folder}'"):
                 (self.folder / MANIFEST).unlink(missing_ok=True)
 
     def tidy(self, files: set[str]) -> None:
-        """Remove shards that are not of this run.
+        """Remove files of shards that do not belong to this run.
 
         Args:
-            files: All files of its shards, receipts included.
+            files: All files of its shards, with the receipts.
         """
-        for name in KEPT:
-            for each in self.place.names(f"{name}/"):
-                if each not in files:
-                    self.place.delete(each)
+        for folder in KEPT:
+            for name in self.place.names(f"{folder}/"):
+                if name not in files:
+                    self.place.delete(name)
 
     def kept(self) -> int:
-        """How many shards are done and stay; a worker may have finished one that nobody heard of."""
+        """Return the number of finished shards that stay, with those whose receipt did not arrive."""
         if self.folder is None:
             return 0
         return sum(name.endswith(".json") for name in self.place.names(f"{SHARDS}/"))
 
     def publish(self) -> None:
-        """Bring the results to where the run is: they are made there, in a folder."""
+        """Copy the results to the place of the run; nothing to do for a folder, where they are made."""
 
     def abandon(self) -> None:
-        """Leave everything as it was before, unless a shard is done."""
+        """Restore everything as it was before, unless a shard is done."""
         if self.folder is None or self.kept():
             return
         with suppress(OSError):
@@ -190,10 +194,10 @@ class Work:
 
 @contextmanager
 def work_in(folder: Path | None, apart: bool, overwrite: bool) -> Iterator[Work]:
-    """A run in the making; what fails before its first shard is done leaves everything as it was.
+    """Give a run in the making; a failure before its first finished shard leaves everything as it was.
 
     Args:
-        folder: Its folder, which is there; None to write nothing that stays.
+        folder: Its folder, which exists; None to write nothing that stays.
         apart: Whether its shards are written by other processes.
         overwrite: Whether a run with other settings or inputs may be replaced.
     """
@@ -212,29 +216,30 @@ def work_in(folder: Path | None, apart: bool, overwrite: bool) -> Iterator[Work]
         work.abandon()
         raise
     for name in KEPT:  # all workers are gone, and no other command writes here
-        for each in (place / name).glob(".*.partial"):
+        for partial in (place / name).glob(".*.partial"):
             with suppress(OSError):
-                each.unlink()
+                partial.unlink()
 
 
 def plan_bytes(plan: dict[str, Any]) -> bytes:
-    """What a run is written down as, in JSON."""
+    """Return the plan of a run as JSON."""
     return (json.dumps(plan, indent=1, sort_keys=True, default=str) + "\n").encode()
 
 
 def differences(before: dict[str, Any], plan: dict[str, Any]) -> list[str]:
-    """In what a plan differs from the one that is there, in words."""
-    told = before.get("components")
-    other = differing(told if isinstance(told, dict) else {}, plan["components"])
+    """Name the differences between the plan that is there and a new one."""
+    components = before.get("components")
+    names = differing(components if isinstance(components, dict) else {}, plan["components"])
     return (["other inputs"] if before.get("inputs") != plan["inputs"] else []) + [
-        f"other {each}" if number == 0 else each for number, each in enumerate(other)
+        f"other {name}" if number == 0 else name for number, name in enumerate(names)
     ]
 
 
 def recovered(folder: Path) -> None:
-    """Bring a folder into order in which a run was killed: nothing half-written, and one run, not two.
+    """Repair a folder in which a run was killed: no half-written files, and one run instead of two.
 
-    A folder that is no run is left as it is. Nobody else may write there (``claiming.claimed``).
+    A folder that is not a run is left alone. No other command may write there, which
+    ``headroles.shards.lock`` ensures.
     """
     with writing(f"the run folder '{folder}'"):
         if folder.is_dir():
@@ -243,18 +248,18 @@ def recovered(folder: Path) -> None:
 
 
 def clear_partial(folder: Path) -> None:
-    """Remove what writers that are gone left half-written; whatever is no file of a run stays."""
+    """Remove half-written files of processes that have ended; files that are not of a run stay."""
     ours = [folder / name for name in KEPT] if (folder / PLAN).is_file() else []
     for place in (folder, *ours):
-        for each in place.glob(".*.partial"):
-            name, _, process = each.name.removesuffix(".partial").removeprefix(".").rpartition(".")
+        for path in place.glob(".*.partial"):
+            name, _, process = path.name.removesuffix(".partial").removeprefix(".").rpartition(".")
             known = place != folder or name in RUN.holds
             if known and process.isdecimal() and not _runs(int(process)):
-                each.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
 
 
 def _runs(process: int) -> bool:
-    """Whether a process of this machine runs, which is not this one."""
+    """Return whether another process of this machine has this number and is running."""
     if process == os.getpid():
         return False
     try:

@@ -1,4 +1,4 @@
-"""The inputs of a run before and while it is made: gone through once, then cut into shards."""
+"""The inputs of a run: count and fingerprint them in one pass, then cut them into shards."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -16,14 +16,14 @@ from headroles.shards.work import Task
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """What one pass over the inputs says, before anything is scored.
+    """Counts and fingerprints of the inputs from one pass, before anything is scored.
 
     Attributes:
-        count: How many inputs there are; None when they were not all gone through.
-        seen: How many of them were gone through, from the first.
-        units: The unit of each; None when there are more than the scores of which are kept.
-        sha256: Over keys, groups and texts of those gone through: what was read.
-        digest: The same, gold words, trees and mentions included.
+        count: Number of inputs; None when not all of them were read.
+        seen: Number of inputs that were read, from the first.
+        units: The unit of each input; None when there are more inputs than those whose scores are kept.
+        sha256: SHA-256 over keys, groups and texts of the inputs that were read.
+        digest: The same, with gold words, trees and mentions.
     """
 
     count: int | None
@@ -34,28 +34,28 @@ class Survey:
 
     @property
     def whole(self) -> bool:
-        """Whether the scores of all inputs are kept."""
+        """Return whether the scores of all inputs are kept."""
         return self.units is not None
 
 
 def surveyed(corpus: Corpus, keep: int, stream: bool) -> Survey:
-    """Go through the inputs once, and hold nothing of them but digests and names of units.
+    """Read the inputs once, and keep only digests and names of units.
 
     Args:
         corpus: The inputs.
-        keep: Most inputs whose scores are all kept.
-        stream: Whether to stop beyond that many, because there may be very many.
+        keep: Largest number of inputs for which all scores are kept.
+        stream: Whether to stop after that number, because there may be very many inputs.
 
     Raises:
-        BadInput: When the inputs are fewer than two units.
-        HeadrolesError: When they cannot be read.
+        BadInput: When the inputs form fewer than two units.
+        HeadrolesError: When the inputs cannot be read.
     """
     bonds, texts, everything, count = Bonds(), sha256(), sha256(), 0
     for passage in islice(corpus, keep + 1) if stream else corpus:
         count += 1
-        said = _said(passage)
-        texts.update(said)
-        everything.update(said + _annotated(passage))
+        text = _text_bytes(passage)
+        texts.update(text)
+        everything.update(text + _annotation_bytes(passage))
         if count <= keep:
             bonds.add(passage.group, passage.texts, passage.key)
     names = bonds.names()
@@ -66,52 +66,53 @@ def surveyed(corpus: Corpus, keep: int, stream: bool) -> Survey:
     return Survey(known, count, units, texts.hexdigest(), everything.hexdigest())
 
 
-def _said(passage: Passage) -> bytes:
-    """Key, group and texts of an input, as ``texts.fingerprint`` counts them."""
+def _text_bytes(passage: Passage) -> bytes:
+    """Return key, group and texts of an input, as ``texts.sources.fingerprint`` counts them."""
     return json.dumps([passage.key, passage.group, *passage.texts]).encode()
 
 
-def _annotated(passage: Passage) -> bytes:
-    """The gold annotation of an input; nothing where it has none."""
-    told = b""
+def _annotation_bytes(passage: Passage) -> bytes:
+    """Return the gold annotation of an input; nothing where it has none."""
+    content = b""
     for words in passage.words or ():
-        told += words.spans.tobytes() + words.heads.tobytes()
-        told += json.dumps([words.relations, words.lemmas]).encode()
+        content += words.spans.tobytes() + words.heads.tobytes()
+        content += json.dumps([words.relations, words.lemmas]).encode()
     if passage.mentions is not None:
-        told += json.dumps([[each.start, each.stop, each.entity] for each in passage.mentions]).encode()
-    return told
+        mentions = [[mention.start, mention.stop, mention.entity] for mention in passage.mentions]
+        content += json.dumps(mentions).encode()
+    return content
 
 
 def tasks_of(corpus: Corpus, survey: Survey, size: int) -> Iterator[Task]:
-    """The shards of a run in their order, made as they are asked for.
+    """Yield the shards of a run in their order, each when it is asked for.
 
     Args:
         corpus: The inputs.
-        survey: Of them; without units, they are named as ``moments.unit_in_passing`` says.
-        size: Examples in a shard; the last may have fewer.
+        survey: Their survey; where it has no units, ``records.moments.unit_in_passing`` names them.
+        size: Number of examples in a shard; the last shard may have fewer.
 
     Raises:
-        BadInput: When the inputs are no longer those that were surveyed.
+        BadInput: When the inputs are no longer those of the survey.
     """
     coming, everything = iter(corpus), sha256()
     number = done = 0
     while passages := tuple(islice(coming, size)):
         for passage in passages[: max(survey.seen - done, 0)]:
-            everything.update(_said(passage) + _annotated(passage))
+            everything.update(_text_bytes(passage) + _annotation_bytes(passage))
         if survey.units is None:
-            units = tuple(unit_in_passing(each.group, each.texts) for each in passages)
+            units = tuple(unit_in_passing(passage.group, passage.texts) for passage in passages)
         else:
             units = survey.units[done : done + len(passages)]
         done += len(passages)
         if survey.count is not None and done > survey.count:
-            raise _changed()
+            raise _changed_inputs()
         yield Task(number, passages, units, digest_of(passages, units))
         number += 1
     if done < survey.seen or everything.hexdigest() != survey.digest:
-        raise _changed()
+        raise _changed_inputs()
 
 
-def _changed() -> BadInput:
+def _changed_inputs() -> BadInput:
     return BadInput(
         "the inputs of a run stay as they are until it is finished, but they were changed while it was made; "
         "start it again with --overwrite, or with the inputs as they were"
@@ -119,8 +120,8 @@ def _changed() -> BadInput:
 
 
 def digest_of(passages: Sequence[Passage], units: Sequence[str]) -> str:
-    """SHA-256 over inputs, their annotation and their units."""
+    """Return the SHA-256 over inputs, their annotation and their units."""
     digest = sha256()
     for passage, unit in zip(passages, units, strict=True):
-        digest.update(_said(passage) + _annotated(passage) + json.dumps(unit).encode())
+        digest.update(_text_bytes(passage) + _annotation_bytes(passage) + json.dumps(unit).encode())
     return digest.hexdigest()

@@ -1,13 +1,19 @@
-"""verify(): whether a finished run is what it was when it was written, and says what its scores say."""
+"""Check that a finished run is as it was written, and that its findings follow from its scores.
 
-from collections.abc import Mapping
+On request the findings are also recomputed, one at a time, by scipy, statsmodels and pingouin.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
 from headroles.judging.again import recomputed
+from headroles.records.findings import Labelling
 from headroles.shards.files import damaged, receipt_of, shard_name
+from headroles.stats.oracles.recompute import Check
 from headroles.storage.folder import MANIFEST, MOMENTS, SCORES, SHARDS, manifest_in
 from headroles.storage.places import LocalPlace, Place
 from headroles.storage.remote import copied
@@ -16,23 +22,26 @@ from headroles.storage.run import found_texts, load
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was checked and found right.
+    """Counts of what was checked and found right, and numbers held against other libraries.
 
     Attributes:
         files: Files whose SHA-256 is that of the manifest.
         shards: Shards whose receipts fit; 0 for runs that are not cut into shards.
         examples: Inputs of the run.
         findings: Findings that follow from the scores.
+        checks: Quantities recomputed by other libraries, and what was not, with the reason; empty unless
+            asked for. They may not fit (``refuse_differences``).
     """
 
     files: int
     shards: int
     examples: int
     findings: int
+    checks: tuple[Check, ...] = ()
 
 
 @copied()
-def verify(folder: str | Path) -> Verified:
+def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
     """Check every hash of a run folder, that all its shards are there, and that its findings follow.
 
     Findings and labels are made anew from the stored scores, and have to be equal to the tables to the
@@ -40,9 +49,11 @@ def verify(folder: str | Path) -> Verified:
 
     Args:
         folder: Of a finished run of any kind.
+        oracles: Whether to recompute the findings one at a time by scipy, statsmodels and pingouin
+            (``stats.oracles``). Differences are returned, not refused.
 
     Returns:
-        What was checked.
+        Counts of what was checked, and the recomputed quantities.
 
     Raises:
         BadInput: Naming the first file that is wrong; or when the folder is no finished run.
@@ -66,9 +77,60 @@ def verify(folder: str | Path) -> Verified:
             raise BadInput(
                 f"'{where / name}' is not what the scores of the run give; decide again with headroles judge"
             )
-    return Verified(
-        len(files or {}), shards, run.manifest["counts"]["examples"], int(run.findings.count.size)
+    checks = recompute(run) if oracles else ()
+    counted = run.manifest["counts"]["examples"], int(run.findings.count.size)
+    return Verified(len(files or {}), shards, *counted, checks)
+
+
+def recompute(run: Labelling) -> tuple[Check, ...]:
+    """Recompute the findings of a run by other libraries, and say what else of it is not recomputed.
+
+    Args:
+        run: As it was loaded, with what is beyond its findings.
+    """
+    from headroles.stats.oracles.recompute import recompute_findings
+
+    checks = recompute_findings(
+        run.scores,
+        run.findings,
+        run.decision,
+        precision=run.assessment.precision if run.assessment else None,
+        moments=run.moments,
+        intervals_of_scores=run.surface is not None,
     )
+    tables = (
+        (
+            run.probed,
+            "best.csv, baselines.csv, gaps.csv",
+            "they rest on halves of the units and on baselines",
+        ),
+        (run.surface, "layers.csv, noop.csv", "they are of means over the heads of a layer"),
+        (run.clustered, "claims.csv, clusters.csv", "they resample units and permute heads"),
+    )
+    left = [Check(name, "", 0, nan, nan, reason) for part, name, reason in tables if part is not None]
+    return (*checks, *left)
+
+
+def refuse_differences(checks: Sequence[Check], folder: str) -> None:
+    """Refuse a run whose findings are not those of other libraries.
+
+    Args:
+        checks: Of the run, as ``verify`` returns them.
+        folder: Of the run, for the message.
+
+    Raises:
+        BadInput: Naming the quantities that differ by more than rounding.
+    """
+    wrong = [
+        f"{check.quantity} by {check.difference:.2g} from {check.oracle} (at most {check.tolerance:g})"
+        for check in checks
+        if not check.fits
+    ]
+    if wrong:
+        raise BadInput(
+            f"the findings of '{folder}' are those of other libraries up to rounding, but they differ in "
+            f"{'; '.join(wrong)}; decide again with headroles judge, or report this as an error of headroles"
+        )
 
 
 def _check_files(where: Path, place: Place, files: Mapping[str, Any]) -> None:

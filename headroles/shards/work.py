@@ -1,4 +1,7 @@
-"""What a run of shards hands to its workers, and what comes back: the records between run and engines."""
+"""Records that a run of shards exchanges with its workers, and the protocol of engines.
+
+A run gives an order and tasks to an engine, and gets facts and receipts.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +15,13 @@ from headroles.records.passage import Passage
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What every worker of a run is told before its first shard, wherever it is.
+    """Instructions that every worker of a run gets before its first shard.
 
     Attributes:
-        options: Of the run; sieves that are no names cannot leave the process.
-        place: Path or address that shards are written to; None: memory of the one worker's process.
-        whole: Whether the scores of all examples are kept; else moments and a random subsample.
-        threads: Threads of the worker; None: as many as its process has.
+        options: Options of the run; sieves given as objects instead of names cannot leave the process.
+        place: Path or address that shards are written to; None for the memory of a single worker's process.
+        whole: Whether the scores of all examples are kept; otherwise moments and a random subsample.
+        threads: Threads of the worker; None for as many as its process has.
     """
 
     options: LabelOptions
@@ -29,13 +32,13 @@ class Order:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """A shard to be scored: a fixed run of examples.
+    """A shard to be scored: a fixed sequence of examples.
 
     Attributes:
-        number: Of the shard, from 0.
+        number: Number of the shard, from 0.
         passages: Its inputs.
-        units: The unit of each.
-        digest: SHA-256 over keys, texts, groups, units and gold annotation: what was read.
+        units: The unit of each input.
+        digest: SHA-256 over keys, texts, groups, units and gold annotation.
     """
 
     number: int
@@ -46,18 +49,18 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What says that a shard is done: written beside it once its files are whole.
+    """The record of a finished shard, written after all its files.
 
     Attributes:
-        number: Of the shard.
-        examples: How many.
-        tokens: All its tokens.
-        truncated: Inputs that were cut.
-        digest: Of the task.
+        number: Number of the shard.
+        examples: Number of its examples.
+        tokens: Number of its tokens.
+        truncated: Number of truncated inputs.
+        digest: Digest of the task.
         identity: SHA-256 over all that decides its numbers: settings, code, weights, parser, versions.
         files: SHA-256 of each of its files, by name within the run folder.
         low: Smallest value each column could take on its examples; NaN is written as None.
-        high: Largest value.
+        high: Largest value each column could take on its examples; NaN is written as None.
     """
 
     number: int
@@ -73,19 +76,19 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a loaded worker says of itself, so that the run need not load a model of its own.
+    """Facts about the model and annotation of a loaded worker; the run itself loads no model.
 
     Attributes:
         layers: Number of layers.
-        heads: Heads of each.
-        described: What the model is, for the manifest.
+        heads: Number of heads in each layer.
+        described: Description of the model, for the manifest.
         identity: As in ``Receipt``.
-        parser: What the parser is; None when none is used.
-        vectors: What the word vectors are; None when none are used.
-        omitted: Sieves left out for want of annotation, one sentence each.
+        parser: Description of the parser; None when none is used.
+        vectors: Description of the word vectors; None when none are used.
+        omitted: Sieves left out because annotation is missing, one sentence each.
         columns: Names of the columns of scores, those of scorers last.
-        scorers: How many of the columns are of scorers, which have a chance value per example.
-        components: What ``identity`` is made of, by name, so that a difference can be named.
+        scorers: Number of columns of scorers, which have a chance value per example.
+        components: The parts of ``identity`` by name, so that a difference can be named.
     """
 
     layers: int
@@ -102,26 +105,26 @@ class Facts:
 
 @runtime_checkable
 class Engine(Protocol):
-    """Where shards are scored: in this process, in processes beside it, or on a cluster.
+    """Scores shards in this process, in other processes of this machine, or on a cluster.
 
-    Used as a context; leaving it leaves no process behind, however it is left.
+    Used as a context manager; no process is left behind, however the context ends.
     """
 
     @property
     def facts(self) -> Facts:
-        """Of the model and annotation, as the first worker loaded them."""
+        """Return the facts of the model and annotation, as the first worker loaded them."""
 
     def score(self, tasks: Iterable[Task]) -> Iterator[Receipt]:
-        """Score shards; each receipt comes when the files of its shard are whole, in any order.
+        """Score shards and yield each receipt when the files of its shard are whole, in any order.
 
-        Tasks are taken from the iterable as workers get free, a few ahead, never all at once.
+        Tasks are taken from the iterable when workers become free, a few ahead, never all at once.
 
         Raises:
-            HeadrolesError: What a worker raised.
+            HeadrolesError: When a worker raised it.
         """
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
-        """Run some inputs once more and keep maps of the heads asked for, by layer, for each."""
+        """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
 
     def __enter__(self) -> "Engine":
         """Start the workers."""
@@ -129,4 +132,4 @@ class Engine(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop them."""
+        """Stop the workers."""

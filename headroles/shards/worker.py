@@ -1,4 +1,4 @@
-"""A worker: model, sieves and annotation loaded once in some process, which then scores shards."""
+"""Workers: each loads model, sieves and annotation once in its process, and then scores shards."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ from headroles.options.label import LabelOptions
 from headroles.records.example import Rule, Scores
 from headroles.records.kept_maps import Maps
 from headroles.records.passage import Passage
-from headroles.shards import identity
 from headroles.shards.files import bounds, shard_name, written
+from headroles.shards.identity import code, deciding, identity_of, sieves_digest, versions
 from headroles.shards.moments import shard_contents
 from headroles.shards.work import Facts, Order, Receipt, Task
 from headroles.storage.places import Place, place_of
@@ -31,15 +31,15 @@ from headroles.storage.scores import examples_bytes, part_bytes, part_name
 
 
 class Worker:
-    """Scores shards of one run, in whatever process it was made."""
+    """Scores shards of one run, in this process or any other."""
 
     def __init__(self, order: Order, *, place: Place | None = None, corpus: Corpus | None = None) -> None:
         """Load model, sieves and annotation.
 
         Args:
-            order: What the run is.
-            place: Where shards are written to; None: where the order says.
-            corpus: The inputs of the run, where they are at hand; None: found anew from the options.
+            order: The instructions of the run.
+            place: Where shards are written; None for the place that the order states.
+            corpus: The inputs of the run, where they are already open; None to open them from the options.
 
         Raises:
             BadInput: When model, parser, vectors or inputs cannot be used, or a sieve lacks its annotation.
@@ -50,7 +50,7 @@ class Worker:
         selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
         checkpoint = find(options.model, options.revision)
         inputs = corpus_of(options, selection.needs, checkpoint) if corpus is None else corpus
-        found = annotated(options, selection, inputs)
+        annotation = annotated(options, selection, inputs)
         self._model = load(
             checkpoint,
             device=options.device,
@@ -59,7 +59,7 @@ class Worker:
             kind=options.kind,
         )
         check_length(self._model, checkpoint, options.max_length)
-        known = found.counted(self._model.tokenizer, inputs, options.max_length)
+        known = annotation.counted(self._model.tokenizer, inputs, options.max_length)
         self._job = known.sieving(self._model)
         self._rules = known.selection.rules(options.margin)
         self._annotator = known.annotator
@@ -70,7 +70,10 @@ class Worker:
 
         Args:
             task: The shard.
-            advance: Called with the examples done since the last call.
+            advance: Called with the number of examples done since the last call.
+
+        Returns:
+            The receipt as written.
         """
         tokenised = tokenise(self._model.tokenizer, task.passages, self._options.max_length)
         (shard,) = streamed(
@@ -94,7 +97,7 @@ class Worker:
         return written(self._place, receipt, self._contents(task, scores_of(shard, task, self._rules)))
 
     def _contents(self, task: Task, scores: Scores) -> dict[str, bytes]:
-        """The files of a shard by their names."""
+        """Return the contents of the files of a shard by name."""
         if not self._order.whole:
             return shard_contents(scores, self._rules, task, self._options)
         return {
@@ -103,30 +106,33 @@ class Worker:
         }
 
     def expect(self, task: Task) -> None:
-        """Say which shard comes after the next, so that processes may parse its texts ahead."""
+        """Announce a later shard, so that parser processes can parse its texts ahead."""
         if self._annotator is not None:
             self._annotator.expect(task.passages)
 
     def close(self) -> None:
-        """Let go of what parses beside the model."""
+        """Stop the parser processes and close the cache of parses."""
         if self._annotator is not None:
             self._annotator.close()
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
-        """Run some inputs once more and keep maps of the heads asked for, by layer, for each."""
+        """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
         return kept(self._model, self._options, passages, asked)
 
 
 def kept(
     model: Model, options: Any, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]
 ) -> list[Maps]:
-    """Run some inputs and keep maps of heads.
+    """Run some inputs and keep attention maps of heads.
 
     Args:
-        model: Ready to be read.
-        options: Of the run, for size of batches and longest input.
+        model: The loaded model.
+        options: Options of the run, which state batch size and longest input.
         passages: The inputs.
-        asked: Heads by layer, for each input.
+        asked: The requested heads by layer, for each input.
+
+    Returns:
+        The maps of each input.
     """
     shards = stream(
         model,
@@ -134,29 +140,29 @@ def kept(
         Keeping(asked),
         batch_size=options.batch_size,
         max_length=options.max_length,
-        advance=lambda count: None,  # the inputs of the run are all done
+        advance=lambda count: None,  # all inputs of the run have been counted
     )
     return [
         Maps(
-            each.example(),
+            kept_input.example(),
             {
-                (layer, head): each.weights(layer, head)
-                for layer, heads in each.asked.items()
+                (layer, head): kept_input.weights(layer, head)
+                for layer, heads in kept_input.asked.items()
                 for head in heads
             },
         )
         for shard in shards
-        for each in shard
+        for kept_input in shard
     ]
 
 
 def scores_of(shard: Shard, task: Task, rules: Sequence[Rule]) -> Scores:
-    """The scores of a shard as they are written.
+    """Return the scores of a shard as they are written.
 
     Args:
-        shard: What was read.
-        task: Which says keys and units.
-        rules: One per column, which say chance values; those of scorers are of each example.
+        shard: The values read from the model.
+        task: The shard, which states keys and units.
+        rules: One per column, which state chance values; scorers have one chance value per example.
     """
     null = np.repeat(np.array([[rule.null] for rule in rules]), len(task.passages), axis=1)
     if len(shard.null):
@@ -173,19 +179,19 @@ def scores_of(shard: Shard, task: Task, rules: Sequence[Rule]) -> Scores:
 
 
 def facts_of(options: LabelOptions, model: Model, known: Annotated) -> Facts:
-    """What a worker says of itself: its identity is equal wherever it would give equal scores."""
+    """Return the facts of a worker; workers that give equal scores have equal identities."""
     config = model.network.config.to_dict()
     config.pop("_name_or_path", None)
     components = {
-        "settings": identity.deciding(options.settings()),
-        "code": identity.code(),
+        "settings": deciding(options.settings()),
+        "code": code(),
         "weights": model.described["weights_sha256"],
         "configuration": config,
         "tokenizer": _tokenizer_digest(model.tokenizer),
         "parser": known.parser,
         "vectors": known.vectors,
-        "sieves": identity.sieves_digest(known.selection.sieves),
-        "versions": identity.versions(),
+        "sieves": sieves_digest(known.selection.sieves),
+        "versions": versions(),
         "device": [device_name(model.device), options.dtype],
         "frequencies": _frequencies_digest(known.lexicon.frequency),
     }
@@ -193,7 +199,7 @@ def facts_of(options: LabelOptions, model: Model, known: Annotated) -> Facts:
         layers=model.layers,
         heads=model.heads,
         described=model.described | {"machine": machine()},
-        identity=identity.identity_of(components),
+        identity=identity_of(components),
         parser=known.parser,
         vectors=known.vectors,
         omitted=(*known.omitted, *known.notes),
@@ -203,16 +209,16 @@ def facts_of(options: LabelOptions, model: Model, known: Annotated) -> Facts:
     )
 
 
-def _frequencies_digest(often: Mapping[str, int] | None) -> str | None:
-    """SHA-256 over how often each token occurs; None where no sieve asks."""
-    return None if often is None else sha256(json.dumps(sorted(often.items())).encode()).hexdigest()
+def _frequencies_digest(counts: Mapping[str, int] | None) -> str | None:
+    """Return the SHA-256 over the counts of tokens in all inputs; None where no sieve needs them."""
+    return None if counts is None else sha256(json.dumps(sorted(counts.items())).encode()).hexdigest()
 
 
 def _tokenizer_digest(tokenizer: Any) -> str:
-    """SHA-256 over what a tokenizer does: its own description, and its special tokens."""
+    """Return the SHA-256 over the description of a tokenizer and its special tokens."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    said = json.loads(backend.to_str()) if backend is not None else {"plain": type(tokenizer).__name__}
-    for name in ("truncation", "padding"):  # of the last call, and no part of what it is
-        said.pop(name, None)
+    description = json.loads(backend.to_str()) if backend is not None else {"plain": type(tokenizer).__name__}
+    for name in ("truncation", "padding"):  # settings of the last call
+        description.pop(name, None)
     special = sorted((str(name), str(value)) for name, value in tokenizer.special_tokens_map.items())
-    return sha256(json.dumps([said, special], sort_keys=True).encode()).hexdigest()
+    return sha256(json.dumps([description, special], sort_keys=True).encode()).hexdigest()

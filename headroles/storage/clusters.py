@@ -1,6 +1,6 @@
-"""Distances between heads and what is made of them, as files of a run folder and back; no pickle.
+"""Distances between heads and clusters as files of a run folder and back, with checks of the values read.
 
-Whether what a run folder says of distances between heads, and of clusters, can be.
+No pickle is written or read.
 """
 
 import csv
@@ -18,18 +18,178 @@ from headroles.records.clusters import METHODS, Choice, Claim, Clustered, Diverg
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
 from headroles.storage.tables import csv_of, records_in
 
+DIVERGENCE_ARRAYS = ("sums", "weight", "block")
+"""Arrays of ``Divergence`` in the file."""
+CLUSTER_ARRAYS = ("error", "cluster", "silhouette", "stability", "linkage", "place", "cloud")
+"""Arrays of ``ClusterResults`` in the file."""
+ARCHIVE_ERRORS = (BadZipFile, EOFError, zlib.error, struct.error, RuntimeError, MemoryError)
+"""Errors of reading a damaged archive, in addition to ``ValueError`` and ``OSError``."""
 CLOSE = 1e-5
-"""How far the stored mean may be from that of the sums, as a share of it."""
+"""Largest relative difference between the stored mean and the mean of the sums."""
 ROUNDING = 1e-9
 
 
-def check_divergence(divergence: Divergence, mean: np.ndarray, units: int) -> None:
-    """Refuse divergences that are not those of a run.
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Row of ``neighbours.csv``: a head near another.
+
+    Attributes:
+        layer: Layer of the head.
+        head: The head.
+        rank: 1 for the nearest.
+        near_layer: Layer of the other head.
+        near_head: The other head.
+        distance: Distance between them.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+    """
+
+    layer: int
+    head: int
+    rank: int
+    near_layer: int
+    near_head: int
+    distance: float
+    low: float
+    high: float
+
+
+def texts_of_clustered(clustered: Clustered) -> dict[str, str | bytes]:
+    """Return every file by name; NaN is an empty cell.
+
+    ``divergence.npz`` holds the arrays that are in no table: block sums (float32), weights, blocks, the mean
+    divergence of every pair (float64, condensed), its standard error, linkage, map and cloud.
+    """
+    tables: dict[str, str | bytes] = {
+        DIVERGENCE: _archive_bytes(clustered),
+        CLUSTERS: _heads_text(clustered),
+        CHOICES: csv_of(Choice, clustered.choices),
+        CLAIMS: csv_of(Claim, clustered.claims),
+    }
+    if clustered.neighbours is not None:
+        tables[NEIGHBOURS] = csv_of(
+            Neighbour, _neighbour_rows(clustered.neighbours, clustered.divergence.heads)
+        )
+    return tables
+
+
+def _archive_bytes(clustered: Clustered) -> bytes:
+    source = clustered.divergence
+    arrays = {name: getattr(source, name) for name in DIVERGENCE_ARRAYS}
+    arrays |= {name: getattr(clustered, name) for name in CLUSTER_ARRAYS}
+    content = BytesIO()
+    np.savez_compressed(
+        content,
+        mean=source.mean(),
+        grid=np.array([source.layers, source.heads]),
+        smoothing=np.array(source.smoothing),
+        way=np.array(source.way),
+        method=np.array(clustered.method),
+        stress=np.array(clustered.stress),
+        **arrays,
+    )
+    return content.getvalue()
+
+
+def _heads_text(clustered: Clustered) -> str:
+    """Return one row per head: its cluster, silhouette, stability, and coordinates on the map."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("layer", "head", "cluster", "silhouette", "stability", "x", "y"))
+    heads = clustered.divergence.heads
+    for number, cluster in enumerate(clustered.cluster.tolist()):
+        values = [clustered.silhouette[number], clustered.stability[number], *clustered.place[number]]
+        cells = ["" if np.isnan(value) else float(value) for value in values]
+        writer.writerow((number // heads, number % heads, cluster, *cells))
+    return text.getvalue()
+
+
+def _neighbour_rows(neighbours: Neighbours, heads: int) -> list[Neighbour]:
+    """Return the rows of every head's nearest heads, nearest first."""
+    rows = []
+    for number, rank in np.ndindex(neighbours.head.shape):
+        other = int(neighbours.head[number, rank])
+        distances = [
+            float(array[number, rank]) for array in (neighbours.distance, neighbours.low, neighbours.high)
+        ]
+        places = (number // heads, number % heads, rank + 1, other // heads, other % heads)
+        rows.append(Neighbour(*places, *distances))
+    return rows
+
+
+def clustered_in(folder: Path, grid: tuple[int, int], units: int) -> Clustered:
+    """Read distances between heads and clusters from a run folder.
 
     Args:
-        divergence: As its file has it.
-        mean: Of every pair, as the same file has it.
-        units: How many units the scores of the run have.
+        folder: Folder of the run.
+        grid: Layers and heads of its model.
+        units: Number of units of its scores.
+
+    Raises:
+        KeyError: When an array or a column is missing.
+        OSError: When a file other than that of the nearest heads is missing.
+        ValueError: When a file is damaged, has other heads or units, or values that no run computes.
+        BadInput: When arrays do not fit together.
+    """
+    arrays = _read_arrays(folder / DIVERGENCE)
+    layers, heads = (int(number) for number in arrays["grid"])
+    if (layers, heads) != grid:
+        raise ValueError(f"{DIVERGENCE} is of {layers} x {heads} heads, the run of {grid[0]} x {grid[1]}")
+    divergence = Divergence(
+        layers,
+        heads,
+        **{name: arrays[name] for name in DIVERGENCE_ARRAYS},
+        smoothing=float(arrays["smoothing"]),
+        way=str(arrays["way"]),
+    )
+    check_divergence(divergence, arrays["mean"], units)
+    clustered = Clustered(
+        divergence,
+        method=str(arrays["method"]),
+        stress=float(arrays["stress"]),
+        choices=tuple(records_in(Choice, folder / CHOICES)),
+        claims=tuple(records_in(Claim, folder / CLAIMS)),
+        neighbours=_read_neighbours(folder / NEIGHBOURS, heads, layers * heads),
+        **{name: arrays[name] for name in CLUSTER_ARRAYS},
+    )
+    check_clustered(clustered)
+    if (folder / CLUSTERS).read_text(encoding="utf-8") != _heads_text(clustered):
+        raise ValueError(f"{CLUSTERS} says other than {DIVERGENCE}")
+    return clustered
+
+
+def _read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Read all arrays of an archive by name."""
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except ARCHIVE_ERRORS as error:
+        raise ValueError(f"{path.name} is no archive of arrays") from error
+
+
+def _read_neighbours(path: Path, heads: int, size: int) -> Neighbours | None:
+    """Read the nearest heads from a table; None where there is none."""
+    if not path.is_file():
+        return None
+    rows: list[Neighbour] = records_in(Neighbour, path)
+    near = len(rows) // size
+    wanted = [(head // heads, head % heads, rank + 1) for head, rank in np.ndindex(size, near)]
+    if not near or [(row.layer, row.head, row.rank) for row in rows] != wanted:
+        raise ValueError(f"the rows of {path.name} are not every head and rank in turn")
+    if not all(0 <= row.near_head < heads and 0 <= row.near_layer < size // heads for row in rows):
+        raise ValueError(f"{path.name} has heads that the run has not")
+    head = np.array([row.near_layer * heads + row.near_head for row in rows], dtype=np.int64)
+    values = [np.array([getattr(row, name) for row in rows]) for name in ("distance", "low", "high")]
+    return Neighbours(head.reshape(size, -1), *(array.reshape(size, -1) for array in values))
+
+
+def check_divergence(divergence: Divergence, mean: np.ndarray, units: int) -> None:
+    """Refuse divergences that cannot be those of a run.
+
+    Args:
+        divergence: Divergence from its file.
+        mean: Mean of every pair, from the same file.
+        units: Number of units of the run's scores.
 
     Raises:
         ValueError: When units, weights, sums or means are not those of such a run.
@@ -47,10 +207,10 @@ def check_divergence(divergence: Divergence, mean: np.ndarray, units: int) -> No
 
 
 def check_clustered(clustered: Clustered) -> None:
-    """Refuse clusters, maps, choices and claims that nothing can have given.
+    """Refuse clusters, maps, choices and claims that no run can have computed.
 
     Args:
-        clustered: As its files have it.
+        clustered: Results from their files.
 
     Raises:
         ValueError: When a number is out of its range, or a method is unknown.
@@ -65,12 +225,12 @@ def check_clustered(clustered: Clustered) -> None:
         "place": (-np.inf, np.inf, False),
         "cloud": (-np.inf, np.inf, False),
     }
-    for name, (low, high, silent) in ranges.items():
-        if not _within(getattr(clustered, name), low, high, silent):
+    for name, (low, high, nan_allowed) in ranges.items():
+        if not _within(getattr(clustered, name), low, high, nan_allowed):
             raise ValueError(f"{DIVERGENCE} has numbers out of range for {name!r}")
     if not _within(np.array(clustered.stress), 0.0, np.inf, True):
         raise ValueError(f"{DIVERGENCE} has a stress of {clustered.stress}")
-    if not _tree(clustered.linkage):
+    if not _is_tree(clustered.linkage):
         raise ValueError(f"the merges in {DIVERGENCE} are no tree of all heads")
     _check_numbers(clustered.cluster, clustered.choices, clustered.method)
     for claim in clustered.claims:
@@ -78,18 +238,18 @@ def check_clustered(clustered: Clustered) -> None:
             raise ValueError(f"{CLAIMS} has a p of {claim.p} of {claim.placements} placements")
 
 
-def _within(values: np.ndarray, low: float, high: float, silent: bool) -> bool:
-    """Whether all numbers are finite and in their range; NaN may be among them where ``silent``."""
-    known = values[~np.isnan(values)] if silent else values
+def _within(values: np.ndarray, low: float, high: float, nan_allowed: bool) -> bool:
+    """Return whether all numbers are finite and in their range; NaN passes where ``nan_allowed``."""
+    known = values[~np.isnan(values)] if nan_allowed else values
     return bool((np.isfinite(known) & (known >= low - ROUNDING) & (known <= high + ROUNDING)).all())
 
 
-def _tree(linkage: Float[np.ndarray, "merges 4"]) -> bool:
-    """Whether merges join every head and every earlier merge once, at heights of at least 0.
+def _is_tree(linkage: Float[np.ndarray, "merges 4"]) -> bool:
+    """Return whether merges join every head and every earlier merge once, at heights of at least 0.
 
     Example:
         >>> good = np.array([[0.0, 1.0, 0.2, 2.0], [2.0, 3.0, 0.5, 3.0]])
-        >>> _tree(good), _tree(good[::-1])
+        >>> _is_tree(good), _is_tree(good[::-1])
         (True, False)
     """
     heads, nodes = len(linkage) + 1, linkage[:, :2]
@@ -103,171 +263,13 @@ def _tree(linkage: Float[np.ndarray, "merges 4"]) -> bool:
 
 
 def _check_numbers(cluster: Int[np.ndarray, " heads"], choices: tuple[Choice, ...], method: str) -> None:
-    """Refuse clusters that are not numbered from 0, and choices of which not one was taken."""
+    """Refuse clusters that are not numbered from 0, and choices of which not exactly one is chosen."""
     names = np.unique(cluster)
     noisy = bool(names[0] == -1)
     if (noisy and method != "dbscan") or not np.array_equal(names[int(noisy) :], np.arange(names[-1] + 1)):
         raise ValueError(f"the clusters in {DIVERGENCE} are not numbered from 0")
-    taken = [each.clusters for each in choices if each.chosen == 1]
-    if len(taken) != 1 or any(each.chosen not in (0, 1) for each in choices):
-        raise ValueError(f"{CHOICES} has {len(taken)} numbers of clusters that were chosen, not one")
-    if names[-1] + 1 > taken[0]:
-        raise ValueError(f"{CHOICES} says {taken[0]} clusters, {DIVERGENCE} has {names[-1] + 1}")
-
-
-KEPT = ("sums", "weight", "block")
-"""Arrays of ``Divergence`` in the file."""
-MADE = ("error", "cluster", "silhouette", "stability", "linkage", "place", "cloud")
-"""Arrays of ``Clustered`` in the file."""
-BROKEN = (BadZipFile, EOFError, zlib.error, struct.error, RuntimeError, MemoryError)
-"""What reading a file raises that is no whole archive, beside ``ValueError`` and ``OSError``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """One row of ``neighbours.csv``: a head near another.
-
-    Attributes:
-        layer: Layer of the head.
-        head: The head.
-        rank: 1 for the nearest.
-        near_layer: Layer of the other.
-        near_head: The other head.
-        distance: Between them, with its 95 % interval.
-        low: Lower end.
-        high: Upper end.
-    """
-
-    layer: int
-    head: int
-    rank: int
-    near_layer: int
-    near_head: int
-    distance: float
-    low: float
-    high: float
-
-
-def texts_of_clustered(clustered: Clustered) -> dict[str, str | bytes]:
-    """Every file by its name; NaN is an empty cell.
-
-    ``divergence.npz`` holds what the tables cannot: block sums (float32), weights, blocks, the mean
-    divergence of every pair (float64, condensed), its standard error, linkage, map and cloud.
-    """
-    tables: dict[str, str | bytes] = {
-        DIVERGENCE: _archive(clustered),
-        CLUSTERS: _heads(clustered),
-        CHOICES: csv_of(Choice, clustered.choices),
-        CLAIMS: csv_of(Claim, clustered.claims),
-    }
-    if clustered.neighbours is not None:
-        tables[NEIGHBOURS] = csv_of(Neighbour, _near(clustered.neighbours, clustered.divergence.heads))
-    return tables
-
-
-def _archive(clustered: Clustered) -> bytes:
-    source = clustered.divergence
-    arrays = {name: getattr(source, name) for name in KEPT}
-    arrays |= {name: getattr(clustered, name) for name in MADE}
-    content = BytesIO()
-    np.savez_compressed(
-        content,
-        mean=source.mean(),
-        grid=np.array([source.layers, source.heads]),
-        smoothing=np.array(source.smoothing),
-        way=np.array(source.way),
-        method=np.array(clustered.method),
-        stress=np.array(clustered.stress),
-        **arrays,
-    )
-    return content.getvalue()
-
-
-def _heads(clustered: Clustered) -> str:
-    """One row per head: its cluster, how well it sits there, and its place on the map."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("layer", "head", "cluster", "silhouette", "stability", "x", "y"))
-    heads = clustered.divergence.heads
-    for number, cluster in enumerate(clustered.cluster.tolist()):
-        values = [clustered.silhouette[number], clustered.stability[number], *clustered.place[number]]
-        cells = ["" if np.isnan(each) else float(each) for each in values]
-        writer.writerow((number // heads, number % heads, cluster, *cells))
-    return text.getvalue()
-
-
-def _near(found: Neighbours, heads: int) -> list[Neighbour]:
-    """Every head's nearest ones, nearest first."""
-    rows = []
-    for number, rank in np.ndindex(found.head.shape):
-        other = int(found.head[number, rank])
-        reach = [float(each[number, rank]) for each in (found.distance, found.low, found.high)]
-        places = (number // heads, number % heads, rank + 1, other // heads, other % heads)
-        rows.append(Neighbour(*places, *reach))
-    return rows
-
-
-def _neighbours_in(path: Path, heads: int, size: int) -> Neighbours | None:
-    """Nearest heads as a table has them; None where there is none."""
-    if not path.is_file():
-        return None
-    rows: list[Neighbour] = records_in(Neighbour, path)
-    near = len(rows) // size
-    wanted = [(head // heads, head % heads, rank + 1) for head, rank in np.ndindex(size, near)]
-    if not near or [(row.layer, row.head, row.rank) for row in rows] != wanted:
-        raise ValueError(f"the rows of {path.name} are not every head and rank in turn")
-    if not all(0 <= row.near_head < heads and 0 <= row.near_layer < size // heads for row in rows):
-        raise ValueError(f"{path.name} has heads that the run has not")
-    head = np.array([row.near_layer * heads + row.near_head for row in rows], dtype=np.int64)
-    values = [np.array([getattr(row, name) for row in rows]) for name in ("distance", "low", "high")]
-    return Neighbours(head.reshape(size, -1), *(each.reshape(size, -1) for each in values))
-
-
-def clustered_in(folder: Path, grid: tuple[int, int], units: int) -> Clustered:
-    """What a run folder says of distances between heads.
-
-    Args:
-        folder: Of the run.
-        grid: Layers and heads of its model.
-        units: How many units its scores have.
-
-    Raises:
-        KeyError: When an array or a column is missing.
-        OSError: When a file other than that of the nearest heads is missing.
-        ValueError: When a file is damaged, of other heads or units, or says what cannot be.
-        BadInput: When arrays do not fit together.
-    """
-    found = _arrays(folder / DIVERGENCE)
-    layers, heads = (int(each) for each in found["grid"])
-    if (layers, heads) != grid:
-        raise ValueError(f"{DIVERGENCE} is of {layers} x {heads} heads, the run of {grid[0]} x {grid[1]}")
-    divergence = Divergence(
-        layers,
-        heads,
-        **{name: found[name] for name in KEPT},
-        smoothing=float(found["smoothing"]),
-        way=str(found["way"]),
-    )
-    check_divergence(divergence, found["mean"], units)
-    clustered = Clustered(
-        divergence,
-        method=str(found["method"]),
-        stress=float(found["stress"]),
-        choices=tuple(records_in(Choice, folder / CHOICES)),
-        claims=tuple(records_in(Claim, folder / CLAIMS)),
-        neighbours=_neighbours_in(folder / NEIGHBOURS, heads, layers * heads),
-        **{name: found[name] for name in MADE},
-    )
-    check_clustered(clustered)
-    if (folder / CLUSTERS).read_text(encoding="utf-8") != _heads(clustered):
-        raise ValueError(f"{CLUSTERS} says other than {DIVERGENCE}")
-    return clustered
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """All arrays of an archive by their names."""
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except BROKEN as error:
-        raise ValueError(f"{path.name} is no archive of arrays") from error
+    chosen = [choice.clusters for choice in choices if choice.chosen == 1]
+    if len(chosen) != 1 or any(choice.chosen not in (0, 1) for choice in choices):
+        raise ValueError(f"{CHOICES} has {len(chosen)} numbers of clusters that were chosen, not one")
+    if names[-1] + 1 > chosen[0]:
+        raise ValueError(f"{CHOICES} says {chosen[0]} clusters, {DIVERGENCE} has {names[-1] + 1}")

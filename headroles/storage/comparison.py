@@ -1,4 +1,4 @@
-"""The folder of a comparison: its tables, manifest and report, and the comparison read back."""
+"""Folder of a comparison: writing its tables, manifest and report, and reading the comparison back."""
 
 import csv
 import json
@@ -11,7 +11,7 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison, Differences, LayerChange, Swapped
 from headroles.records.example import Decision, Rule
-from headroles.records.findings import COLUMNS as FOUND
+from headroles.records.findings import COLUMNS as FINDINGS_COLUMNS
 from headroles.records.findings import Findings
 from headroles.storage.folder import (
     FIGURES,
@@ -31,7 +31,7 @@ COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS
 
 
 def write_comparison(folder: Path, comparison: Comparison, report: str) -> None:
-    """Write manifest, tables and report; the folder appears whole or not at all.
+    """Write manifest, tables and report; the folder appears completely or not at all.
 
     Raises:
         BadInput: When it cannot be written.
@@ -49,25 +49,25 @@ def write_comparison(folder: Path, comparison: Comparison, report: str) -> None:
 
 
 def is_comparison(folder: Path) -> bool:
-    """Whether a folder's manifest says that it is a comparison."""
+    """Return whether a folder's manifest says that it is a comparison."""
     return manifest_in(folder).get("kind") == COMPARISON.name
 
 
 def load_comparison(folder: Path) -> Comparison:
-    """A comparison from its folder, for its figures and tables.
+    """Read a comparison from its folder, for its figures and tables.
 
-    Of the two runs it keeps what its tables have: how many units counted, their means, and which heads
-    hold a role (decision 0; every other head −1). Their other columns are NaN.
+    Of the two runs it has only the content of its tables: the number of units, the means, and the heads
+    with a role (decision 0; every other head −1). Their other columns are NaN.
 
     Raises:
-        BadInput: When the folder is no whole comparison.
+        BadInput: When the folder is no complete comparison.
     """
     try:
         manifest = manifest_in(folder)
-        rules = tuple(Rule(**each) for each in manifest["rules"])
-        differences = _differences(folder / DIFFERENCES, rules)
+        rules = tuple(Rule(**fields) for fields in manifest["rules"])
+        differences = _read_differences(folder / DIFFERENCES, rules)
         labels = rows_in(folder / LABELS)
-        before, after = (_run(differences, labels, name) for name in "ab")
+        before, after = (_run_findings(differences, labels, name) for name in "ab")
         return Comparison(
             differences,
             before,
@@ -86,21 +86,21 @@ def load_comparison(folder: Path) -> Comparison:
         ) from error
 
 
-def _differences(path: Path, rules: tuple[Rule, ...]) -> Differences:
+def _read_differences(path: Path, rules: tuple[Rule, ...]) -> Differences:
     rows, arrays = heads_in(path, [rule.sieve for rule in rules], COLUMNS)
     outcome = np.array([OUTCOMES.index(row["outcome"]) for row in rows]).reshape(arrays["count"].shape)
     return Differences(rules=rules, outcome=outcome, **arrays)
 
 
-def _run(found: Differences, labels: Sequence[Mapping[str, str]], run: str) -> Findings:
-    """What the comparison's tables say of run A or B."""
-    shape = found.count.shape
-    held = [f";{row[f'roles_{run}']};" for row in labels]
+def _run_findings(differences: Differences, labels: Sequence[Mapping[str, str]], run: str) -> Findings:
+    """Return the findings of run A or B, as far as the comparison's tables have them."""
+    shape = differences.count.shape
+    role_lists = [f";{row[f'roles_{run}']};" for row in labels]
     decision = np.full(shape, -1, dtype=np.int8)
-    for place, rule in enumerate(found.rules):
+    for place, rule in enumerate(differences.rules):
         if rule.role:
-            own = np.array([f";{rule.sieve};" in names for names in held]).reshape(shape[1:])
-            decision[place][own] = 0
-    arrays: dict[str, Any] = {name: np.full(shape, np.nan) for name in FOUND}
-    arrays |= {"count": found.count, "mean": getattr(found, f"mean_{run}")}
-    return Findings(rules=found.rules, decision=decision, **arrays)
+            holders = np.array([f";{rule.sieve};" in names for names in role_lists]).reshape(shape[1:])
+            decision[place][holders] = 0
+    arrays: dict[str, Any] = {name: np.full(shape, np.nan) for name in FINDINGS_COLUMNS}
+    arrays |= {"count": differences.count, "mean": getattr(differences, f"mean_{run}")}
+    return Findings(rules=differences.rules, decision=decision, **arrays)

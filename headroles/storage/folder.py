@@ -1,6 +1,7 @@
-"""Where results are written: what a folder holds, whether it may be replaced, and nothing half-written.
+"""Output folders: names of their files, checks before they are replaced, and writing by rename.
 
-A folder that is made beside the wanted one, and takes its place whole or not at all.
+Single files are written by rename. A whole folder is staged next to its destination, and replaces it
+completely or not at all.
 """
 
 import json
@@ -21,37 +22,37 @@ SCORES, EXAMPLES = "scores", "examples.parquet"
 MOMENTS = "moments.npz"
 """Sums over random groups of examples, of runs that have too many examples to keep all scores."""
 PLAN, SHARDS = "plan.json", "shards"
-"""What a run of shards is written down as before its first one, and what its shards leave beside scores."""
+"""Plan of a run, written before its first shard, and the folder of shard files other than scores."""
 BEFORE = ".before"
-"""Where an earlier run waits inside its folder until the first shard of the run that replaces it is done."""
+"""Subfolder that keeps an earlier run until the first shard of the run that replaces it is done."""
 PRECISION, SENSITIVITY = "precision.csv", "sensitivity.csv"
 TOGETHER, SETS, DEPTH = "together.csv", "sets.csv", "depth.csv"
 TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, SETS, DEPTH)
 BEST, BASELINES, CONDITIONS = "best.csv", "baselines.csv", "conditions.csv"
 TRAINED, CONTESTS, WEIGHTS, TALLIES = "trained.csv", "contests.csv", "weights.csv", "tallies.parquet"
 PROBED = (BEST, BASELINES, CONDITIONS, TRAINED, CONTESTS, WEIGHTS, TALLIES)
-"""What only runs of probes hold; each is there when there is something to say."""
+"""Files that only runs of probes have; each is there when it is not empty."""
 LAYERS, NOOP = "layers.csv", "noop.csv"
 SURFACE = (LAYERS, NOOP)
-"""What only runs of surface statistics hold."""
+"""Files that only runs of surface statistics have."""
 DIVERGENCE, CLUSTERS, CHOICES = "divergence.npz", "clusters.csv", "choices.csv"
 CLAIMS, NEIGHBOURS = "claims.csv", "neighbours.csv"
 CLUSTERED = (DIVERGENCE, CLUSTERS, CHOICES, CLAIMS, NEIGHBOURS)
-"""What only runs that cluster heads hold."""
+"""Files that only runs that cluster heads have."""
 TYPICAL, SHOWN, MAPS = "typical.csv", "shown.parquet", "maps.parquet"
 EXHIBITED = (TYPICAL, SHOWN, MAPS)
-"""What runs of sieves hold that keep attention maps; ``shown.parquet`` has the text of inputs."""
+"""Files of runs of sieves that keep attention maps; ``shown.parquet`` has the text of inputs."""
 FIGURES, DRAWN = "figures", frozenset({".svg", ".pdf", ".png"})
-"""The folder of figures as files, and how their names end."""
+"""The folder of figure files, and the endings of their names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a folder may be, so that nothing else is ever replaced.
+    """Kind of output folder, and the names it may contain, so that no other folder is ever replaced.
 
     Attributes:
-        name: "run" or "comparison", as the manifest's ``kind`` says (a run's says nothing).
-        holds: Names of all it may hold.
+        name: "run" or "comparison", as the manifest's ``kind`` (missing for a run).
+        holds: Names of all files and folders it may contain.
     """
 
     name: str
@@ -65,7 +66,7 @@ RUN = Kind(
 
 
 def asked_for(out: str | None, settings: dict[str, Any], overwrite: bool) -> Path | None:
-    """The run folder that options ask for, when it may be written; None where nothing is to be written.
+    """Check the run folder that options name and return it; None where nothing is to be written.
 
     Raises:
         BadInput: As ``check_free``.
@@ -85,24 +86,24 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Ki
     """Refuse a folder that cannot be replaced, before any work is done.
 
     Raises:
-        BadInput: When the folder is not of this kind, holds more than it may, is one with other
-            settings while ``overwrite`` is off, or is the current folder or a mount point.
+        BadInput: When the folder is not of this kind, contains other files, has other settings while
+            ``overwrite`` is off, or is the current folder or a mount point.
     """
     with writing(f"the {kind.name} folder '{folder}'"):
         if folder.is_file():
             raise BadInput(f"--out must be a folder, but '{folder}' is a file; name another")
-        there = {each.name for each in folder.iterdir()} if folder.exists() else set()
+        names = {path.name for path in folder.iterdir()} if folder.exists() else set()
         fixed = folder.exists() and (folder.is_mount() or Path.cwd().is_relative_to(folder.resolve()))
     if fixed:
         raise BadInput(
             f"a {kind.name} folder is replaced as a whole, but '{folder}' is the current folder, holds it, "
             f"or is a mount point; name a new folder"
         )
-    if not there:
+    if not names:
         return
-    there |= {str(Path(FIGURES) / name) for name in _beside_figures(folder)}
-    before = manifest_in(folder, MANIFEST if MANIFEST in there else PLAN)
-    check_holds(str(folder), there, before, settings, overwrite, kind)
+    names |= {str(Path(FIGURES) / name) for name in _foreign_figures(folder)}
+    before = manifest_in(folder, MANIFEST if MANIFEST in names else PLAN)
+    check_holds(str(folder), names, before, settings, overwrite, kind)
 
 
 def check_holds(
@@ -113,10 +114,18 @@ def check_holds(
     overwrite: bool,
     kind: Kind,
 ) -> None:
-    """Refuse what may not be replaced: what is at a path or address, and its manifest or plan.
+    """Refuse a folder or address that may not be replaced, by its contents and its manifest or plan.
+
+    Args:
+        folder: Path or address, for the error.
+        there: Names of its files and folders.
+        before: Its manifest or plan.
+        settings: Settings of the new run.
+        overwrite: Whether a run with other settings may be replaced.
+        kind: Kind of the new folder.
 
     Raises:
-        BadInput: When it is not of this kind, holds more than it may, or has other settings.
+        BadInput: When it is not of this kind, contains other files, or has other settings.
     """
     if "headroles" not in before or before.get("kind", RUN.name) != kind.name:
         raise BadInput(
@@ -128,8 +137,8 @@ def check_holds(
             f"a {kind.name} folder is replaced as a whole, but '{folder}' also holds {others[0]!r}; "
             f"move it away, or name another folder with --out"
         )
-    settled = before.get("settings")
-    known = settled if isinstance(settled, dict) else {}
+    earlier = before.get("settings")
+    known = earlier if isinstance(earlier, dict) else {}
     changed = sorted(name for name in {*known, *settings} if known.get(name) != settings.get(name))
     if changed and not overwrite:
         raise BadInput(
@@ -138,30 +147,30 @@ def check_holds(
         )
 
 
-def _beside_figures(folder: Path) -> list[str]:
-    """Names of what lies among the figures of a folder and is none."""
-    place = folder / FIGURES
-    return [each.name for each in place.iterdir() if not _drawn(each)] if place.is_dir() else []
+def _foreign_figures(folder: Path) -> list[str]:
+    """Return names in the figures folder that are no figures."""
+    figures = folder / FIGURES
+    return [path.name for path in figures.iterdir() if not _is_figure(path)] if figures.is_dir() else []
 
 
-def _drawn(path: Path) -> bool:
+def _is_figure(path: Path) -> bool:
     return path.suffix in DRAWN and path.is_file()
 
 
 def clear_figures(folder: Path) -> None:
-    """Remove figures, which are of an earlier outcome; whatever else lies among them stays."""
-    place = folder / FIGURES
-    if place.is_dir() and not place.is_symlink():
-        for each in place.iterdir():
-            if _drawn(each):
-                each.unlink()
-        with suppress(OSError):  # holds something else
-            place.rmdir()
+    """Remove figures, which belong to an earlier outcome; other files among them stay."""
+    figures = folder / FIGURES
+    if figures.is_dir() and not figures.is_symlink():
+        for path in figures.iterdir():
+            if _is_figure(path):
+                path.unlink()
+        with suppress(OSError):  # contains other files
+            figures.rmdir()
 
 
 @contextmanager
 def writing(what: str) -> Iterator[None]:
-    """Say in one sentence what the system says when something cannot be written."""
+    """Turn an ``OSError`` of writing into a ``BadInput`` of one sentence."""
     try:
         yield
     except OSError as error:
@@ -172,15 +181,15 @@ def writing(what: str) -> Iterator[None]:
 
 @contextmanager
 def made(folder: Path) -> Iterator[None]:
-    """A folder to write into, made with its parents; those made leave again when nothing came into them."""
-    new = [each for each in (folder, *folder.parents) if not each.exists()]
+    """Make a folder with its parents; remove those that were made if they stay empty."""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
     finally:
-        for each in new:
-            with suppress(OSError):  # holds something by now
-                each.rmdir()
+        for path in new:
+            with suppress(OSError):  # not empty any more
+                path.rmdir()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -194,7 +203,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def renamed(contents: Mapping[Path, str | bytes]) -> None:
-    """Write files that take their places by rename, once all of them are written; text as UTF-8."""
+    """Write files, text as UTF-8; they get their names by rename, once all of them are written."""
     partial = {path: path.with_name(f".{path.name}.{os.getpid()}.partial") for path in contents}
     try:
         for path, content in contents.items():
@@ -210,17 +219,17 @@ def renamed(contents: Mapping[Path, str | bytes]) -> None:
 
 
 def manifest_in(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
-    """What a folder's manifest, or another file of JSON, says; nothing when it is no JSON object."""
+    """Read a folder's manifest, or another JSON file; empty when it is missing or no JSON object."""
     try:
-        found = json.loads((folder / name).read_text(encoding="utf-8"))
+        content = json.loads((folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 @contextmanager
 def staged_or_none(folder: Path | None) -> Iterator[Path | None]:
-    """A folder in the making as ``staged`` gives it; None where nothing is to be written."""
+    """Stage a folder as ``staged`` does; None where nothing is to be written."""
     if folder is None:
         yield None
         return
@@ -230,36 +239,36 @@ def staged_or_none(folder: Path | None) -> Iterator[Path | None]:
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Path]:
-    """A folder beside the wanted one, which takes its place when all went well and vanishes otherwise.
+    """Yield a temporary folder next to the wanted one; it replaces that on success and is removed otherwise.
 
     Raises:
         BadInput: When it cannot be written.
     """
-    place = folder.resolve()
-    beside, made = None, []
+    target = folder.resolve()
+    temporary, new_parents = None, []
     try:
         with writing(f"the folder '{folder}'"):
-            made = [parent for parent in place.parents if not parent.exists()]
-            place.parent.mkdir(parents=True, exist_ok=True)
-            beside = Path(mkdtemp(prefix=".headroles-", suffix=".partial", dir=place.parent))
-            (beside / "new").mkdir()
-        yield beside / "new"
+            new_parents = [parent for parent in target.parents if not parent.exists()]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary = Path(mkdtemp(prefix=".headroles-", suffix=".partial", dir=target.parent))
+            (temporary / "new").mkdir()
+        yield temporary / "new"
         with writing(f"the folder '{folder}'"):
-            _swap(beside / "new", place, beside / "before")
+            _swap(temporary / "new", target, temporary / "before")
     finally:
-        if beside is not None:
-            shutil.rmtree(beside, ignore_errors=True)
-        for parent in made:
-            with suppress(OSError):  # holds something by now
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+        for parent in new_parents:
+            with suppress(OSError):  # not empty any more
                 parent.rmdir()
 
 
-def _swap(new: Path, place: Path, old: Path) -> None:
-    """Put a folder in its place, and what was there aside; back again when that fails."""
+def _swap(new: Path, target: Path, old: Path) -> None:
+    """Move a folder to its target and the folder there away; move that back when it fails."""
     try:
-        if place.exists():
-            place.rename(old)
-        new.rename(place)
+        if target.exists():
+            target.rename(old)
+        new.rename(target)
     finally:
-        if old.exists() and not place.exists():
-            old.rename(place)
+        if old.exists() and not target.exists():
+            old.rename(target)

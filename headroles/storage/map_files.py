@@ -1,6 +1,5 @@
-"""A file of attention maps as other tools write it: safetensors or npz, read array by array, never pickle."""
+"""Files of attention maps from other programs: safetensors or npz, read array by array, never pickle."""
 
-import hashlib
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,45 +11,32 @@ import numpy as np
 from headroles.errors import BadInput
 
 FORMS = (".safetensors", ".npz")
-"""How names of files of maps end."""
+"""Endings of the names of map files."""
 KINDS = {"float16": "F16", "float32": "F32"}
-"""Precisions of maps, and what safetensors calls them."""
+"""Precisions of maps, and their names in safetensors."""
 
 
 def form_of(path: Path) -> str:
-    """The ending that says how maps are stored.
+    """Return the ending of a map file, which determines its format.
 
     Raises:
         BadInput: For another ending.
     """
     if path.suffix not in FORMS:
-        raise BadInput(f"files of attention maps end in {' or '.join(FORMS)}, but '{path}' came")
+        raise BadInput(f"files of attention maps end in {' or '.join(FORMS)}, but got '{path}'")
     return path.suffix
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file of maps, by which its list knows it.
-
-    Raises:
-        BadInput: When it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise BadInput(f"'{path}' cannot be read ({error.strerror or error}); give another file") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapFile:
-    """A file of maps, its arrays read one by one; used as a context.
+    """An open file of maps whose arrays are read one by one; used as a context manager.
 
     Attributes:
-        path: Where it lies.
+        path: Path of the file.
     """
 
     path: Path
-    _held: ExitStack
+    _stack: ExitStack
     _arrays: Any
 
     @classmethod
@@ -60,32 +46,32 @@ class MapFile:
         Raises:
             BadInput: For another ending, or a file that is missing or damaged.
         """
-        form, held = form_of(path), ExitStack()
+        form, stack = form_of(path), ExitStack()
         try:
             if form == ".npz":
-                file = held.enter_context(path.open("rb"))
-                arrays = held.enter_context(np.load(file, allow_pickle=False))
+                file = stack.enter_context(path.open("rb"))
+                arrays = stack.enter_context(np.load(file, allow_pickle=False))
             else:
                 from safetensors import safe_open
 
-                arrays = held.enter_context(safe_open(path, framework="numpy"))
+                arrays = stack.enter_context(safe_open(path, framework="numpy"))
         except Exception as error:  # each library has errors of its own
-            held.close()
+            stack.close()
             raise BadInput(
                 f"attention maps are read from a whole {form} file, but '{path}' cannot be read "
                 f"({' '.join(str(error).split())[:200]}); give another file"
             ) from error
-        return cls(path, held, arrays)
+        return cls(path, stack, arrays)
 
     def __enter__(self) -> "MapFile":
-        """The file itself."""
+        """Return the open file."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
-        self._held.close()
+        """Close the file."""
+        self._stack.close()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,10 +79,10 @@ class MapFile:
         return tuple(self._arrays.keys())
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """One array.
+        """Read one array.
 
         Raises:
-            BadInput: When there is none of that name, or it is damaged.
+            BadInput: When there is no array of that name, or it is damaged.
         """
         if name not in self.names:
             raise BadInput(
@@ -105,12 +91,12 @@ class MapFile:
             )
         try:
             npz = self.path.suffix == ".npz"
-            found: np.ndarray = self._arrays[name] if npz else self._arrays.get_tensor(name)
+            array: np.ndarray = self._arrays[name] if npz else self._arrays.get_tensor(name)
         except Exception as error:  # each library has errors of its own
             raise BadInput(
                 f"'{self.path}' is damaged: its array {name!r} cannot be read "
                 f"({' '.join(str(error).split())[:200]})"
             ) from error
-        if not isinstance(found, np.ndarray):  # an npz gives the bytes of what is no .npy
-            raise BadInput(f"'{self.path}' is damaged: what it calls {name!r} is no array; give another file")
-        return found
+        if not isinstance(array, np.ndarray):  # an npz returns the bytes of entries that are no .npy
+            raise BadInput(f"'{self.path}' is damaged: its entry {name!r} is no array; give another file")
+        return array

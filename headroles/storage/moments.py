@@ -1,4 +1,4 @@
-"""Moments as a file and back: an npz without pickle, the same bytes for the same sums."""
+"""Moments as a file and back: npz without pickle, equal bytes for equal sums."""
 
 import io
 import zipfile
@@ -18,7 +18,7 @@ INTEGERS = ("celled", "nulled", "spoke", "count")
 
 
 def moments_bytes(moments: Moments) -> bytes:
-    """The content of the file: only groups that hold anything are written, as shards have few."""
+    """Return moments as the content of a file; only groups with examples are written, as shards have few."""
     groups = np.flatnonzero(moments.weight.any(axis=(0, 2, 3)))
     arrays: dict[str, Any] = {
         "sieves": np.array(moments.sieves, dtype=np.str_),
@@ -35,17 +35,17 @@ def moments_bytes(moments: Moments) -> bytes:
 
 
 def moments_of_bytes(content: bytes) -> Moments:
-    """Moments from the content of their file.
+    """Return moments from the content of their file.
 
     Raises:
         ValueError: When it is damaged, or its arrays do not fit together.
         KeyError: When an array is missing.
-        BadInput: When shapes or shards are none that moments have.
+        BadInput: When shapes or shards are not those of moments.
     """
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as found:
-            arrays = {name: found[name] for name in ("sieves", "inputs", "numbers", "groups", *ARRAYS)}
-            told = str(found["sha256"])
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in ("sieves", "inputs", "numbers", "groups", *ARRAYS)}
+            digest = str(archive["sha256"])
     except (zipfile.BadZipFile, EOFError, OSError) as error:
         raise ValueError(f"moments are an npz file, but this is none ({error})") from error
     for name, array in arrays.items():
@@ -67,8 +67,8 @@ def moments_of_bytes(content: bytes) -> Moments:
         if arrays[name].shape != (columns, len(groups), *grid):
             raise ValueError(f"the moments {name!r} are not of their groups and heads")
         whole[name][:, groups] = arrays[name]
-    _check(arrays, whole)
-    if told != _digest(arrays):
+    _check_numbers(arrays, whole)
+    if digest != _digest(arrays):
         raise ValueError("the moments are not what they were when they were written")
     rest = {name: arrays[name] for name in ARRAYS if name not in SUMS}
     start, stop, examples, tokens = map(int, arrays["numbers"])
@@ -78,7 +78,7 @@ def moments_of_bytes(content: bytes) -> Moments:
 
 
 def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    """SHA-256 over all arrays of the file, with their names and shapes."""
+    """Return SHA-256 over all arrays of the file, with their names and shapes."""
     digest = sha256()
     for name, array in sorted(arrays.items()):
         digest.update(
@@ -87,34 +87,34 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _check(arrays: dict[str, np.ndarray], whole: dict[str, np.ndarray]) -> None:
-    """Refuse numbers that no sums are."""
+def _check_numbers(arrays: dict[str, np.ndarray], whole: dict[str, np.ndarray]) -> None:
+    """Refuse numbers that sums cannot have."""
     for name in ("cells", "celled", "nulls", "nulled", "spoke", *GRIDS[:3]):
         if not np.isfinite(arrays[name]).all():
             raise ValueError(f"the moments {name!r} hold something else than numbers")
-    if not all(np.isfinite(each).all() for each in whole.values()) or (whole["weight"] < 0).any():
+    if not all(np.isfinite(sums).all() for sums in whole.values()) or (whole["weight"] < 0).any():
         raise ValueError("the sums of groups hold something else than numbers")
     if (arrays["count"] < 0).any() or (arrays["square"] < 0).any():
         raise ValueError("counts and squares are at least 0")
 
 
 def moments_in(folder: Path, manifest: Mapping[str, Any], scores: Scores) -> Moments | None:
-    """The sums of a run that kept them; None of one that kept all scores.
+    """Read the moments of a run that kept them; None for a run that kept all scores.
 
     Args:
-        folder: Of the run.
-        manifest: Of the run.
-        scores: Of its subsample, whose columns and heads the sums must be of.
+        folder: Folder of the run.
+        manifest: Manifest of the run.
+        scores: Scores of its subsample; the moments must have the same columns and heads.
 
     Raises:
-        OSError: When they cannot be read.
-        ValueError: As ``moments_of_bytes``, and when they are of other columns or heads.
-        KeyError: As ``moments_of_bytes``.
-        BadInput: As ``moments_of_bytes``.
+        OSError: When the file cannot be read.
+        ValueError: When the file is damaged, or has other columns or heads.
+        KeyError: When an array is missing.
+        BadInput: When shapes or shards are not those of moments.
     """
     if dict(manifest.get("kept", {})).get("mode") != "moments":
         return None
-    found = moments_of_bytes((folder / MOMENTS).read_bytes())
-    if found.sieves != scores.sieves or found.count.shape[1:] != scores.values.shape[2:]:
+    moments = moments_of_bytes((folder / MOMENTS).read_bytes())
+    if moments.sieves != scores.sieves or moments.count.shape[1:] != scores.values.shape[2:]:
         raise ValueError(f"{MOMENTS} is of other sieves or heads than the scores")
-    return found
+    return moments

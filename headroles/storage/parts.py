@@ -1,4 +1,4 @@
-"""What only some kinds of run hold, as files of a run folder and back."""
+"""Parts of a run folder that only some kinds of run have: probes, surface statistics, clusters, kept maps."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,11 +19,11 @@ PARTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Files that each part of a run may have, by its field of ``Labelling``."""
 MEASURED, OTHER = "surface", "other"
-"""What columns that are no importance begin with, and the kind that the other importances stand beside."""
+"""First part of names of columns that are no importance; kind of token that others are tested against."""
 
 
 def parts_of(labelling: Labelling) -> dict[str, str | bytes]:
-    """The files of probes, surface statistics, clusters and kept maps by their names, where there are any."""
+    """Return files of probes, surface statistics, clusters and kept maps by name, where there are any."""
     contents: dict[str, str | bytes] = {}
     if labelling.probed is not None:
         contents |= texts_of_probed(labelling.probed)
@@ -41,10 +41,10 @@ def parts_of(labelling: Labelling) -> dict[str, str | bytes]:
 
 
 def promise_of(labelling: Labelling, contents: Iterable[str]) -> dict[str, list[str]]:
-    """What kind of run it is, for the manifest: the parts it has, and the files of each.
+    """Return the parts of a run and the files of each, for the manifest.
 
     Args:
-        labelling: Of the run.
+        labelling: Result of the run.
         contents: Names of the files that ``parts_of`` gives.
     """
     written = set(contents)
@@ -56,13 +56,13 @@ def promise_of(labelling: Labelling, contents: Iterable[str]) -> dict[str, list[
 
 
 def parts_in(folder: Path, scores: Scores, promise: Any = None) -> dict[str, Any]:
-    """What a run folder holds of them, by the names of the fields of ``Labelling``.
+    """Read the parts of a run folder, by the names of the fields of ``Labelling``.
 
     Args:
-        folder: Of the run.
-        scores: Of the run, whose examples, columns and heads they must be of.
-        promise: As ``promise_of`` wrote it into the manifest; None (folders that were written before
-            manifests said it): a part is there when one of its files is.
+        folder: Folder of the run.
+        scores: Scores of the run; the parts must have the same examples, columns and heads.
+        promise: The manifest's entry of parts, as ``promised_files`` returns it; None (folders that were
+            written before manifests had it): a part is there when one of its files is.
 
     Raises:
         KeyError: When a column is missing.
@@ -71,23 +71,23 @@ def parts_in(folder: Path, scores: Scores, promise: Any = None) -> dict[str, Any
             heads or examples are not those of the run.
         BadInput: When arrays do not fit together.
     """
-    parts = _seen(folder) if promise is None else _kept(folder, promise)
+    parts = _present_parts(folder) if promise is None else _promised_parts(folder, promise)
     grid, units = (scores.layers, scores.heads), len(set(scores.units))
     return {
         "probed": (probed_in(folder, scores.examples) or Probed(None)) if "probed" in parts else None,
-        "surface": _surface(folder, scores) if "surface" in parts else None,
+        "surface": _read_surface(folder, scores) if "surface" in parts else None,
         "clustered": clustered_in(folder, grid, units) if "clustered" in parts else None,
         "exhibited": exhibited_in(folder, scores) if "exhibited" in parts else None,
     }
 
 
-def _seen(folder: Path) -> set[str]:
-    """Parts of which a folder has any file."""
+def _present_parts(folder: Path) -> set[str]:
+    """Return the parts of which a folder has any file."""
     return {part for part, files in PARTS.items() if any((folder / name).is_file() for name in files)}
 
 
-def _kept(folder: Path, promise: Any) -> set[str]:
-    """The parts that a manifest promises, when all their files are there."""
+def _promised_parts(folder: Path, promise: Any) -> set[str]:
+    """Return the parts that a manifest promises, after checking that all their files are there."""
     if not isinstance(promise, dict):
         raise ValueError(f"the parts in {MANIFEST} are not named")
     for part, files in promise.items():
@@ -99,7 +99,7 @@ def _kept(folder: Path, promise: Any) -> set[str]:
     return set(promise)
 
 
-def _surface(folder: Path, scores: Scores) -> Surface:
+def _read_surface(folder: Path, scores: Scores) -> Surface:
     layers: list[LayerMean] = records_in(LayerMean, folder / LAYERS)
     noop: list[NoOp] = records_in(NoOp, folder / NOOP) if (folder / NOOP).is_file() else []
     wanted = [(column, layer) for column in scores.sieves for layer in range(scores.layers)]
@@ -115,12 +115,12 @@ def _surface(folder: Path, scores: Scores) -> Surface:
 
 
 def _importances(columns: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Measure and kind of token of the columns that are tested against other tokens.
+    """Return measure and kind of token of the columns that are tested against other tokens.
 
     Example:
         >>> _importances(("surface:first", "gradient:first", "gradient:other", "gradient×attention:first"))
         [('gradient', 'first')]
     """
     pairs = [(measure, kind) for measure, _, kind in (name.partition(":") for name in columns)]
-    beside = {measure for measure, kind in pairs if kind == OTHER and measure != MEASURED}
-    return [(measure, kind) for measure, kind in pairs if measure in beside and kind != OTHER]
+    tested = {measure for measure, kind in pairs if kind == OTHER and measure != MEASURED}
+    return [(measure, kind) for measure, kind in pairs if measure in tested and kind != OTHER]

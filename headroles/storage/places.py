@@ -1,8 +1,6 @@
-"""Places where the files of a run lie: a folder of this machine, or any address that fsspec knows.
+"""Places for the files of a run: a local folder, an address that fsspec serves, or memory."""
 
-A place for the files of a run that are written nowhere.
-"""
-
+import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -14,21 +12,29 @@ from headroles.errors import BadInput
 
 @runtime_checkable
 class Place(Protocol):
-    """Files by their names; each appears whole or not at all. Names may have folders: ``scores/part-0``."""
+    """Store of files by name; each appears whole or not at all. Names may have folders: ``scores/part-0``."""
 
     @property
     def url(self) -> str:
-        """Where it is: an address, or the path of a folder."""
+        """Address, or path of the folder."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a file there, in place of one of that name: whoever reads sees the old or the new one.
+        """Write a file, replacing one of that name: a reader sees the old or the new file.
 
         Raises:
             BadInput: When it cannot be written.
         """
 
     def read(self, name: str) -> bytes:
-        """What a file holds.
+        """Return the content of a file.
+
+        Raises:
+            FileNotFoundError: When there is none.
+            BadInput: When it cannot be read.
+        """
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file.
 
         Raises:
             FileNotFoundError: When there is none.
@@ -36,26 +42,26 @@ class Place(Protocol):
         """
 
     def names(self, prefix: str = "") -> list[str]:
-        """Names of all files that begin with a prefix, sorted; those half-written are none.
+        """Return names of all files that begin with a prefix, sorted, without half-written files.
 
         Raises:
             BadInput: When the place cannot be listed.
         """
 
     def delete(self, name: str) -> None:
-        """Take a file away; nothing happens when there is none.
+        """Delete a file, if there is one.
 
         Raises:
-            BadInput: When it cannot be taken away.
+            BadInput: When it cannot be deleted.
         """
 
 
 def place_of(where: str | os.PathLike[str]) -> "Place":
-    """The place at an address or path; nothing is made there yet.
+    """Return the place at an address or path, without creating anything there.
 
     Raises:
-        BadInput: For a kind of address that does not exist, or settings it does not take.
-        MissingExtra: When what serves such addresses is not installed.
+        BadInput: For a kind of address that does not exist, or settings it does not accept.
+        MissingExtra: When the package that serves such addresses is not installed.
     """
     if is_address(where):
         return FsspecPlace(str(where))
@@ -63,7 +69,7 @@ def place_of(where: str | os.PathLike[str]) -> "Place":
 
 
 def is_partial(name: str) -> bool:
-    """Whether a name is that of a file on its way: ``.<name>.<process>.partial``.
+    """Return whether a name is that of a half-written file: ``.<name>.<process>.partial``.
 
     Example:
         >>> is_partial("shards/.00001.json.77.partial"), is_partial("shards/00001.json")
@@ -73,24 +79,35 @@ def is_partial(name: str) -> bool:
     return last.startswith(".") and last.endswith(".partial")
 
 
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file of this machine, which is read in pieces.
+
+    Raises:
+        FileNotFoundError: When there is none.
+        BadInput: When it cannot be read.
+    """
+    with told(f"'{path}'", "read"), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 class LocalPlace:
-    """A folder of this machine; folders are made as they are needed."""
+    """A local folder; subfolders are made as needed."""
 
     def __init__(self, folder: Path) -> None:
-        """Name the folder.
+        """Keep the path of the folder.
 
         Args:
-            folder: Where the files are; need not be there yet.
+            folder: Folder of the files; need not exist yet.
         """
         self.folder = folder
 
     @property
     def url(self) -> str:
-        """The path of the folder."""
+        """Path of the folder."""
         return str(self.folder)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write beside, and rename.
+        """Write a temporary file in the same folder, and rename it.
 
         Raises:
             BadInput: When it cannot be written.
@@ -103,13 +120,13 @@ class LocalPlace:
                 with partial.open("wb") as file:
                     file.write(data)
                     file.flush()
-                    os.fsync(file.fileno())  # or a machine that loses power keeps the name without the bytes
+                    os.fsync(file.fileno())  # else a power loss could keep the name without the bytes
                 partial.replace(path)
             finally:
                 partial.unlink(missing_ok=True)
 
     def read(self, name: str) -> bytes:
-        """What a file holds.
+        """Return the content of a file.
 
         Raises:
             FileNotFoundError: When there is none.
@@ -119,23 +136,27 @@ class LocalPlace:
         with told(f"'{path}'", "read"):
             return path.read_bytes()
 
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file, as ``sha256_of`` does."""
+        return sha256_of(self._path(name))
+
     def names(self, prefix: str = "") -> list[str]:
-        """Names of all files that begin with a prefix, sorted; those half-written are none.
+        """Return names of all files that begin with a prefix, sorted, without half-written files.
 
         Raises:
             BadInput: When the folder cannot be listed.
         """
         with told(f"'{self.folder}'", "read"):
-            found = (
-                each.relative_to(self.folder).as_posix() for each in self.folder.rglob("*") if each.is_file()
+            names = (
+                path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file()
             )
-            return sorted(name for name in found if name.startswith(prefix) and not is_partial(name))
+            return sorted(name for name in names if name.startswith(prefix) and not is_partial(name))
 
     def delete(self, name: str) -> None:
-        """Take a file away; nothing happens when there is none.
+        """Delete a file, if there is one.
 
         Raises:
-            BadInput: When it cannot be taken away.
+            BadInput: When it cannot be deleted.
         """
         path = self._path(name)
         with told(f"'{path}'", "deleted"), suppress(FileNotFoundError):
@@ -146,29 +167,29 @@ class LocalPlace:
 
 
 class FsspecPlace:
-    """An address that fsspec knows: ``s3://``, ``gs://``, ``memory://``, ``file://`` and others.
+    """An address that fsspec serves: ``s3://``, ``gs://``, ``memory://``, ``file://`` and others.
 
-    Object stores put a file whole or not at all. Where a file system stands behind the address, a file is
-    written beside and moved.
+    Object stores write a file whole or not at all. Where the address is a file system, a temporary file is
+    written in the same folder and moved.
     """
 
     def __init__(self, url: str) -> None:
-        """Find what serves the address; nothing is asked of it yet.
+        """Find the file system that serves the address, without contacting it.
 
         Raises:
             BadInput: For a kind of address that does not exist.
-            MissingExtra: When what serves it is not installed.
+            MissingExtra: When the package that serves it is not installed.
         """
         self._url = url.rstrip("/")
         self.system, self.root = system_of(url)
 
     @property
     def url(self) -> str:
-        """The address."""
+        """Address of the place."""
         return self._url
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a file whole.
+        """Write a file whole.
 
         Raises:
             BadInput: When it cannot be written.
@@ -189,7 +210,7 @@ class FsspecPlace:
                     self.system.rm_file(partial)
 
     def read(self, name: str) -> bytes:
-        """What a file holds.
+        """Return the content of a file.
 
         Raises:
             FileNotFoundError: When there is none.
@@ -199,33 +220,37 @@ class FsspecPlace:
             data: bytes = self.system.cat_file(self._path(name))
             return data
 
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file, which is fetched whole; raises what ``read`` raises."""
+        return hashlib.sha256(self.read(name)).hexdigest()
+
     def names(self, prefix: str = "") -> list[str]:
-        """Names of all files that begin with a prefix, sorted; those half-written are none.
+        """Return names of all files that begin with a prefix, sorted, without half-written files.
 
         Raises:
             BadInput: When the place cannot be listed.
         """
         with told(f"'{self._url}'", "read"):
-            self.system.invalidate_cache()  # other workers write there, too
+            self.system.invalidate_cache()  # other workers write there too
             folder = f"{self.root}/{prefix.rpartition('/')[0]}".rstrip("/")
             if not self.system.exists(folder):
                 return []
-            found = [path.removeprefix("/") for path in self.system.find(folder)]
+            paths = [path.removeprefix("/") for path in self.system.find(folder)]
         start = self.root.removeprefix("/") + "/"
-        names = (path.removeprefix(start) for path in found if path.startswith(start))
+        names = (path.removeprefix(start) for path in paths if path.startswith(start))
         return sorted(name for name in names if name.startswith(prefix) and not is_partial(name))
 
     def delete(self, name: str) -> None:
-        """Take a file away; nothing happens when there is none.
+        """Delete a file, if there is one.
 
         Raises:
-            BadInput: When it cannot be taken away.
+            BadInput: When it cannot be deleted.
         """
         with told(f"'{self._url}/{name}'", "deleted"), suppress(FileNotFoundError):
             self.system.rm_file(self._path(name))
 
     def _puts_whole(self) -> bool:
-        """Whether a put of this kind of address is seen whole or not at all."""
+        """Return whether readers see a write to this kind of address whole or not at all."""
         kinds = self.system.protocol if isinstance(self.system.protocol, tuple) else (self.system.protocol,)
         return not WHOLE.isdisjoint(kinds)
 
@@ -234,10 +259,10 @@ class FsspecPlace:
 
 
 def inside(name: str) -> str:
-    """A name, when it stays within its place.
+    """Check that a name stays within its place, and return it.
 
     Raises:
-        BadInput: When it is empty, absolute, or climbs out.
+        BadInput: When it is empty, absolute, or leaves the place.
 
     Example:
         >>> inside("scores/part-00000.parquet")
@@ -249,23 +274,23 @@ def inside(name: str) -> str:
 
 
 class Memory:
-    """A place that is gone with its process, for runs that are written nowhere."""
+    """A place in memory, for runs that are not written to disk."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
+        """Start without files."""
         self._files: dict[str, bytes] = {}
 
     @property
     def url(self) -> str:
-        """No other process can reach it."""
+        """Empty, because no other process can reach the place."""
         return ""
 
     def write(self, name: str, data: bytes) -> None:
-        """Hold a file."""
+        """Keep a file."""
         self._files[name] = data
 
     def read(self, name: str) -> bytes:
-        """What a file holds.
+        """Return the content of a file.
 
         Raises:
             FileNotFoundError: When there is none.
@@ -274,10 +299,14 @@ class Memory:
             raise FileNotFoundError(name)
         return self._files[name]
 
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file; raises what ``read`` raises."""
+        return hashlib.sha256(self.read(name)).hexdigest()
+
     def names(self, prefix: str = "") -> list[str]:
-        """Names of all files that begin with a prefix, sorted."""
+        """Return names of all files that begin with a prefix, sorted."""
         return sorted(name for name in self._files if name.startswith(prefix))
 
     def delete(self, name: str) -> None:
-        """Let a file go."""
+        """Delete a file, if there is one."""
         self._files.pop(name, None)

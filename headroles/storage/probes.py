@@ -1,4 +1,4 @@
-"""What probes found as the tables of a run folder, and back."""
+"""Results of probes as the tables of a run folder, and back."""
 
 import json
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ KINDS: dict[str, tuple[str, type]] = {
     CONTESTS: ("contests", Contest),
     WEIGHTS: ("weights", Weight),
 }
-"""Field of ``Probed`` and kind of record by the name of the table."""
+"""Field of ``ProbeResults`` and kind of record, by the name of the table."""
 NAMES = b"headroles.tallies"
-"""Where the schema of the tallies names rows, baselines and rivals, as JSON."""
+"""Key of the schema's metadata with rows, baselines and rivals as JSON."""
 
 
 def texts_of_probed(probed: Probed) -> dict[str, str]:
-    r"""The text of every table by its file name; NaN is an empty cell, and what is empty has no table.
+    r"""Return the text of every table by file name; NaN is an empty cell, and empty tables are left out.
 
     Example:
         >>> weight = Weight("attention", 0, 3, "→", 1.5)
@@ -41,13 +41,13 @@ def texts_of_probed(probed: Probed) -> dict[str, str]:
 
 
 def tallies_bytes(tallies: Tallies, examples: Sequence[str]) -> bytes:
-    """Tallies as a Parquet file: one row per example, per row of the result three columns.
+    """Return right answers of baselines as Parquet: a row per example, three columns per row of the result.
 
     ``hits:ROW`` is a fixed-size list of int32, one per baseline (−1: does not apply); ``items:ROW``
     and ``lost:ROW`` are int32. The schema's metadata names rows, baselines and rivals as JSON.
 
     Args:
-        tallies: Of a run.
+        tallies: Right answers of the baselines of a run.
         examples: Keys of its examples, in their order.
     """
     import pyarrow as pa
@@ -61,57 +61,57 @@ def tallies_bytes(tallies: Tallies, examples: Sequence[str]) -> bytes:
             columns[f"hits:{row}"] = pa.FixedSizeListArray.from_arrays(flat, size)
         columns[f"items:{row}"] = pa.array(tallies.items[place], pa.int32())
         columns[f"lost:{row}"] = pa.array(tallies.lost[place], pa.int32())
-    named = {"rows": tallies.rows, "baselines": tallies.baselines, "rivals": tallies.rivals}
-    table = pa.table(columns).replace_schema_metadata({NAMES: json.dumps(named).encode("ascii")})
+    names = {"rows": tallies.rows, "baselines": tallies.baselines, "rivals": tallies.rivals}
+    table = pa.table(columns).replace_schema_metadata({NAMES: json.dumps(names).encode("ascii")})
     content = BytesIO()
     pq.write_table(table, content, compression="zstd", use_dictionary=False)
     return content.getvalue()
 
 
 def probed_in(folder: Path, examples: Sequence[str] | None = None) -> Probed | None:
-    """What probes found in a run folder; None where none of its tables is there.
+    """Read the results of probes from a run folder; None where it has none of their tables.
 
     Args:
-        folder: Of the run.
-        examples: Keys that the tallies must be of, in their order; None: not compared.
+        folder: Folder of the run.
+        examples: Keys that the examples must have, in their order; None: not compared.
 
     Raises:
         KeyError: When a column is missing.
         ValueError: When a cell is no number, a file is no Parquet file, or examples differ.
     """
-    found = {
+    records = {
         field: tuple(records_in(kind, folder / name))
         for name, (field, kind) in KINDS.items()
         if (folder / name).is_file()
     }
-    tallies = _tallies(folder / TALLIES, examples) if (folder / TALLIES).is_file() else None
-    return Probed(tallies, **found) if found or tallies is not None else None
+    tallies = _read_tallies(folder / TALLIES, examples) if (folder / TALLIES).is_file() else None
+    return Probed(tallies, **records) if records or tallies is not None else None
 
 
-def _tallies(path: Path, examples: Sequence[str] | None) -> Tallies:
+def _read_tallies(path: Path, examples: Sequence[str] | None) -> Tallies:
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
-    named = json.loads((table.schema.metadata or {})[NAMES])
+    names = json.loads((table.schema.metadata or {})[NAMES])
     if examples is not None and table["example"].to_pylist() != list(examples):
         raise ValueError(f"the examples of {path.name} are not those of the run")
-    rows, baselines = tuple(named["rows"]), tuple(named["baselines"])
+    rows, baselines = tuple(names["rows"]), tuple(names["baselines"])
     grid = (len(rows), table.num_rows)
     hits = [_flat(table[f"hits:{row}"]) for row in rows] if baselines else []
     return Tallies(
         rows=rows,
         baselines=baselines,
-        rivals=tuple(tuple(each) for each in named["rivals"]),
-        hits=_joined(hits).reshape(*grid, len(baselines)),
-        items=_joined([table[f"items:{row}"].to_numpy() for row in rows]).reshape(grid),
-        lost=_joined([table[f"lost:{row}"].to_numpy() for row in rows]).reshape(grid),
+        rivals=tuple(tuple(indices) for indices in names["rivals"]),
+        hits=_concatenate(hits).reshape(*grid, len(baselines)),
+        items=_concatenate([table[f"items:{row}"].to_numpy() for row in rows]).reshape(grid),
+        lost=_concatenate([table[f"lost:{row}"].to_numpy() for row in rows]).reshape(grid),
     )
 
 
-def _joined(columns: list[np.ndarray]) -> np.ndarray:
+def _concatenate(columns: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *columns])
 
 
 def _flat(column: Any) -> np.ndarray:
-    """All numbers of a column of lists."""
-    return _joined([chunk.flatten().to_numpy() for chunk in column.chunks])
+    """Return all numbers of a column of lists."""
+    return _concatenate([chunk.flatten().to_numpy() for chunk in column.chunks])

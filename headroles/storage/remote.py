@@ -1,4 +1,4 @@
-"""Runs at addresses: fetched into a folder of this machine, worked on there, and put back."""
+"""Runs at addresses: copied into a local folder, used there, and written back."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from headroles.addresses import is_address, told
 from headroles.errors import HeadrolesError
 from headroles.storage.folder import MANIFEST
-from headroles.storage.places import Place, place_of
+from headroles.storage.places import Place, place_of, sha256_of
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -20,23 +20,23 @@ Where = str | Path
 
 @contextmanager
 def local_copy(where: Where, *, back: bool = False) -> Iterator[Path]:
-    """A run as a folder of this machine: the folder itself, or a copy of what an address holds.
+    """Yield a run as a local folder: the folder itself, or a temporary copy of an address.
 
     Args:
-        where: A path, which is passed on as it is, or an address.
-        back: Whether what was changed in the copy is put back when all went well, the manifest last; of
-            two who change one run at the same time, the later wins.
+        where: A path, which is used as it is, or an address.
+        back: Whether changes in the copy are written back on success, the manifest last; when two
+            processes change one run at the same time, the later one wins.
 
     Raises:
-        BadInput: When the address cannot be read, or written.
-        HeadrolesError: What is raised meanwhile, which then names the address and not its copy.
+        BadInput: When the address cannot be read or written.
+        HeadrolesError: Any error inside the block, whose message then names the address, not the copy.
     """
     if not is_address(where):
         yield Path(where)
         return
     place = place_of(where)
-    with TemporaryDirectory(prefix="headroles-") as beside:
-        folder = Path(beside) / (place.url.rpartition("/")[2] or "run")
+    with TemporaryDirectory(prefix="headroles-") as temporary:
+        folder = Path(temporary) / (place.url.rpartition("/")[2] or "run")
         with naming(folder, place.url):
             before = fetched(place, folder)
             yield folder
@@ -47,10 +47,10 @@ def local_copy(where: Where, *, back: bool = False) -> Iterator[Path]:
 def copied(
     *, back: bool = False
 ) -> Callable[[Callable[Concatenate[Where, Given], Result]], Callable[Concatenate[Where, Given], Result]]:
-    """Let a function that takes a folder first take an address, too, as ``local_copy`` says.
+    """Decorate a function whose first argument is a folder, so that it also accepts an address.
 
     Args:
-        back: Whether what it changed is put back.
+        back: Whether its changes are written back, as by ``local_copy``.
     """
 
     def wrap(
@@ -69,14 +69,14 @@ def copied(
 
 
 def fetched(place: Place, folder: Path) -> dict[str, str]:
-    """Copy all files of a place into a folder that is made for them.
+    """Copy all files of a place into a new folder.
 
     Args:
-        place: Where they are.
-        folder: Where they go.
+        place: Source of the files.
+        folder: Destination.
 
     Returns:
-        SHA-256 of each by name.
+        SHA-256 of each file by name.
     """
     digests = {}
     folder.mkdir(parents=True, exist_ok=True)
@@ -91,27 +91,26 @@ def fetched(place: Place, folder: Path) -> dict[str, str]:
 
 
 def put_back(place: Place, folder: Path, before: dict[str, str]) -> None:
-    """Write files of a folder that are new or changed to a place, and delete what is gone from it.
+    """Write new and changed files of a folder to a place, and delete files there that the folder lost.
 
     Args:
-        place: Where to.
-        folder: The copy.
-        before: SHA-256 of what is at the place, by name.
+        place: Destination.
+        folder: The local copy.
+        before: SHA-256 of the files at the place, by name.
     """
-    paths = {each.relative_to(folder).as_posix(): each for each in folder.rglob("*") if each.is_file()}
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     for name in sorted(paths, key=lambda name: (name == MANIFEST, name)):
-        data = paths[name].read_bytes()
-        if before.get(name) != sha256(data).hexdigest():
-            place.write(name, data)
+        if before.get(name) != sha256_of(paths[name]):
+            place.write(name, paths[name].read_bytes())
     for name in sorted(before.keys() - paths.keys()):
         place.delete(name)
 
 
 @contextmanager
 def naming(folder: Path, url: str) -> Iterator[None]:
-    """Have errors name an address, and not the folder that stands for it."""
+    """Replace the local folder by its address in error messages."""
     try:
         yield
     except HeadrolesError as error:
-        error.args = tuple(str(each).replace(str(folder), url) for each in error.args)
+        error.args = tuple(str(argument).replace(str(folder), url) for argument in error.args)
         raise

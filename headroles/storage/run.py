@@ -1,6 +1,6 @@
-"""A run as a folder and back: tables, JSON and Parquet; no pickle.
+"""Run folders: a labelling as tables, JSON and Parquet with SHA-256 of every file, and read back.
 
-SHA-256 of the files of a run, which its manifest keeps.
+No pickle is written or read.
 """
 
 import csv
@@ -36,12 +36,13 @@ from headroles.storage.folder import (
 )
 from headroles.storage.moments import moments_in
 from headroles.storage.parts import parts_in, parts_of, promise_of
+from headroles.storage.places import sha256_of
 from headroles.storage.remote import copied
 from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_of
 from headroles.storage.tables import assessment_in, heads_in, texts_of
 
 LASTING = frozenset({SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, BEFORE})
-"""What a run folder may hold that does not depend on how scores are judged."""
+"""Files and folders of a run that do not depend on the decision."""
 
 
 def digests(contents: Mapping[str, str | bytes]) -> dict[str, str]:
@@ -58,22 +59,20 @@ def digests(contents: Mapping[str, str | bytes]) -> dict[str, str]:
 
 
 def held(folder: Path) -> dict[str, str]:
-    """SHA-256 of the files of a run that every outcome leaves as they are.
+    """Return SHA-256 of the files of a run that do not depend on the decision.
 
-    They are as its manifest says, so that what was altered since is not taken for right; where there is no
-    manifest, or it says nothing, as they are.
+    The digests are those of its manifest, so that a file that was altered since is not mistaken for right.
+    Where there is no manifest, or it has no digests, they are computed from the files.
     """
-    said = manifest_in(folder).get("files")
-    if isinstance(said, dict):
-        return {name: digest for name, digest in said.items() if name.split("/")[0] in LASTING}
-    found = [folder / EXAMPLES, folder / MOMENTS, *(folder / SCORES).glob("part-*.parquet")]
-    return digests(
-        {each.relative_to(folder).as_posix(): each.read_bytes() for each in found if each.is_file()}
-    )
+    known = manifest_in(folder).get("files")
+    if isinstance(known, dict):
+        return {name: digest for name, digest in known.items() if name.split("/")[0] in LASTING}
+    paths = [folder / EXAMPLES, folder / MOMENTS, *(folder / SCORES).glob("part-*.parquet")]
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in paths if path.is_file()}
 
 
 def write_part(folder: Path, number: int, scores: Scores) -> None:
-    """Write the scores of some examples as ``scores/part-NNNNN.parquet``, as ``part_bytes`` says."""
+    """Write the scores of some examples as ``scores/part-NNNNN.parquet``, in the format of ``part_bytes``."""
     path = folder / part_name(number)
     with writing("the scores of the run"):
         path.parent.mkdir(exist_ok=True)
@@ -81,7 +80,7 @@ def write_part(folder: Path, number: int, scores: Scores) -> None:
 
 
 def write_examples(folder: Path, scores: Scores) -> None:
-    """Write cells and chance values per example, which the scores alone do not say."""
+    """Write cells and chance values per example, which the files of scores do not have."""
     with writing("the scores of the run"):
         renamed({folder / EXAMPLES: examples_bytes(scores)})
 
@@ -89,19 +88,18 @@ def write_examples(folder: Path, scores: Scores) -> None:
 def write_results(
     folder: Path, labelling: Labelling, report: str, files: Mapping[str, str] | None = None
 ) -> None:
-    """Write tables, report and manifest: all are written before any takes its place by rename.
+    """Write tables, report and manifest: all are written before any gets its name by rename.
 
-    The manifest comes last and has the SHA-256 of every other file, except figures.
+    The manifest is last and has the SHA-256 of every other file, except figures.
 
     Args:
-        folder: Of the run.
-        labelling: What is written.
-        report: The page.
-        files: SHA-256, by name, of what is in the folder already and stays; None: as the manifest that
-            is there says, so that what was altered since is not taken for right, else of what is there.
+        folder: Folder of the run.
+        labelling: Result of the run.
+        report: The HTML page.
+        files: SHA-256, by name, of files in the folder that stay; None: those of ``lasting_digests``.
 
     Raises:
-        BadInput: When they cannot be written; the folder is then as it was.
+        BadInput: When they cannot be written; the folder is then unchanged.
     """
     parts = parts_of(labelling)
     manifest = dict(labelling.manifest) | {
@@ -122,7 +120,7 @@ def write_results(
     contents[MANIFEST] = _manifest_text(manifest)
     with writing("the results of the run"):
         renamed({folder / name: content for name, content in contents.items()})
-        for name in RUN.holds - contents.keys() - LASTING:  # of an earlier outcome
+        for name in RUN.holds - contents.keys() - LASTING:  # from an earlier outcome
             (folder / name).unlink(missing_ok=True)
         clear_figures(folder)
 
@@ -143,23 +141,23 @@ def write_report(folder: Path, report: str) -> None:
 
 
 def _manifest_text(manifest: dict[str, Any]) -> str:
-    return json.dumps(_plain(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(_json_types(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def found_texts(labelling: Labelling) -> dict[str, str]:
-    """The tables of findings and labels by their files."""
+    """Return the text of the tables of findings and labels, by file name."""
     return {
         FINDINGS: labelling.frame().to_csv(index=False, lineterminator="\n"),
         LABELS: labelling.labels().to_csv(index=False, lineterminator="\n"),
     }
 
 
-def _plain(value: Any) -> Any:
-    """JSON types only; numbers that JSON lacks become None."""
+def _json_types(value: Any) -> Any:
+    """Convert to JSON types only; NaN and infinities become None."""
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _json_types(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_json_types(item) for item in value]
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
@@ -167,27 +165,27 @@ def _plain(value: Any) -> Any:
 
 @copied()
 def load(folder: str | Path) -> Labelling:
-    """A labelling from its folder, or from the address of one.
+    """Read a labelling from its folder or address.
 
     Raises:
-        BadInput: When the folder is no whole run.
+        BadInput: When the folder is no complete run.
     """
     place = Path(folder)
     if not (place / MANIFEST).is_file():
         if (place / PLAN).is_file():
             raise BadInput(
-                f"a run is read when it is finished, but that in '{place}' is not; start the same command "
+                f"a run is read when it is finished, but the run in '{place}' is not; start the same command "
                 f"again"
             )
         raise BadInput(f"a run folder holds a {MANIFEST}, but '{place}' does not; give the folder of a run")
     try:
         manifest = manifest_in(place)
-        rules = tuple(_rule(fields) for fields in manifest.pop("rules"))
+        rules = tuple(_parse_rule(fields) for fields in manifest.pop("rules"))
         decision = Decision(**manifest.pop("decision"))
         skipped = tuple(manifest.pop("skipped"))
         manifest.pop("files", None)
-        scores = _scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
-        findings = _findings(place, rules, (scores.layers, scores.heads))
+        scores = _read_scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
+        findings = _read_findings(place, rules, (scores.layers, scores.heads))
         assessment = assessment_in(place, findings.count.shape, manifest.pop("remarks", ()))
         moments = moments_in(place, manifest, scores)
         parts = parts_in(place, scores, manifest.pop("parts", None))
@@ -199,12 +197,12 @@ def load(folder: str | Path) -> Labelling:
     return Labelling(scores, findings, decision, manifest, skipped, assessment, **parts, moments=moments)
 
 
-def _rule(fields: dict[str, Any]) -> Rule:
-    known: dict[str, Any] = {name: float("nan") if each is None else each for name, each in fields.items()}
+def _parse_rule(fields: dict[str, Any]) -> Rule:
+    known: dict[str, Any] = {name: float("nan") if value is None else value for name, value in fields.items()}
     return Rule(**known)
 
 
-def _scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> Scores:
+def _read_scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> Scores:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -215,7 +213,7 @@ def _scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> Score
     )
 
 
-def _findings(folder: Path, rules: tuple[Rule, ...], grid: tuple[int, int]) -> Findings:
+def _read_findings(folder: Path, rules: tuple[Rule, ...], grid: tuple[int, int]) -> Findings:
     rows, arrays = heads_in(folder / FINDINGS, [rule.sieve for rule in rules], COLUMNS, grid)
     codes = {name: code for code, name in enumerate(DECISIONS)} | {"": -1}
     decision = np.array([codes[row["decision"]] for row in rows], dtype=np.int8)

@@ -1,4 +1,4 @@
-"""Scores as Parquet and back: a file of scores, and one beside it of cells and chance values."""
+"""Scores as Parquet and back: files of scores, and one file of cells and chance values per example."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from headroles.storage.folder import SCORES
 
 
 def part_name(number: int) -> str:
-    """The file of the scores of a shard, within its run folder.
+    """Return the name of a shard's file of scores within its run folder.
 
     Example:
         >>> part_name(7)
@@ -21,7 +21,7 @@ def part_name(number: int) -> str:
 
 
 def part_bytes(scores: Scores) -> bytes:
-    """The scores of some examples as Parquet; equal scores give equal bytes.
+    """Return the scores of some examples as Parquet; equal scores give equal bytes.
 
     One row per example: key, unit, length, and per sieve a fixed-size list of layers × heads
     float32, layer-major; NaN, never null.
@@ -41,7 +41,7 @@ def part_bytes(scores: Scores) -> bytes:
 
 
 def examples_bytes(scores: Scores) -> bytes:
-    """Cells and chance values per example as Parquet, which the scores alone do not say."""
+    """Return cells and chance values per example as Parquet, which the files of scores do not have."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {"example": pa.array(scores.examples, pa.string())}
@@ -52,16 +52,16 @@ def examples_bytes(scores: Scores) -> bytes:
 
 
 def scores_of(table: Any, extra: Any, sieves: Sequence[str], grid: tuple[int, int]) -> Scores:
-    """The scores of some examples from two tables, as they are in the files.
+    """Return the scores of some examples from the two tables of the files.
 
     Args:
-        table: As ``part_bytes`` writes it.
-        extra: As ``examples_bytes`` does, of the same examples.
-        sieves: Columns to be read.
-        grid: Layers and heads.
+        table: Table that ``part_bytes`` writes.
+        extra: Table that ``examples_bytes`` writes, of the same examples.
+        sieves: Columns to read.
+        grid: Number of layers and heads.
 
     Raises:
-        ValueError: When the two are of other examples, or of other layers or heads.
+        ValueError: When the two have other examples, or other layers or heads.
         KeyError: When a column is missing.
     """
     examples = table["example"].to_pylist()
@@ -80,16 +80,16 @@ def scores_of(table: Any, extra: Any, sieves: Sequence[str], grid: tuple[int, in
 
 
 def _flat(column: Any) -> Float32[np.ndarray, " values"]:
-    """All values of a column of lists, one after the other."""
+    """Return all values of a column of lists, one after the other."""
     chunks = [chunk.flatten().to_numpy() for chunk in column.chunks]
     return np.concatenate(chunks) if chunks else np.empty(0, dtype=np.float32)
 
 
-def _parquet(columns: dict[str, Any], **how: Any) -> bytes:
+def _parquet(columns: dict[str, Any], **settings: Any) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink, compression="zstd", **how)
+    pq.write_table(pa.table(columns), sink, compression="zstd", **settings)
     data: bytes = sink.getvalue().to_pybytes()
     return data

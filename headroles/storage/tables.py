@@ -1,4 +1,4 @@
-"""An assessment as the tables of a run folder, and back."""
+"""CSV tables of a run folder: writing and reading records, head grids and the assessment."""
 
 import csv
 import math
@@ -15,14 +15,14 @@ from headroles.storage.folder import DEPTH, PRECISION, SENSITIVITY, SETS, TOGETH
 
 
 def texts_of(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
-    """The text of every table by its file name; NaN is an empty cell.
+    """Return the text of every table of an assessment by file name; NaN is an empty cell.
 
     Args:
-        assessment: Of a run.
+        assessment: Assessment of a run.
         sieves: Its sieves, in the order of the findings.
     """
     precision = assessment.precision
-    names = [each.name for each in fields(Precision)]
+    names = [field.name for field in fields(Precision)]
     columns = [getattr(precision, name).ravel().tolist() for name in names]
     places = [
         (sieves[sieve], layer, head) for sieve, layer, head in np.ndindex(precision.hedges_g.shape)
@@ -32,7 +32,7 @@ def texts_of(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
 
 
 def summaries_of(assessment: Assessment) -> dict[str, str]:
-    """The text of every table that has no row per finding, by its file name."""
+    """Return the text of every assessment table that has no row per finding, by file name."""
     return {
         SENSITIVITY: csv_of(Moved, assessment.moved),
         TOGETHER: csv_of(Together, assessment.together),
@@ -42,8 +42,8 @@ def summaries_of(assessment: Assessment) -> dict[str, str]:
 
 
 def csv_of(kind: type, records: Iterable[Any]) -> str:
-    """Records of one kind as a CSV text, their fields as header; NaN is an empty cell."""
-    names = [each.name for each in fields(kind)]
+    """Return records of one kind as CSV text, their fields as header; NaN is an empty cell."""
+    names = [field.name for field in fields(kind)]
     return _csv(names, ([getattr(record, name) for name in names] for record in records))
 
 
@@ -52,17 +52,17 @@ def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     for row in rows:
-        writer.writerow(["" if isinstance(each, float) and math.isnan(each) else each for each in row])
+        writer.writerow(["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row])
     return text.getvalue()
 
 
 def assessment_in(folder: Path, shape: tuple[int, int, int], remarks: Sequence[str]) -> Assessment | None:
-    """The assessment of a run folder; None where its tables are not there.
+    """Read the assessment of a run folder; None where its tables are missing.
 
     Args:
-        folder: Of the run.
-        shape: Sieves, layers and heads.
-        remarks: As the manifest has them.
+        folder: Folder of the run.
+        shape: Number of sieves, layers and heads.
+        remarks: Remarks from the manifest.
 
     Raises:
         KeyError: When a column is missing.
@@ -72,8 +72,8 @@ def assessment_in(folder: Path, shape: tuple[int, int, int], remarks: Sequence[s
         return None
     rows = rows_in(folder / PRECISION)
     arrays = {
-        each.name: np.array([_number(row[each.name]) for row in rows]).reshape(shape)
-        for each in fields(Precision)
+        field.name: np.array([_number(row[field.name]) for row in rows]).reshape(shape)
+        for field in fields(Precision)
     }
     return Assessment(
         precision=Precision(**arrays),
@@ -86,10 +86,10 @@ def assessment_in(folder: Path, shape: tuple[int, int, int], remarks: Sequence[s
 
 
 def rows_in(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file.
+    """Read the rows of a CSV file.
 
     Raises:
-        ValueError: When a row has not one cell per column.
+        ValueError: When a row does not have one cell per column.
     """
     with path.open(encoding="utf-8", newline="") as text:
         rows = list(csv.DictReader(text))
@@ -108,43 +108,43 @@ READS: dict[str, Callable[[str], Any]] = {
     "str": str,
     "int | None": lambda cell: int(cell) if cell else None,
 }
-"""What reads a cell, by the type of its field."""
+"""Parser of a cell, by the type of its field."""
 
 
 def records_in(kind: type, path: Path) -> list[Any]:
-    """The records of one kind in a CSV file, in its order.
+    """Read records of one kind from a CSV file, in its order.
 
     Args:
         kind: A dataclass whose fields are text, whole or other numbers.
-        path: Of the file; an empty cell of a number is NaN, or None where the field may be.
+        path: Path of the file; an empty cell of a number is NaN, or None where the field allows it.
 
     Raises:
         KeyError: When a column is missing.
         ValueError: When a cell is no number.
     """
-    wanted = {each.name: READS[_type(each.type)] for each in fields(kind)}
-    return [kind(**{name: read(row[name]) for name, read in wanted.items()}) for row in rows_in(path)]
+    parsers = {field.name: READS[_type_name(field.type)] for field in fields(kind)}
+    return [kind(**{name: parse(row[name]) for name, parse in parsers.items()}) for row in rows_in(path)]
 
 
-def _type(named: Any) -> str:
-    """The type of a field as text, whether its annotation is one or not."""
-    return named.__name__ if isinstance(named, type) else str(named)
+def _type_name(annotation: Any) -> str:
+    """Return the type of a field as text, from an annotation that is a type or text."""
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
 def heads_in(
     path: Path, sieves: Sequence[str], names: Sequence[str], grid: tuple[int, int] | None = None
 ) -> tuple[list[dict[str, str]], dict[str, np.ndarray]]:
-    """A table with a row per sieve, layer and head: its rows, and columns of numbers as grids.
+    """Read a table with a row per sieve, layer and head: its rows, and columns of numbers as grids.
 
     Args:
-        path: Of the file.
-        sieves: In the order of the rows.
-        names: Of the columns; "count" is of whole numbers.
-        grid: Layers and heads; None for those that the rows have.
+        path: Path of the file.
+        sieves: Names of the sieves, in the order of the rows.
+        names: Names of the columns; "count" has whole numbers.
+        grid: Number of layers and heads; None to take them from the rows.
 
     Raises:
         KeyError: When a column is missing.
-        ValueError: When a cell is no number, or the rows are others.
+        ValueError: When a cell is no number, or the rows are not all sieves, layers and heads in turn.
     """
     rows = rows_in(path)
     if grid is None:

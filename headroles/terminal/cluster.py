@@ -1,4 +1,4 @@
-"""Clusters of heads in the terminal: distances, clusters with their heads, claims, nearest pairs."""
+"""Show clusters of heads in the terminal: distances, clusters with their heads, claims, nearest pairs."""
 
 import math
 from collections.abc import Sequence
@@ -31,39 +31,41 @@ from headroles.reports.words.words import number, plural, ranged, two
 from headroles.terminal.label import named_line
 
 PAIRS = 5
-"""Nearest pairs of heads that are shown."""
+"""Number of nearest pairs of heads to show."""
 CHOICES = 5
-"""Numbers of clusters that are shown: the chosen one and those with the largest silhouettes."""
+"""How many numbers of clusters to show: the chosen one and those with the largest silhouettes."""
 MEMBERS, FEWER = 10, 4
-"""Heads of a cluster that are named on a wide and on a narrow terminal."""
+"""Number of heads named per cluster, on a wide and on a narrow terminal."""
 WIDE = 120
 GROUPS = 30
-"""Clusters that are shown."""
+"""Largest number of clusters to show."""
 
 
 def show_clusters(console: Console, labelling: Labelling) -> None:
-    """Print how distances were made, the clusters, numbers tried, claims, and the nearest pairs.
+    """Print how distances were computed, the clusters, numbers tried, claims, and the nearest pairs.
 
     Args:
-        console: Of any width; from 120 columns on more heads and roles are named.
-        labelling: With ``clustered``; nothing is printed without.
+        console: A console of any width; from 120 columns, more heads and roles are named.
+        labelling: A labelling with ``clustered``; without it nothing is printed.
     """
     clustered = labelling.clustered
     if clustered is None:
         return
-    found, heads = labelling.findings, clustered.divergence.heads
-    held = np.array([found.decision[found.of(name)].ravel() == 0 for name in found.roles], dtype=np.bool_)
+    findings, heads = labelling.findings, clustered.divergence.heads
+    held = np.array(
+        [findings.decision[findings.of(name)].ravel() == 0 for name in findings.roles], dtype=np.bool_
+    )
     distance = distances_of(clustered)
     size = len(clustered.cluster)
-    groups = groups_of(clustered, distance, found.roles, held.reshape(len(found.roles), size))
+    groups = groups_of(clustered, distance, findings.roles, held.reshape(len(findings.roles), size))
     named_line(console, "far", how_far(clustered))
     named_line(console, "found", how_clustered(clustered, groups))
     named_line(console, "map", stress_told(clustered.stress))
     console.print()
     console.print(_clusters(groups, heads, wide=console.width >= WIDE))
     if len(groups) > GROUPS:
-        more = plural(len(groups) - GROUPS, "more cluster")
-        named_line(console, "more", f"clusters.csv has {more}", style="dim")
+        rest = plural(len(groups) - GROUPS, "more cluster")
+        named_line(console, "more", f"clusters.csv has {rest}", style="dim")
     choices, rule = _choices(clustered), how_chosen(clustered.choices)
     if choices is not None:
         console.print()
@@ -80,7 +82,7 @@ def show_clusters(console: Console, labelling: Labelling) -> None:
 
 
 def _table(columns: Sequence[tuple[str, bool]]) -> Table:
-    """A bare table: names of columns, and whether they hold numbers."""
+    """Make a plain table from names of columns, and whether they hold numbers."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name, numeric in columns:
         table.add_column(escape(name), justify="right" if numeric else "left")
@@ -88,98 +90,107 @@ def _table(columns: Sequence[tuple[str, bool]]) -> Table:
 
 
 def _clusters(groups: Sequence[Group], heads: int, *, wide: bool) -> Table:
-    """Every cluster with its size, how well it sits, and its most central heads' names."""
-    more = [("silhouette", True), ("stability", True)] if wide else [("sil.", True), ("stab.", True)]
-    table = _table([("cluster", False), ("heads", True), *more, ("heads in it", False), ("roles", False)])
+    """Make a table of clusters: size, silhouette, stability, and names of the most central heads."""
+    numeric_columns = (
+        [("silhouette", True), ("stability", True)] if wide else [("sil.", True), ("stab.", True)]
+    )
+    table = _table(
+        [("cluster", False), ("heads", True), *numeric_columns, ("heads in it", False), ("roles", False)]
+    )
     for group in groups[:GROUPS]:
         most = MEMBERS if wide else FEWER
         others = [head for head in group.heads if head != group.central or group.number == NOISE]
         first = [] if group.number == NOISE else [group.central]
         names = [head_name(head, heads) for head in [*first, *others][:most]]
-        told = " ".join(names) + " …" * (len(group.heads) > most)
-        cells = (f"{len(group.heads):,}", two(group.silhouette), two(group.stability), told)
+        members = " ".join(names) + " …" * (len(group.heads) > most)
+        cells = (f"{len(group.heads):,}", two(group.silhouette), two(group.stability), members)
         name = cluster_name(group.number).removeprefix("cluster ")
         table.add_row(Text(name), *map(Text, cells), Text(roles_told(group, 4 if wide else 1)))
     return table
 
 
 def _choices(clustered: Clustered) -> Table | None:
-    """The chosen number of clusters and the next best; None where nothing was chosen from."""
+    """Make a table of the chosen number of clusters and the next best; None without a choice."""
     if len(clustered.choices) < 2:
         return None
     tried = zip(clustered.choices, choice_notes(clustered), strict=True)
-    best = sorted(tried, key=lambda both: (-both[0].chosen, -np.nan_to_num(both[0].silhouette, nan=-2.0)))
+    best = sorted(tried, key=lambda row: (-row[0].chosen, -np.nan_to_num(row[0].silhouette, nan=-2.0)))
     table = _table([("clusters tried", True), ("silhouette", True), ("stability", True), ("", False)])
-    for each, note in sorted(best[:CHOICES], key=lambda both: both[0].clusters):
-        cells = (f"{each.clusters}", two(each.silhouette), two(each.stability), note)
-        table.add_row(*map(Text, cells), style="bold" if each.chosen else "")
+    for choice, note in sorted(best[:CHOICES], key=lambda row: row[0].clusters):
+        cells = (f"{choice.clusters}", two(choice.silhouette), two(choice.stability), note)
+        table.add_row(*map(Text, cells), style="bold" if choice.chosen else "")
     return table
 
 
 def _claims(claims: Sequence[Claim]) -> Table | None:
-    """Every claim about layers and clusters with its interval and p; None without any."""
-    told = [each for each in claims if not each.subject]
-    if not told:
+    """Make a table of claims about layers and clusters, with interval and p; None without any."""
+    shown = [claim for claim in claims if not claim.subject]
+    if not shown:
         return None
     table = _table([("claim", False), ("measure", False), ("estimate [95 %]", True), ("p", True)])
-    for each in told:
-        table.add_row(*map(Text, (each.claim, each.measure, _estimate(each), number(each.p))))
+    for claim in shown:
+        table.add_row(*map(Text, (claim.claim, claim.measure, _estimate(claim), number(claim.p))))
     return table
 
 
 def _roles(claims: Sequence[Claim]) -> Table | None:
-    """What is claimed of every role, a row each; None without any."""
-    told = [each for each in claims if each.subject]
-    if not told:
+    """Make a table of claims about roles, with a row per role; None without any."""
+    shown = [claim for claim in claims if claim.subject]
+    if not shown:
         return None
-    kinds = list(dict.fromkeys((each.claim, each.measure) for each in told))
+    kinds = list(dict.fromkeys((claim.claim, claim.measure) for claim in shown))
     table = _table([("role", False), *((f"{claim}, {measure}", True) for claim, measure in kinds)])
-    known = {(each.subject, each.claim, each.measure): _estimate(each) for each in told}
-    for subject in dict.fromkeys(each.subject for each in told):
-        table.add_row(Text(subject), *(Text(known.get((subject, *kind), "–")) for kind in kinds))
+    estimates = {(claim.subject, claim.claim, claim.measure): _estimate(claim) for claim in shown}
+    for subject in dict.fromkeys(claim.subject for claim in shown):
+        table.add_row(Text(subject), *(Text(estimates.get((subject, *kind), "–")) for kind in kinds))
     return table
 
 
 def _estimate(claim: Claim) -> str:
+    """Return the estimate of a claim and its interval."""
     return estimate_told(claim).replace("\u00a0", " ")
 
 
 def _legend(console: Console, clustered: Clustered) -> None:
-    """What each p is a share of, and why some claims have none."""
-    told: dict[str, list[str]] = {}
-    for each in clustered.claims:
-        if not math.isnan(each.p):
-            share = f"share at least as extreme among {among(each)}"
-            told.setdefault(share, []).append(f"{each.claim}, {each.measure}")
-    for share, names in told.items():
+    """Print what each p is a share of, and why some claims have none."""
+    names_by_share: dict[str, list[str]] = {}
+    for claim in clustered.claims:
+        if not math.isnan(claim.p):
+            share = f"share at least as extreme among {among(claim)}"
+            names_by_share.setdefault(share, []).append(f"{claim.claim}, {claim.measure}")
+    for share, names in names_by_share.items():
         named_line(console, "p", f"{'; '.join(names)}: {share}", style="dim")
-    if any(each.about_roles for each in clustered.claims):
+    if any(claim.about_roles for claim in clustered.claims):
         named_line(console, "roles", CIRCULAR, style="dim")
-    if any(each.claim == "split halves agree" for each in clustered.claims):
+    if any(claim.claim == "split halves agree" for claim in clustered.claims):
         named_line(console, "halves", f"the interval is the {SPLIT}".replace("\u00a0", " "), style="dim")
 
 
 def _pairs(clustered: Clustered, near: Neighbours) -> Table:
-    """The pairs of heads that are nearest to each other, each pair once."""
+    """Make a table of the nearest pairs of heads, each pair once."""
     heads = clustered.divergence.heads
     table = _table([("nearest pairs", False), ("distance [95 %]", True), ("clusters", False)])
-    for one, place in _nearest(near.head, near.distance):
-        other = int(near.head[one, place])
-        far, low, high = (float(getattr(near, name)[one, place]) for name in ("distance", "low", "high"))
-        told = ranged(three(far), three(low), three(high)).replace("\u00a0", " ")
-        both = [cluster_name(int(clustered.cluster[head])).removeprefix("cluster ") for head in (one, other)]
-        names = f"{head_name(one, heads)} and {head_name(other, heads)}"
-        table.add_row(*map(Text, (names, told, " and ".join(dict.fromkeys(both)))))
+    for head_a, position in _nearest(near.head, near.distance):
+        head_b = int(near.head[head_a, position])
+        far, low, high = (
+            float(getattr(near, name)[head_a, position]) for name in ("distance", "low", "high")
+        )
+        interval = ranged(three(far), three(low), three(high)).replace("\u00a0", " ")
+        clusters = [
+            cluster_name(int(clustered.cluster[head])).removeprefix("cluster ") for head in (head_a, head_b)
+        ]
+        names = f"{head_name(head_a, heads)} and {head_name(head_b, heads)}"
+        table.add_row(*map(Text, (names, interval, " and ".join(dict.fromkeys(clusters)))))
     return table
 
 
 def _nearest(head: np.ndarray, distance: Float[np.ndarray, "heads near"]) -> list[tuple[int, int]]:
-    """First head and place among its neighbours of the nearest pairs, nearest first."""
+    """Find the nearest pairs as a head and the position among its neighbours, nearest first."""
     seen: dict[tuple[int, int], tuple[int, int]] = {}
     for flat in np.argsort(distance, axis=None, kind="stable").tolist():
-        one, place = divmod(flat, distance.shape[1])
-        pair = (min(one, int(head[one, place])), max(one, int(head[one, place])))
-        seen.setdefault(pair, (one, place))
+        head_a, position = divmod(flat, distance.shape[1])
+        pair = (min(head_a, int(head[head_a, position])), max(head_a, int(head[head_a, position])))
+        seen.setdefault(pair, (head_a, position))
         if len(seen) == PAIRS:
             break
     return list(seen.values())

@@ -1,6 +1,5 @@
-"""A comparison in the terminal: what was compared, outcomes by layer and by sieve, roles gained and lost."""
+"""Show a comparison in the terminal: both runs, outcomes by layer and by sieve, roles gained and lost."""
 
-from collections.abc import Mapping
 from textwrap import wrap
 from typing import Any
 
@@ -19,20 +18,21 @@ from headroles.reports.words.compare import (
     tested,
 )
 from headroles.reports.words.words import count, number, plural, ranged
-from headroles.terminal.phrases import SPACE
+from headroles.terminal.console import plain_table
+from headroles.terminal.phrases import SPACE, describe_run
 
 
 def show_comparison(console: Console, comparison: Comparison, folder: str) -> None:
-    """Print what was compared, what changed where, and where the report is."""
+    """Print the two runs, their differences by layer and sieve, and the path of the report."""
     facts = comparison.manifest
     for name in ("a", "b"):
-        _line(console, name.upper(), _run(facts[name]))
+        _line(console, name.upper(), describe_run(facts[name]))
     counts = facts["counts"]
     source = plural(counts["examples"], "example")
     _line(console, "units", f"{counts['units']}, from {source} ({facts['matched']})")
     swaps = facts["settings"]["swaps"]
-    drawn = f"; {swaps:,} swaps, seed {comparison.decision.seed}" if swaps else ""
-    _line(console, "tested", tested(comparison.decision, comparison.bound) + drawn)
+    swap_text = f"; {swaps:,} swaps, seed {comparison.decision.seed}" if swaps else ""
+    _line(console, "tested", tested(comparison.decision, comparison.bound) + swap_text)
     for remark in comparison.remarks:
         _line(console, "note", remark, style="yellow")
     console.print()
@@ -48,46 +48,34 @@ def show_comparison(console: Console, comparison: Comparison, folder: str) -> No
 
 
 def _line(console: Console, name: str, words: str, style: str = "") -> None:
-    """A named line; on a terminal it is broken between words, elsewhere left whole for other programs."""
+    """Print a named line; break it between words on a terminal, and keep it whole for other programs."""
     width = console.width - 8 if console.is_terminal and console.width > 40 else len(words) + 1
-    for place, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
-        console.print(Text(f"{'' if place else name:<8}{line.replace(SPACE, ' ')}", style=style))
-
-
-def _run(run: Mapping[str, Any]) -> str:
-    """Folder, model and inputs of one run, as far as its manifest names them."""
-    model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
-    told = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
-    return ", ".join([str(run["folder"]), *(each for each in told if each)])
-
-
-def _table(header: tuple[str, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for place, title in enumerate(header):
-        table.add_column(title, justify="right" if place else "left")
-    return table
+    for number_of_line, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
+        console.print(Text(f"{'' if number_of_line else name:<8}{line.replace(SPACE, ' ')}", style=style))
 
 
 def _layers(comparison: Comparison) -> Table:
-    """Outcomes and labels of every layer, over its heads and roles."""
-    table = _table(LAYER_HEADER)
+    """Make a table of outcomes and labels of every layer, over its heads and roles."""
+    table = plain_table(LAYER_HEADER)
     for row in layer_rows(comparison):
         table.add_row(*row)
     return table
 
 
 def _sieves(comparison: Comparison) -> Table:
-    """Outcomes of every sieve; of roles also the labels, beside what swaps of A and B move."""
-    found, moved = comparison.differences, {row.sieve: row for row in comparison.swaps}
-    drawn = comparison.swaps and comparison.swaps[-1].p == comparison.swaps[-1].p
-    table = _table(("sieve", *OUTCOMES, "in A", "in B", "gained", "lost", *(["by swaps", "p"] * bool(drawn))))
-    for place, rule in enumerate(found.rules):
-        cells: list[Any] = [Text(rule.sieve), *map(str, found.counts(place))]
-        row = moved.get(rule.sieve) if rule.role else None
+    """Make a table of outcomes of every sieve; for roles also labels, and changes by swaps of A and B."""
+    differences, moved_labels = comparison.differences, {row.sieve: row for row in comparison.swaps}
+    has_swaps = comparison.swaps and comparison.swaps[-1].p == comparison.swaps[-1].p
+    table = plain_table(
+        ("sieve", *OUTCOMES, "in A", "in B", "gained", "lost", *(["by swaps", "p"] * bool(has_swaps)))
+    )
+    for position, rule in enumerate(differences.rules):
+        cells: list[Any] = [Text(rule.sieve), *map(str, differences.counts(position))]
+        row = moved_labels.get(rule.sieve) if rule.role else None
         if row is not None:
-            cells += [str(each) for each in (row.labels_a, row.labels_b, row.gained, row.lost)]
+            cells += [str(value) for value in (row.labels_a, row.labels_b, row.gained, row.lost)]
             low, high = count(row.changed_low), count(row.changed_high)
             reference = ranged(count(row.changed_mean), low, high).replace(SPACE, " ")
-            cells += [reference, number(row.p)] if drawn else []
+            cells += [reference, number(row.p)] if has_swaps else []
         table.add_row(*cells)
     return table

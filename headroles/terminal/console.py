@@ -1,11 +1,12 @@
-"""Where results and progress are printed."""
+"""Make the console for results, plain tables, and the progress bar."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.table import Table
 
 from headroles.progress import Progress
 
@@ -14,15 +15,23 @@ PIPED = 140
 
 
 def console() -> Console:
-    """Standard output: as wide as the terminal, or as ``PIPED``."""
-    found = Console(highlight=False, soft_wrap=True)
-    return found if found.is_terminal else Console(highlight=False, soft_wrap=True, width=PIPED)
+    """Return a console on standard output, as wide as the terminal or as ``PIPED``."""
+    output = Console(highlight=False, soft_wrap=True)
+    return output if output.is_terminal else Console(highlight=False, soft_wrap=True, width=PIPED)
+
+
+def plain_table(header: Sequence[str]) -> Table:
+    """Make a plain table with names in the first column and numbers in the others."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for position, title in enumerate(header):
+        table.add_column(title, justify="right" if position else "left")
+    return table
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """A bar with rate and time left on stderr, off when that is not a terminal."""
-    shown = Console(stderr=True)
+    """Show a bar with rate and time left on stderr; show none when stderr is not a terminal."""
+    bar_console = Console(stderr=True)
     columns = (
         TextColumn("scoring"),
         BarColumn(),
@@ -30,7 +39,7 @@ def progress() -> Iterator[Progress]:
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=shown, disable=not shown.is_terminal, transient=True) as bar:
+    with Bar(*columns, console=bar_console, disable=not bar_console.is_terminal, transient=True) as bar:
         task = bar.add_task("scoring", total=None, rate="")
 
         def advance(done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""A labelling in the terminal: a grid of role letters, counts, the strongest head of each role."""
+"""Show a labelling in the terminal: role letters, counts, strongest heads; also sieves, tasks and plans."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from headroles.catalogue import Entry
 from headroles.records.findings import DECISIONS, Labelling
-from headroles.reports.content import Support
+from headroles.reports.records import Support
 from headroles.reports.summary.verdicts import supports
 from headroles.reports.words.words import plural
 from headroles.tasks import Task
@@ -33,33 +33,33 @@ LETTERS = {
     "syntactic:advmod": "v",
 }
 SPARE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789"
-"""Marks of other roles: letters and digits, since signs read as something else; no 0, which reads as O."""
+"""Marks of other roles: letters and digits, as signs could be misread; without 0, which looks like O."""
 
 
 def letters(roles: Sequence[str]) -> dict[str, str]:
-    """One letter or digit per role: the usual ones, for others one of their names, or a spare one.
+    """Return one letter or digit per role: its usual one, else one of its name, else a spare one.
 
     Example:
         >>> letters(["local", "punctuation:,.", "offset:-2", "offset:+2"])
         {'local': 'L', 'punctuation:,.': 'P', 'offset:-2': '2', 'offset:+2': 'O'}
     """
-    chosen: dict[str, str] = {name: LETTERS[name] for name in roles if name in LETTERS}
+    marks: dict[str, str] = {name: LETTERS[name] for name in roles if name in LETTERS}
     for name in roles:
-        if name not in chosen:
-            wanted = name.split(":")[-1].upper() + name.upper() + SPARE
-            free = (each for each in wanted if each in SPARE and each not in chosen.values())
-            chosen[name] = next(free, "*")
-    return {name: chosen[name] for name in roles}
+        if name not in marks:
+            candidates = name.split(":")[-1].upper() + name.upper() + SPARE
+            free = (mark for mark in candidates if mark in SPARE and mark not in marks.values())
+            marks[name] = next(free, "*")
+    return {name: marks[name] for name in roles}
 
 
 def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
-    """Print what was run, the grid, the counts, and where the report is."""
+    """Print the run, the grid of roles, the counts, and the path of the report."""
     facts, decision = labelling.manifest, labelling.decision
     model, source, counts = facts["model"], facts["source"], facts["counts"]
     parser = facts.get("parser")
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    told = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
-    console.print(Text(f"inputs  {inputs_told(facts)}: {', '.join(told)}"))
+    sizes = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
+    console.print(Text(f"inputs  {inputs_told(facts)}: {', '.join(sizes)}"))
     if parser:
         console.print(Text(f"parser  {parser['name']} {parser['version']}"))
     elif source.get("trees") == "gold":
@@ -71,9 +71,9 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     console.print()
     console.print(_grid(labelling, console.width))
     console.print()
-    held = supports(labelling)
-    console.print(_counts(labelling, held))
-    for name, words in support_lines(held, assessed):
+    label_supports = supports(labelling)
+    console.print(_counts(labelling, label_supports))
+    for name, words in support_lines(label_supports, assessed):
         named_line(console, name, words, style="dim")
     for note in labelling.skipped:
         named_line(console, "note", note)
@@ -81,28 +81,28 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
 
 
 def named_line(console: Console, name: str, words: str, style: str = "") -> None:
-    """A named line; on a terminal it is broken between words, elsewhere left whole for other programs."""
+    """Print a named line; break it between words on a terminal, and keep it whole for other programs."""
     width = console.width - 8 if console.is_terminal and console.width > 40 else len(words) + 1
-    for place, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
-        console.print(Text(f"{'' if place else name:<8}{line}", style=style))
+    for number_of_line, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
+        console.print(Text(f"{'' if number_of_line else name:<8}{line}", style=style))
 
 
 def inputs_told(facts: Mapping[str, Any]) -> str:
-    """Task and source of a run, as its manifest names them."""
+    """Return task and source of a run, as its manifest names them."""
     source, task = facts["source"], facts.get("task")
-    where = {"sample": "samples written for headroles", "hub": f"the dataset {source['name']}"}
-    told = where.get(source["kind"], f"the file {source['name']}")
-    return f"{task}, {told}" if task else told
+    names = {"sample": "samples written for headroles", "hub": f"the dataset {source['name']}"}
+    name = names.get(source["kind"], f"the file {source['name']}")
+    return f"{task}, {name}" if task else name
 
 
 def _grid(labelling: Labelling, columns: int) -> Text:
-    """Layers as rows, heads as columns, each cell its role letters."""
-    found = labelling.findings
-    marks = letters(found.roles)
+    """Return a grid of role letters with layers as rows and heads as columns."""
+    findings = labelling.findings
+    marks = letters(findings.roles)
     layers, heads = labelling.scores.layers, labelling.scores.heads
     cells = [["" for _ in range(heads)] for _ in range(layers)]
-    for name in found.roles:
-        for layer, head in np.argwhere(found.decision[found.of(name)] == 0):
+    for name in findings.roles:
+        for layer, head in np.argwhere(findings.decision[findings.of(name)] == 0):
             cells[layer][head] += marks[name]
     width = max(2, *(len(cell) for row in cells for cell in row)) + 1
     text = Text()
@@ -114,27 +114,31 @@ def _grid(labelling: Labelling, columns: int) -> Text:
     return text.append("\n".join(wrap(legend, max(columns, 20))).replace(SPACE, " "))
 
 
-def _counts(labelling: Labelling, held: Sequence[Support]) -> Table:
-    """Per role how many heads are, are not, or are undecided, how firm that is, and the strongest."""
-    found = labelling.findings
-    firm = {name: each for name, each in zip(found.roles, held, strict=False) if each.steady is not None}
-    contrasted = any(rule.contrast for rule in found.rules)
+def _counts(labelling: Labelling, label_supports: Sequence[Support]) -> Table:
+    """Make a table of counts per role: heads by decision, stable labels, and the strongest head."""
+    findings = labelling.findings
+    stable = {
+        name: support
+        for name, support in zip(findings.roles, label_supports, strict=False)
+        if support.steady is not None
+    }
+    contrasted = any(rule.contrast for rule in findings.rules)
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("role")
-    for name in ("role", "not", "undeter-\nmined", *(["stable"] if firm else [])):
+    for name in ("role", "not", "undeter-\nmined", *(["stable"] if stable else [])):
         table.add_column(name, justify="right")
     for name in ("strongest head", *(["contrast"] if contrasted else [])):
         table.add_column(name)
-    for name in found.roles:
-        row = found.of(name)
-        counts = [int((found.decision[row] == code).sum()) for code in range(len(DECISIONS))]
-        steady = f"{firm[name].steady}/{firm[name].labels}" if name in firm and counts[0] else "–"
+    for name in findings.roles:
+        row = findings.of(name)
+        counts = [int((findings.decision[row] == code).sum()) for code in range(len(DECISIONS))]
+        steady = f"{stable[name].steady}/{stable[name].labels}" if name in stable and counts[0] else "–"
         head, contrast = _strongest(labelling, row)
         if counts[3]:
             head = f"{head}, {counts[3]} untestable" if not counts[0] else f"{head}\n{counts[3]} untestable"
         cells = [
             *map(str, counts[:3]),
-            *([steady] if firm else []),
+            *([steady] if stable else []),
             head,
             *([contrast] if contrasted else []),
         ]
@@ -143,16 +147,16 @@ def _counts(labelling: Labelling, held: Sequence[Support]) -> Table:
 
 
 def _strongest(labelling: Labelling, row: int) -> tuple[str, str]:
-    """The head with the largest mean among those with the role, and its contrast."""
-    found = labelling.findings
-    held = np.where(found.decision[row] == 0, found.mean[row], -np.inf)
-    if not np.isfinite(held).any():
+    """Return the head with the largest mean among those with the role, and its contrast."""
+    findings = labelling.findings
+    means = np.where(findings.decision[row] == 0, findings.mean[row], -np.inf)
+    if not np.isfinite(means).any():
         return "none", ""
-    layer, head = np.unravel_index(int(held.argmax()), held.shape)
+    layer, head = np.unravel_index(int(means.argmax()), means.shape)
     at = (row, int(layer), int(head))
-    told = f"{layer}-{head}  {found.mean[at]:.2f} [{found.low[at]:.2f}, {found.high[at]:.2f}]"
-    matched = found.rules[row].contrast
-    return told, f"{found.mean[(found.of(matched), *at[1:])]:.2f}" if matched else ""
+    interval = f"{layer}-{head}  {findings.mean[at]:.2f} [{findings.low[at]:.2f}, {findings.high[at]:.2f}]"
+    matched = findings.rules[row].contrast
+    return interval, f"{findings.mean[(findings.of(matched), *at[1:])]:.2f}" if matched else ""
 
 
 def show_sieves(console: Console, entries: Sequence[Entry]) -> None:
@@ -177,18 +181,20 @@ def show_sieves(console: Console, entries: Sequence[Entry]) -> None:
 
 
 def show_tasks(console: Console, tasks: Sequence[Task]) -> None:
-    """Print every task with what its inputs are."""
+    """Print every task with its question, columns and name on the hub."""
     for task in tasks:
         columns = ", ".join(task.columns)
         console.print(Text(f"{task.name:<6} {task.question}; columns {columns}; hub {task.config}"))
 
 
 def show_plan(console: Console, study: "Study") -> None:
-    """Print how many examples to collect, what that assumes, and what other numbers would find."""
+    """Print how many examples to collect, the assumptions, and the power of other numbers."""
     for name, words in plan_lines(study):
         lines = wrap(words, 70)
-        for place, line in enumerate(lines):
-            console.print(Text(f"{'' if place else name:<9} {line}", style="bold" * (name == "collect")))
+        for number_of_line, line in enumerate(lines):
+            console.print(
+                Text(f"{'' if number_of_line else name:<9} {line}", style="bold" * (name == "collect"))
+            )
     console.print()
     curve = Table(box=None, pad_edge=False, header_style="dim")
     curve.add_column("examples", justify="right")
@@ -210,6 +216,6 @@ def show_plan(console: Console, study: "Study") -> None:
 
 
 def _bar(share: float, cells: int = 40) -> str:
-    """A bar of block characters, to an eighth of a cell."""
+    """Return a bar of block characters, exact to an eighth of a cell."""
     eighths = round(share * cells * 8)
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()

@@ -1,11 +1,11 @@
-"""Lines of words for the terminal: how it was tested, how firm the labels are, what a study needs."""
+"""Lines of text for the terminal: test and correction, stability of labels, and the plan of a study."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headroles.records.assessment import Assessment, Together
 from headroles.records.example import Decision, Rule
-from headroles.reports.content import Support
+from headroles.reports.records import Support
 from headroles.reports.summary.verdicts import halves
 from headroles.reports.words.words import BOTH, FAMILIES, POWER, resampled, two
 
@@ -15,8 +15,15 @@ if TYPE_CHECKING:
 SPACE = "\u00a0"
 
 
+def describe_run(run: Mapping[str, Any]) -> str:
+    """Return folder, model and inputs of a run, as far as its manifest names them."""
+    model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
+    parts = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
+    return ", ".join([str(run["folder"]), *(part for part in parts if part)])
+
+
 def how_tested(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -> str:
-    """Test, correction and family; another interval, resamples and seed where they were asked for.
+    """Return test, correction and family, with interval, resamples and seed where they matter.
 
     Example:
         >>> how_tested(Decision(test="sign-flip", correction="maxT"), "calibrated").split("; ")[1]
@@ -29,23 +36,23 @@ def how_tested(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -> s
     return words + f"; {decision.resamples:,} resamples, seed {decision.seed}" * resampled(decision)
 
 
-def support_lines(held: Sequence[Support], assessment: Assessment | None) -> list[tuple[str, str]]:
-    """Name and words of each line below the counts: how firm labels are, and the overlap asked about most."""
+def support_lines(label_supports: Sequence[Support], assessment: Assessment | None) -> list[tuple[str, str]]:
+    """Return name and text of each line below the counts: stability, power, design effect and overlap."""
     lines = []
-    if any(each.steady is not None for each in held):
-        came = halves(held[0].splits).replace(SPACE, " ")
-        lines.append(("stable", f"came back in both halves of {came}; no probability of being true"))
-    effects = _range(end for each in held for end in each.detectable)
+    if any(support.steady is not None for support in label_supports):
+        stable = halves(label_supports[0].splits).replace(SPACE, " ")
+        lines.append(("stable", f"came back in both halves of {stable}; no probability of being true"))
+    effects = _range(end for support in label_supports for end in support.detectable)
     if effects:
-        told = f"smallest found with power {POWER:g}: {effects} sd beyond θ, by role, contrasts left aside"
-        lines.append(("effects", told))
-    design = _range(each.design for each in held)
+        words = f"smallest found with power {POWER:g}: {effects} sd beyond θ, by role, without contrasts"
+        lines.append(("effects", words))
+    design = _range(support.design for support in label_supports)
     if design:
         lines.append(("groups", f"units hold several examples: median design effect {design}, by role"))
     pair = {
-        each.contrasts: each
-        for each in (assessment.together if assessment else ())
-        if (each.first, each.second) == ("syntactic", "local")
+        pair.contrasts: pair
+        for pair in (assessment.together if assessment else ())
+        if (pair.first, pair.second) == ("syntactic", "local")
     }
     if len(pair) == 2:
         lines.append(("overlap", _overlap(pair["with"], pair["without"])))
@@ -53,15 +60,16 @@ def support_lines(held: Sequence[Support], assessment: Assessment | None) -> lis
 
 
 def _range(values: Iterable[float]) -> str:
-    """The smallest and the largest number; one where they look alike, "" where there is none."""
-    known = [value for value in values if value == value]
-    if not known:
+    """Return the smallest and largest number; one where they look equal, "" where there is none."""
+    numbers = [value for value in values if value == value]
+    if not numbers:
         return ""
-    low, high = two(min(known)), two(max(known))
+    low, high = two(min(numbers)), two(max(numbers))
     return low if low == high else f"{low} to {high}"
 
 
 def _overlap(found: Together, bare: Together) -> str:
+    """Return how many syntactic heads are also local, with and without the contrast."""
     return (
         f"syntactic heads that are also local: {found.both} of {found.heads_first}; without the contrast "
         f"beyond distance {bare.both} of {bare.heads_first}"
@@ -69,11 +77,11 @@ def _overlap(found: Together, bare: Together) -> str:
 
 
 GAINING = ("holm", "holm-sidak", "maxT")
-"""Corrections that ask less of a head with every other one found."""
+"""Corrections that demand less of a head for every other head with the role."""
 
 
 def plan_lines(study: "Study") -> list[tuple[str, str]]:
-    """Name and words of each line of a plan."""
+    """Return name and text of each line of a plan."""
     family = FAMILIES[study.family]
     case, other = study.case, study.orientation
     assumed = f"{study.correction} over {family} at alpha {study.alpha:g}"

@@ -1,4 +1,4 @@
-"""What probes found in the terminal: the best head of every row, baselines, trained probes, gaps."""
+"""Show a run of probes in the terminal: the best head of every row, baselines, trained probes, gaps."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -37,37 +37,37 @@ from headroles.terminal.label import inputs_told, named_line
 from headroles.terminal.phrases import how_tested
 
 WIDE = 136
-"""Columns from which on decimals are shown."""
+"""Width of the terminal from which decimals are shown."""
 GAPS = 5
-"""Heads with the largest gaps, beside the best one."""
+"""Number of heads with the largest gaps to show, after the best head."""
 BASELINES = 5
-"""Baselines of a row that a table shows at most; those of all offsets are in the file only."""
+"""Largest number of baselines in a table; those of all offsets are in the file only."""
 SHORT = {"undetermined": "?", "untestable": "×"}
 
 
 def show_probe(console: Console, labelling: Labelling, folder: str) -> None:
-    """Print what was asked, the best heads beside baselines and published values, and where the report is.
+    """Print the run, the best heads with baselines and published values, and the path of the report.
 
     Args:
-        console: Of any width; from 136 columns on accuracies have a decimal.
-        labelling: With ``probed``.
-        folder: Of the run, as it is named in the last line.
+        console: A console of any width; from 136 columns, accuracies have a decimal.
+        labelling: A labelling with ``probed``.
+        folder: Folder of the run, for the last line.
     """
-    facts, found = labelling.manifest, labelling.probed or Probed(None)
+    facts, probed = labelling.manifest, labelling.probed or Probed(None)
     published = published_in(facts)
     _account(console, labelling)
-    for probe, rows in ordered(found.best).items():
+    for probe, rows in ordered(probed.best).items():
         console.print()
         console.print(_best(probe, rows, published, console.width >= WIDE))
-    if found.best:
+    if probed.best:
         console.print()
-        _legend(console, found.best, published, honest(facts))
-    for probe in dict.fromkeys(split(each.row)[0] for each in found.baselines):
-        table = _baselines(probe, found, published)
+        _legend(console, probed.best, published, honest(facts))
+    for probe in dict.fromkeys(split(row.row)[0] for row in probed.baselines):
+        table = _baselines(probe, probed, published)
         if table is not None:
             console.print()
             console.print(table)
-    for table in (_trained(found, published), _contests(found), *_gaps(found)):
+    for table in (_trained(probed, published), _contests(probed), *_gaps(probed)):
         if table is not None:
             console.print()
             console.print(table)
@@ -80,14 +80,16 @@ def show_probe(console: Console, labelling: Labelling, folder: str) -> None:
 
 
 def _account(console: Console, labelling: Labelling) -> None:
-    """What was run, on what, and how the best were chosen."""
+    """Print model, inputs, test, and how the best heads were chosen."""
     facts = labelling.manifest
     model, counts = facts["model"], facts["counts"]
     best = labelling.probed.best if labelling.probed is not None else ()
-    names = scheme(facts, (each.row for each in best))
+    names = scheme(facts, (row.row for row in best))
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    told = f"{inputs_told(facts)}: {plural(counts['examples'], 'example')}, {plural(counts['units'], 'unit')}"
-    console.print(Text(f"inputs  {told}{f', relations of {names}' if names else ''}"))
+    inputs = (
+        f"{inputs_told(facts)}: {plural(counts['examples'], 'example')}, {plural(counts['units'], 'unit')}"
+    )
+    console.print(Text(f"inputs  {inputs}{f', relations of {names}' if names else ''}"))
     if best:
         named_line(console, "best", chosen(facts))
     if labelling.findings.roles:
@@ -103,7 +105,7 @@ def _account(console: Console, labelling: Labelling) -> None:
 
 
 def _table(first: str, numbers: Sequence[str], gap: int = 2) -> Table:
-    """A bare table: one column of names, the others of numbers."""
+    """Make a plain table with names in the first column and numbers in the others."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0))
     table.add_column(escape(first))
     for name in numbers:
@@ -112,108 +114,119 @@ def _table(first: str, numbers: Sequence[str], gap: int = 2) -> Table:
 
 
 def _best(probe: str, rows: Sequence[Best], published: Mapping[str, Published], wide: bool) -> Table:
-    """One line per row of a probe, in the shape of the published table; empty columns are left out."""
+    """Make a table with a line per row of a probe, like the published one; empty columns are left out."""
     decimals = 1 if wide else 0
     columns: dict[str, Callable[[Best], str]] = {
         "head": head_name,
-        "chosen": lambda each: percent(each.selection, decimals),
-        "tested": lambda each: accuracy(each, decimals),
-        "baseline": lambda each: f"{each.baseline} {percent(each.baseline_accuracy, decimals)}",
-        "difference": lambda each: difference(each, decimals),
-        "q": lambda each: chance_of(each.q),
-        "decision": lambda each: each.decision if wide else SHORT.get(each.decision, each.decision),
+        "chosen": lambda best: percent(best.selection, decimals),
+        "tested": lambda best: accuracy(best, decimals),
+        "baseline": lambda best: f"{best.baseline} {percent(best.baseline_accuracy, decimals)}",
+        "difference": lambda best: difference(best, decimals),
+        "q": lambda best: chance_of(best.q),
+        "decision": lambda best: best.decision if wide else SHORT.get(best.decision, best.decision),
     }
-    if any(not math.isnan(each.contrast) for each in rows):
-        columns["contrast"] = lambda each: contrast(each, ends=False)
-    if any(each.row in published for each in rows):
-        columns["published"] = lambda each: _told(published.get(each.row), decimals)
+    if any(not math.isnan(best.contrast) for best in rows):
+        columns["contrast"] = lambda best: contrast(best, ends=False)
+    if any(best.row in published for best in rows):
+        columns["published"] = lambda best: _published_text(published.get(best.row), decimals)
     table = _table(probe, list(columns), 2 if wide else 1)
-    for each in rows:
-        cells = [Text(cell(each)) for cell in columns.values()]
-        table.add_row(Text(split(each.row)[1]), *cells, style="bold" if each.decision == "beyond" else "")
+    for best in rows:
+        cells = [Text(cell(best)) for cell in columns.values()]
+        table.add_row(Text(split(best.row)[1]), *cells, style="bold" if best.decision == "beyond" else "")
     return table
 
 
-def _told(published: Published | None, decimals: int = 1) -> str:
+def _published_text(published: Published | None, decimals: int = 1) -> str:
+    """Return a published accuracy, or "" where there is none."""
     return "" if published is None else percent(published.accuracy, decimals)
 
 
 def _legend(console: Console, best: Sequence[Best], published: Mapping[str, Published], halves: bool) -> None:
-    """What the columns are, in one paragraph."""
-    told = ["head: layer-head from 0"]
-    if any(each.direction for each in best):
-        told.append("→ a word attends to its head most, ← its head is the word that attends to it most")
+    """Print the meaning of the columns in one paragraph."""
+    parts = ["head: layer-head from 0"]
+    if any(row.direction for row in best):
+        parts.append("→ a word attends to its head most, ← its head is the word that attends to it most")
     if halves:
-        told.append("chosen: % right on the half that head and baseline were chosen on, which flatters them")
-        told.append("tested: % right on the other half [95 %], as are baseline and difference")
+        parts.append("chosen: % right on the half that head and baseline were chosen on, which flatters them")
+        parts.append("tested: % right on the other half [95 %], as are baseline and difference")
     else:
-        told.append("chosen, tested: % right on all data, which head and baseline were chosen on: flattering")
-    if any(not math.isnan(each.contrast) for each in best):
-        told.append("contrast: attention on the right word beyond the head's own distance profile")
-    told.append(beyond(best))
-    if console.width < WIDE and any(each.decision in SHORT for each in best):
-        told.append("?: undetermined, ×: untestable")
-    if any(each.row in published for each in best):
-        told.append("published: BERT-base, other data and scheme, chosen on the data it is reported on")
-    named_line(console, "columns", "; ".join(told), style="dim")
+        parts.append(
+            "chosen, tested: % right on all data, which head and baseline were chosen on: flattering"
+        )
+    if any(not math.isnan(row.contrast) for row in best):
+        parts.append("contrast: attention on the right word beyond the head's own distance profile")
+    parts.append(beyond(best))
+    if console.width < WIDE and any(row.decision in SHORT for row in best):
+        parts.append("?: undetermined, ×: untestable")
+    if any(row.row in published for row in best):
+        parts.append("published: BERT-base, other data and scheme, chosen on the data it is reported on")
+    named_line(console, "columns", "; ".join(parts), style="dim")
 
 
-def _baselines(probe: str, found: Probed, published: Mapping[str, Published]) -> Table | None:
-    """Accuracy of every baseline on all data, by row; None where they are too many to read."""
-    rows = [each for each in found.baselines if split(each.row)[0] == probe]
-    names = list(dict.fromkeys(each.baseline for each in rows))
+def _baselines(probe: str, probed: Probed, published: Mapping[str, Published]) -> Table | None:
+    """Make a table of the accuracy of every baseline on all data; None with too many baselines."""
+    rows = [row for row in probed.baselines if split(row.row)[0] == probe]
+    names = list(dict.fromkeys(row.baseline for row in rows))
     if len(names) > BASELINES:
         return None
-    values = {(each.row, each.baseline): each.accuracy for each in rows}
-    order = [each.row for each in ordered(found.best).get(probe, ())]
-    bracketed = any(each.baselines for row, each in published.items() if split(row)[0] == probe)
+    values = {(row.row, row.baseline): row.accuracy for row in rows}
+    order = [row.row for row in ordered(probed.best).get(probe, ())]
+    bracketed = any(values.baselines for row, values in published.items() if split(row)[0] == probe)
     table = _table(f"{probe}, all data{' (published)' * bracketed}", names)
-    for row in dict.fromkeys([*order, *(each.row for each in rows)]):
-        told = published.get(row, Published(math.nan)).baselines
-        cells = [_beside(values.get((row, name), math.nan), told.get(name, math.nan)) for name in names]
+    for row in dict.fromkeys([*order, *(row.row for row in rows)]):
+        published_values = published.get(row, Published(math.nan)).baselines
+        cells = [
+            _with_published(values.get((row, name), math.nan), published_values.get(name, math.nan))
+            for name in names
+        ]
         table.add_row(Text(split(row)[1]), *map(Text, cells))
     return table
 
 
-def _beside(value: float, published: float) -> str:
-    """A baseline's accuracy, and the published one in brackets."""
+def _with_published(value: float, published: float) -> str:
+    """Return the accuracy of a baseline, with the published one in brackets."""
     return percent(value) if math.isnan(published) else f"{percent(value)} ({percent(published, 0)})"
 
 
-def _trained(found: Probed, published: Mapping[str, Published]) -> Table | None:
-    """Trained probes and the baselines beside them."""
-    if not found.trained:
+def _trained(probed: Probed, published: Mapping[str, Published]) -> Table | None:
+    """Make a table of trained probes and their baselines; None without any."""
+    if not probed.trained:
         return None
-    told = {each: published.get(f"trained:{classifier(each)}") for each in found.trained}
-    known = ["published"] if any(told.values()) else []
-    table = _table("trained probe", ["UAS [95 %]", "words", "trained on", "epochs", *known])
-    for each in found.trained:
-        fitted = (f"{each.trained_on:,}", str(each.epochs)) if each.trained_on else ("–", "–")
-        cells = [accuracy(each, field="uas"), f"{each.words:,}", *fitted, *[_told(told[each])] * len(known)]
-        table.add_row(Text(classifier(each)), *map(Text, cells))
+    published_uas = {row: published.get(f"trained:{classifier(row)}") for row in probed.trained}
+    published_column = ["published"] if any(published_uas.values()) else []
+    table = _table("trained probe", ["UAS [95 %]", "words", "trained on", "epochs", *published_column])
+    for row in probed.trained:
+        training_size = (f"{row.trained_on:,}", str(row.epochs)) if row.trained_on else ("–", "–")
+        cells = [
+            accuracy(row, field="uas"),
+            f"{row.words:,}",
+            *training_size,
+            *[_published_text(published_uas[row])] * len(published_column),
+        ]
+        table.add_row(Text(classifier(row)), *map(Text, cells))
     return table
 
 
-def _contests(found: Probed) -> Table | None:
-    """Trained probes against each other."""
-    if not found.contests:
+def _contests(probed: Probed) -> Table | None:
+    """Make a table of differences between trained probes; None without any."""
+    if not probed.contests:
         return None
     table = _table("first − second", ["UAS [95 %]", "q"])
-    for each in found.contests:
-        gap = within(*(points(value) for value in (each.difference, each.low, each.high)))
-        table.add_row(*map(Text, (f"{each.first} − {each.second}", gap, chance_of(each.q))))
+    for contest in probed.contests:
+        gap = within(*(points(value) for value in (contest.difference, contest.low, contest.high)))
+        table.add_row(*map(Text, (f"{contest.first} − {contest.second}", gap, chance_of(contest.q))))
     return table
 
 
-def _gaps(found: Probed) -> list[Table]:
-    """Heads whose accuracy differs most between two conditions, after the best head; a table a pair."""
+def _gaps(probed: Probed) -> list[Table]:
+    """Make a table per pair of conditions: the best head, then heads whose accuracy differs most."""
     tables: dict[tuple[str, str, str], Table] = {}
-    for each, mark in told_gaps(found, GAPS):
-        names = (each.first, each.second, each.measure)
-        header = [f"{each.measure}, all", *names[:2], "difference [95 %]", "q"]
+    for gap, mark in told_gaps(probed, GAPS):
+        names = (gap.first, gap.second, gap.measure)
+        header = [f"{gap.measure}, all", *names[:2], "difference [95 %]", "q"]
         table = tables.setdefault(names, _table("head", header))
-        shares = (percent(value) for value in (each.both, each.first_value, each.second_value))
-        apart = within(*(points(value) for value in (each.difference, each.low, each.high)))
-        cells = (f"{each.layer}-{each.head} {mark}", *shares, apart, chance_of(each.q))
+        shares = (percent(value) for value in (gap.both, gap.first_value, gap.second_value))
+        apart = within(*(points(value) for value in (gap.difference, gap.low, gap.high)))
+        cells = (f"{gap.layer}-{gap.head} {mark}", *shares, apart, chance_of(gap.q))
         table.add_row(*map(Text, cells))
     return list(tables.values())

@@ -1,7 +1,6 @@
-"""A replication in the terminal: how many roles of A hold on B, row by row, and its best heads there."""
+"""Show a replication in the terminal: how many roles of A hold on B, row by row, and its best heads."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -10,27 +9,26 @@ from rich.text import Text
 from headroles.records.replication import BestAgain, Replicated, Replication
 from headroles.reports.words.probes import percent, points, within
 from headroles.reports.words.words import FAMILIES, chance_of, plural, two
+from headroles.terminal.console import plain_table
 from headroles.terminal.label import named_line
-from headroles.terminal.phrases import how_tested
+from headroles.terminal.phrases import describe_run, how_tested
 
 
 def show_replication(console: Console, found: Replication, out: str | None) -> None:
-    """Print what was replicated on what, the counts of every row, and the best heads.
+    """Print the two runs, the counts of every row, and the best heads.
 
     Args:
-        console: Of any width.
-        found: What to show.
+        console: A console of any width.
+        found: The replication.
         out: File that was written; None for none.
     """
     for name in ("a", "b"):
-        named_line(console, name.upper(), _run(found.manifest[name]))
+        named_line(console, name.upper(), describe_run(found.manifest[name]))
     preset = str(found.manifest["a"].get("preset"))
     named_line(console, "tested", how_tested(found.decision, preset))
     over = FAMILIES.get(found.decision.family, found.decision.family)
-    ways = " (both directions of a row)" * any(each.columns > 1 for each in found.rows)
-    named_line(
-        console, "family", f"what A proposed: its roles, of {over}{ways}; fixed before B was looked at"
-    )
+    ways = " (both directions of a row)" * any(row.columns > 1 for row in found.rows)
+    named_line(console, "family", f"the roles of A, of {over}{ways}; fixed before B was read")
     for note in found.notes:
         named_line(console, "note", note, style="yellow")
     console.print()
@@ -46,7 +44,7 @@ def show_replication(console: Console, found: Replication, out: str | None) -> N
 
 
 def summary(found: Replication) -> str:
-    """How many roles of A hold on B, in one sentence.
+    """Return how many roles of A hold on B, in one sentence.
 
     Example:
         >>> from headroles.records.example import Decision
@@ -56,58 +54,48 @@ def summary(found: Replication) -> str:
     counts, total = found.outcomes, len(found.replicates)
     if not total:
         return "A has no role in the columns of both, so there is nothing to replicate."
-    told = f"{counts['role']} of {plural(total, 'role')} of A hold on B; there {counts['not']} are not, "
-    told += f"{counts['undetermined']} undetermined, {counts['untestable']} untestable."
-    claimed = [each for each in found.best if each.decision]
+    sentence = f"{counts['role']} of {plural(total, 'role')} of A hold on B; there {counts['not']} are not, "
+    sentence += f"{counts['undetermined']} undetermined, {counts['untestable']} untestable."
+    claimed = [best for best in found.best if best.decision]
     if claimed:
-        held = sum(each.decision == "beyond" for each in claimed)
-        told += f" Of the best heads of {plural(len(claimed), 'row')} beyond their baselines in A, {held} "
-        told += "are on B."
-    return told
-
-
-def _run(run: Mapping[str, Any]) -> str:
-    """Folder, model and inputs of one run, as far as its manifest names them."""
-    model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
-    told = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
-    return ", ".join([str(run["folder"]), *(each for each in told if each)])
-
-
-def _table(header: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for place, title in enumerate(header):
-        table.add_column(title, justify="right" if place else "left")
-    return table
+        held = sum(best.decision == "beyond" for best in claimed)
+        sentence += (
+            f" Of the best heads of {plural(len(claimed), 'row')} beyond their baselines in A, {held} "
+        )
+        sentence += "are on B."
+    return sentence
 
 
 def _rows(rows: Sequence[Replicated]) -> Table:
-    """One line per row with a role in A; the others are only counted."""
-    table = _table(("row", "roles in A", "role in B", "not", "undetermined", "untestable", "r"))
-    for each in rows:
-        if each.roles:
-            counts = (each.roles, each.role, each.not_role, each.undetermined, each.untestable)
-            table.add_row(Text(each.name), *map(str, counts), two(each.correlation))
-    bare = sum(not each.roles for each in rows)
+    """Make a table with a line per row with a role in A; the other rows are only counted."""
+    table = plain_table(("row", "roles in A", "role in B", "not", "undetermined", "untestable", "r"))
+    for row in rows:
+        if row.roles:
+            counts = (row.roles, row.role, row.not_role, row.undetermined, row.untestable)
+            table.add_row(Text(row.name), *map(str, counts), two(row.correlation))
+    bare = sum(not row.roles for row in rows)
     if bare:
         table.add_row(Text(f"{bare} without a role in A", style="dim"))
     return table
 
 
 def _best(best: Sequence[BestAgain]) -> Table:
-    """The best heads of A that lie beyond their baselines there, on B."""
-    table = _table(("best head of A", "head", "A: % right", "A: beyond", "B: % right", "B: beyond", "q", "B"))
-    for each in best:
-        if each.decision:
-            ends = (each.difference, each.difference_low, each.difference_high)
+    """Make a table of the best heads of A above their baselines, and their results on B."""
+    table = plain_table(
+        ("best head of A", "head", "A: % right", "A: beyond", "B: % right", "B: beyond", "q", "B")
+    )
+    for head in best:
+        if head.decision:
+            ends = (head.difference, head.difference_low, head.difference_high)
             cells = (
-                f"{each.layer}-{each.head} {each.direction}".rstrip(),
-                percent(each.accuracy_a),
-                points(each.difference_a),
-                percent(each.accuracy),
+                f"{head.layer}-{head.head} {head.direction}".rstrip(),
+                percent(head.accuracy_a),
+                points(head.difference_a),
+                percent(head.accuracy),
                 within(*(points(value) for value in ends)),
-                chance_of(each.q),
-                each.decision,
+                chance_of(head.q),
+                head.decision,
             )
-            style = "bold" if each.decision == "beyond" else ""
-            table.add_row(Text(each.row), *map(Text, cells), style=style)
+            style = "bold" if head.decision == "beyond" else ""
+            table.add_row(Text(head.row), *map(Text, cells), style=style)
     return table

@@ -1,10 +1,14 @@
-"""A run in the terminal, by its kind."""
+"""Print runs of any kind, and what was checked of them."""
+
+from collections.abc import Sequence
 
 from rich.console import Console
+from rich.table import Table
 
 from headroles.records.findings import Labelling
 from headroles.reports.words.words import plural
 from headroles.shards.verify import Verified
+from headroles.stats.oracles.recompute import Check
 from headroles.terminal.cluster import show_clusters
 from headroles.terminal.label import show_labelling
 from headroles.terminal.probe import show_probe
@@ -12,7 +16,7 @@ from headroles.terminal.surface import show_surface
 
 
 def show_run(console: Console, labelling: Labelling, folder: str) -> None:
-    """Print what a run found, and where its report is.
+    """Print the findings of a run, and where its report is.
 
     Args:
         console: Of any width.
@@ -28,6 +32,37 @@ def show_run(console: Console, labelling: Labelling, folder: str) -> None:
             show_clusters(console, labelling)
             console.print()
         show_labelling(console, labelling, folder)
+
+
+def show_checks(console: Console, checks: Sequence[Check]) -> None:
+    """Print what other libraries recomputed, and what was not recomputed and why.
+
+    Args:
+        console: Of any width.
+        checks: Quantities with their oracles.
+    """
+    table = Table(box=None, pad_edge=False)
+    for title, justify in (("quantity", "left"), ("oracle", "left"), ("compared", "right"),
+                           ("largest difference", "right"), ("at most", "right")):  # fmt: skip
+        table.add_column(title, justify=justify, overflow="fold")
+    for check in checks:
+        if not check.reason:
+            mark = "" if check.fits else " !"
+            table.add_row(
+                check.quantity, check.oracle, f"{check.compared:,}",
+                f"{check.difference:.1e}{mark}", f"{check.tolerance:g}",
+            )  # fmt: skip
+    console.print(table)
+    console.print(
+        "differences are absolute, of numbers beyond 1 relative",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    for check in checks:
+        if check.reason:
+            line = f"not recomputed: {check.quantity} ({check.reason})"
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_verified(console: Console, verified: Verified, folder: str) -> None:

@@ -1,4 +1,4 @@
-"""A surface run in the terminal: attention by layer, the strongest heads, entropies, importance."""
+"""Show a surface run in the terminal: attention by layer, strongest heads, entropies, importance."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from headroles.terminal.label import inputs_told, named_line
 from headroles.terminal.phrases import how_tested
 
 WIDE = 100
-"""Columns from which on means have three decimals."""
+"""Width of the terminal from which means have three decimals."""
 HEADINGS = {
     "surface:first": "first",
     "surface:separator": "sepa-\nrator",
@@ -44,56 +44,60 @@ HEADINGS = {
 
 
 def show_surface(console: Console, labelling: Labelling, folder: str) -> None:
-    """Print what was run, means by layer, the strongest heads, importance, and where the report is.
+    """Print the run, means by layer, the strongest heads, importance, and the path of the report.
 
     Args:
-        console: Of any width; from 100 columns on means have three decimals.
-        labelling: With ``surface``.
-        folder: Of the run, as it is named in the last line.
+        console: A console of any width; from 100 columns, means have three decimals.
+        labelling: A labelling with ``surface``.
+        folder: Folder of the run, for the last line.
     """
     _account(console, labelling)
-    found = labelling.findings
-    columns = [name for name in found.sieves if name.startswith(GROUP) and known(found, name)]
+    findings = labelling.findings
+    columns = [name for name in findings.sieves if name.startswith(GROUP) and known(findings, name)]
     tables = [
         _layers(labelling, columns, "layer", HEADINGS, 3 if console.width >= WIDE else 2),
         _strongest(labelling, [name for name in columns if name not in ENTROPIES]),
     ]
     for measure in MEASURES:
-        own = [
-            name for name in found.sieves if name.partition(":")[0] == measure and known(found, name)
+        measure_columns = [
+            name for name in findings.sieves if name.partition(":")[0] == measure and known(findings, name)
         ]  # fmt: skip
-        tables += [_layers(labelling, own, measure, {name: brief(name) for name in own})] if own else []
+        tables += (
+            [_layers(labelling, measure_columns, measure, {name: brief(name) for name in measure_columns})]
+            if measure_columns
+            else []
+        )
     for table in tables:
         console.print()
         console.print(table)
     console.print()
     for column in ENTROPIES:
         if column in columns:
-            named_line(console, "entropy", f"of {brief(column)}: {_small(sentence(labelling, column))}")
-    for said in harmless_lines(labelling):
-        named_line(console, "loss", _small(said))
+            named_line(console, "entropy", f"of {brief(column)}: {_lower_first(sentence(labelling, column))}")
+    for line in harmless_lines(labelling):
+        named_line(console, "loss", _lower_first(line))
     for note in labelling.skipped:
         named_line(console, "note", note)
     console.print(Text(f"report  {folder}/report.html"))
 
 
-def _small(said: str) -> str:
-    """A sentence after a name."""
-    return said[0].lower() + said[1:]
+def _lower_first(line: str) -> str:
+    """Return a sentence with a small first letter, to follow a name."""
+    return line[0].lower() + line[1:]
 
 
 def _account(console: Console, labelling: Labelling) -> None:
-    """What was run, on what, and how it was tested."""
+    """Print model, inputs, test and notes."""
     facts = labelling.manifest
     model, sizes = facts["model"], facts["counts"]
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    told = f"{plural(sizes['examples'], 'example')}, {plural(sizes['units'], 'unit')}"
-    console.print(Text(f"inputs  {inputs_told(facts)}: {told}"))
+    sizes_text = f"{plural(sizes['examples'], 'example')}, {plural(sizes['units'], 'unit')}"
+    console.print(Text(f"inputs  {inputs_told(facts)}: {sizes_text}"))
     tested = how_tested(labelling.decision, facts["preset"]).replace("one sieve", "one statistic")
     named_line(console, "tested", f"against even attention, both ways; {tested}")
     loss = facts.get("surface", {}).get("loss")
     if loss:
-        named_line(console, "loss", _small(loss))
+        named_line(console, "loss", _lower_first(loss))
     remarks = labelling.assessment.remarks if labelling.assessment else ()
     for note in (*facts.get("notes", ()), *remarks):
         named_line(console, "note", note, style="yellow")
@@ -106,7 +110,7 @@ def _layers(
     headings: Mapping[str, str],
     decimals: int | None = None,
 ) -> Table:
-    """Means by layer, the largest of each column in bold; then what even attention gives, if anything."""
+    """Make a table of means by layer, the largest of each column in bold; then those of even attention."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(corner)
     for column in columns:
@@ -117,28 +121,29 @@ def _layers(
         for column in columns:
             value = means[column].get(layer, math.nan)
             largest = len(means[column]) > 1 and value == max(means[column].values())
-            cells.append(Text(_told(value, decimals), style="bold" if largest else ""))
+            cells.append(Text(_formatted(value, decimals), style="bold" if largest else ""))
         table.add_row(str(layer), *cells)
     evens = [even(labelling.findings, column) for column in columns]
     if not all(map(math.isnan, evens)):
-        table.add_row("even", *(_told(value, decimals) for value in evens), style="dim")
+        table.add_row("even", *(_formatted(value, decimals) for value in evens), style="dim")
     return table
 
 
-def _told(value: float, decimals: int | None) -> str:
+def _formatted(value: float, decimals: int | None) -> str:
+    """Return a value with so many decimals; a dash for NaN."""
     return "–" if math.isnan(value) else number(value) if decimals is None else f"{value:.{decimals}f}"
 
 
 def _strongest(labelling: Labelling, columns: Sequence[str]) -> Table:
-    """One line per kind of attention: heads above and below even attention, the strongest with its test."""
-    found = labelling.findings
+    """Make a table by kind of attention: heads above and below even attention, and the strongest head."""
+    findings = labelling.findings
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("attention to")
     for name in ("above", "below", "strongest", "mean [95 %]", "q"):
         table.add_column(Text(name), justify="right")
     for column in columns:
-        above, below, *_ = counts(found, column)
-        top = peak(found, column)
+        above, below, *_ = counts(findings, column)
+        top = peak(findings, column)
         cells = (str(above), str(below), top.place, told_interval(column, top.mean), chance_of(top.q))
         table.add_row(Text(brief(column) if column in HEADINGS else named(column)), *map(Text, cells))
     return table

@@ -1,4 +1,4 @@
-"""The map of heads: their places, three ways to colour them, and how sure the places are."""
+"""The map of heads: their places, three ways to colour them, and how certain the places are."""
 
 import math
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from jaxtyping import Bool, Float
 
 from headroles.records.clusters import Clustered, Neighbours
-from headroles.reports.content import Combination, Role
 from headroles.reports.figures.panel import FAINT, INK, SOFT, SYMBOLS, blank, plain
+from headroles.reports.records import Combination, Role
 from headroles.reports.words.cluster_facts import NOISE, head_name
 from headroles.reports.words.clusters import cluster_name, three
 from headroles.reports.words.words import number
@@ -27,20 +27,20 @@ CORNERS = 24
 """Points of an ellipse."""
 CROWDED = 400
 """Heads above which marks are smaller."""
-TOLD = 3
-"""Nearest heads that a point of the map names."""
+NEAREST_SHOWN = 3
+"""Nearest heads in the hover text of a point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Colour and symbol of a cluster, by their numbers; both come again only after 64 clusters."""
+    """Colour and symbol of a cluster, by their numbers; a pair repeats only after 64 clusters."""
 
     tone: int
     symbol: int
 
 
 def look_of(cluster: int) -> Look:
-    """How a cluster is drawn.
+    """Return the look of a cluster.
 
     Example:
         >>> look_of(0), look_of(9)
@@ -49,12 +49,12 @@ def look_of(cluster: int) -> Look:
     return Look(cluster % TONES, (cluster + cluster // TONES) % len(SYMBOLS))
 
 
-def map_figure(clustered: Clustered, told: Sequence[str]) -> go.Figure:
-    """Places of all heads, coloured by cluster; under them, hidden at first, how far resampling moves them.
+def map_figure(clustered: Clustered, hover: Sequence[str]) -> go.Figure:
+    """Draw all heads at their places, coloured by cluster, with hidden outlines of their uncertainty.
 
     Args:
         clustered: With map and cloud.
-        told: What a point says when pointed at, as ``points_told`` gives it.
+        hover: Text of every point on hover, as from ``hover_texts``.
     """
     figure = blank(600, margin={"l": 8, "r": 8, "t": 8, "b": 8})
     cloud = ellipses(clustered.cloud)
@@ -66,7 +66,7 @@ def map_figure(clustered: Clustered, told: Sequence[str]) -> go.Figure:
     figure.add_scatter(x=[], y=[], mode="lines", name="near", line=line, hoverinfo="skip")
     figure.add_scatter(
         x=clustered.place[:, 0].astype(np.float32), y=clustered.place[:, 1].astype(np.float32),
-        name="heads", hovertext=list(told), hovertemplate="%{hovertext}<extra></extra>",
+        name="heads", hovertext=list(hover), hovertemplate="%{hovertext}<extra></extra>",
         **by_cluster(clustered),
     )  # fmt: skip
     ring = {"symbol": "circle-open", "size": 22, "color": INK, "line": {"width": 2}}
@@ -80,7 +80,7 @@ def map_figure(clustered: Clustered, told: Sequence[str]) -> go.Figure:
 def views(
     clustered: Clustered, sets: Sequence[Combination], held: Bool[np.ndarray, "roles heads"]
 ) -> dict[str, dict[str, Any]]:
-    """Every way to colour the heads, as properties of the figure's trace "heads".
+    """Return every way to colour the heads, as properties of the figure's trace "heads".
 
     Args:
         clustered: The clusters.
@@ -95,10 +95,10 @@ def views(
 
 
 def by_cluster(clustered: Clustered) -> dict[str, Any]:
-    """Colour and symbol of the cluster; a thin cross for none."""
+    """Return colour and symbol by cluster; a thin cross for none."""
     looks = [look_of(number) for number in clustered.cluster.tolist()]
-    lone = clustered.cluster == NOISE
-    pairs = list(zip(looks, lone.tolist(), strict=True))
+    outside = clustered.cluster == NOISE
+    pairs = list(zip(looks, outside.tolist(), strict=True))
     return _marks(
         clustered,
         [FAINT if none else f"var(--tone-{look.tone})" for look, none in pairs],
@@ -107,13 +107,13 @@ def by_cluster(clustered: Clustered) -> dict[str, Any]:
 
 
 def by_layer(clustered: Clustered) -> dict[str, Any]:
-    """The layer's number in a circle, its shade from the first layer to the last."""
+    """Return the layer's number in a circle, shaded from the first layer to the last."""
     heads, layers = clustered.divergence.heads, clustered.divergence.layers
-    layer = [number // heads for number in range(len(clustered.cluster))]
+    layer = [index // heads for index in range(len(clustered.cluster))]
     small = len(layer) > CROWDED
     return {
         "mode": "markers+text",
-        "text": [str(each) for each in layer],
+        "text": [str(number) for number in layer],
         "textfont": {"color": "var(--on-tone)", "size": 8 if small else 10},
         "marker": {
             "color": layer, "cmin": 0, "cmax": max(layers - 1, 1), "symbol": "circle",
@@ -127,61 +127,67 @@ def by_layer(clustered: Clustered) -> dict[str, Any]:
 def by_roles(
     clustered: Clustered, sets: Sequence[Combination], held: Bool[np.ndarray, "roles heads"]
 ) -> dict[str, Any]:
-    """Colour and symbol of the exact set of roles; a star for rarer sets, a small ring for no role."""
-    looks = {each.roles: look_of(place) for place, each in enumerate(sets[:SETS])}
-    colours, symbols, dots = [], [], []
+    """Return colour and symbol by exact set of roles; a star for rarer sets, a small ring for no role."""
+    looks = {role_set.roles: look_of(place) for place, role_set in enumerate(sets[:SETS])}
+    colours, symbols, sizes = [], [], []
     size = _size(clustered)
     for column in held.reshape(len(held), len(clustered.cluster)).T:
-        own = tuple(int(role) for role in np.flatnonzero(column))
-        look = looks.get(own)
-        rare = (INK, RARE) if own else (FAINT, "circle-open")
+        roles = tuple(int(role) for role in np.flatnonzero(column))
+        look = looks.get(roles)
+        rare = (INK, RARE) if roles else (FAINT, "circle-open")
         colour, symbol = (f"var(--tone-{look.tone})", SYMBOLS[look.symbol]) if look else rare
         colours.append(colour)
         symbols.append(symbol)
-        dots.append(size if own else size - 4)
-    return _marks(clustered, colours, symbols, dots)
+        sizes.append(size if roles else size - 4)
+    return _marks(clustered, colours, symbols, sizes)
 
 
 def _marks(
     clustered: Clustered, colours: list[str], symbols: list[str], sizes: list[int] | None = None
 ) -> dict[str, Any]:
+    """Return marks of all heads as properties of a trace."""
     marker = {"color": colours, "symbol": symbols, "size": sizes or _size(clustered), "opacity": 1}
     return {"mode": "markers", "marker": marker}
 
 
 def _size(clustered: Clustered) -> int:
+    """Return the size of a mark in pixels."""
     return 8 if len(clustered.cluster) > CROWDED else 11
 
 
-def points_told(
+def hover_texts(
     clustered: Clustered,
     roles: Sequence[Role],
     held: Bool[np.ndarray, "roles heads"],
     near: Neighbours,
 ) -> list[str]:
-    """What every point says when pointed at: head, roles, cluster, nearest heads; names are escaped."""
+    """Return the hover text of every point: head, roles, cluster, nearest heads; names are escaped."""
     heads = clustered.divergence.heads
-    told = []
+    texts = []
     for head, cluster in enumerate(clustered.cluster.tolist()):
-        own = [plain(role.sieve) for role, holds in zip(roles, held[:, head].tolist(), strict=True) if holds]
+        names = [
+            plain(role.sieve) for role, holds in zip(roles, held[:, head].tolist(), strict=True) if holds
+        ]
         nearest = [
             f"{head_name(int(other), heads)} ({three(float(distance))})"
-            for other, distance in zip(near.head[head, :TOLD], near.distance[head, :TOLD], strict=True)
+            for other, distance in zip(
+                near.head[head, :NEAREST_SHOWN], near.distance[head, :NEAREST_SHOWN], strict=True
+            )
         ]
         silhouette = float(clustered.silhouette[head])
         lines = [
             f"<b>layer {head // heads} head {head % heads}</b>",
-            "roles: " + (", ".join(own[:6]) + ", …" * (len(own) > 6) if own else "none"),
+            "roles: " + (", ".join(names[:6]) + ", …" * (len(names) > 6) if names else "none"),
             cluster_name(cluster)
             + (f", silhouette {number(silhouette)}" if silhouette == silhouette else ""),
             "nearest: " + (", ".join(nearest) or "none"),
         ]
-        told.append("<br>".join(lines))
-    return told
+        texts.append("<br>".join(lines))
+    return texts
 
 
 def ellipses(cloud: Float[np.ndarray, "draws heads 2"]) -> Float[np.ndarray, "points 2"]:
-    """Outlines that hold about 95 % of every head's places under resampled units, NaN between them.
+    """Return outlines that hold about 95 % of every head's places under resampled units, NaN between them.
 
     Args:
         cloud: Places by draw; under three draws there are no outlines.
@@ -194,8 +200,8 @@ def ellipses(cloud: Float[np.ndarray, "draws heads 2"]) -> Float[np.ndarray, "po
         return np.zeros((0, 2))
     places = cloud.astype(np.float64)
     centre = places.mean(axis=0)
-    moved = places - centre
-    covariance = np.einsum("dhi,dhj->hij", moved, moved) / (draws - 1)
+    deviations = places - centre
+    covariance = np.einsum("dhi,dhj->hij", deviations, deviations) / (draws - 1)
     spread, axes = np.linalg.eigh(covariance)
     angle = np.linspace(0, 2 * np.pi, CORNERS + 1)
     circle = np.stack([np.cos(angle), np.sin(angle)])

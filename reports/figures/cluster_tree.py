@@ -15,34 +15,34 @@ STEPS = 250
 """Steps between the smallest and the largest distance, where there are more heads."""
 CELLS = 1024
 """Rows and columns at most; of more heads, means of neighbouring cells are shown."""
-NAMED = 28
-"""Heads named beside the axes at most."""
+MOST_NAMES = 28
+"""Most heads named at the axes."""
 TREE, BAR, MAP = [0.8, 1.0], [0.765, 0.79], [0.0, 0.755]
 
 
 def leaves(linkage: Float[np.ndarray, "merges 4"]) -> Int[np.ndarray, " heads"]:
-    """Heads from left to right, so that no lines of the tree cross; each merge's first part is left.
+    """Return heads from left to right, so that no lines of the tree cross; a merge's first part is left.
 
     Example:
         >>> leaves(np.array([[1.0, 2.0, 0.1, 2.0], [0.0, 3.0, 0.5, 3.0]])).tolist()
         [0, 1, 2]
     """
     size = len(linkage) + 1
-    order, waiting = [], [2 * size - 2]
-    while waiting:
-        node = waiting.pop()
+    order, nodes = [], [2 * size - 2]
+    while nodes:
+        node = nodes.pop()
         if node < size:
             order.append(node)
         else:
-            left, right = (int(each) for each in linkage[node - size, :2])
-            waiting += [right, left]
+            left, right = (int(part) for part in linkage[node - size, :2])
+            nodes += [right, left]
     return np.array(order, dtype=np.int64)
 
 
 def brackets(
     linkage: Float[np.ndarray, "merges 4"], cluster: Int[np.ndarray, " heads"]
 ) -> tuple[Float[np.ndarray, "merges 4 2"], Int[np.ndarray, " merges"]]:
-    """The line of every merge: up from its first part, across, down to its second.
+    """Return the line of every merge: up from its first part, across, down to its second.
 
     Args:
         linkage: As scipy gives it.
@@ -70,7 +70,7 @@ def brackets(
 def tree_figure(
     clustered: Clustered, distance: Float[np.ndarray, "heads heads"], order: Int[np.ndarray, " heads"]
 ) -> go.Figure:
-    """Tree, clusters and distances over one axis of heads.
+    """Draw tree, clusters and distances over one axis of heads.
 
     Args:
         clustered: With linkage.
@@ -82,7 +82,7 @@ def tree_figure(
     _bar(figure, clustered.cluster[order])
     _distances(figure, distance[np.ix_(order, order)])
     size = len(order)
-    step = -(-size // NAMED)
+    step = -(-size // MOST_NAMES)
     places = list(range(0, size, step))
     names = [head_name(int(order[place]), clustered.divergence.heads) for place in places]
     ticks = {
@@ -103,12 +103,14 @@ def tree_figure(
 
 
 def _tree(figure: go.Figure, clustered: Clustered) -> None:
-    """The tree's lines, those within a cluster in its colour."""
+    """Draw the tree's lines, those within a cluster in its colour."""
     corners, own = brackets(clustered.linkage, clustered.cluster)
     colours = np.where(own == NOISE, TONES, own % TONES)
     for colour in sorted(set(colours.tolist())):
-        kept = corners[colours == colour]
-        lines = np.concatenate([kept, np.full((len(kept), 1, 2), np.nan)], axis=1).reshape(-1, 2)
+        own_corners = corners[colours == colour]
+        lines = np.concatenate([own_corners, np.full((len(own_corners), 1, 2), np.nan)], axis=1).reshape(
+            -1, 2
+        )
         figure.add_scatter(
             x=lines[:, 0].astype(np.float32), y=lines[:, 1].astype(np.float32), mode="lines", yaxis="y2",
             line={"color": FAINT if colour == TONES else f"var(--tone-{colour})", "width": 1.2},
@@ -117,7 +119,7 @@ def _tree(figure: go.Figure, clustered: Clustered) -> None:
 
 
 def _bar(figure: go.Figure, cluster: Int[np.ndarray, " heads"]) -> None:
-    """The cluster of every head as a band of colours, with the numbers of those that have room."""
+    """Draw the cluster of every head as a band of colours, with the numbers of those that have room."""
     colours = np.where(cluster == NOISE, TONES, cluster % TONES)
     tones = [*(f"var(--tone-{number})" for number in range(TONES)), "var(--rule)"]
     scale = [[(number + side) / len(tones), colour] for number, colour in enumerate(tones) for side in (0, 1)]
@@ -134,15 +136,15 @@ def _bar(figure: go.Figure, cluster: Int[np.ndarray, " heads"]) -> None:
 
 
 def _runs(cluster: Int[np.ndarray, " heads"]) -> list[tuple[int, int, int]]:
-    """Cluster, first place and length of every stretch of equal clusters."""
+    """Return cluster, first place and length of every stretch of equal clusters."""
     starts = np.flatnonzero(np.r_[True, cluster[1:] != cluster[:-1]])
     lengths = np.diff(np.r_[starts, len(cluster)])
     return [(int(cluster[start]), int(start), int(size)) for start, size in zip(starts, lengths, strict=True)]
 
 
 def _distances(figure: go.Figure, ordered: Float[np.ndarray, "heads heads"]) -> None:
-    """The square of distances, the stronger coloured the nearer."""
-    shown, factor = reduced(ordered)
+    """Draw the square of distances; the nearer two heads, the stronger the colour."""
+    cells, factor = shrink(ordered)
     low, step = scale_of(ordered)
     first = (factor - 1) / 2
     key = {
@@ -154,9 +156,9 @@ def _distances(figure: go.Figure, ordered: Float[np.ndarray, "heads heads"]) -> 
         ends = np.linspace(0, STEPS, 5)
         key |= {"tickvals": ends.tolist(), "ticktext": [f"{low + step * level:.2f}" for level in ends]}
     z = (
-        np.clip(np.rint((shown - low) / step), 0, STEPS).astype(np.uint8)
+        np.clip(np.rint((cells - low) / step), 0, STEPS).astype(np.uint8)
         if step
-        else shown.astype(np.float32)
+        else cells.astype(np.float32)
     )
     figure.add_heatmap(
         z=z, x0=first, dx=factor, y0=first, dy=factor, zmin=0 if step else low,
@@ -166,8 +168,8 @@ def _distances(figure: go.Figure, ordered: Float[np.ndarray, "heads heads"]) -> 
     )  # fmt: skip
 
 
-def reduced(ordered: Float[np.ndarray, "heads heads"]) -> tuple[Float[np.ndarray, "rows rows"], int]:
-    """At most ``CELLS`` rows and columns, each the mean over so many neighbouring heads as come second."""
+def shrink(ordered: Float[np.ndarray, "heads heads"]) -> tuple[Float[np.ndarray, "rows rows"], int]:
+    """Return at most ``CELLS`` rows and columns of means, and the number of neighbouring heads in each."""
     size = len(ordered)
     factor = -(-size // CELLS)
     if factor == 1:
@@ -179,7 +181,7 @@ def reduced(ordered: Float[np.ndarray, "heads heads"]) -> tuple[Float[np.ndarray
 
 
 def scale_of(distance: Float[np.ndarray, "heads heads"]) -> tuple[float, float]:
-    """Smallest distance between two heads, and the step in which distances are told; 0 where exactly."""
+    """Return the smallest distance between two heads, and the step between shown ones; 0 if exact."""
     size = len(distance)
     between = distance[np.triu_indices(size, 1)]
     low, high = float(between.min(initial=np.inf)), float(between.max(initial=0.0))
@@ -187,17 +189,17 @@ def scale_of(distance: Float[np.ndarray, "heads heads"]) -> tuple[float, float]:
     return low, ((high - low) / STEPS or 1.0) if size > EXACT else 0.0
 
 
-def told_exactly(heads: int) -> str:
-    """What of the distances the figure leaves out; "" for nothing.
+def precision_note(heads: int) -> str:
+    """Return what the figure leaves out of the distances; "" for nothing.
 
     Example:
-        >>> told_exactly(144), told_exactly(1024).split(";")[0]
+        >>> precision_note(144), precision_note(1024).split(";")[0]
         ('', 'With 1,024 heads, distances are drawn in 250 steps')
     """
     if heads <= EXACT:
         return ""
-    told = f"With {heads:,} heads, distances are drawn in {STEPS} steps"
+    text = f"With {heads:,} heads, distances are drawn in {STEPS} steps"
     factor = -(-heads // CELLS)
     if factor > 1:
-        told += f", and every cell is a mean over {factor} × {factor} neighbouring pairs"
-    return told + "; the run folder has all of them."
+        text += f", and every cell is a mean over {factor} × {factor} neighbouring pairs"
+    return text + "; the run folder has all of them."

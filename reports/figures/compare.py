@@ -1,4 +1,4 @@
-"""The figures of a comparison: each sieve has its own traces, and the page shows one sieve at a time."""
+"""Figures of a comparison: each sieve has its own traces, and the page shows one sieve at a time."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ CHANGED, EQUIVALENT, UNDETERMINED = "var(--tone-1)", "var(--tone-0)", "var(--ton
 LOOKS = ((CHANGED, "diamond"), (EQUIVALENT, "circle-open"), (UNDETERMINED, "x-thin-open"), (FAINT, "circle"))
 """Colour and symbol of each outcome; the page's key draws the same."""
 MARKS = ("●", "", "?", "×")
-"""What stands in a cell of the map, by outcome; gained and lost roles are added."""
+"""Mark of a cell of the map, by outcome; gained and lost roles are added."""
 GAINED, LOST = "+", "−"
 PATTERNS = ("", "", "/", ".")
 
@@ -34,17 +34,17 @@ class Plot:
 
 
 def plots(comparison: Comparison) -> tuple[Plot, ...]:
-    """Map of differences, A against B, outcomes by layer; then labels by layer, of all roles together."""
-    return (_map(comparison), _means(comparison), _layers(comparison), _moved(comparison))
+    """Draw differences, A against B, and outcomes by layer; then labels by layer of all roles together."""
+    return (_map(comparison), _means(comparison), _layers(comparison), _label_changes(comparison))
 
 
 def _map(comparison: Comparison) -> Plot:
-    """Layers × heads, coloured by the difference on a scale that is even around 0."""
-    found = comparison.differences
-    _, layers, heads = found.count.shape
+    """Draw layers × heads, coloured by the difference on a scale symmetric around 0."""
+    differences = comparison.differences
+    _, layers, heads = differences.count.shape
     figure = blank(90 + (34 if layers <= 16 else 22) * layers)
-    for place, name in enumerate(found.sieves):
-        difference = found.difference[place]
+    for place, name in enumerate(differences.sieves):
+        difference = differences.difference[place]
         known = np.abs(difference[~np.isnan(difference)])
         reach = max(float(known.max(initial=0.0)), comparison.bound)
         marks = _marks(comparison, place)
@@ -53,8 +53,8 @@ def _map(comparison: Comparison) -> Plot:
             zmin=-reach, zmax=reach, xgap=2, ygap=2, meta={"role": place}, visible=place == 0,
             colorscale=[[0, EQUIVALENT], [0.5, "var(--panel)"], [1, CHANGED]],
             colorbar={"thickness": 12, "outlinewidth": 0, "tickfont": {"color": SOFT, "size": 12}},
-            text=marks, texttemplate="%{text}", customdata=_told(found, place),
-            hovertext=np.array(OUTCOMES, dtype=object)[found.outcome[place]].tolist(), name=plain(name),
+            text=marks, texttemplate="%{text}", customdata=_hover_numbers(differences, place),
+            hovertext=np.array(OUTCOMES, dtype=object)[differences.outcome[place]].tolist(), name=plain(name),
             hovertemplate="%{fullData.name}: %{hovertext}<br>layer %{y} head %{x}<br>" + _HOVER,
         )  # fmt: skip
     figure.update_yaxes(title_text="layer", autorange="reversed", dtick=_step(layers), showgrid=False)
@@ -63,6 +63,7 @@ def _map(comparison: Comparison) -> Plot:
 
 
 def _step(size: int) -> int:
+    """Return the distance between tick labels."""
     return 1 if size <= 16 else 4
 
 
@@ -73,18 +74,19 @@ _HOVER = (
 )
 
 
-def _told(found: Differences, place: int) -> Float[np.ndarray, "layers heads numbers"]:
+def _hover_numbers(differences: Differences, place: int) -> Float[np.ndarray, "layers heads numbers"]:
+    """Return the numbers of one sieve that a mark shows on hover."""
     names = ("mean_a", "mean_b", "difference", "low", "high", "q", "q_equivalent")
-    return np.stack([getattr(found, name)[place] for name in names], axis=-1).astype(np.float32)
+    return np.stack([getattr(differences, name)[place] for name in names], axis=-1).astype(np.float32)
 
 
 def _marks(comparison: Comparison, place: int) -> list[list[str]]:
-    """Outcome, and whether the role was gained or lost."""
-    found = comparison.differences
+    """Return outcomes, and whether the role was gained or lost."""
+    differences = comparison.differences
     before, after = (run.decision[place] == 0 for run in (comparison.before, comparison.after))
     return [
         [
-            MARKS[found.outcome[place, layer, head]]
+            MARKS[differences.outcome[place, layer, head]]
             + GAINED * bool(after[layer, head] & ~before[layer, head])
             + LOST * bool(before[layer, head] & ~after[layer, head])
             for head in range(before.shape[1])
@@ -94,19 +96,19 @@ def _marks(comparison: Comparison, place: int) -> list[list[str]]:
 
 
 def _means(comparison: Comparison) -> Plot:
-    """Mean of A against mean of B, one mark per head."""
-    found = comparison.differences
-    heads = found.count.shape[2]
+    """Draw the mean of A against the mean of B, one mark per head."""
+    differences = comparison.differences
+    heads = differences.count.shape[2]
     figure = blank(430)
-    for place in range(len(found.rules)):
-        told = _told(found, place).reshape(-1, 7)
-        number = np.arange(len(told))
-        custom = np.column_stack([told, number // heads, number % heads]).astype(np.float32)
-        _guides(figure, place, told[:, :2], comparison.bound)
+    for place in range(len(differences.rules)):
+        numbers = _hover_numbers(differences, place).reshape(-1, 7)
+        index = np.arange(len(numbers))
+        custom = np.column_stack([numbers, index // heads, index % heads]).astype(np.float32)
+        _guides(figure, place, numbers[:, :2], comparison.bound)
         for code, (colour, symbol) in enumerate(LOOKS[:3]):
-            kept = found.outcome[place].ravel() == code
+            chosen = differences.outcome[place].ravel() == code
             figure.add_scatter(
-                x=told[kept, 0], y=told[kept, 1], customdata=custom[kept], mode="markers",
+                x=numbers[chosen, 0], y=numbers[chosen, 1], customdata=custom[chosen], mode="markers",
                 name=OUTCOMES[code], meta={"role": place}, visible=place == 0,
                 marker={"color": colour, "symbol": symbol, "size": 9, "line": {"color": colour, "width": 2}},
                 hovertemplate="%{fullData.name}<br>layer %{customdata[7]} head %{customdata[8]}<br>" + _HOVER,
@@ -119,7 +121,7 @@ def _means(comparison: Comparison) -> Plot:
 
 
 def _guides(figure: go.Figure, place: int, means: Float[np.ndarray, "heads 2"], bound: float) -> None:
-    """Where A and B are equal, and where they differ by the bound, as far as the means go."""
+    """Draw where A and B are equal, and where they differ by the bound, as far as the means go."""
     known = means[~np.isnan(means)]
     if not known.size:
         return
@@ -132,13 +134,13 @@ def _guides(figure: go.Figure, place: int, means: Float[np.ndarray, "heads 2"], 
 
 
 def _layers(comparison: Comparison) -> Plot:
-    """Heads by outcome in each layer, stacked."""
-    found = comparison.differences
-    layers = found.count.shape[1]
+    """Draw heads by outcome in each layer, stacked."""
+    differences = comparison.differences
+    layers = differences.count.shape[1]
     figure = blank(430, barmode="stack", bargap=0.25)
-    for place in range(len(found.rules)):
+    for place in range(len(differences.rules)):
         for code, (colour, _) in enumerate(LOOKS):
-            heads = (found.outcome[place] == code).sum(axis=1)
+            heads = (differences.outcome[place] == code).sum(axis=1)
             figure.add_bar(
                 x=list(range(layers)), y=heads.tolist(), name=OUTCOMES[code], meta={"role": place},
                 visible=place == 0,
@@ -150,13 +152,13 @@ def _layers(comparison: Comparison) -> Plot:
     return Plot("outcomes", "Heads in each layer that changed, are equivalent, or neither.", figure)
 
 
-def _moved(comparison: Comparison) -> Plot:
-    """Labels gained above 0 and labels lost below it, in each layer."""
+def _label_changes(comparison: Comparison) -> Plot:
+    """Draw labels gained above 0 and labels lost below it, in each layer."""
     layers = comparison.before.count.shape[1]
     gained, lost = np.zeros(layers, dtype=int), np.zeros(layers, dtype=int)
-    for each in comparison.layers:
-        gained[each.layer] += each.gained or 0
-        lost[each.layer] += each.lost or 0
+    for row in comparison.layers:
+        gained[row.layer] += row.gained or 0
+        lost[row.layer] += row.lost or 0
     figure = blank(280, barmode="relative", bargap=0.35)
     for name, counts, sign, colour in (
         ("gained", gained, 1, "var(--tone-2)"),
@@ -164,7 +166,7 @@ def _moved(comparison: Comparison) -> Plot:
     ):
         figure.add_bar(
             x=list(range(layers)), y=(sign * counts).tolist(), name=name, marker={"color": colour},
-            text=[f"{GAINED if sign > 0 else LOST}{each}" if each else "" for each in counts],
+            text=[f"{GAINED if sign > 0 else LOST}{count}" if count else "" for count in counts],
             textposition="outside", cliponaxis=False, textfont={"color": INK, "size": 12},
             customdata=counts.tolist(),
             hovertemplate="layer %{x}: %{customdata} %{fullData.name}<extra></extra>",

@@ -1,11 +1,10 @@
-"""Figures that count heads: by layer and by role set."""
+"""Figures that count heads: by layer and by exact set of roles."""
 
 import math
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from headroles.reports.content import Combination, Summary
 from headroles.reports.figures.panel import (
     ACCENT,
     FAINT,
@@ -19,15 +18,16 @@ from headroles.reports.figures.panel import (
     plain,
     tone,
 )
+from headroles.reports.records import Combination, Summary
 from headroles.reports.words.words import count, plural, ranged
 
 CLOSE = 20
 """Height of a row of the map in pixels."""
 MOST = 20
 """Role sets drawn at most."""
-ASIDE = 0.42
-"""How far beside the middle of its bar the number is drawn that dealing gives."""
-DEALT = (
+SHIFT = 0.42
+"""Distance of the expected number's stroke from the middle of its bar."""
+EXPECTED_CAPTION = (
     " Strokes in red: heads expected when the labels of every role are dealt at random within each layer, "
     "one role apart from another, with the range of 95 of 100 dealings. Roles that ask for a part of another "
     "(delimiter and delimiter:cls) meet more often than any dealing has it. A description: heads are not a "
@@ -36,7 +36,7 @@ DEALT = (
 
 
 def layers(summary: Summary) -> Panel:
-    """Heads with each role in each layer: a small chart per role, or one map where there are many."""
+    """Draw heads with each role in each layer: a small chart per role, or one map where there are many."""
     roles, size = summary.roles, summary.table.layers
     tallest = max((max(role.layers, default=0) for role in roles), default=0)
     return Panel(
@@ -52,13 +52,13 @@ def layers(summary: Summary) -> Panel:
 
 
 def _map(summary: Summary, tallest: int) -> go.Figure:
-    """Roles × layers as a map of counts, where a chart per role would not end."""
+    """Draw roles × layers as a map of counts, where a chart per role would not end."""
     roles, size = summary.roles, summary.table.layers
     figure = blank(80 + CLOSE * len(roles), margin={"l": 12, "r": 12, "t": 8, "b": 48})
     figure.add_heatmap(
         x=list(range(size)), y=list(range(len(roles))), z=[list(role.layers) for role in roles],
         zmin=0, zmax=max(tallest, 1), colorscale=[[0, "var(--panel)"], [1, "var(--tone-0)"]], xgap=2, ygap=2,
-        showscale=False, text=[[str(held) if held else "" for held in role.layers] for role in roles],
+        showscale=False, text=[[str(count) if count else "" for count in role.layers] for role in roles],
         texttemplate="%{text}", textfont={"size": 11},
         customdata=[[plain(role.sieve)] * size for role in roles],
         hovertemplate="%{customdata}<br>layer %{x}, heads: %{z}<extra></extra>",
@@ -72,7 +72,7 @@ def _map(summary: Summary, tallest: int) -> go.Figure:
 
 
 def _bars(summary: Summary, tallest: int) -> go.Figure:
-    """One small chart per role."""
+    """Draw one small chart per role."""
     roles, size = summary.roles, summary.table.layers
     step = 62
     figure = make_subplots(rows=max(len(roles), 1), cols=1, shared_xaxes=True, vertical_spacing=0)
@@ -81,7 +81,7 @@ def _bars(summary: Summary, tallest: int) -> go.Figure:
         figure.add_bar(
             x=list(range(size)), y=list(role.layers), row=row, col=1, name=plain(role.sieve),
             marker={"color": tone(role)},
-            text=[str(held) if held and size <= 16 else "" for held in role.layers],
+            text=[str(count) if count and size <= 16 else "" for count in role.layers],
             textposition="outside", cliponaxis=False, textfont={"color": SOFT, "size": 11},
             hovertemplate="%{fullData.name}<br>layer %{x}, heads: %{y}<extra></extra>",
         )  # fmt: skip
@@ -99,9 +99,9 @@ def _bars(summary: Summary, tallest: int) -> go.Figure:
 
 
 def overlap(summary: Summary) -> Panel:
-    """Exact role sets: a bar for the number of heads, dots for the roles in the set."""
-    shown = summary.combinations[:MOST]
-    members = sorted({role for each in shown for role in each.roles})
+    """Draw exact role sets: a bar for the number of heads, dots for the roles in the set."""
+    drawn = summary.combinations[:MOST]
+    members = sorted({role for role_set in drawn for role in role_set.roles})
     grid = 26 * max(len(members), 1)
     height = 190 + grid + 20
     figure = make_subplots(
@@ -109,99 +109,105 @@ def overlap(summary: Summary) -> Panel:
     )
     dress(figure, height)
     figure.add_bar(
-        x=list(range(len(shown))), y=[each.heads for each in shown], row=1, col=1,
-        marker={"color": SOFT}, text=[str(each.heads) for each in shown], textposition="outside",
+        x=list(range(len(drawn))), y=[role_set.heads for role_set in drawn], row=1, col=1,
+        marker={"color": SOFT}, text=[str(role_set.heads) for role_set in drawn], textposition="outside",
         cliponaxis=False, textfont={"color": INK, "size": 12},
-        customdata=[[_names(each, summary), _expected(each)] for each in shown],
+        customdata=[[_names(role_set, summary), _expected(role_set)] for role_set in drawn],
         hovertemplate="%{customdata[0]}<br>heads: %{y}<br>dealt: %{customdata[1]}<extra></extra>",
     )  # fmt: skip
-    told = any(not math.isnan(each.expected) for each in shown)
-    _dots(figure, summary, shown, members)
-    _dealt(figure, shown)
-    _count_axis(figure, max((_reach(each) for each in shown), default=1.0))
+    expects = any(not math.isnan(role_set.expected) for role_set in drawn)
+    _dots(figure, summary, drawn, members)
+    _expected_strokes(figure, drawn)
+    _count_axis(figure, max((_reach(role_set) for role_set in drawn), default=1.0))
     figure.update_xaxes(
-        showticklabels=False, ticks="", showgrid=False, range=[-0.6, max(len(shown), 6) - 0.4]
+        showticklabels=False, ticks="", showgrid=False, range=[-0.6, max(len(drawn), 6) - 0.4]
     )
     figure.update_layout(bargap=0.35, margin={"l": 56, "r": 12, "t": 8, "b": 12})
     bare = int((~summary.held.any(axis=0)).sum())
-    several = sum(each.heads for each in summary.combinations if len(each.roles) > 1)
+    multiple = sum(role_set.heads for role_set in summary.combinations if len(role_set.roles) > 1)
     sets = plural(len(summary.combinations), "different set")
     limit = f" The {MOST} most frequent of {sets} are drawn." if len(summary.combinations) > MOST else ""
     return Panel(
         key="overlap",
         title="Roles together",
         sentence=(
-            f"{plural(several, 'head')} of {summary.held[0].size} hold several roles; "
+            f"{plural(multiple, 'head')} of {summary.held[0].size} hold several roles; "
             f"each bar counts the heads that hold exactly the roles dotted below it"
-            f"{', beside the number that dealing labels within layers gives' * told}."
+            f"{', beside the number that dealing labels within layers gives' * expects}."
         ),
         caption=f"{plural(bare, 'head')} without any role {'are' if bare != 1 else 'is'} not drawn.{limit}"
-        + DEALT * told,
+        + EXPECTED_CAPTION * expects,
         figure=figure,
         header=(
             "exactly these roles",
             "heads",
-            *(("dealt within layers [95\u00a0% range]",) if told else ()),
+            *(("dealt within layers [95\u00a0% range]",) if expects else ()),
         ),
         rows=tuple(
-            (_plain_names(each, summary), str(each.heads), *((_expected(each),) if told else ()))
-            for each in summary.combinations
+            (
+                _names_text(role_set, summary),
+                str(role_set.heads),
+                *((_expected(role_set),) if expects else ()),
+            )
+            for role_set in summary.combinations
         ),
     )
 
 
-def _expected(each: Combination) -> str:
-    """Heads that dealing gives, with its range."""
-    return ranged(count(each.expected), count(each.expected_low), count(each.expected_high))
+def _expected(role_set: Combination) -> str:
+    """Return the number of heads expected under permuted labels, with its range."""
+    return ranged(count(role_set.expected), count(role_set.expected_low), count(role_set.expected_high))
 
 
-def _reach(each: Combination) -> float:
-    """The highest of what is drawn of a set."""
-    return max(float(each.heads), 0.0 if math.isnan(each.expected_high) else each.expected_high)
+def _reach(role_set: Combination) -> float:
+    """Return the highest value drawn for a set."""
+    return max(float(role_set.heads), 0.0 if math.isnan(role_set.expected_high) else role_set.expected_high)
 
 
-def _dealt(figure: go.Figure, shown: tuple[Combination, ...]) -> None:
-    """The number that dealing gives as a stroke over every bar, its range as a whisker."""
-    known = [(place, each) for place, each in enumerate(shown) if not math.isnan(each.expected)]
+def _expected_strokes(figure: go.Figure, drawn: tuple[Combination, ...]) -> None:
+    """Draw the expected number under permuted labels as a stroke over every bar, its range as a whisker."""
+    known = [(place, role_set) for place, role_set in enumerate(drawn) if not math.isnan(role_set.expected)]
     if not known:
         return
     figure.add_scatter(
-        x=[place + ASIDE for place, _ in known], y=[each.expected for _, each in known], row=1, col=1,
+        x=[place + SHIFT for place, _ in known], y=[role_set.expected for _, role_set in known], row=1, col=1,
         mode="markers", marker={"symbol": "line-ew-open", "size": 12, "color": ACCENT, "line": {"width": 2}},
         error_y={
             "type": "data", "symmetric": False, "color": ACCENT, "thickness": 1.2, "width": 0,
-            "array": [each.expected_high - each.expected for _, each in known],
-            "arrayminus": [each.expected - each.expected_low for _, each in known],
+            "array": [role_set.expected_high - role_set.expected for _, role_set in known],
+            "arrayminus": [role_set.expected - role_set.expected_low for _, role_set in known],
         },
         hoverinfo="skip", name="dealt",
     )  # fmt: skip
 
 
 def _count_axis(figure: go.Figure, tallest: float) -> None:
-    """Whole heads on the upper axis, with room for the numbers on the bars."""
+    """Put whole heads on the upper axis, with room for the numbers on the bars."""
     figure.update_yaxes(title_text="heads", range=[0, tallest * 1.18], row=1, col=1)
     if tallest <= 5:
         figure.update_yaxes(dtick=1, row=1, col=1)
 
 
-def _names(each: Combination, summary: Summary) -> str:
-    return " + ".join(plain(summary.roles[role].sieve) for role in each.roles)
+def _names(role_set: Combination, summary: Summary) -> str:
+    """Return the roles of a set as plotly shows them."""
+    return " + ".join(plain(summary.roles[role].sieve) for role in role_set.roles)
 
 
-def _plain_names(each: Combination, summary: Summary) -> str:
-    return " + ".join(summary.roles[role].sieve for role in each.roles)
+def _names_text(role_set: Combination, summary: Summary) -> str:
+    """Return the roles of a set as text."""
+    return " + ".join(summary.roles[role].sieve for role in role_set.roles)
 
 
-def _dots(figure: go.Figure, summary: Summary, shown: tuple[Combination, ...], members: list[int]) -> None:
-    """The grid under the bars: faint dots everywhere, joined marks where a set has the role."""
+def _dots(figure: go.Figure, summary: Summary, drawn: tuple[Combination, ...], members: list[int]) -> None:
+    """Draw the grid under the bars: faint dots everywhere, joined marks where a set has the role."""
     height = {role: len(members) - 1 - place for place, role in enumerate(members)}
     figure.add_scatter(
-        x=[column for column in range(len(shown)) for _ in members],
-        y=[height[role] for _ in shown for role in members],
+        x=[column for column in range(len(drawn)) for _ in members],
+        y=[height[role] for _ in drawn for role in members],
         row=2, col=1, mode="markers", hoverinfo="skip", marker={"size": 9, "color": RULE},
     )  # fmt: skip
-    for column, each in enumerate(shown):
-        levels = [height[role] for role in each.roles]
+    for column, role_set in enumerate(drawn):
+        levels = [height[role] for role in role_set.roles]
         if len(levels) > 1:
             figure.add_scatter(
                 x=[column, column], y=[min(levels), max(levels)], row=2, col=1, mode="lines",
@@ -209,7 +215,7 @@ def _dots(figure: go.Figure, summary: Summary, shown: tuple[Combination, ...], m
             )  # fmt: skip
     for number in members:
         role = summary.roles[number]
-        columns = [column for column, each in enumerate(shown) if number in each.roles]
+        columns = [column for column, role_set in enumerate(drawn) if number in role_set.roles]
         figure.add_scatter(
             x=columns, y=[height[number]] * len(columns), row=2, col=1,
             mode="markers", name=plain(role.sieve),

@@ -1,6 +1,7 @@
-"""Figures with one mark per head: evidence against effect, and the means beside their θ.
+"""Figures with one mark per head:
 
-Marks of heads in a figure: filled where a head holds the role, hollow where it does not.
+evidence against effect, and the means with their θ. Marks are filled where a head holds the role, hollow
+where it does not.
 """
 
 import math
@@ -9,8 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Bool, Float
 
-from headroles.reports.content import Role, Summary, Table
 from headroles.reports.figures.panel import ACCENT, FAINT, INK, SOFT, SYMBOLS, Panel, blank, plain, tone
+from headroles.reports.records import Role, Summary, Table
 from headroles.reports.words.words import exact, number, plural
 
 STATES = (("role", ""), ("no role", "-open"))
@@ -28,26 +29,26 @@ def marks(
 ) -> None:
     """Add one sieve's heads as two traces: those that hold the role and those that do not.
 
-    A mark bears the number of its head; the page puts the head's numbers in its place, from the one copy
-    of all findings that it embeds.
+    A mark bears the number of its head. The page looks up the head's numbers in the one copy of all
+    findings that it embeds.
 
     Args:
         figure: Where they are drawn.
         table: Every finding.
-        role: Whose colour and symbol they bear, and whose decision fills them.
+        role: Role whose colour and symbol they bear, and whose decision fills them.
         index: Its number on the page.
-        points: Place on either axis of every head, layer-major, and which heads are drawn.
-        position: Whose scores are told on hover: the role's, or those of its contrast.
+        points: Place of every head on either axis, layer-major, and which heads are drawn.
+        position: Whose scores are shown on hover: the role's, or those of its contrast.
         size: Of a mark, in pixels.
     """
     x, y, shown = points
     cells = np.arange(x.size, dtype=np.uint32)
     holds = table.decided(role.position) == 0
-    for (state, suffix), kept in zip(STATES, (shown & holds, shown & ~holds), strict=True):
+    for (state, suffix), chosen in zip(STATES, (shown & holds, shown & ~holds), strict=True):
         figure.add_scatter(
-            x=x[kept].astype(np.float32),
-            y=y[kept].astype(np.float32),
-            customdata=cells[kept],
+            x=x[chosen].astype(np.float32),
+            y=y[chosen].astype(np.float32),
+            customdata=cells[chosen],
             mode="markers",
             name=plain(table.sieves[position]),
             meta={"role": index, "sieve": position},
@@ -62,7 +63,7 @@ def marks(
 
 
 def spread(size: int) -> Float[np.ndarray, " heads"]:
-    """Fixed heights within ±0.28 that keep neighbouring heads apart (golden-ratio steps).
+    """Return fixed heights within ±0.28 that keep neighbouring heads apart (golden-ratio steps).
 
     Example:
         >>> spread(3).round(2).tolist()
@@ -81,16 +82,16 @@ CLOSE = 20
 
 
 def evidence(summary: Summary) -> Panel:
-    """Effect against −log10 q, one mark per head and role."""
+    """Draw effect against −log10 q, one mark per head and role."""
     figure = blank(440)
     rows, counts = [], np.zeros(3, dtype=np.int64)
     for index, role in enumerate(summary.roles):
         effect, q = (summary.table.of(name, role.position) for name in ("effect", "q"))
         shown = ~(np.isnan(effect) | np.isnan(q))
-        tiny, far = shown & (q < SMALLEST), shown & (np.abs(effect) > FARTHEST)
-        told = np.array([(~shown).sum(), tiny.sum(), far.sum()])
-        counts += told
-        rows.append((role.sieve, str(int(shown.sum())), *map(str, told.tolist())))
+        tiny, distant = shown & (q < SMALLEST), shown & (np.abs(effect) > FARTHEST)
+        left_out = np.array([(~shown).sum(), tiny.sum(), distant.sum()])
+        counts += left_out
+        rows.append((role.sieve, str(int(shown.sum())), *map(str, left_out.tolist())))
         points = (effect.clip(-FARTHEST, FARTHEST), -np.log10(np.maximum(q, SMALLEST)), shown)
         marks(figure, summary.table, role, index, points=points, position=role.position)
     name = "p" if summary.decision.correction == "none" else "q"
@@ -112,7 +113,7 @@ def evidence(summary: Summary) -> Panel:
 
 
 def _guides(figure: go.Figure, alpha: float, name: str) -> None:
-    """Axis titles, and the lines at θ and at alpha."""
+    """Draw axis titles, and the lines at θ and at alpha."""
     level = -math.log10(alpha)
     figure.add_vline(x=0, line={"color": FAINT, "width": 1})
     figure.add_hline(y=level, line={"color": ACCENT, "width": 1, "dash": "dash"})
@@ -130,6 +131,7 @@ def _guides(figure: go.Figure, alpha: float, name: str) -> None:
 
 
 def _evidence_caption(summary: Summary, name: str, missing: int, capped: int, far: int) -> str:
+    """Return how to read the figure of evidence, and what it leaves out."""
     parts = ["Effect 0 is θ, the margin included: chance lies to the left of it. Filled marks hold the role."]
     if any(role.contrast for role in summary.roles):
         parts.append(
@@ -155,7 +157,7 @@ def _evidence_caption(summary: Summary, name: str, missing: int, capped: int, fa
 
 
 def means(summary: Summary) -> Panel:
-    """Where the means lie, one row per role and contrast, with chance and θ of each."""
+    """Draw the means, one row per role and contrast, with chance and θ of each."""
     lines = _lines(summary)
     count, step = len(lines), CLOSE if summary.many else 42
     figure = blank(90 + step * max(count, 1))
@@ -197,7 +199,7 @@ def means(summary: Summary) -> Panel:
 
 
 def _lines(summary: Summary) -> list[tuple[str, int, int, float]]:
-    """Name, role, position and θ of every row: each role, then its contrast unless there are many."""
+    """Return name, role, position and θ of every row: each role, then its contrast unless there are many."""
     lines: list[tuple[str, int, int, float]] = []
     for index, role in enumerate(summary.roles):
         lines.append((role.sieve, index, role.position, role.threshold))
@@ -208,11 +210,13 @@ def _lines(summary: Summary) -> list[tuple[str, int, int, float]]:
 
 
 def _stroke(figure: go.Figure, x: float, level: float, colour: str, dash: str) -> None:
+    """Draw an upright stroke in a row; nothing for NaN."""
     if not math.isnan(x):
         line = {"color": colour, "width": 2, "dash": dash}
         figure.add_shape(type="line", x0=x, x1=x, y0=level - 0.42, y1=level + 0.42, line=line)
 
 
 def _quantiles(mean: Float[np.ndarray, " shown"]) -> tuple[str, ...]:
+    """Return minimum, quartiles and maximum as text."""
     cuts = np.quantile(mean, [0, 0.25, 0.5, 0.75, 1]) if mean.size else np.full(5, np.nan)
     return tuple(number(float(value)) for value in cuts)

@@ -7,9 +7,9 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from headroles.records.example import Decision
-from headroles.reports.content import Role, Summary
 from headroles.reports.figures.evidence import CLOSE, SMALLEST, marks, spread
 from headroles.reports.figures.panel import ACCENT, INK, Panel, blank, plain
+from headroles.reports.records import Role, Summary
 from headroles.reports.words.words import chance_of, plural
 
 STEP = 42
@@ -18,7 +18,7 @@ EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def p_strip(summary: Summary) -> Panel:
-    """Every head's p before correction, one row per role, beside the level and where the correction cuts.
+    """Draw every head's p before correction, one row per role, with the level and the correction's cut.
 
     Args:
         summary: What the page may say.
@@ -39,9 +39,9 @@ def p_strip(summary: Summary) -> Panel:
         strength = -np.log10(np.maximum(p, SMALLEST))
         points = (strength, level + spread(p.size), shown)
         marks(figure, summary.table, role, place, points=points, position=role.position, size=6)
-        cut = _cut(summary, role, p)
-        _stroke(figure, cut, level)
-        rows.append(_row(summary, role, p[shown], cut))
+        largest = _largest_p(summary, role, p)
+        _stroke(figure, largest, level)
+        rows.append(_row(summary, role, p[shown], largest))
     _axes(figure, summary)
     return Panel(
         key="p-values",
@@ -58,32 +58,34 @@ def p_strip(summary: Summary) -> Panel:
     )  # fmt: skip
 
 
-def _cut(summary: Summary, role: Role, p: Float[np.ndarray, " heads"]) -> float:
-    """The largest p of a head that the correction leaves as a role; NaN where none is one."""
+def _largest_p(summary: Summary, role: Role, p: Float[np.ndarray, " heads"]) -> float:
+    """Return the largest p of a head that the correction leaves as a role; NaN where none is one."""
     held = p[summary.table.decided(role.position) == 0]
     return float(held.max()) if held.size else math.nan
 
 
 def _header(decision: Decision) -> str:
+    """Return the column name of the largest p of a role."""
     return "largest p of a role" if decision.correction == "none" else "largest p left by the correction"
 
 
-def _stroke(figure: go.Figure, cut: float, level: float) -> None:
-    if not math.isnan(cut):
-        x = -math.log10(max(cut, SMALLEST))
+def _stroke(figure: go.Figure, largest: float, level: float) -> None:
+    """Draw the largest p of a role as an upright stroke; nothing for NaN."""
+    if not math.isnan(largest):
+        x = -math.log10(max(largest, SMALLEST))
         line = {"color": INK, "width": 2}
         figure.add_shape(type="line", x0=x, x1=x, y0=level - 0.42, y1=level + 0.42, line=line)
 
 
-def _row(summary: Summary, role: Role, p: Float[np.ndarray, " tested"], cut: float) -> tuple[str, ...]:
-    """Counts and quantiles of one role as text."""
+def _row(summary: Summary, role: Role, p: Float[np.ndarray, " tested"], largest: float) -> tuple[str, ...]:
+    """Return counts and quantiles of one role as text."""
     ends = np.quantile(p, EDGES).tolist() if p.size else [math.nan] * len(EDGES)
     counts = (p.size, int((p <= summary.decision.alpha).sum()), role.tally.role)
-    return (role.sieve, *map(str, counts), *(exponent(value) for value in (cut, *ends)))
+    return (role.sieve, *map(str, counts), *(exponent(value) for value in (largest, *ends)))
 
 
 def exponent(p: float) -> str:
-    """A p value with its order of magnitude.
+    """Return a p value with its order of magnitude.
 
     Example:
         >>> exponent(0.0123), exponent(3.21e-9), exponent(float("nan")), exponent(0.0)
@@ -95,6 +97,7 @@ def exponent(p: float) -> str:
 
 
 def _axes(figure: go.Figure, summary: Summary) -> None:
+    """Draw both axes and the line at the level."""
     roles, alpha = summary.roles, summary.decision.alpha
     level = -math.log10(alpha)
     figure.add_vline(x=level, line={"color": ACCENT, "width": 1, "dash": "dash"})
@@ -115,6 +118,7 @@ def _axes(figure: go.Figure, summary: Summary) -> None:
 
 
 def _sentence(summary: Summary) -> str:
+    """Return the content of the figure in one sentence."""
     tests = sum(role.tally.tests for role in summary.roles)
     held = sum(role.tally.role for role in summary.roles)
     return (
@@ -124,6 +128,7 @@ def _sentence(summary: Summary) -> str:
 
 
 def _caption(summary: Summary, capped: int) -> str:
+    """Return how to read the figure."""
     decision, parts = summary.decision, []
     if decision.correction == "none":
         parts.append("Dashed: the level, which nothing corrects here; solid: the largest p of a role.")

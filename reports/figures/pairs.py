@@ -1,14 +1,21 @@
-"""The figure of pairs of roles: shares with their intervals over the range that dealing gives."""
+"""The figure of pairs of roles: shares with their intervals over the range expected under permuted labels."""
 
 import plotly.graph_objects as go
 
 from headroles.records.assessment import Together
-from headroles.reports.content import Role, Summary
 from headroles.reports.figures.panel import FAINT, INK, RULE, SOFT, SYMBOLS, Panel, blank, plain, tone
-from headroles.reports.summary.pairs import chosen_pairs, dealt, ordered_pairs, outside, overlap, pair_rows
+from headroles.reports.records import Role, Summary
+from headroles.reports.summary.pairs import (
+    expected_text,
+    is_outside,
+    notable_pairs,
+    overlap_text,
+    pair_rows,
+    pairs_of,
+)
 from headroles.reports.words.words import RELABELLINGS, plural
 
-DRAWN = 14
+MOST_ROWS = 14
 """Rows after which no further pair is drawn."""
 STEP = 40
 """Height of a row in pixels."""
@@ -19,17 +26,17 @@ HEADER = (
 
 
 def pairs(summary: Summary) -> Panel | None:
-    """Overlap of the most telling pairs; None where the run computed none."""
-    every = ordered_pairs(summary)
-    if not every:
+    """Draw the overlap of the most notable pairs; None where the run computed none."""
+    all_pairs = pairs_of(summary)
+    if not all_pairs:
         return None
-    chosen = chosen_pairs(summary)
+    chosen = notable_pairs(summary)
     lines: list[Together] = []
     for pair in chosen:
-        lines += [each for each in (pair.found, pair.bare) if each is not None and each.heads_first]
-        if len(lines) >= DRAWN:
+        lines += [row for row in (pair.found, pair.bare) if row is not None and row.heads_first]
+        if len(lines) >= MOST_ROWS:
             break
-    told = sum(outside(pair.found) for pair in chosen)
+    outliers = sum(is_outside(pair.found) for pair in chosen)
     figure = _figure(summary, lines)
     return Panel(
         key="pairs",
@@ -38,38 +45,40 @@ def pairs(summary: Summary) -> Panel | None:
             "Share of one role's heads that also hold another role, beside the share that dealing labels at "
             "random within layers gives."
         ),
-        caption=_caption(told, len(chosen), len(lines)),
+        caption=_caption(outliers, len(chosen), len(lines)),
         figure=figure,
         header=HEADER,
         rows=pair_rows(summary),
     )
 
 
-def _caption(told: int, chosen: int, lines: int) -> str:
-    lie, come = ("lies", "comes") if told == 1 else ("lie", "come")
-    outliers = f"{told} {lie} outside this range (a few would by chance) and {come} first"
-    shown = f" The first {lines} rows are drawn." if lines >= DRAWN else ""
+def _caption(beyond: int, chosen: int, lines: int) -> str:
+    """Return how to read the figure, and how many pairs lie outside the expected range."""
+    lie, come = ("lies", "comes") if beyond == 1 else ("lie", "come")
+    outliers = f"{beyond} {lie} outside this range (a few would by chance) and {come} first"
+    limit = f" The first {lines} rows are drawn." if lines >= MOST_ROWS else ""
     return (
         "Mark: the share this run found, hollow without the contrast beyond distance. Whiskers: its "
         f"95\u00a0% interval over {RELABELLINGS} resamples of the inputs. Bar: 95\u00a0% range of dealing "
         "the second role's labels anew within each layer, its mean as a stroke. Of "
         f"{plural(chosen, 'pair')} with a head in common, "
-        f"{outliers if told else 'none lies outside this range'}.{shown} Pairs of a sieve and its own part "
-        "are in the table only. Heads are not a sample: this describes the model and tests nothing."
+        f"{outliers if beyond else 'none lies outside this range'}.{limit} Pairs of a sieve and its own "
+        "part are in the table only. Heads are not a sample: this describes the model and tests nothing."
     )
 
 
 def _figure(summary: Summary, lines: list[Together]) -> go.Figure:
+    """Draw one row per overlap."""
     figure = blank(70 + STEP * max(len(lines), 1), margin={"l": 12, "r": 20, "t": 8, "b": 52})
     roles = {role.sieve: role for role in summary.roles}
-    for place, each in enumerate(lines):
+    for place, row in enumerate(lines):
         level = float(len(lines) - 1 - place)
-        _reference(figure, each, level)
-        _mark(figure, each, level, roles[each.first])
-        without = "" if each.contrasts == "with" else ", without the contrast"
+        _reference(figure, row, level)
+        _mark(figure, row, level, roles[row.first])
+        without = "" if row.contrasts == "with" else ", without the contrast"
         figure.add_annotation(
             x=0, y=level + 0.28, xref="paper", xanchor="left", yanchor="middle", showarrow=False,
-            text=f"{_named(each)}: {each.both} of {each.heads_first}{without}",
+            text=f"{_pair_name(row)}: {row.both} of {row.heads_first}{without}",
             font={"size": 12, "color": SOFT if without else INK},
         )  # fmt: skip
     if not lines:
@@ -84,10 +93,10 @@ def _figure(summary: Summary, lines: list[Together]) -> go.Figure:
     return figure
 
 
-def _reference(figure: go.Figure, each: Together, level: float) -> None:
-    """The range of dealing as a bar, its mean as a stroke."""
+def _reference(figure: go.Figure, row: Together, level: float) -> None:
+    """Draw the range of permuted labels as a bar, its mean as a stroke."""
     low, mean, high = (
-        value / each.heads_first for value in (each.expected_low, each.expected, each.expected_high)
+        value / row.heads_first for value in (row.expected_low, row.expected, row.expected_high)
     )
     box = {"type": "rect", "y0": level - 0.27, "y1": level - 0.01, "layer": "below"}
     box |= {"fillcolor": RULE, "line": {"color": FAINT, "width": 1}}
@@ -97,25 +106,27 @@ def _reference(figure: go.Figure, each: Together, level: float) -> None:
     )
 
 
-def _named(each: Together) -> str:
-    return f"{plain(each.first)}, also {plain(each.second)}"
+def _pair_name(row: Together) -> str:
+    """Return the name of a pair."""
+    return f"{plain(row.first)}, also {plain(row.second)}"
 
 
-def _mark(figure: go.Figure, each: Together, level: float, role: Role) -> None:
-    """The share this run found over its interval, which need not be centred on it."""
+def _mark(figure: go.Figure, row: Together, level: float, role: Role) -> None:
+    """Draw the share that the run found over its interval, which need not be centred on it."""
     figure.add_scatter(
-        x=[each.share_low, each.share_high], y=[level - 0.14] * 2, mode="lines+markers", hoverinfo="skip",
+        x=[row.share_low, row.share_high], y=[level - 0.14] * 2, mode="lines+markers", hoverinfo="skip",
         line={"color": tone(role), "width": 2},
         marker={"symbol": "line-ns-open", "size": 9, "color": tone(role), "line": {"width": 2}},
     )  # fmt: skip
     figure.add_scatter(
-        x=[each.share], y=[level - 0.14], mode="markers", name=_named(each),
+        x=[row.share], y=[level - 0.14], mode="markers", name=_pair_name(row),
         marker={
             "symbol": SYMBOLS[role.symbol], "size": 10,
-            "color": tone(role) if each.contrasts == "with" else "var(--paper)",
+            "color": tone(role) if row.contrasts == "with" else "var(--paper)",
             "line": {"color": tone(role), "width": 2},
         },
         hovertemplate=(
-            f"%{{fullData.name}}: {overlap(each)}<br>dealt within layers: {dealt(each)}<extra></extra>"
+            f"%{{fullData.name}}: {overlap_text(row)}<br>"
+            f"dealt within layers: {expected_text(row)}<extra></extra>"
         ),
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""A figure with its words and its table, and the layout all figures share.
+"""A figure with its words and its table, and the layout that all figures share.
 
-Colours are CSS variables, written as ``var(--name)``; the page puts the colours of the reader's
-theme in their place. Names from data are escaped, because plotly reads text as markup.
+Colours are CSS variables, written as ``var(--name)``; the page fills in the colours of the reader's theme.
+Names from data are escaped, because plotly reads text as markup.
 """
 
 import html
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from headroles.reports.content import Role
+from headroles.reports.records import Role
 from headroles.reports.words.words import isolate
 
 INK, SOFT, FAINT, RULE, ACCENT = (f"var(--{name})" for name in ("ink", "soft", "faint", "rule", "accent"))
@@ -22,8 +22,8 @@ LONGEST = 48
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Beside:
-    """A second plot beside a panel's own, with the same legend and table.
+class SecondPlot:
+    """A second plot next to a panel's own, with the same legend and table.
 
     Attributes:
         key: Stands in the plot's id.
@@ -60,16 +60,16 @@ class Panel:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     legend: tuple[int, ...] = ()
-    beside: Beside | None = None
+    beside: SecondPlot | None = None
 
 
 def tone(role: Role) -> str:
-    """The colour of a role."""
+    """Return the colour of a role."""
     return f"var(--tone-{role.tone})"
 
 
 def plain(text: str) -> str:
-    """Text that plotly shows as it is: markup escaped, writing direction kept inside, very long names cut.
+    """Return text that plotly shows as it is: markup escaped, direction isolated, very long names cut.
 
     Example:
         >>> plain("<b>local</b>"), len(plain("x" * 10_000))
@@ -80,7 +80,7 @@ def plain(text: str) -> str:
 
 
 def blank(height: int, **layout: object) -> go.Figure:
-    """An empty figure in the page's own dress."""
+    """Return an empty figure in the page's own layout."""
     figure = go.Figure()
     dress(figure, height, **layout)
     return figure

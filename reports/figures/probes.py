@@ -1,4 +1,4 @@
-"""The figures of probes: the best heads with their baselines, trained probes, learned weights."""
+"""Figures of probes: the best heads with their baselines, trained probes, learned weights."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,39 +30,41 @@ LOOKS = {
 """Colour and symbol of a tested accuracy by decision; the page's key draws the same."""
 NEGATIVE, POSITIVE = "var(--tone-0)", "var(--tone-1)"
 STRONG = 0.5
-"""Part of the largest weight from which on a cell bears its sign."""
+"""Least part of the largest weight at which a cell bears its sign."""
 
 
 def best_figure(rows: Sequence[Best], published: Mapping[str, Published]) -> go.Figure:
-    """One row per relation or kind of mention: tested accuracy, selection, baseline, published value.
+    """Draw one row per relation or kind of mention: tested accuracy, selection, baseline, published value.
 
     Args:
         rows: Of one probe, from the top down.
         published: By row.
     """
-    figure = _rows([f"{split(each.row)[1]}  {head_name(each)}" for each in rows])
-    levels = dict(zip((each.row for each in rows), range(len(rows) - 1, -1, -1), strict=True))
-    _whiskers(figure, [(each.low, each.high, levels[each.row]) for each in rows])
-    told = [_hover(each, published.get(each.row)) for each in rows]
+    figure = _rows([f"{split(row.row)[1]}  {head_name(row)}" for row in rows])
+    levels = dict(zip((row.row for row in rows), range(len(rows) - 1, -1, -1), strict=True))
+    _whiskers(figure, [(row.low, row.high, levels[row.row]) for row in rows])
+    texts = [_hover(row, published.get(row.row)) for row in rows]
     y = list(levels.values())
     baseline = {"symbol": "line-ns-open", "size": 17, "color": INK, "line": {"width": 2, "color": INK}}
-    _marks(figure, "baseline", [each.baseline_accuracy for each in rows], y, told, baseline)
+    _marks(figure, "baseline", [row.baseline_accuracy for row in rows], y, texts, baseline)
     hollow = {"symbol": "circle-open", "size": 11, "color": SOFT, "line": {"width": 1.5, "color": SOFT}}
-    _marks(figure, "chosen", [each.selection for each in rows], y, told, hollow)
+    _marks(figure, "chosen", [row.selection for row in rows], y, texts, hollow)
     for decision, (colour, symbol) in LOOKS.items():
-        kept = [k for k, each in enumerate(rows) if each.decision == decision]
+        chosen = [k for k, row in enumerate(rows) if row.decision == decision]
         mark = {"symbol": symbol, "size": 10, "color": colour}
-        tested = [rows[k].accuracy for k in kept]
-        _marks(figure, decision, tested, [y[k] for k in kept], [told[k] for k in kept], mark)
-    known = [k for k, each in enumerate(rows) if each.row in published]
+        tested = [rows[k].accuracy for k in chosen]
+        _marks(figure, decision, tested, [y[k] for k in chosen], [texts[k] for k in chosen], mark)
+    published_rows = [k for k, row in enumerate(rows) if row.row in published]
     small = {"symbol": "x-thin-open", "size": 7, "color": FAINT, "line": {"width": 1.5, "color": FAINT}}
-    values = [published[rows[k].row].accuracy for k in known]
-    _marks(figure, "published", values, [y[k] for k in known], [told[k] for k in known], small)
+    values = [published[rows[k].row].accuracy for k in published_rows]
+    _marks(
+        figure, "published", values, [y[k] for k in published_rows], [texts[k] for k in published_rows], small
+    )
     return figure
 
 
 def _rows(names: Sequence[str]) -> go.Figure:
-    """An empty figure of named rows, from the top down, over per cent."""
+    """Return an empty figure of named rows, from the top down, over per cent."""
     figure = blank(70 + ROW * max(len(names), 1), margin={"l": 12, "r": 16, "t": 8, "b": 48})
     figure.update_yaxes(
         tickmode="array", tickvals=list(range(len(names))),
@@ -76,7 +78,7 @@ def _rows(names: Sequence[str]) -> go.Figure:
 
 
 def _whiskers(figure: go.Figure, ends: Sequence[tuple[float, float, int]]) -> None:
-    """The intervals of all rows as one trace of separate lines."""
+    """Draw the intervals of all rows as one trace of separate lines."""
     known = [(low, high, level) for low, high, level in ends if not math.isnan(low + high)]
     figure.add_scatter(
         x=[value for low, high, _ in known for value in (100 * low, 100 * high, None)],
@@ -90,23 +92,23 @@ def _marks(
     name: str,
     values: Sequence[float],
     levels: Sequence[int],
-    told: Sequence[str],
+    texts: Sequence[str],
     mark: dict[str, object],
 ) -> None:
-    """One kind of mark; values without a number are left out by plotly."""
+    """Draw one kind of mark; plotly leaves out values without a number."""
     figure.add_scatter(
         x=[None if math.isnan(value) else 100 * value for value in values], y=list(levels), mode="markers",
-        name=name, marker=mark, text=list(told), hovertemplate="%{text}<extra></extra>",
+        name=name, marker=mark, text=list(texts), hovertemplate="%{text}<extra></extra>",
     )  # fmt: skip
 
 
-def _hover(each: Best, published: Published | None) -> str:
-    """All there is to a row."""
+def _hover(row: Best, published: Published | None) -> str:
+    """Return the hover text of a row."""
     lines = [
-        f"<b>{plain(split(each.row)[1])}</b>: {plain(head_name(each))}, {plain(each.decision)}",
-        f"tested {accuracy(each)} on {each.items:,} items",
-        f"chosen {percent(each.selection)}",
-        f"{plain(each.baseline)} {percent(each.baseline_accuracy)}, difference {difference(each)}",
+        f"<b>{plain(split(row.row)[1])}</b>: {plain(head_name(row))}, {plain(row.decision)}",
+        f"tested {accuracy(row)} on {row.items:,} items",
+        f"chosen {percent(row.selection)}",
+        f"{plain(row.baseline)} {percent(row.baseline_accuracy)}, difference {difference(row)}",
     ]
     if published is not None:
         lines.append(f"published {percent(published.accuracy)}")
@@ -114,49 +116,57 @@ def _hover(each: Best, published: Published | None) -> str:
 
 
 def trained_figure(trained: Sequence[Trained], published: Mapping[str, Published]) -> go.Figure:
-    """UAS of trained probes with intervals; controls are hollow, baselines square.
+    """Draw the UAS of trained probes with intervals; controls are hollow, baselines square.
 
     Args:
         trained: From the top down.
         published: Those of a probe stand under ``"trained:NAME"``.
     """
-    figure = _rows([classifier(each) for each in trained])
+    figure = _rows([classifier(probe) for probe in trained])
     levels = list(range(len(trained) - 1, -1, -1))
-    _whiskers(figure, [(each.low, each.high, level) for each, level in zip(trained, levels, strict=True)])
+    _whiskers(figure, [(probe.low, probe.high, level) for probe, level in zip(trained, levels, strict=True)])
     looks: dict[str, dict[str, object]] = {
         "trained": {"symbol": "circle", "size": 11, "color": "var(--tone-0)"},
         "random": {"symbol": "circle-open", "size": 11, "color": "var(--tone-0)", "line": {"width": 2}},
         "": {"symbol": "square", "size": 10, "color": "var(--tone-7)"},
     }
     for weights, mark in looks.items():
-        kept = [k for k, each in enumerate(trained) if each.weights == weights]
-        told = [f"{plain(classifier(trained[k]))}: {accuracy(trained[k], field='uas')}" for k in kept]
+        chosen = [k for k, probe in enumerate(trained) if probe.weights == weights]
+        texts = [f"{plain(classifier(trained[k]))}: {accuracy(trained[k], field='uas')}" for k in chosen]
         _marks(
             figure,
             weights or "baseline",
-            [trained[k].uas for k in kept],
-            [levels[k] for k in kept],
-            told,
+            [trained[k].uas for k in chosen],
+            [levels[k] for k in chosen],
+            texts,
             mark,
         )
     small = {"symbol": "x-thin-open", "size": 8, "color": FAINT, "line": {"width": 1.5, "color": FAINT}}
-    known = [(k, published[name]) for k, name in enumerate(map(_told_as, trained)) if name in published]
-    told = [f"published {percent(each.accuracy)}" for _, each in known]
+    published_rows = [
+        (k, published[name]) for k, name in enumerate(map(_published_row, trained)) if name in published
+    ]
+    texts = [f"published {percent(probe.accuracy)}" for _, probe in published_rows]
     _marks(
-        figure, "published", [each.accuracy for _, each in known], [levels[k] for k, _ in known], told, small
+        figure,
+        "published",
+        [probe.accuracy for _, probe in published_rows],
+        [levels[k] for k, _ in published_rows],
+        texts,
+        small,
     )
     figure.update_xaxes(title_text="UAS, %")
     return figure
 
 
-def _told_as(each: Trained) -> str:
-    return f"trained:{classifier(each)}"
+def _published_row(trained: Trained) -> str:
+    """Return the row under which a trained probe was published."""
+    return f"trained:{classifier(trained)}"
 
 
 def weights_figure(
     weights: Sequence[Weight], direction: str, grid: tuple[int, int], reach: float
 ) -> go.Figure:
-    """Layers × heads in one direction, on a scale that is even around 0.
+    """Draw layers × heads in one direction, on a scale symmetric around 0.
 
     Args:
         weights: Of one classifier.
@@ -188,19 +198,21 @@ def weights_figure(
 def weight_grid(
     weights: Sequence[Weight], direction: str, grid: tuple[int, int]
 ) -> Float[np.ndarray, "layers heads"]:
-    """Weights in one direction by layer and head; NaN where there is none."""
+    """Return weights in one direction by layer and head; NaN where there is none."""
     values = np.full(grid, np.nan)
-    for each in weights:
-        if each.direction == direction:
-            values[each.layer, each.head] = each.weight
+    for weight in weights:
+        if weight.direction == direction:
+            values[weight.layer, weight.head] = weight.weight
     return values
 
 
 def _sign(value: float, reach: float) -> str:
+    """Return the sign of a large weight; "" for others."""
     if math.isnan(value) or abs(value) < STRONG * reach:
         return ""
     return "+" if value > 0 else "−"
 
 
 def _step(size: int) -> int:
+    """Return the distance between tick labels."""
     return 1 if size <= 16 else 4

@@ -1,16 +1,16 @@
-"""From a summary to the figures of the page; none is ever shown."""
+"""The figures of a run in the order of the page; nothing is drawn on a screen."""
 
-from headroles.reports.content import Summary
 from headroles.reports.figures.counts import layers, overlap
 from headroles.reports.figures.evidence import evidence, means
 from headroles.reports.figures.p_strip import p_strip
 from headroles.reports.figures.pairs import pairs
 from headroles.reports.figures.panel import Panel
 from headroles.reports.figures.sensitivity import sensitivity
+from headroles.reports.records import Summary
 
 
 def figures(summary: Summary) -> tuple[Panel, ...]:
-    """Every figure in the order of the page; sensitivity and pairs only where the run computed them.
+    """Draw every figure in the order of the page; sensitivity and pairs only where the run computed them.
 
     Exact sets of roles are left out where there are many: hardly any two heads hold the same.
 

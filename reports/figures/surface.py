@@ -1,4 +1,4 @@
-"""Figures of a surface run in the shape of those of Clark et al. (2019): layers along x, a mark per head."""
+"""Figures of a surface run as in Clark et al. (2019): layers along x, a mark per head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from headroles.records.findings import Labelling
 from headroles.records.surface import LayerMean
 from headroles.reports.figures.panel import SOFT, SYMBOLS, Panel, blank, plain
 from headroles.reports.words.surface import (
-    DECIDED,
+    DECISION_WORDS,
     GROUP,
     MEASURES,
-    between,
     brief,
     known,
+    layer_interval,
     layers_of,
-    told,
     told_interval,
+    value_text,
 )
 from headroles.reports.words.words import number
 
@@ -33,7 +33,7 @@ LOGARITHMIC = {"type": "log", "dtick": 1, "tickformat": ".0e", "minor": {"dtick"
 DENSE = 300
 """Heads above which their marks are small and faint."""
 STEEP = 20.0
-"""Largest layer mean over the smallest from which on importance is drawn on a logarithmic axis."""
+"""Ratio of the largest to the smallest layer mean above which importance has a logarithmic axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Series:
 
     @property
     def colour(self) -> str:
-        """Its colour as a CSS variable."""
+        """Return its colour as a CSS variable."""
         return f"var(--tone-{self.tone})"
 
 
@@ -74,21 +74,21 @@ class Figure:
 
 
 def figures(labelling: Labelling) -> tuple[Figure, ...]:
-    """Every figure that has something to show, in the order of the page.
+    """Draw every figure that has something to show, in the order of the page.
 
     Args:
         labelling: Of a surface run.
     """
-    drawn = []
-    for part, key, title, columns in _wanted(labelling):
+    panels = []
+    for part, key, title, columns in _possible_figures(labelling):
         series = _series([column for column in columns if known(labelling.findings, column)])
         if series:
-            drawn.append(_figure(labelling, part, (key, title), series))
-    return tuple(drawn)
+            panels.append(_figure(labelling, part, (key, title), series))
+    return tuple(panels)
 
 
-def _wanted(labelling: Labelling) -> list[tuple[str, str, str, tuple[str, ...]]]:
-    """Part of the page, key, title and columns of every figure there might be."""
+def _possible_figures(labelling: Labelling) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """Return part of the page, key, title and columns of every possible figure."""
     at = "{}:{}".format
     wanted = [
         (ATTENTION, "kinds", "To the first token, separators and punctuation",
@@ -109,55 +109,57 @@ def _wanted(labelling: Labelling) -> list[tuple[str, str, str, tuple[str, ...]]]
 
 
 def _series(columns: Sequence[str]) -> tuple[Series, ...]:
+    """Return the columns of a figure with their labels and colours."""
     tones = [TONES.get(column.partition(":")[2], 3 * (place > 0)) for place, column in enumerate(columns)]
     if len(set(tones)) < len(tones):
         tones = list(range(len(tones)))
-    both = enumerate(zip(columns, tones, strict=True))
-    return tuple(Series(column, brief(column), place, tone) for place, (column, tone) in both)
+    pairs = enumerate(zip(columns, tones, strict=True))
+    return tuple(Series(column, brief(column), place, tone) for place, (column, tone) in pairs)
 
 
 def _figure(
     labelling: Labelling, part: str, name: tuple[str, str], series: tuple[Series, ...]
 ) -> Figure:  # fmt: skip
+    """Draw one figure with its words and its table."""
     layers = labelling.findings.count.shape[1]
     figure = blank(340)
-    shifts = [STEP * (each.number - (len(series) - 1) / 2) for each in series]
-    rows = {each.column: layers_of(labelling, each.column) for each in series}
-    for each, shift in zip(series, shifts, strict=True) if part != IMPORTANCE else ():
-        _even(figure, each, rows[each.column], part)
-        _heads(figure, labelling, each, shift)
-    for each, shift in zip(series, shifts, strict=True):
-        _means(figure, each, rows[each.column], shift)
+    shifts = [STEP * (column.number - (len(series) - 1) / 2) for column in series]
+    rows = {column.column: layers_of(labelling, column.column) for column in series}
+    for line, shift in zip(series, shifts, strict=True) if part != IMPORTANCE else ():
+        _even(figure, line, rows[line.column], part)
+        _heads(figure, labelling, line, shift)
+    for line, shift in zip(series, shifts, strict=True):
+        _means(figure, line, rows[line.column], shift)
     figure.update_xaxes(
         title_text="layer", dtick=1 if layers <= 16 else 4, range=[-0.6, layers - 0.4], showgrid=False
     )
     title = {ATTENTION: "mean attention", ENTROPY: "entropy (nats)", IMPORTANCE: name[1]}[part]
     steep = part == IMPORTANCE and _steep(labelling, series)
     figure.update_yaxes(title_text=title, **(LOGARITHMIC if steep else LINEAR))
-    said = _highlight(labelling, series, part)
-    panel = Panel(*name, said, "", figure, *_table(labelling, series, part))
+    sentence = _highlight(labelling, series, part)
+    panel = Panel(*name, sentence, "", figure, *_table(labelling, series, part))
     return Figure(part, panel, series)
 
 
-def _heads(figure: go.Figure, labelling: Labelling, each: Series, shift: float) -> None:
-    """A mark per head: filled above even attention, open where it is not."""
-    found = labelling.findings
-    place = found.of(each.column)
-    layer, head = (index.ravel() for index in np.indices(found.mean.shape[1:]))
-    kept = ~np.isnan(found.mean[place].ravel())
+def _heads(figure: go.Figure, labelling: Labelling, series: Series, shift: float) -> None:
+    """Draw a mark per head: filled above even attention, open where it is not."""
+    findings = labelling.findings
+    place = findings.of(series.column)
+    layer, head = (index.ravel() for index in np.indices(findings.mean.shape[1:]))
+    scored = ~np.isnan(findings.mean[place].ravel())
     names = ("mean", "low", "high", "null", "q", "q_not")
-    values = [getattr(found, name)[place].ravel() for name in names]
-    decided = found.decision[place].ravel()[kept]
-    symbol = SYMBOLS[each.number % len(SYMBOLS)]
+    values = [getattr(findings, name)[place].ravel() for name in names]
+    decided = findings.decision[place].ravel()[scored]
+    symbol = SYMBOLS[series.number % len(SYMBOLS)]
     dense = layer.size > DENSE
-    custom: Float[np.ndarray, "heads numbers"] = np.column_stack([*values, layer, head])[kept]
+    custom: Float[np.ndarray, "heads numbers"] = np.column_stack([*values, layer, head])[scored]
     figure.add_scatter(
-        x=(layer[kept] + shift).astype(np.float32), y=values[0][kept].astype(np.float32), mode="markers",
-        name=plain(each.label), meta={"role": each.number}, customdata=custom.astype(np.float32),
-        text=[DECIDED[code] for code in decided.tolist()],
+        x=(layer[scored] + shift).astype(np.float32), y=values[0][scored].astype(np.float32), mode="markers",
+        name=plain(series.label), meta={"role": series.number}, customdata=custom.astype(np.float32),
+        text=[DECISION_WORDS[code] for code in decided.tolist()],
         marker={
             "symbol": [symbol if code == 0 else f"{symbol}-open" for code in decided.tolist()],
-            "color": each.colour, "line": {"color": each.colour, "width": 1}, "size": 4 if dense else 6,
+            "color": series.colour, "line": {"color": series.colour, "width": 1}, "size": 4 if dense else 6,
             "opacity": 0.4 if dense else 0.7,
         },
         hovertemplate="%{fullData.name}<br>layer %{customdata[6]} head %{customdata[7]}: %{text}<br>"
@@ -166,18 +168,18 @@ def _heads(figure: go.Figure, labelling: Labelling, each: Series, shift: float) 
     )  # fmt: skip
 
 
-def _means(figure: go.Figure, each: Series, rows: Sequence[LayerMean], shift: float) -> None:
-    """A line through the layers' means, each with its 95 % interval."""
+def _means(figure: go.Figure, series: Series, rows: Sequence[LayerMean], shift: float) -> None:
+    """Draw a line through the layers' means, each with its 95 % interval."""
     mean = np.array([row.mean for row in rows])
     ends = [np.array([getattr(row, name) for row in rows]) for name in ("low", "high")]
     figure.add_scatter(
         x=np.array([row.layer + shift for row in rows]), y=mean, mode="lines+markers",
-        name=plain(each.label), meta={"role": each.number},
-        line={"color": each.colour, "width": 2},
-        marker={"symbol": "line-ew-open", "size": 11, "color": each.colour, "line": {"width": 3}},
+        name=plain(series.label), meta={"role": series.number},
+        line={"color": series.colour, "width": 2},
+        marker={"symbol": "line-ew-open", "size": 11, "color": series.colour, "line": {"width": 3}},
         error_y={
             "type": "data", "array": ends[1] - mean, "arrayminus": mean - ends[0], "symmetric": False,
-            "color": each.colour, "thickness": 1.5, "width": 4,
+            "color": series.colour, "thickness": 1.5, "width": 4,
         },
         customdata=np.column_stack([[row.layer for row in rows], *ends]),
         hovertemplate="%{fullData.name}, mean of layer %{customdata[0]}<br>%{y:.4~g} "
@@ -185,59 +187,59 @@ def _means(figure: go.Figure, each: Series, rows: Sequence[LayerMean], shift: fl
     )  # fmt: skip
 
 
-def _even(figure: go.Figure, each: Series, rows: Sequence[LayerMean], part: str) -> None:
-    """What even attention gives, a broken line from end to end."""
+def _even(figure: go.Figure, series: Series, rows: Sequence[LayerMean], part: str) -> None:
+    """Draw the value of even attention as a broken line from end to end."""
     if not rows:
         return
     value = float(np.mean([row.even for row in rows]))
     ends = np.array([rows[0].layer - 0.5, rows[-1].layer + 0.5])
     alone = part == ENTROPY
     figure.add_scatter(
-        x=ends, y=np.array([value, value]), mode="lines", meta={"role": each.number},
-        name=plain(each.label), hovertemplate=f"%{{fullData.name}}, even {value:.3g}<extra></extra>",
-        line={"color": SOFT if alone else each.colour, "width": 1.5, "dash": "dash" if alone else "dot"},
+        x=ends, y=np.array([value, value]), mode="lines", meta={"role": series.number},
+        name=plain(series.label), hovertemplate=f"%{{fullData.name}}, even {value:.3g}<extra></extra>",
+        line={"color": SOFT if alone else series.colour, "width": 1.5, "dash": "dash" if alone else "dot"},
     )  # fmt: skip
 
 
 def _steep(labelling: Labelling, series: Sequence[Series]) -> bool:
-    """Whether the layers' means span too much for a linear axis, and none reaches down to 0."""
-    rows = [row for each in series for row in layers_of(labelling, each.column)]
+    """Return whether the layers' means span too much for a linear axis, and none reaches down to 0."""
+    rows = [row for column in series for row in layers_of(labelling, column.column)]
     lows = [row.mean if np.isnan(row.low) else row.low for row in rows]
     means = [row.mean for row in rows]
     return bool(rows) and min(lows) > 0 and max(means) > STEEP * min(means)
 
 
 def _highlight(labelling: Labelling, series: Sequence[Series], part: str) -> str:
-    """The layer with the largest mean of every series; where there is one series, the smallest as well."""
+    """Return the layer with the largest mean of every series; with one series, the smallest as well."""
     parts = []
-    for each in series:
-        rows = sorted(layers_of(labelling, each.column), key=lambda row: row.mean)
-        ends = [f"layer {row.layer} ({_shown(each.column, row, part)})" for row in rows[:1] + rows[-1:]]
+    for column in series:
+        rows = sorted(layers_of(labelling, column.column), key=lambda row: row.mean)
+        ends = [f"layer {row.layer} ({_mean_text(column.column, row, part)})" for row in rows[:1] + rows[-1:]]
         if len(rows) > 1 and len(series) == 1:
             return f"Mean over a layer: from {ends[0]} to {ends[1]}."
-        parts += [f"{each.label} in {ends[-1]}"] if ends else []
+        parts += [f"{column.label} in {ends[-1]}"] if ends else []
     alone = labelling.findings.count.shape[1] == 1
     which = "Mean over the only layer" if alone else "Largest mean over a layer"
     return f"{which}: {'; '.join(parts)}." if parts else "No means over layers."
 
 
-def _shown(column: str, row: LayerMean, part: str) -> str:
-    """A layer's mean, with its interval where digits are few."""
-    return told(column, row.mean) if part == IMPORTANCE else told_interval(column, between(row))
+def _mean_text(column: str, row: LayerMean, part: str) -> str:
+    """Return a layer's mean, with its interval where digits are few."""
+    return value_text(column, row.mean) if part == IMPORTANCE else told_interval(column, layer_interval(row))
 
 
 def _table(
     labelling: Labelling, series: Sequence[Series], part: str
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Layer by layer, every mean with its interval and, but for importance, what even attention gives."""
+    """Return every mean with its interval layer by layer and, but for importance, even attention."""
     header, rows = ["layer"], []
-    for each in series:
-        header += [f"{each.label} [95\u00a0%]"] + ["even"] * (part != IMPORTANCE)
+    for column in series:
+        header += [f"{column.label} [95\u00a0%]"] + ["even"] * (part != IMPORTANCE)
     for layer in range(labelling.findings.count.shape[1]):
         cells = [str(layer)]
-        for each in series:
-            own = {row.layer: row for row in layers_of(labelling, each.column)}.get(layer)
-            cells.append(told_interval(each.column, between(own)) if own else "–")
-            cells += [number(own.even) if own else "–"] * (part != IMPORTANCE)
+        for column in series:
+            layer_row = {row.layer: row for row in layers_of(labelling, column.column)}.get(layer)
+            cells.append(told_interval(column.column, layer_interval(layer_row)) if layer_row else "–")
+            cells += [number(layer_row.even) if layer_row else "–"] * (part != IMPORTANCE)
         rows.append(tuple(cells))
     return tuple(header), tuple(rows)

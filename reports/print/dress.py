@@ -1,4 +1,4 @@
-"""A figure of the page dressed for print: white ground, light colours, a width in millimetres."""
+"""A figure of the page prepared for print: white ground, light colours, a width in millimetres."""
 
 import html
 import math
@@ -13,15 +13,15 @@ import plotly.graph_objects as go
 from headroles.reports.document import template
 
 FONTS = "Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-"""Fonts of figures, the first that a reader's machine has."""
+"""Fonts of figures; the first that a reader's machine has is used."""
 TYPE = 9.0
 """Size of axis titles in points."""
-DRAWN = 13.0
+PAGE_TYPE = 13.0
 """Size of axis titles in pixels, as figures are drawn for the page; everything else keeps its proportion."""
 NARROWEST, WIDEST = 60.0, 500.0
 """Widths in millimetres between which a figure can be read and kept on a sheet."""
 LONGEST = {"ticktext": 48, "name": 48, "text": 120}
-"""Letters after which names beside axes, in legends and inside a plot are cut."""
+"""Most letters of names at axes, in legends and inside a plot; longer ones are cut."""
 LINE = 19
 """Height of a line of the legend in pixels."""
 LETTER = 6.2
@@ -32,30 +32,30 @@ MARK = 42
 
 @cache
 def palette() -> Mapping[str, str]:
-    """Colours of the page's light theme by the names of its variables, read from its style; paper is white.
+    """Return colours of the page's light theme by variable name, read from its style; paper is white.
 
     Example:
         >>> palette()["tone-0"], palette()["paper"]
         ('#0063a8', '#ffffff')
     """
-    first = re.search(r":root\s*{(.*?)}", template("page.css"), flags=re.DOTALL)
-    told = re.findall(r"--([\w-]+):\s*(#[0-9a-fA-F]{6});", first.group(1) if first else "")
-    return dict(told) | {"paper": "#ffffff", "panel": "#ffffff"}
+    first = re.search(r":root\s*{(.*?)}", template("shared/page.css"), flags=re.DOTALL)
+    colours = re.findall(r"--([\w-]+):\s*(#[0-9a-fA-F]{6});", first.group(1) if first else "")
+    return dict(colours) | {"paper": "#ffffff", "panel": "#ffffff"}
 
 
 def scale_to(form: str = "svg") -> float:
-    """By how much drawn pixels are multiplied: to points of type, and for "png" to 300 dots an inch.
+    """Return the factor from drawn pixels to points of type, and for "png" to 300 dots an inch.
 
     Example:
-        >>> round(DRAWN * scale_to() * 72 / 96, 6)
+        >>> round(PAGE_TYPE * scale_to() * 72 / 96, 6)
         9.0
     """
-    vector = TYPE * 96 / 72 / DRAWN
+    vector = TYPE * 96 / 72 / PAGE_TYPE
     return vector * 300 / 96 if form == "png" else vector
 
 
 def pixels(width: float) -> float:
-    """Pixels in which a figure of a width in millimetres is drawn, before ``scale_to``.
+    """Return the pixels in which a figure of a width in millimetres is drawn, before ``scale_to``.
 
     Example:
         >>> round(pixels(183.0) * scale_to() / 96 * 25.4, 6)
@@ -64,8 +64,8 @@ def pixels(width: float) -> float:
     return width / 25.4 * 96 / scale_to()
 
 
-def dressed(figure: go.Figure, width: float) -> go.Figure:
-    """A copy of a figure of the page as it goes to print.
+def dress_for_print(figure: go.Figure, width: float) -> go.Figure:
+    """Return a copy of a figure of the page prepared for print.
 
     Args:
         figure: As the page has it; with ``layout.showlegend``, the traces that say so get a legend.
@@ -75,29 +75,29 @@ def dressed(figure: go.Figure, width: float) -> go.Figure:
         White ground, the light theme's colours for CSS variables, long names cut, sizes in pixels that
         ``scale_to`` brings to points.
     """
-    made = go.Figure(_light(figure.to_plotly_json()))
+    copy = go.Figure(_light(figure.to_plotly_json()))
     wide = pixels(width)
-    high = float(made.layout.height or 400)
-    if made.layout.yaxis.scaleanchor:
+    high = float(copy.layout.height or 400)
+    if copy.layout.yaxis.scaleanchor:
         high = min(high, 1.2 * wide)
-    made.update_layout(
+    copy.update_layout(
         width=wide, height=high, autosize=False, paper_bgcolor="#ffffff", plot_bgcolor="#ffffff",
         font={"family": FONTS},
     )  # fmt: skip
-    made.update_xaxes(title_font_size=DRAWN)
-    made.update_yaxes(title_font_size=DRAWN)
-    if made.layout.showlegend:
-        _legend(made, wide)
-    return made
+    copy.update_xaxes(title_font_size=PAGE_TYPE)
+    copy.update_yaxes(title_font_size=PAGE_TYPE)
+    if copy.layout.showlegend:
+        _legend(copy, wide)
+    return copy
 
 
 def _legend(figure: go.Figure, wide: float) -> None:
-    """A legend above the plot, and the room for it."""
+    """Put a legend above the plot, and make room for it."""
     names = [trace.name or "" for trace in figure.data if trace.showlegend]
     longest = max((len(_bare(name)) for name in names), default=1)
     margin = figure.layout.margin
     entry = MARK + LETTER * longest
-    across = max(1, int((wide - _beside(figure) - (margin.r or 16)) // entry))
+    across = max(1, int((wide - _axis_width(figure) - (margin.r or 16)) // entry))
     rows = math.ceil(len(names) / across) if names else 0
     room = LINE * rows + 12 * bool(rows)
     figure.update_layout(
@@ -111,35 +111,35 @@ def _legend(figure: go.Figure, wide: float) -> None:
     )  # fmt: skip
 
 
-def _beside(figure: go.Figure) -> float:
-    """Pixels that the names beside the upright axes take."""
+def _axis_width(figure: go.Figure) -> float:
+    """Return the pixels that the names of the vertical axes take."""
     names = [text for axis in figure.select_yaxes() for text in (axis.ticktext or ())]
     longest = max((len(_bare(str(name))) for name in names), default=0)
     return max(float(figure.layout.margin.l or 0), 16 + LETTER * longest)
 
 
 def _bare(text: str) -> str:
-    """Text as it is seen, without markup."""
+    """Return text as a reader sees it, without markup."""
     return html.unescape(re.sub("<[^>]*>", "", text))
 
 
-def cut(text: str, longest: int) -> str:
-    """Escaped text of so many letters at most: whole letters, and isolates that are closed.
+def shorten(text: str, longest: int) -> str:
+    """Return escaped text of limited length: whole letters, and isolates that are closed.
 
     Example:
-        >>> cut("local", 48), cut("&lt;" * 60, 48).count("&lt;")
+        >>> shorten("local", 48), shorten("&lt;" * 60, 48).count("&lt;")
         ('local', 47)
     """
     bare = _bare(text)
     if len(bare) <= longest:
         return text
-    kept = bare[: longest - 1] + "…"
-    open_isolates = sum(letter in "\u2066\u2067\u2068" for letter in kept) - kept.count("\u2069")
-    return html.escape(kept, quote=False) + "\u2069" * max(open_isolates, 0)
+    shortened = bare[: longest - 1] + "…"
+    open_isolates = sum(letter in "\u2066\u2067\u2068" for letter in shortened) - shortened.count("\u2069")
+    return html.escape(shortened, quote=False) + "\u2069" * max(open_isolates, 0)
 
 
 def _light(value: Any, key: str = "") -> Any:
-    """The same with colours for variables, and names cut where text is shown."""
+    """Return the same value with colours for variables, and long names cut where text is shown."""
     if isinstance(value, dict):
         return {name: _light(inner, name) for name, inner in value.items() if name != "customdata"}
     if isinstance(value, list | tuple):
@@ -150,4 +150,4 @@ def _light(value: Any, key: str = "") -> Any:
         return value
     if value.startswith("var(--"):
         return palette()[value[6:-1]]
-    return cut(value, LONGEST[key]) if key in LONGEST and "<br>" not in value else value
+    return shorten(value, LONGEST[key]) if key in LONGEST and "<br>" not in value else value

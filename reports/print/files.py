@@ -1,4 +1,4 @@
-"""From figures to the bytes of their files: drawn in a Chromium that asks for nothing from anywhere."""
+"""Figures as the bytes of files, drawn by a Chromium that requests nothing from the network."""
 
 import asyncio
 import html
@@ -17,17 +17,17 @@ from headroles.reports.print.dress import scale_to
 
 FORMS = ("pdf", "png", "svg")
 POLICY = "default-src 'none'; script-src file:; style-src 'unsafe-inline'; img-src data: blob:"
-"""What the page that draws may load: scripts from this machine, and the pictures that it makes."""
+"""Policy of the page that draws: scripts from this machine, and the pictures that it makes."""
 NOWHERE = "127.0.0.1:9"
-"""Where everything goes that the browser would ask of other machines of its own accord."""
+"""Proxy that swallows every request the browser would make to other machines by itself."""
 DOTS = 300
 """Dots of a PNG per inch."""
 BEGINNING = b"D:20000101000000+00'00'"
-"""The date that every PDF bears."""
+"""The date in every PDF."""
 
 
 def checked_form(form: str) -> str:
-    """A form of files that there is.
+    """Return a form of files, if it exists.
 
     Raises:
         UnknownName: When there is none of that name.
@@ -38,12 +38,12 @@ def checked_form(form: str) -> str:
 
 
 def files_of(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
-    """Figures as the contents of files, all drawn by one browser.
+    """Return figures as the contents of files, all drawn by one browser.
 
     The same figures give the same bytes on one machine: ids are numbered, dates are fixed.
 
     Args:
-        figures: By name, dressed for print.
+        figures: By name, prepared for print.
         form: "svg" (text stays text), "pdf" (fonts embedded) or "png" (300 dots an inch).
 
     Returns:
@@ -55,11 +55,14 @@ def files_of(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
         BadInput: When there is no Chrome or Chromium on the machine, or it does not draw.
     """
     checked_form(form)
-    return {name: _tidied(drawn, form, figures[name]) for name, drawn in _drawn(figures, form).items()}
+    return {
+        name: _make_repeatable(data, form, figures[name])
+        for name, data in _browser_files(figures, form).items()
+    }
 
 
-def _drawn(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
-    """Files as the browser gives them."""
+def _browser_files(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
+    """Return the files as the browser gives them."""
     try:
         import kaleido
         from kaleido.errors import ChromeNotFoundError
@@ -69,45 +72,48 @@ def _drawn(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
             f"pip install 'headroles[figures]'"
         ) from missing
     try:
-        drawn: dict[str, bytes] = _apart(lambda: _all_drawn(kaleido, figures, form))
+        contents: dict[str, bytes] = _run_in_thread(lambda: _draw_all(kaleido, figures, form))
     except ChromeNotFoundError as missing:
         raise BadInput(
             "figures as files are drawn by Chrome or Chromium, and none is on this machine; install one "
             "(Debian: apt install chromium), or name it in the environment variable BROWSER_PATH"
         ) from missing
     except (RuntimeError, OSError, ValueError, TypeError, kaleido.errors.KaleidoError) as error:
-        said = next((each for each in error.args if isinstance(each, str)), "no reason given")
-        reason = f"{type(error).__name__}: {' '.join(said.split())[:200]}"
+        reason_given = next((text for text in error.args if isinstance(text, str)), "no reason given")
+        reason = f"{type(error).__name__}: {' '.join(reason_given.split())[:200]}"
         raise BadInput(
             f"the figures could not be drawn as {form} ({reason}), and nothing was written; try another "
             f"form, update Chromium and kaleido, or name another browser in the environment variable "
             f"BROWSER_PATH"
         ) from error
-    return drawn
+    return contents
 
 
-async def _all_drawn(kaleido: Any, figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
-    """Every figure by one browser with one window."""
+async def _draw_all(kaleido: Any, figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
+    """Draw every figure in one browser with one window."""
     options = {"format": form, "scale": scale_to(form)}
     async with kaleido.Kaleido(n=1, page_generator=_page(kaleido), proxy_server=NOWHERE) as browser:
-        return {name: await browser.calc_fig(_told(figure), opts=options) for name, figure in figures.items()}
+        return {
+            name: await browser.calc_fig(_figure_dict(figure), opts=options)
+            for name, figure in figures.items()
+        }
 
 
 def _page(kaleido: Any) -> Any:
-    """The page that draws: plotly's script of this machine, no formulas, no request."""
+    """Return the page that draws: plotly's script of this machine, no formulas, no request."""
     page = kaleido.PageGenerator(mathjax=False)
     guard = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     page.header = page.header.replace("<head>", f'<head><meta charset="utf-8">{guard}')
     return page
 
 
-def _told(figure: go.Figure) -> dict[str, Any]:
-    """A figure as plotly's script reads it."""
-    told: dict[str, Any] = figure.to_dict()
-    return told
+def _figure_dict(figure: go.Figure) -> dict[str, Any]:
+    """Return a figure as plotly's script reads it."""
+    content: dict[str, Any] = figure.to_dict()
+    return content
 
 
-def _apart(work: Callable[[], Any]) -> Any:
+def _run_in_thread(work: Callable[[], Any]) -> Any:
     """Run a coroutine in a thread of its own, because notebooks have a loop that runs already."""
     outcome: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
 
@@ -126,31 +132,31 @@ def _apart(work: Callable[[], Any]) -> Any:
     return result
 
 
-def _tidied(drawn: bytes, form: str, figure: go.Figure) -> bytes:
-    """A file without what chance or the clock put into it, and with its size."""
+def _make_repeatable(data: bytes, form: str, figure: go.Figure) -> bytes:
+    """Return a file without random ids or the date of its making, and with its size."""
     if form == "svg":
-        return _svg(drawn.decode("utf-8"), figure).encode("utf-8")
-    return _png(drawn) if form == "png" else _pdf(drawn)
+        return _svg(data.decode("utf-8"), figure).encode("utf-8")
+    return _png(data) if form == "png" else _pdf(data)
 
 
 def _svg(text: str, figure: go.Figure) -> str:
-    """Ids numbered in the order of their appearance, the size in millimetres, and what the figure shows."""
-    chance = re.findall(r'(?:id="(?:defs|topdefs|clip)-?|class="trace [a-z]+ trace)([0-9a-f]{6})', text)
-    for place, found in enumerate(dict.fromkeys(chance)):
-        text = text.replace(found, f"n{place:05}")
+    """Number ids in the order of their appearance, and set the size in millimetres and a description."""
+    random_ids = re.findall(r'(?:id="(?:defs|topdefs|clip)-?|class="trace [a-z]+ trace)([0-9a-f]{6})', text)
+    for place, random_id in enumerate(dict.fromkeys(random_ids)):
+        text = text.replace(random_id, f"n{place:05}")
     scale = scale_to()
     wide, high = (f"{side * scale / 96 * 25.4:.2f}mm" for side in (figure.layout.width, figure.layout.height))
     text = re.sub(r'width="[\d.]+" height="[\d.]+"', f'width="{wide}" height="{high}"', text, count=1)
-    said = html.escape(str((figure.layout.meta or {}).get("sentence", "")))
+    description = html.escape(str((figure.layout.meta or {}).get("sentence", "")))
     return (
-        re.sub("(<svg[^>]*>)", lambda start: f"{start[1]}<desc>{said}</desc>", text, count=1)
-        if said
+        re.sub("(<svg[^>]*>)", lambda start: f"{start[1]}<desc>{description}</desc>", text, count=1)
+        if description
         else text
     )
 
 
 def _png(data: bytes) -> bytes:
-    """The picture with its dots per inch, so that it has its size on paper."""
+    """Return the picture with its dots per inch, so that it has its size on paper."""
     metre = round(DOTS / 0.0254)
     body = b"pHYs" + pack(">IIB", metre, metre, 1)
     chunk = pack(">I", 9) + body + pack(">I", zlib.crc32(body))
@@ -158,9 +164,9 @@ def _png(data: bytes) -> bytes:
 
 
 def _pdf(data: bytes) -> bytes:
-    """The same with one fixed date, of the same length so that every place in the file stays where it is."""
+    """Return the file with one fixed date of the same length, so that all byte offsets stay right."""
 
-    def fixed(found: re.Match[bytes]) -> bytes:
-        return found[1] + BEGINNING[: len(found[2])].ljust(len(found[2])) + found[3]
+    def fixed(date: re.Match[bytes]) -> bytes:
+        return date[1] + BEGINNING[: len(date[2])].ljust(len(date[2])) + date[3]
 
     return re.sub(rb"(/(?:CreationDate|ModDate) \()([^)]*)(\))", fixed, data)

@@ -1,18 +1,15 @@
-"""Legends of figures that stand without their page.
-
-The legend of figures of probes.
-"""
+"""Legends of figures that stand without their page, those of probes among them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from headroles.reports.content import Role, Summary
 from headroles.reports.figures.cluster_map import RARE
 from headroles.reports.figures.panel import ACCENT, FAINT, INK, SOFT, SYMBOLS, plain, tone
 from headroles.reports.figures.surface import Series
-from headroles.reports.sections.clusters import Named
+from headroles.reports.records import Role, Summary
+from headroles.reports.sections.clusters import KeyEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +17,7 @@ class Entry:
     """A line of a legend.
 
     Attributes:
-        name: What it says, escaped for plotly.
+        name: Its text, escaped for plotly.
         colour: Of its mark.
         symbol: Of its mark; "" for none.
         line: "solid", "dash" or "dot" for a line; "" for a mark.
@@ -35,8 +32,8 @@ class Entry:
 FILLED = (Entry("holds the role", SOFT, "circle"), Entry("does not", SOFT, "circle-open"))
 
 
-def explained(figure: go.Figure, entries: Iterable[Entry]) -> go.Figure:
-    """The figure with a legend of its own in place of any other; unchanged where there are no entries.
+def with_legend(figure: go.Figure, entries: Iterable[Entry]) -> go.Figure:
+    """Add a legend to a figure in place of any other; unchanged where there are no entries.
 
     Args:
         figure: Is changed.
@@ -46,29 +43,30 @@ def explained(figure: go.Figure, entries: Iterable[Entry]) -> go.Figure:
     if not lines:
         return figure
     figure.update_traces(showlegend=False)
-    for each in lines:
+    for entry in lines:
         looks = (
-            {"mode": "lines", "line": {"color": each.colour, "dash": each.line, "width": 2}}
-            if each.line
-            else {"mode": "markers", "marker": _mark(each)}
+            {"mode": "lines", "line": {"color": entry.colour, "dash": entry.line, "width": 2}}
+            if entry.line
+            else {"mode": "markers", "marker": _mark(entry)}
         )
-        figure.add_scatter(x=[None], y=[None], name=each.name, showlegend=True, **looks)
+        figure.add_scatter(x=[None], y=[None], name=entry.name, showlegend=True, **looks)
     figure.update_layout(showlegend=True)
     return figure
 
 
-def _mark(each: Entry) -> dict[str, object]:
-    if not each.symbol:
+def _mark(entry: Entry) -> dict[str, object]:
+    """Return the mark of an entry as properties of a trace."""
+    if not entry.symbol:
         return {"size": 1, "color": "rgba(0,0,0,0)"}
-    return {"symbol": each.symbol, "color": each.colour, "size": 10, "line": {"color": each.colour}}
+    return {"symbol": entry.symbol, "color": entry.colour, "size": 10, "line": {"color": entry.colour}}
 
 
 def roles(summary: Summary, numbers: Sequence[int], *, states: bool = False) -> list[Entry]:
-    """Roles by colour and symbol; where there are many, their groups.
+    """Return entries of roles by colour and symbol; where there are many, of their groups.
 
     Args:
         summary: What the page may say.
-        numbers: Of the roles that are drawn.
+        numbers: Numbers of the roles that are drawn.
         states: Whether filled marks hold the role and open ones do not.
     """
     known: dict[tuple[int, int], Entry] = {}
@@ -80,7 +78,7 @@ def roles(summary: Summary, numbers: Sequence[int], *, states: bool = False) -> 
 
 
 def strokes(figure: go.Figure, key: str) -> list[Entry]:
-    """What strokes and fillings mean in figures whose rows bear the names of their roles.
+    """Return entries of strokes and fillings in figures whose rows bear the names of their roles.
 
     Args:
         figure: As the page draws it.
@@ -93,11 +91,11 @@ def strokes(figure: go.Figure, key: str) -> list[Entry]:
     return []
 
 
-def coded(held: Sequence[Role], *, letters: bool) -> list[Entry]:
-    """Roles of the label matrix with the numbers of their heads: by letters, or by symbols.
+def matrix_entries(roles_held: Sequence[Role], *, letters: bool) -> list[Entry]:
+    """Return roles of the label matrix with the numbers of their heads: by letters, or by symbols.
 
     Args:
-        held: The roles.
+        roles_held: The roles that heads hold.
         letters: Whether the cells bear letters.
     """
     return [
@@ -106,58 +104,63 @@ def coded(held: Sequence[Role], *, letters: bool) -> list[Entry]:
             tone(role),
             "square" if letters else SYMBOLS[role.symbol],
         )
-        for role in held
+        for role in roles_held
     ]
 
 
-def clusters(named: Sequence[Named], lone: int) -> list[Entry]:
-    """Clusters of the map with the numbers of their heads.
+def clusters(named: Sequence[KeyEntry], lone: int) -> list[Entry]:
+    """Return entries of the map's clusters with the numbers of their heads.
 
     Args:
         named: The clusters.
         lone: Heads in none.
     """
     none = [Entry(f"no cluster ({lone})", FAINT, "x-thin-open")] if lone else []
-    return [*(_named(each) for each in named), *none]
+    return [*(_key_entry(cluster) for cluster in named), *none]
 
 
-def sets(named: Sequence[Named], rare: int) -> list[Entry]:
-    """Exact sets of roles of the map with the numbers of their heads.
+def sets(named: Sequence[KeyEntry], rare: int) -> list[Entry]:
+    """Return entries of the map's exact sets of roles with the numbers of their heads.
 
     Args:
         named: The sets.
         rare: Heads with other sets.
     """
     others = [Entry(f"other sets of roles ({rare})", INK, RARE)] if rare else []
-    return [*(_named(each) for each in named), *others, Entry("no role", FAINT, "circle-open")]
+    return [*(_key_entry(named_set) for named_set in named), *others, Entry("no role", FAINT, "circle-open")]
 
 
-def _named(each: Named) -> Entry:
-    name = plain(f"{each.name} ({each.heads})")
-    return Entry(name, f"var(--tone-{each.look.tone})", SYMBOLS[each.look.symbol])
+def _key_entry(item: KeyEntry) -> Entry:
+    """Return an entry of the map's key."""
+    name = plain(f"{item.name} ({item.heads})")
+    return Entry(name, f"var(--tone-{item.look.tone})", SYMBOLS[item.look.symbol])
 
 
-def series(drawn: Sequence[Series], *, heads: bool, alone: bool) -> list[Entry]:
-    """Columns of a surface figure, and what its marks are.
+def series(columns: Sequence[Series], *, heads: bool, alone: bool) -> list[Entry]:
+    """Return entries of a surface figure's columns and of its marks.
 
     Args:
-        drawn: The columns.
-        heads: Whether heads have marks, beside the means of layers.
+        columns: The columns that are drawn.
+        heads: Whether heads have marks, in addition to the means of layers.
         alone: Whether even attention is a line of its own, not one per column.
     """
     marks = [
-        Entry(plain(each.label), each.colour, SYMBOLS[each.number % len(SYMBOLS)] if heads else "circle")
-        for each in drawn
+        Entry(
+            plain(column.label),
+            column.colour,
+            SYMBOLS[column.number % len(SYMBOLS)] if heads else "circle",
+        )
+        for column in columns
     ]
-    told = [
+    heads_entries = [
         Entry("head above even attention", SOFT, "circle"),
         Entry("head not above it", SOFT, "circle-open"),
     ]
-    layer = [
+    layer_entries = [
         Entry("mean of a layer", SOFT, line="solid"),
         Entry("even attention", SOFT, line="dash" if alone else "dot"),
     ]
-    return [*marks, *(told + layer if heads else layer[:1])]
+    return [*marks, *(heads_entries + layer_entries if heads else layer_entries[:1])]
 
 
 MEANINGS = {
@@ -169,18 +172,18 @@ MEANINGS = {
     "baseline": "best baseline",
     "published": "published",
 }
-"""What the marks of the best heads are, by the names of their traces; the first that are there come first."""
+"""Meaning of the marks of the best heads by the names of their traces, in the order of the legend."""
 TRAINED = {
     "trained": "trained",
     "random": "control with random weights",
     "baseline": "baseline",
     "published": "published",
 }
-"""The same of trained probes."""
+"""Meaning of the marks of trained probes by the names of their traces."""
 
 
 def probe_legend(figure: go.Figure) -> go.Figure:
-    """The figure with a legend of the marks that it has.
+    """Add a legend of the marks that a figure of probes has.
 
     Args:
         figure: Of best heads or of trained probes; is changed.
@@ -189,11 +192,11 @@ def probe_legend(figure: go.Figure) -> go.Figure:
     meanings = TRAINED if "trained" in names else MEANINGS
     ranks = {name: 1000 + place for place, name in enumerate(meanings)}
     for trace in figure.data:
-        shown = trace.name in meanings and any(
+        has_values = trace.name in meanings and any(
             value is not None and value == value for value in (trace.x if trace.x is not None else ())
         )
         trace.update(
-            showlegend=shown,
+            showlegend=has_values,
             legendrank=ranks.get(trace.name, 2000),
             name=meanings.get(trace.name, trace.name),
         )

@@ -1,6 +1,7 @@
-"""The tables of a run: its roles, its heads, its findings, and what runs of each kind add.
+"""Tables of a run:
 
-Tables that only runs of one kind have: the best of probes, surface statistics, clusters.
+its roles, its heads, its findings, and those of one kind of run only (best heads of probes, surface
+statistics, clusters).
 """
 
 import math
@@ -13,17 +14,17 @@ import numpy as np
 from headroles.records.arrays import key_groups
 from headroles.records.findings import Labelling
 from headroles.records.probes import Best
-from headroles.reports.content import Interval, Role, Summary
 from headroles.reports.print.table import (
-    Printed,
+    PaperTable,
     Tables,
-    decided,
+    columns_of_frame,
+    columns_of_records,
+    decision_sentence,
     families_of,
-    framed,
-    inputs,
-    records,
+    inputs_text,
     units_of,
 )
+from headroles.reports.records import Interval, Role, Summary
 from headroles.reports.sections.cluster_sheets import clusters_sheet
 from headroles.reports.sections.probe_sheets import Sheet, best_sheet
 from headroles.reports.sections.surface_sheets import statistics_sheet
@@ -37,32 +38,32 @@ from headroles.reports.words.surface import GROUP, counts, even, known, layers_o
 from headroles.reports.words.words import chance_of, interval, number, plural
 
 ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
-"""What is corrected together where the best heads of rows are told."""
+"""Tests that are corrected together in the table of best heads."""
 
 
-def best_table(labelling: Labelling) -> Printed:
-    """The best head of every row of every probe; columns of which a probe says nothing stay empty."""
+def best_table(labelling: Labelling) -> PaperTable:
+    """Return the best head of every row of every probe; columns that a probe lacks stay empty."""
     best = labelling.probed.best if labelling.probed else ()
-    columns, values = records(Best, best)
+    columns, values = columns_of_records(Best, best)
     published = published_in(labelling.manifest)
     sheets = {probe: best_sheet(probe, rows, published) for probe, rows in ordered(best).items()}
     header = tuple(dict.fromkeys(name for sheet in sheets.values() for name in sheet.header[1:]))
-    told = decided(labelling.decision, units_of(labelling), ROWS)
-    return Printed(
+    note = decision_sentence(labelling.decision, units_of(labelling), ROWS)
+    return PaperTable(
         caption=(
-            f"Best head of every row{inputs(labelling.manifest)}: right answers in per cent where it was "
-            f"chosen and where it was tested, beside the best baseline, with 95\u00a0% intervals clustered "
-            f"by unit. {told}"
+            f"Best head of every row{inputs_text(labelling.manifest)}: right answers in per cent where "
+            f"it was chosen and where it was tested, beside the best baseline, with 95\u00a0% intervals "
+            f"clustered by unit. {note}"
         ),
         header=("probe", "row", *header),
-        rows=tuple(line for probe, sheet in sheets.items() for line in _widened(probe, sheet, header)),
+        rows=tuple(line for probe, sheet in sheets.items() for line in _fill_columns(probe, sheet, header)),
         columns=columns,
         values=values,
     )
 
 
-def _widened(probe: str, sheet: Sheet, header: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The rows of a probe under the columns of all."""
+def _fill_columns(probe: str, sheet: Sheet, header: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the rows of a probe under the columns of all probes."""
     lines = []
     for row in sheet.rows:
         cells = dict(zip(sheet.header[1:], (cell.text for cell in row[1:]), strict=True))
@@ -70,15 +71,16 @@ def _widened(probe: str, sheet: Sheet, header: tuple[str, ...]) -> list[tuple[st
     return lines
 
 
-def statistics_table(labelling: Labelling) -> Printed:
-    """Every statistic of a surface run beside even attention."""
+def statistics_table(labelling: Labelling) -> PaperTable:
+    """Return every statistic of a surface run with even attention."""
     sheet = statistics_sheet(labelling)
     names = [name for name in labelling.findings.sieves if name.startswith(GROUP)]
-    told = decided(labelling.decision, units_of(labelling), FAMILIES)
-    return Printed(
+    note = decision_sentence(labelling.decision, units_of(labelling), FAMILIES)
+    return PaperTable(
         caption=(
-            f"Where attention heads look{inputs(labelling.manifest)}: heads above and below even attention, "
-            f"and the head and the layer with the largest means with their 95\u00a0% intervals. {told}"
+            f"Where attention heads look{inputs_text(labelling.manifest)}: heads above and below "
+            f"even attention, and the head and the layer with the largest means with their 95\u00a0% "
+            f"intervals. {note}"
         ),
         header=sheet.header,
         rows=tuple(tuple(cell.text for cell in row) for row in sheet.rows),
@@ -91,10 +93,11 @@ def statistics_table(labelling: Labelling) -> Printed:
 
 
 def _statistic(labelling: Labelling, column: str) -> tuple[Any, ...]:
-    found = labelling.findings
-    cells: list[Any] = [column, even(found, column), *counts(found, column)]
-    if known(found, column):
-        top = peak(found, column)
+    """Return the values of one statistic with all digits."""
+    findings = labelling.findings
+    cells: list[Any] = [column, even(findings, column), *counts(findings, column)]
+    if known(findings, column):
+        top = peak(findings, column)
         cells += [top.layer, top.head, top.mean.mean, top.mean.low, top.mean.high, top.q]
     else:
         cells += [None] * 6
@@ -103,8 +106,8 @@ def _statistic(labelling: Labelling, column: str) -> tuple[Any, ...]:
     return (*cells, *((most.layer, most.mean, most.low, most.high) if most else (None,) * 4))
 
 
-def clusters_table(labelling: Labelling) -> Printed:
-    """Every cluster of heads."""
+def clusters_table(labelling: Labelling) -> PaperTable:
+    """Return every cluster of heads."""
     clustered, summary = labelling.clustered, summarise(labelling)
     assert clustered is not None
     held = summary.held.reshape(len(summary.roles), len(clustered.cluster))
@@ -112,8 +115,8 @@ def clusters_table(labelling: Labelling) -> Printed:
     groups = groups_of(clustered, distances_of(clustered), names, held)
     sheet = clusters_sheet(groups, clustered.divergence.heads)
     how = how_clustered(clustered, groups)
-    return Printed(
-        caption=f"Clusters of attention heads{inputs(labelling.manifest)}: {how}. "
+    return PaperTable(
+        caption=f"Clusters of attention heads{inputs_text(labelling.manifest)}: {how}. "
         f"{plural(units_of(labelling), 'unit')}.",
         header=sheet.header,
         rows=tuple(tuple(cell.text for cell in row) for row in sheet.rows),
@@ -134,12 +137,12 @@ SHARED = "; heads of one layer with the same kv group share keys and values, and
 
 
 def run_tables(labelling: Labelling) -> Tables:
-    """The tables of a run by name; the first is what the run is about.
+    """Return the tables of a run by name; the first is what the run is about.
 
     Args:
         labelling: The result of a run of any kind.
     """
-    tables: dict[str, Callable[[], Printed]] = {}
+    tables: dict[str, Callable[[], PaperTable]] = {}
     if labelling.surface is not None:
         return {"statistics": partial(statistics_table, labelling), "findings": partial(_findings, labelling)}
     if labelling.probed is not None and labelling.probed.best:
@@ -150,15 +153,16 @@ def run_tables(labelling: Labelling) -> Tables:
     return tables | {"findings": partial(_findings, labelling)}
 
 
-def _roles(labelling: Labelling) -> Printed:
-    """Heads with each role, and the strongest of them."""
+def _roles(labelling: Labelling) -> PaperTable:
+    """Return heads with each role, and the strongest of them."""
     summary = summarise(labelling)
-    told = decided(labelling.decision, units_of(labelling), families_of(labelling))
-    return Printed(
+    note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
+    return PaperTable(
         caption=(
-            f"Roles of attention heads{inputs(labelling.manifest)}: heads with each role, of those tested; "
-            f"of the head among them with the largest mean, this mean with its 95\u00a0% interval (not "
-            f"adjusted for selection), the mean of its contrast, and q. Means are tested against θ. {told}"
+            f"Roles of attention heads{inputs_text(labelling.manifest)}: heads with each role, of "
+            f"those tested; of the head among them with the largest mean, this mean with its 95\u00a0% "
+            f"interval (not adjusted for selection), the mean of its contrast, and q. Means are tested "
+            f"against θ. {note}"
         ),
         header=("role", "heads", "strongest head", f"its mean {ENDS}", f"contrast {ENDS}", "θ", "q"),
         rows=tuple(_role(summary, role) for role in summary.roles),
@@ -171,7 +175,7 @@ def _roles(labelling: Labelling) -> Printed:
 
 
 def _q(summary: Summary, role: Role) -> float:
-    """Of the strongest head; NaN where there is none."""
+    """Return the q of the strongest head; NaN where there is none."""
     head = role.strongest
     if head is None:
         return float("nan")
@@ -179,6 +183,7 @@ def _q(summary: Summary, role: Role) -> float:
 
 
 def _role(summary: Summary, role: Role) -> tuple[str, ...]:
+    """Return one role as text."""
     tally, head = role.tally, role.strongest
     count = f"{tally.role}/{tally.tests}"
     if head is None:
@@ -195,6 +200,7 @@ def _role(summary: Summary, role: Role) -> tuple[str, ...]:
 
 
 def _role_values(summary: Summary, role: Role) -> tuple[Any, ...]:
+    """Return one role with all digits."""
     head, contrast = role.strongest, role.strongest.contrast if role.strongest else None
     place = (head.layer, head.head) if head else (None, None)
     score = (head.score.mean, head.score.low, head.score.high) if head else (None,) * 3
@@ -212,29 +218,32 @@ def _role_values(summary: Summary, role: Role) -> tuple[Any, ...]:
     )
 
 
-def _heads(labelling: Labelling) -> Printed:
-    """Roles of every head, and the largest of their effects."""
+def _heads(labelling: Labelling) -> PaperTable:
+    """Return the roles of every head, and the largest of their effects."""
     summary = summarise(labelling)
-    told = decided(labelling.decision, units_of(labelling), families_of(labelling))
+    note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
     shared = key_groups(labelling.manifest.get("model"), summary.table.layers, summary.table.heads)
     groups = None if shared is None else shared.ravel().tolist()
     rows: list[tuple[str, ...]] = []
     values: list[tuple[Any, ...]] = []
     for place in range(summary.table.layers * summary.table.heads):
         layer, head = divmod(place, summary.table.heads)
-        own = [role for number, role in enumerate(summary.roles) if summary.held[number, layer, head]]
-        effects = [float(summary.table.of("effect", role.position)[place]) for role in own]
+        roles = [role for number, role in enumerate(summary.roles) if summary.held[number, layer, head]]
+        effects = [float(summary.table.of("effect", role.position)[place]) for role in roles]
         best = int(np.nanargmax(effects)) if np.isfinite(effects).any() else -1
-        strongest = (own[best].sieve, effects[best]) if best >= 0 else ("", float("nan"))
-        names = [role.sieve for role in own]
-        shown = f"{number(strongest[1])} ({strongest[0]})" if best >= 0 else "–"
+        strongest = (roles[best].sieve, effects[best]) if best >= 0 else ("", float("nan"))
+        names = [role.sieve for role in roles]
+        effect = f"{number(strongest[1])} ({strongest[0]})" if best >= 0 else "–"
         group = () if groups is None else (groups[place],)
-        rows.append((head_name(place, summary.table.heads), ", ".join(names) or "–", shown, *map(str, group)))
+        rows.append(
+            (head_name(place, summary.table.heads), ", ".join(names) or "–", effect, *map(str, group))
+        )
         values.append((layer, head, ";".join(names), *strongest, *group))
-    return Printed(
+    return PaperTable(
         caption=(
-            f"Roles of every attention head{inputs(labelling.manifest)}, named by layer and head from 0, and "
-            f"the largest of their effects, (mean − θ) / standard deviation{SHARED if groups else ''}. {told}"
+            f"Roles of every attention head{inputs_text(labelling.manifest)}, named by layer and head "
+            f"from 0, and the largest of their effects, (mean − θ) / standard deviation"
+            f"{SHARED if groups else ''}. {note}"
         ),
         header=("head", "roles", "strongest effect", *["kv group"] * bool(groups)),
         rows=tuple(rows),
@@ -243,13 +252,15 @@ def _heads(labelling: Labelling) -> Printed:
     )
 
 
-def _findings(labelling: Labelling) -> Printed:
-    """Every test."""
-    columns, values = framed(labelling.frame())
+def _findings(labelling: Labelling) -> PaperTable:
+    """Return every test."""
+    columns, values = columns_of_frame(labelling.frame())
     families = families_of(labelling) if labelling.surface is None else SURFACE_FAMILIES
-    told = decided(labelling.decision, units_of(labelling), families)
-    return Printed(
-        caption=f"All findings{inputs(labelling.manifest)}, intervals not adjusted for selection. {told}",
+    note = decision_sentence(labelling.decision, units_of(labelling), families)
+    return PaperTable(
+        caption=(
+            f"All findings{inputs_text(labelling.manifest)}, intervals not adjusted for selection. {note}"
+        ),
         header=("sieve", "head", "units", f"mean {ENDS}", "chance", "effect", "q", "q of not", "decision"),
         rows=tuple(_finding(dict(zip(columns, row, strict=True))) for row in values),
         columns=columns,
@@ -258,6 +269,7 @@ def _findings(labelling: Labelling) -> Printed:
 
 
 def _finding(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return one test as text."""
     ends = Interval(row["mean"], row["low"], row["high"])
     return (
         row["sieve"],

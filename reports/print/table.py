@@ -1,4 +1,4 @@
-"""A table for a paper, and how what it shows was decided."""
+"""A table for a paper, and a sentence on how its decisions were made."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields
@@ -8,12 +8,12 @@ from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.reports.words.words import BOTH, CORRECTIONS, FAMILIES, TESTS, plural
 
-Tables = Mapping[str, Callable[[], "Printed"]]
-"""The tables of a run by name, made when asked for; the first is what the run is about."""
+Tables = Mapping[str, Callable[[], "PaperTable"]]
+"""Functions that make the tables of a run, by name; the first is what the run is about."""
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PaperTable:
     """A table for a paper.
 
     Attributes:
@@ -21,7 +21,7 @@ class Printed:
         header: Names of its columns.
         rows: Its cells as the report writes them; as many in each row as there are columns.
         columns: Names of the columns with all digits.
-        values: Their cells; NaN and None where there is nothing to say.
+        values: Their cells; NaN and None where there is no value.
     """
 
     caption: str
@@ -31,16 +31,16 @@ class Printed:
     values: tuple[tuple[Any, ...], ...]
 
 
-def decided(decision: Decision, units: int, families: Mapping[str, str] = FAMILIES) -> str:
-    """Test, correction, level and units in a sentence.
+def decision_sentence(decision: Decision, units: int, families: Mapping[str, str] = FAMILIES) -> str:
+    """Return test, correction, level and units in a sentence.
 
     Args:
         decision: Of the run.
-        units: That scores were seen of.
-        families: What is corrected together, in words.
+        units: Number of units with scores.
+        families: Tests that are corrected together, in words.
 
     Example:
-        >>> decided(Decision(), 160).split("; ")[1:]
+        >>> decision_sentence(Decision(), 160).split("; ")[1:]
         ['correction: Benjamini–Hochberg (fdr_bh) over the heads of one sieve', 'alpha 0.05', '160 units.']
     """
     over = families.get(decision.family, decision.family)
@@ -53,38 +53,40 @@ def decided(decision: Decision, units: int, families: Mapping[str, str] = FAMILI
     )
 
 
-def inputs(manifest: Mapping[str, Any]) -> str:
-    """Model and inputs of a run, as far as its manifest tells them; "" for nothing.
+def inputs_text(manifest: Mapping[str, Any]) -> str:
+    """Return model and inputs of a run, as far as its manifest states them; "" for nothing.
 
     Example:
-        >>> inputs({"model": {"name": "tiny"}, "task": "QNLI"}), inputs({})
+        >>> inputs_text({"model": {"name": "tiny"}, "task": "QNLI"}), inputs_text({})
         (' (tiny, QNLI)', '')
     """
     model, source = (manifest.get(name) or {} for name in ("model", "source"))
-    told = [
+    names = [
         model.get("name") if isinstance(model, Mapping) else None,
         manifest.get("task") or (source.get("name") if isinstance(source, Mapping) else None),
     ]
-    known = [str(each) for each in told if each]
+    known = [str(text) for text in names if text]
     return f" ({', '.join(known)})" if known else ""
 
 
-def records(kind: type, found: Iterable[Any]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Columns and values of records of one kind."""
-    return tuple(each.name for each in fields(kind)), tuple(astuple(each) for each in found)
+def columns_of_records(
+    kind: type, rows: Iterable[Any]
+) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """Return columns and values of records of one kind."""
+    return tuple(field.name for field in fields(kind)), tuple(astuple(record) for record in rows)
 
 
-def framed(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Columns and values of a frame of pandas."""
+def columns_of_frame(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """Return columns and values of a pandas frame."""
     return tuple(map(str, frame.columns)), tuple(frame.itertuples(index=False, name=None))
 
 
 def families_of(labelling: Labelling) -> Mapping[str, str]:
-    """What a run corrects together, in words, by the name of the family."""
-    both = BOTH * any(rule.together for rule in labelling.findings.rules)
-    return {name: over + both for name, over in FAMILIES.items()}
+    """Return the tests that a run corrects together, in words, by the name of the family."""
+    joint = BOTH * any(rule.together for rule in labelling.findings.rules)
+    return {name: over + joint for name, over in FAMILIES.items()}
 
 
 def units_of(labelling: Labelling) -> int:
-    """Units that a run has scores of."""
+    """Return the number of units that a run has scores of."""
     return len(set(labelling.scores.units))

@@ -1,6 +1,7 @@
-"""Tables for a paper: the numbers of the report as Markdown or LaTeX, or with all digits as CSV.
+"""Tables for a paper:
 
-The tables of a comparison: what changed, sieve by sieve and head by head.
+the numbers of the report as Markdown or LaTeX, or with all digits as CSV. Tables of a comparison list changes
+sieve by sieve and head by head.
 """
 
 import math
@@ -15,17 +16,17 @@ import numpy as np
 from headroles.errors import UnknownName
 from headroles.records.comparison import OUTCOMES, Comparison, Swapped
 from headroles.records.findings import Labelling
-from headroles.reports.content import Interval
 from headroles.reports.print.run_tables import run_tables
-from headroles.reports.print.table import Printed, Tables, framed
-from headroles.reports.words.compare import names, tested
+from headroles.reports.print.table import PaperTable, Tables, columns_of_frame
+from headroles.reports.records import Interval
+from headroles.reports.words.compare import run_names, tested
 from headroles.reports.words.words import chance_of, count, interval, isolate, mean, plural, ranged
 
 CAPTION = "Comparison of {} (A) and {} (B); differences are B − A. Test: {}; {}."
 
 
-def compared_tables(comparison: Comparison) -> Tables:
-    """The tables of a comparison by name, made when asked for.
+def comparison_tables(comparison: Comparison) -> Tables:
+    """Return functions that make the tables of a comparison, by name.
 
     Args:
         comparison: Of two runs.
@@ -34,26 +35,27 @@ def compared_tables(comparison: Comparison) -> Tables:
 
 
 def _caption(comparison: Comparison) -> str:
-    told = tested(comparison.decision, comparison.bound)
+    """Return the caption of a comparison's table."""
+    test = tested(comparison.decision, comparison.bound)
     units = comparison.manifest.get("counts", {}).get("units")
-    seen = plural(units, "unit") if isinstance(units, int) else "units as in the runs"
-    return CAPTION.format(*names(comparison), told, seen)
+    units_text = plural(units, "unit") if isinstance(units, int) else "units as in the runs"
+    return CAPTION.format(*run_names(comparison), test, units_text)
 
 
-def _changes(comparison: Comparison) -> Printed:
-    """Heads by outcome, and labels that came and went beside what swaps move."""
-    found = comparison.differences
+def _changes(comparison: Comparison) -> PaperTable:
+    """Return heads by outcome, and labels gained and lost with those that swaps move."""
+    differences = comparison.differences
     swaps = {row.sieve: row for row in comparison.swaps if row.sieve}
     rows, values = [], []
-    for place, name in enumerate(found.sieves):
-        counts, row = found.counts(place), swaps.get(name)
+    for place, name in enumerate(differences.sieves):
+        counts, row = differences.counts(place), swaps.get(name)
         largest = _largest(comparison, place)
-        told = "–" if largest is None else f"{largest[0]}-{largest[1]}, {interval(largest[2])}"
-        rows.append((name, *map(str, counts), *_labels(row), told))
+        largest_text = "–" if largest is None else f"{largest[0]}-{largest[1]}, {interval(largest[2])}"
+        rows.append((name, *map(str, counts), *_labels(row), largest_text))
         ends = (None,) * 5 if largest is None else (*largest[:2], *_numbers(largest[2]))
         values.append((name, *counts, *_label_values(row), *ends))
     labels = ("labels_a", "labels_b", "gained", "lost", "swapped", "swapped_low", "swapped_high", "p", "q")
-    return Printed(
+    return PaperTable(
         caption=_caption(comparison),
         header=(
             "sieve", *OUTCOMES, "labels A", "labels B", "gained", "lost", "moved by swaps [95\u00a0%]", "q",
@@ -66,13 +68,15 @@ def _changes(comparison: Comparison) -> Printed:
 
 
 def _labels(row: Swapped | None) -> tuple[str, ...]:
+    """Return the labels of one sieve as text."""
     if row is None:
         return ("–",) * 6
-    moved = ranged(*(count(each) for each in (row.changed_mean, row.changed_low, row.changed_high)))
-    return (*map(str, (row.labels_a, row.labels_b, row.gained, row.lost)), moved, chance_of(row.q))
+    swapped = ranged(*(count(value) for value in (row.changed_mean, row.changed_low, row.changed_high)))
+    return (*map(str, (row.labels_a, row.labels_b, row.gained, row.lost)), swapped, chance_of(row.q))
 
 
 def _label_values(row: Swapped | None) -> tuple[Any, ...]:
+    """Return the labels of one sieve with all digits."""
     if row is None:
         return (None,) * 9
     swapped = (row.changed_mean, row.changed_low, row.changed_high)
@@ -80,24 +84,25 @@ def _label_values(row: Swapped | None) -> tuple[Any, ...]:
 
 
 def _largest(comparison: Comparison, place: int) -> tuple[int, int, Interval] | None:
-    """The changed head with the largest difference; None where none changed."""
-    found = comparison.differences
-    size = np.where(found.outcome[place] == 0, np.abs(found.difference[place]), -np.inf)
+    """Return the changed head with the largest difference; None where none changed."""
+    differences = comparison.differences
+    size = np.where(differences.outcome[place] == 0, np.abs(differences.difference[place]), -np.inf)
     if not np.isfinite(size).any():
         return None
-    layer, head = (int(each) for each in np.unravel_index(int(size.argmax()), size.shape))
-    ends = (float(getattr(found, name)[place, layer, head]) for name in ("difference", "low", "high"))
+    layer, head = (int(index) for index in np.unravel_index(int(size.argmax()), size.shape))
+    ends = (float(getattr(differences, name)[place, layer, head]) for name in ("difference", "low", "high"))
     return layer, head, Interval(*ends)
 
 
 def _numbers(ends: Interval) -> tuple[float, float, float]:
+    """Return mean and ends of an interval."""
     return ends.mean, ends.low, ends.high
 
 
-def _differences(comparison: Comparison) -> Printed:
-    """Every difference."""
-    columns, values = framed(comparison.frame())
-    return Printed(
+def _differences(comparison: Comparison) -> PaperTable:
+    """Return every difference."""
+    columns, values = columns_of_frame(comparison.frame())
+    return PaperTable(
         caption=_caption(comparison),
         header=(
             "sieve", "head", "units", "mean A", "mean B", "difference [95\u00a0%]", "q", "q of equivalence",
@@ -110,6 +115,7 @@ def _differences(comparison: Comparison) -> Printed:
 
 
 def _difference(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return one difference as text."""
     ends = Interval(row["difference"], row["low"], row["high"])
     return (
         row["sieve"],
@@ -135,14 +141,14 @@ LATEX = {
     "×": r"$\times$", "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "∞": r"$\infty$", "θ": r"$\theta$",
     "→": r"$\rightarrow$", "←": r"$\leftarrow$", "∂": r"$\partial$", "“": "``", "”": "''", "’": r"'",
 }  # fmt: skip
-"""How LaTeX writes what it would take for a command, and signs that not every font has."""
+"""LaTeX spelling of signs that it would read as commands, and of signs that not every font has."""
 
 
-def printed(found: Labelling | Comparison, name: str | None = None, form: str = "markdown") -> str:
-    """A table of a run or a comparison as text.
+def printed(result: Labelling | Comparison, name: str | None = None, form: str = "markdown") -> str:
+    """Return a table of a run or a comparison as text.
 
     Args:
-        found: A run of any kind, or a comparison.
+        result: A run of any kind, or a comparison.
         name: Of the table; None for the first that it has.
         form: "markdown", "latex" or "csv".
 
@@ -152,29 +158,29 @@ def printed(found: Labelling | Comparison, name: str | None = None, form: str = 
     Raises:
         UnknownName: When there is no such table or form.
     """
-    tables = compared_tables(found) if isinstance(found, Comparison) else run_tables(found)
+    tables = comparison_tables(result) if isinstance(result, Comparison) else run_tables(result)
     wanted = next(iter(tables)) if name is None else name
     if wanted not in tables:
         raise UnknownName("table of this run", wanted, tables)
     if form not in FORMS:
         raise UnknownName("form of tables", form, FORMS)
-    made = tables[wanted]()
+    table = tables[wanted]()
     if form == "csv":
-        return as_csv(made)
-    return as_latex(made, wanted) if form == "latex" else as_markdown(made)
+        return as_csv(table)
+    return as_latex(table, wanted) if form == "latex" else as_markdown(table)
 
 
-def as_csv(table: Printed) -> str:
-    """All digits; an empty cell for NaN and for what is not there."""
+def as_csv(table: PaperTable) -> str:
+    """Return a table as CSV with all digits; an empty cell for NaN and for missing values."""
     lines = (table.columns, *table.values)
-    return "".join(",".join(map(_quoted, line)) + "\n" for line in lines)
+    return "".join(",".join(map(_csv_cell, line)) + "\n" for line in lines)
 
 
-def _quoted(value: object) -> str:
-    """A cell of a CSV file, in quotes where it holds what separates cells or lines.
+def _csv_cell(value: object) -> str:
+    """Return a cell of a CSV file, in quotes where it holds what separates cells or lines.
 
     Example:
-        >>> _quoted("a,b"), _quoted(0.5), _quoted(math.nan), _quoted(None)
+        >>> _csv_cell("a,b"), _csv_cell(0.5), _csv_cell(math.nan), _csv_cell(None)
         ('"a,b"', '0.5', '', '')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -185,72 +191,75 @@ def _quoted(value: object) -> str:
     return text
 
 
-def as_markdown(table: Printed) -> str:
-    """A table between pipes, its caption above it."""
-    sides = ["---:" if right else "---" for right in _right(table)]
+def as_markdown(table: PaperTable) -> str:
+    """Return a table between pipes, its caption above it."""
+    sides = ["---:" if right else "---" for right in _number_columns(table)]
     lines = [table.header, sides, *table.rows]
     body = "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
     return f"{_cell(table.caption)}\n\n{body}\n"
 
 
 def _cell(text: str) -> str:
-    r"""Text that Markdown shows as it is.
+    r"""Return text that Markdown shows as it is.
 
     Example:
         >>> print(_cell("a|b"), _cell("<b>_x_</b>"), _cell("<0.001"))
         a\|b \<b>\_x\_\</b> <0.001
     """
-    made = re.sub(r"([\\|`*_~]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<=\])\()", r"\\\1", isolate(_quiet(text)))
-    return made or " "
+    escaped_text = re.sub(
+        r"([\\|`*_~]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<=\])\()", r"\\\1", isolate(_without_controls(text))
+    )
+    return escaped_text or " "
 
 
-def _quiet(text: str) -> str:
-    """Text without line breaks and other signs that only steer."""
+def _without_controls(text: str) -> str:
+    """Return text without line breaks and other control characters."""
     return "".join(" " if unicodedata.category(letter) in ("Cc", "Zl", "Zp") else letter for letter in text)
 
 
-def as_latex(table: Printed, name: str) -> str:
-    """A table for booktabs with caption and label; one of many rows runs over pages (longtable)."""
-    columns = "".join("r" if right else "l" for right in _right(table))
+def as_latex(table: PaperTable, name: str) -> str:
+    """Return a booktabs table with caption and label; one of many rows runs over pages (longtable)."""
+    columns = "".join("r" if right else "l" for right in _number_columns(table))
     head = f"{_line(table.header)}\n\\midrule"
     body = "\n".join(_line(row) for row in table.rows)
-    named = f"\\caption{{{escaped(table.caption)}}}\n\\label{{tab:headroles-{name}}}"
+    caption = f"\\caption{{{latex_text(table.caption)}}}\n\\label{{tab:headroles-{name}}}"
     if len(table.rows) > SHEET:
-        packages, made = (
+        packages, text = (
             "booktabs, longtable",
-            f"\\begin{{longtable}}{{{columns}}}\n{named}\\\\\n\\toprule\n{head}\n\\endhead\n"
+            f"\\begin{{longtable}}{{{columns}}}\n{caption}\\\\\n\\toprule\n{head}\n\\endhead\n"
             f"\\bottomrule\n\\endfoot\n{body}\n\\end{{longtable}}\n",
         )
     else:
-        packages, made = (
+        packages, text = (
             "booktabs",
-            f"\\begin{{table}}\n\\centering\n{named}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head}\n"
+            f"\\begin{{table}}\n\\centering\n{caption}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head}\n"
             f"{body}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n",
         )
-    far = any(ord(letter) > 0xFF for letter in made)
-    engine = " Some names need LuaLaTeX or XeLaTeX and a font that has their letters." * far
-    return f"% \\usepackage{{{packages.replace(' ', '')}}}, \\usepackage[T1]{{fontenc}}.{engine}\n{made}"
+    needs_fonts = any(ord(letter) > 0xFF for letter in text)
+    engine = " Some names need LuaLaTeX or XeLaTeX and a font that has their letters." * needs_fonts
+    return f"% \\usepackage{{{packages.replace(' ', '')}}}, \\usepackage[T1]{{fontenc}}.{engine}\n{text}"
 
 
 def _line(cells: Iterable[str]) -> str:
-    return " & ".join(escaped(cell) for cell in cells) + r" \\"
+    """Return cells as a row of a LaTeX table."""
+    return " & ".join(latex_text(cell) for cell in cells) + r" \\"
 
 
-def escaped(text: str) -> str:
-    r"""Text that LaTeX sets as it is; signs that turn the writing direction are left out.
+def latex_text(text: str) -> str:
+    r"""Return text that LaTeX sets as it is; signs that turn the writing direction are left out.
 
     Example:
-        >>> escaped("50 % & more"), escaped("[a]--b"), escaped("\\input{x}")
+        >>> latex_text("50 % & more"), latex_text("[a]--b"), latex_text("\\input{x}")
         ('50 \\% \\& more', '{[}a]-{}-b', '\\textbackslash{}input\\{x\\}')
     """
-    told = "".join(letter for letter in _quiet(text) if unicodedata.category(letter) != "Cf")
-    pairs = zip(told, (*told[1:], ""), strict=False)
-    made = "".join("-{}" if pair == ("-", "-") else LATEX.get(pair[0], pair[0]) for pair in pairs)
-    return f"{{{made[0]}}}{made[1:]}" if made[:1] in ("[", "*") else made
+    visible = "".join(letter for letter in _without_controls(text) if unicodedata.category(letter) != "Cf")
+    pairs = zip(visible, (*visible[1:], ""), strict=False)
+    latex = "".join("-{}" if pair == ("-", "-") else LATEX.get(pair[0], pair[0]) for pair in pairs)
+    return f"{{{latex[0]}}}{latex[1:]}" if latex[:1] in ("[", "*") else latex
 
 
-def _right(table: Printed) -> list[bool]:
-    """Which columns hold numbers and stand to the right."""
+def _number_columns(table: PaperTable) -> list[bool]:
+    """Return which columns hold numbers and are right-aligned."""
     return [
         place > 0 and bool(table.rows) and all(re.match(r"[−<∞–\d]", row[place]) for row in table.rows)
         for place in range(len(table.header))

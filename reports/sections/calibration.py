@@ -1,4 +1,4 @@
-"""What is known of the error rates of a run's test and correction, from simulations that reports carry."""
+"""The error rates of a run's test and correction, known from simulations that reports carry."""
 
 import json
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from headroles.records.example import Decision
-from headroles.reports.content import Summary
 from headroles.reports.document import template
+from headroles.reports.records import Summary
 from headroles.reports.words.words import ENOUGH_FOR_NOT, isolate, share
 
 SHARES = ("fdr_bh", "fdr_by", "fdr_tsbh", "none")
-"""Corrections whose error is the share of false labels; that of the others is whether there is one."""
+"""Corrections whose error is the share of false labels; the error of the others is any false label."""
 SIDES = ("role", "not")
 HEADER = (
     "units", "label", "some heads beyond θ: false", "worst for", "every head at θ: runs with a false one",
@@ -30,7 +30,7 @@ class Note:
         text: A paragraph for this run: its units, the range of errors, the worst kind of scores, what
             was not simulated.
         header: Column names of the table behind it; empty where nothing was simulated.
-        rows: That table as text: every simulated number of units, roles and nots apart.
+        rows: That table as text: every simulated number of units, roles and nots separately.
     """
 
     text: str
@@ -39,7 +39,7 @@ class Note:
 
 
 def calibration_note(summary: Summary) -> Note | None:
-    """What simulations say of this run's decisions; None where no sieve of it can be a role.
+    """Return simulated error rates of this run's decisions; None where no sieve can be a role.
 
     Args:
         summary: What the page may say.
@@ -52,14 +52,14 @@ def calibration_note(summary: Summary) -> Note | None:
     if known is None:
         return Note(f"The error rates of {name} were not simulated.")
     least, most, fewest = _units(summary)
-    reached = simulated(least, data["units"])
+    reached = nearest_simulated(least, data["units"])
     parts = [
         f"How often {name} errs was simulated with one sieve’s heads and {data['scores']} kinds of scores, "
         f"made and real, at a level of {share(data['alpha'])}.",
-        _reached(least, most, fewest, reached),
+        _units_sentence(least, most, fewest, reached),
         _mixed(decision, known[str(reached)]),
         _null(known[str(reached)]),
-        *_beyond(summary, data["alpha"], least, data["units"][0]),
+        *_limits(summary, data["alpha"], least, data["units"][0]),
     ]
     rows = tuple(row for units in data["units"] for row in _rows(known[str(units)], units))
     return Note(" ".join(parts), HEADER, rows)
@@ -67,79 +67,82 @@ def calibration_note(summary: Summary) -> Note | None:
 
 @cache
 def _data() -> Mapping[str, Any]:
-    """The extract of the simulations: by test, correction, units, and setting and side."""
-    data: Mapping[str, Any] = json.loads(template("calibration.json"))
+    """Return the extract of the simulations: by test, correction, units, and setting and side."""
+    data: Mapping[str, Any] = json.loads(template("page/calibration.json"))
     return data
 
 
-def simulated(units: int, known: list[int]) -> int:
-    """The largest simulated number of units that a run reaches; the smallest where it reaches none.
+def nearest_simulated(units: int, simulated_units: list[int]) -> int:
+    """Return the largest simulated number of units that a run reaches; the smallest where it reaches none.
 
     Example:
-        >>> [simulated(units, [20, 50, 128]) for units in (7, 60, 900)]
+        >>> [nearest_simulated(units, [20, 50, 128]) for units in (7, 60, 900)]
         [20, 50, 128]
     """
-    return max((each for each in known if each <= units), default=min(known))
+    return max((number for number in simulated_units if number <= units), default=min(simulated_units))
 
 
 def _correction(decision: Decision) -> str:
+    """Return the name of the correction."""
     return "no correction" if decision.correction == "none" else decision.correction
 
 
 def _units(summary: Summary) -> tuple[int, int, str]:
-    """Fewest and most units of a role's tested heads, and the role with the fewest."""
-    found = []
+    """Return fewest and most units of a role's tested heads, and the role with the fewest."""
+    counts = []
     for role in summary.roles:
         count = summary.table.of("count", role.position)
         tested = count[~np.isnan(summary.table.of("p", role.position))]
-        found += [(int(tested.min()), role.sieve)] if tested.size else []
-    if not found:
+        counts += [(int(tested.min()), role.sieve)] if tested.size else []
+    if not counts:
         return 0, 0, ""
-    return min(found)[0], max(found)[0], min(found)[1]
+    return min(counts)[0], max(counts)[0], min(counts)[1]
 
 
-def _reached(least: int, most: int, fewest: str, units: int) -> str:
-    """Which of the simulated numbers of units is told of."""
-    have = f"{least:,}" if least == most else f"between {least:,} ({isolate(fewest)}) and {most:,}"
+def _units_sentence(least: int, most: int, fewest: str, units: int) -> str:
+    """Return the run's numbers of units, and the simulated number used for it."""
+    numbers = f"{least:,}" if least == most else f"between {least:,} ({isolate(fewest)}) and {most:,}"
     if least < units:
         return (
-            f"The roles here have {have} units; {units} is the smallest number simulated, and errors can "
+            f"The roles here have {numbers} units; {units} is the smallest number simulated, and errors can "
             "be more frequent with fewer."
         )
     if least == units:
-        return f"The roles here have {have} units."
-    return f"The roles here have {have} units; {units} is the next smaller number simulated."
+        return f"The roles here have {numbers} units."
+    return f"The roles here have {numbers} units; {units} is the next smaller number simulated."
 
 
 def _mixed(decision: Decision, known: Mapping[str, Any]) -> str:
-    """Errors where some heads lie beyond θ."""
+    """Return the errors where some heads lie beyond θ."""
     role, no_role = (known[f"mixed, {side}"] for side in SIDES)
     if decision.correction in SHARES:
         return (
             f"Where some heads lie beyond θ, {_range(role)} of the roles were false (most with "
-            f"{_place(role)}) and {_range(no_role)} of the nots (most with {_place(no_role)})."
+            f"{_worst(role)}) and {_range(no_role)} of the nots (most with {_worst(no_role)})."
         )
     return f"Where some heads lie beyond θ, {_runs(role, no_role)}."
 
 
 def _null(known: Mapping[str, Any]) -> str:
-    """Errors in the worst case."""
+    """Return the errors in the worst case."""
     return f"Where every head lies exactly at θ, {_runs(*(known[f'null, {side}'] for side in SIDES))}."
 
 
 def _runs(role: list[Any], no_role: list[Any]) -> str:
+    """Return the shares of runs with a false role and with a false not."""
     return (
-        f"{_range(role)} of the runs had a false role (most with {_place(role)}) and {_range(no_role)} "
-        f"a false not (most with {_place(no_role)})"
+        f"{_range(role)} of the runs had a false role (most with {_worst(role)}) and {_range(no_role)} "
+        f"a false not (most with {_worst(no_role)})"
     )
 
 
-def _range(found: list[Any]) -> str:
-    return f"{percent(found[0])} to {percent(found[1])}\u00a0%"
+def _range(errors: list[Any]) -> str:
+    """Return the lowest and the highest error."""
+    return f"{percent(errors[0])} to {percent(errors[1])}\u00a0%"
 
 
 def percent(rate: float) -> str:
-    """A rate in per cent, without the sign.
+    """Return a rate in per cent, without the sign.
 
     Example:
         >>> percent(0.0511), percent(0.0003), percent(0.925)
@@ -148,12 +151,13 @@ def percent(rate: float) -> str:
     return f"{100 * rate:.1f}" if rate < 0.1 else f"{100 * rate:.0f}"
 
 
-def _place(found: list[Any]) -> str:
-    return str(found[3])
+def _worst(errors: list[Any]) -> str:
+    """Return the scores with the highest error."""
+    return str(errors[3])
 
 
-def _beyond(summary: Summary, alpha: float, least: int, smallest: int) -> list[str]:
-    """What the simulations do not speak to."""
+def _limits(summary: Summary, alpha: float, least: int, smallest: int) -> list[str]:
+    """Return what the simulations do not cover."""
     decision, parts = summary.decision, []
     if decision.alpha != alpha:
         parts.append(f"The level of this run, {decision.alpha:g}, was not simulated.")
@@ -173,12 +177,13 @@ def _beyond(summary: Summary, alpha: float, least: int, smallest: int) -> list[s
 
 
 def _rows(known: Mapping[str, Any], units: int) -> list[tuple[str, ...]]:
+    """Return the errors of one number of units, roles and nots separately."""
     return [
         (
             str(units), side, *(
                 text
                 for setting in ("mixed", "null")
-                for text in (_range(known[f"{setting}, {side}"]), _place(known[f"{setting}, {side}"]))
+                for text in (_range(known[f"{setting}, {side}"]), _worst(known[f"{setting}, {side}"]))
             )
         )
         for side in SIDES

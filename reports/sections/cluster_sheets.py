@@ -1,4 +1,4 @@
-"""Clusters, claims, heads and numbers of clusters as tables, and the figure of the numbers tried."""
+"""Tables of clusters, claims, heads and numbers of clusters, and the figure of the numbers tried."""
 
 import math
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.clusters import Choice, Claim, Clustered, Neighbours
-from headroles.reports.content import Role
 from headroles.reports.figures.panel import INK, SOFT, Panel, blank
+from headroles.reports.records import Role
 from headroles.reports.sections.probe_sheets import Cell, Sheet
 from headroles.reports.words.cluster_facts import Group, head_name
 from headroles.reports.words.clusters import (
@@ -24,15 +24,15 @@ from headroles.reports.words.clusters import (
 from headroles.reports.words.words import number, plural, ranged, two
 
 LAYERS = 6
-"""Layers up to which a cell names each."""
+"""Most layers that a cell names one by one."""
 ROLES = 6
 """Roles that a cell names at most."""
 WIDEST = 30
-"""Clusters up to which the table of distances between them is shown."""
+"""Most clusters in the table of distances between them."""
 
 
 def clusters_sheet(groups: Sequence[Group], heads: int) -> Sheet:
-    """One row per cluster.
+    """Return one row per cluster.
 
     Args:
         groups: Clusters, and the heads in none.
@@ -46,12 +46,13 @@ def clusters_sheet(groups: Sequence[Group], heads: int) -> Sheet:
 
 
 def _cluster(group: Group, heads: int) -> tuple[Cell, ...]:
+    """Return the row of one cluster."""
     first = next(layer for layer, count in enumerate(group.layers) if count)
     none = group.number < 0
     return (
         Cell(cluster_name(group.number), group.number if not none else 10**6),
         Cell(f"{len(group.heads):,}", len(group.heads)),
-        Cell(layers_told(group), f"{first:05}"),
+        Cell(layers_text(group), f"{first:05}"),
         Cell(roles_told(group), roles_told(group)),
         Cell("–", math.nan) if none else Cell(head_name(group.central, heads), group.central),
         Cell(three(group.within), group.within),
@@ -59,58 +60,59 @@ def _cluster(group: Group, heads: int) -> tuple[Cell, ...]:
     )
 
 
-def layers_told(group: Group) -> str:
-    """Layers of a cluster with its heads in each; of many layers, their ranges and the fullest one.
+def layers_text(group: Group) -> str:
+    """Return layers of a cluster with their heads; of many layers, their ranges and the fullest.
 
     Example:
-        >>> layers_told(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 0), ()))
+        >>> layers_text(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 0), ()))
         '0 (1), 1 (2)'
-        >>> layers_told(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 1, 1, 1, 1, 1, 0, 1), ()))
+        >>> layers_text(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 1, 1, 1, 1, 1, 0, 1), ()))
         '0–6, 8; most in 1 (2)'
     """
-    own = [layer for layer, count in enumerate(group.layers) if count]
-    if len(own) <= LAYERS:
-        return ", ".join(f"{layer} ({group.layers[layer]})" for layer in own)
-    starts = [layer for layer in own if layer - 1 not in own]
-    stops = [layer for layer in own if layer + 1 not in own]
+    occupied = [layer for layer, count in enumerate(group.layers) if count]
+    if len(occupied) <= LAYERS:
+        return ", ".join(f"{layer} ({group.layers[layer]})" for layer in occupied)
+    starts = [layer for layer in occupied if layer - 1 not in occupied]
+    stops = [layer for layer in occupied if layer + 1 not in occupied]
     runs = [
         f"{start}–{stop}" if stop > start else f"{start}" for start, stop in zip(starts, stops, strict=True)
     ]
-    fullest = max(own, key=lambda layer: group.layers[layer])
+    fullest = max(occupied, key=lambda layer: group.layers[layer])
     return f"{', '.join(runs)}; most in {fullest} ({group.layers[fullest]})"
 
 
 def roles_told(group: Group, most: int = ROLES) -> str:
-    """Roles that heads of a cluster hold, with the number of those heads; "none" for none.
+    """Return roles that heads of a cluster hold, with the number of those heads; "none" for none.
 
     Example:
         >>> roles_told(Group(0, (1, 2), 1, 0.1, 0.2, 0.9, (2,), (("local", 2), ("block", 1))), most=1)
         'local (2), …'
     """
-    told = ", ".join(f"{name} ({count})" for name, count in group.roles[:most])
-    return (told + ", …" * (len(group.roles) > most)) or "none"
+    text = ", ".join(f"{name} ({count})" for name, count in group.roles[:most])
+    return (text + ", …" * (len(group.roles) > most)) or "none"
 
 
 def claims_sheet(claims: Sequence[Claim]) -> Sheet:
-    """One row per claim, in their order."""
+    """Return one row per claim, in their order."""
     header = ("claim", "about", "measure", "estimate [95\u00a0%]", "p", "p is a share of", "heads", "units")
     lines = [
         (
-            Cell(each.claim, place),
-            Cell(each.subject or "all heads", each.subject or "all heads"),
-            Cell(each.measure, each.measure),
-            Cell(estimate_told(each), each.estimate),
-            Cell(number(each.p), each.p),
-            Cell(_share(each), _share(each)),
-            Cell(f"{each.heads:,}", each.heads),
-            Cell(f"{each.units:,}", each.units),
+            Cell(claim.claim, place),
+            Cell(claim.subject or "all heads", claim.subject or "all heads"),
+            Cell(claim.measure, claim.measure),
+            Cell(estimate_told(claim), claim.estimate),
+            Cell(number(claim.p), claim.p),
+            Cell(_share(claim), _share(claim)),
+            Cell(f"{claim.heads:,}", claim.heads),
+            Cell(f"{claim.units:,}", claim.units),
         )
-        for place, each in enumerate(claims)
+        for place, claim in enumerate(claims)
     ]
     return Sheet("Claims", header, tuple(lines))
 
 
 def _share(claim: Claim) -> str:
+    """Return what a claim's p is a share of, or why there is none."""
     if math.isnan(claim.p):
         return CIRCULAR if claim.about_roles else "–"
     return among(claim)
@@ -119,12 +121,12 @@ def _share(claim: Claim) -> str:
 def heads_sheet(
     clustered: Clustered, roles: Sequence[Role], held: Bool[np.ndarray, "roles heads"], near: Neighbours
 ) -> Sheet:
-    """One row per head: what the map shows, folded away."""
+    """Return one row per head: the numbers behind the map, folded."""
     heads = clustered.divergence.heads
     lines = []
     for head, cluster in enumerate(clustered.cluster.tolist()):
-        own = [role.sieve for role, holds in zip(roles, held[:, head].tolist(), strict=True) if holds]
-        names = (", ".join(own[:ROLES]) + ", …" * (len(own) > ROLES)) or "none"
+        held_roles = [role.sieve for role, holds in zip(roles, held[:, head].tolist(), strict=True) if holds]
+        names = (", ".join(held_roles[:ROLES]) + ", …" * (len(held_roles) > ROLES)) or "none"
         numbers = (clustered.silhouette[head], clustered.stability[head], *clustered.place[head])
         lines.append(
             (
@@ -140,51 +142,54 @@ def heads_sheet(
 
 
 def _near(near: Neighbours, head: int, heads: int) -> Cell:
-    """The nearest head with its distance."""
+    """Return the nearest head with its distance."""
     if not near.head.shape[1]:
         return Cell("–", math.nan)
-    far, *ends = (float(getattr(near, name)[head, 0]) for name in ("distance", "low", "high"))
-    return Cell(f"{head_name(int(near.head[head, 0]), heads)}: {ranged(three(far), *map(three, ends))}", far)
+    distance, *ends = (float(getattr(near, name)[head, 0]) for name in ("distance", "low", "high"))
+    name = head_name(int(near.head[head, 0]), heads)
+    return Cell(f"{name}: {ranged(three(distance), *map(three, ends))}", distance)
 
 
 def between_rows(
     groups: Sequence[Group], mean: Float[np.ndarray, "groups groups"]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Header and rows of the mean distances within and between the first clusters."""
+    """Return header and rows of the mean distances within and between the first clusters."""
     names = [cluster_name(group.number) for group in groups[:WIDEST]]
     rows = zip(names, mean[:WIDEST, :WIDEST].tolist(), strict=True)
     return ("mean distance", *names), tuple((name, *map(three, row)) for name, row in rows)
 
 
 def choices_panel(clustered: Clustered) -> Panel | None:
-    """Silhouette and stability by the number of clusters; None where no number was tried."""
+    """Draw silhouette and stability by number of clusters; return None where no number was tried."""
     choices, rule = clustered.choices, how_chosen(clustered.choices)
     if not choices:
         return None
     figure = blank(300, margin={"l": 50, "r": 16, "t": 24, "b": 48})
-    x = [each.clusters for each in choices]
+    x = [choice.clusters for choice in choices]
     looks = (("silhouette", "var(--tone-0)", "circle"), ("stability", "var(--tone-1)", "diamond"))
     for name, colour, symbol in looks:
-        values = [getattr(each, name) for each in choices]
+        values = [getattr(choice, name) for choice in choices]
         figure.add_scatter(
             x=x, y=[None if math.isnan(value) else value for value in values],
             mode="lines+markers", name=name,
             line={"color": colour, "width": 1.5}, marker={"symbol": symbol, "size": 9, "color": colour},
             hovertemplate=f"%{{x}} clusters: {name} %{{y:.2f}}<extra></extra>",
         )  # fmt: skip
-    taken = [each for each in choices if each.chosen]
-    for each in taken:
-        figure.add_vline(x=each.clusters, line={"color": INK, "width": 1, "dash": "dot"})
+    chosen = [choice for choice in choices if choice.chosen]
+    for choice in chosen:
+        figure.add_vline(x=choice.clusters, line={"color": INK, "width": 1, "dash": "dot"})
         figure.add_annotation(
-            x=each.clusters, y=1, yref="paper", yanchor="bottom", text=CHOSEN, showarrow=False,
+            x=choice.clusters, y=1, yref="paper", yanchor="bottom", text=CHOSEN, showarrow=False,
             font={"color": SOFT, "size": 12},
         )  # fmt: skip
     figure.update_xaxes(title_text="number of clusters", showline=True, dtick=1 if len(x) <= 20 else None)
     figure.update_yaxes(showgrid=True, rangemode="tozero", zeroline=True)
+    tried = f"{plural(len(choices), 'number')} tried."
+    sentence = _choice_sentence(chosen[0], len(choices)) if chosen else tried
     return Panel(
         key="cluster-choices",
         title="Number of clusters",
-        sentence=_chosen(taken[0], len(choices)) if taken else f"{plural(len(choices), 'number')} tried.",
+        sentence=sentence,
         caption=(
             "Silhouette: how much nearer heads are to their own cluster than to the next, mean over heads. "
             "Stability: adjusted Rand index between these clusters and those of resampled units, mean over "
@@ -194,15 +199,16 @@ def choices_panel(clustered: Clustered) -> Panel | None:
         figure=figure,
         header=("clusters", "silhouette", "stability", "chosen, or why not"),
         rows=tuple(
-            (str(each.clusters), two(each.silhouette), two(each.stability), note)
-            for each, note in zip(choices, choice_notes(clustered), strict=True)
+            (str(choice.clusters), two(choice.silhouette), two(choice.stability), note)
+            for choice, note in zip(choices, choice_notes(clustered), strict=True)
         ),
     )  # fmt: skip
 
 
-def _chosen(each: Choice, tried: int) -> str:
+def _choice_sentence(choice: Choice, tried: int) -> str:
+    """Return the chosen number of clusters in one sentence."""
     how = f"chosen of {tried} numbers tried" if tried > 1 else "the only number tried"
     return (
-        f"{plural(each.clusters, 'cluster')}, {how}: mean silhouette {two(each.silhouette)}, "
-        f"stability {two(each.stability)}."
+        f"{plural(choice.clusters, 'cluster')}, {how}: mean silhouette {two(choice.silhouette)}, "
+        f"stability {two(choice.stability)}."
     )

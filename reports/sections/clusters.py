@@ -1,6 +1,5 @@
-"""Distances between heads and clusters made of them as a section of the page.
-
-What the page's script reads of clusters: compact numbers, ways to colour the map, and tables as files.
+"""Distances between heads and the clusters made of them as a section of the page, with the data of the page's
+script: compact numbers, ways to colour the map, and tables as files.
 """
 
 import base64
@@ -14,10 +13,10 @@ from markupsafe import Markup
 
 from headroles.records.clusters import Claim, Clustered, Neighbours
 from headroles.records.findings import Labelling
-from headroles.reports.content import Combination, Summary
-from headroles.reports.figures.cluster_map import SETS, Look, look_of, map_figure, points_told, views
-from headroles.reports.figures.cluster_tree import leaves, reduced, scale_of, told_exactly, tree_figure
+from headroles.reports.figures.cluster_map import SETS, Look, hover_texts, look_of, map_figure, views
+from headroles.reports.figures.cluster_tree import leaves, precision_note, scale_of, shrink, tree_figure
 from headroles.reports.figures.panel import SYMBOLS, Panel
+from headroles.reports.records import Combination, Summary
 from headroles.reports.sections.cluster_sheets import (
     WIDEST,
     between_rows,
@@ -28,8 +27,21 @@ from headroles.reports.sections.cluster_sheets import (
 )
 from headroles.reports.sections.probe_sheets import Sheet
 from headroles.reports.summary.embedded import script_json
-from headroles.reports.words.cluster_facts import NOISE, Group, apart, distances_of, groups_of, nearest_of
-from headroles.reports.words.clusters import cluster_name, how_clustered, how_far, sentences, stress_told
+from headroles.reports.words.cluster_facts import (
+    NOISE,
+    Group,
+    distances_of,
+    group_distances,
+    groups_of,
+    nearest_of,
+)
+from headroles.reports.words.clusters import (
+    claim_sentences,
+    cluster_name,
+    how_clustered,
+    how_far,
+    stress_told,
+)
 from headroles.reports.words.words import isolate, plural
 from headroles.storage.tables import csv_of
 
@@ -41,7 +53,7 @@ def clusters_json(
     near: Neighbours,
     ordered: Float[np.ndarray, "heads heads"],
 ) -> str:
-    """Columns by head, nearest heads, the order of the tree and the views of the map, as JSON.
+    """Return columns by head, nearest heads, the order of the tree and the views of the map, as JSON.
 
     Args:
         clustered: The clusters.
@@ -59,11 +71,11 @@ def clusters_json(
     }
     content = {
         "cluster": clustered.cluster.tolist(),
-        "columns": {name: _packed(values, "<f8") for name, values in columns.items()},
-        "near": _packed(near.head, "<u4"),
-        "ends": {name: _packed(getattr(near, name), "<f4") for name in ("distance", "low", "high")},
+        "columns": {name: _base64(values, "<f8") for name, values in columns.items()},
+        "near": _base64(near.head, "<u4"),
+        "ends": {name: _base64(getattr(near, name), "<f4") for name in ("distance", "low", "high")},
         "order": leaves(clustered.linkage).tolist(),
-        "scale": {"low": low, "step": step, "factor": reduced(ordered)[1]},
+        "scale": {"low": low, "step": step, "factor": shrink(ordered)[1]},
         "views": views(clustered, summary.combinations, held),
         "symbols": [SYMBOLS[role.symbol] for role in summary.roles],
         "files": {"claims.csv": csv_of(Claim, clustered.claims)},
@@ -71,16 +83,17 @@ def clusters_json(
     return script_json(json.dumps(content, separators=(",", ":")))
 
 
-def _packed(values: np.ndarray, kind: str) -> str:
+def _base64(values: np.ndarray, kind: str) -> str:
+    """Return the values as base64 of a fixed-size dtype."""
     return base64.b64encode(np.ascontiguousarray(values.astype(kind)).tobytes()).decode("ascii")
 
 
-TOLD = 12
-"""Roles whose claims are told as sentences; the table has all."""
+MOST_SENTENCES = 12
+"""Most roles whose claims are written as sentences; the table has all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class KeyEntry:
     """A cluster or a set of roles in the map's key: its name, heads and look."""
 
     name: str
@@ -90,13 +103,13 @@ class Named:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
-    """Everything the page says of clusters.
+    """Everything that the page states about clusters.
 
     Attributes:
         far: How distances were made.
         found: How many clusters, how well apart, how steady.
-        told: What is claimed of layers and clusters, a sentence each.
-        roles: What is claimed of roles; the first of many.
+        told: Claims about layers and clusters, a sentence each.
+        roles: Claims about roles, a sentence each; the first of many.
         more: Sentences on roles beyond those.
         map: The map, with all heads as its table.
         heads: The map's numbers.
@@ -110,7 +123,7 @@ class Section:
         claims: One row per claim; None without claims.
         choices: Numbers of clusters tried; None where none were.
         near: Nearest heads that the page shows of each.
-        data: What the page's script reads.
+        data: Data of the page's script.
     """
 
     far: str
@@ -120,9 +133,9 @@ class Section:
     more: int
     map: Panel
     heads: Sheet
-    named: tuple[Named, ...]
+    named: tuple[KeyEntry, ...]
     lone: int
-    sets: tuple[Named, ...]
+    sets: tuple[KeyEntry, ...]
     rare: int
     clouds: int
     tree: Panel
@@ -134,11 +147,11 @@ class Section:
 
 
 def section(labelling: Labelling, summary: Summary) -> Section | None:
-    """What the page says of clusters; None where a run made none.
+    """Return the page's section on clusters; None where a run made none.
 
     Args:
         labelling: The result of a run.
-        summary: Of the same, for its roles.
+        summary: Of the same run, for its roles.
     """
     clustered = labelling.clustered
     if clustered is None:
@@ -147,24 +160,26 @@ def section(labelling: Labelling, summary: Summary) -> Section | None:
     held = summary.held.reshape(len(summary.roles), size)
     distance = distances_of(clustered)
     groups = groups_of(clustered, distance, [role.sieve for role in summary.roles], held)
-    roles = sentences([each for each in clustered.claims if each.about_roles])
+    roles = claim_sentences([claim for claim in clustered.claims if claim.about_roles])
     near, order = nearest_of(clustered, distance), leaves(clustered.linkage)
     return Section(
         far=_sentence(how_far(clustered)),
         found=_sentence(how_clustered(clustered, groups)),
-        told=sentences([each for each in clustered.claims if not each.about_roles]),
-        roles=roles[:TOLD],
-        more=len(roles[TOLD:]),
+        told=claim_sentences([claim for claim in clustered.claims if not claim.about_roles]),
+        roles=roles[:MOST_SENTENCES],
+        more=len(roles[MOST_SENTENCES:]),
         map=_map(clustered, summary, held, near),
         heads=heads_sheet(clustered, summary.roles, held, near),
         named=tuple(
-            Named(cluster_name(group.number), len(group.heads), look_of(group.number))
+            KeyEntry(cluster_name(group.number), len(group.heads), look_of(group.number))
             for group in groups
             if group.number != NOISE
         ),
         lone=int((clustered.cluster == NOISE).sum()),
-        sets=tuple(_set(each, place, summary) for place, each in enumerate(summary.combinations[:SETS])),
-        rare=sum(each.heads for each in summary.combinations[SETS:]),
+        sets=tuple(
+            _set_entry(role_set, place, summary) for place, role_set in enumerate(summary.combinations[:SETS])
+        ),
+        rare=sum(role_set.heads for role_set in summary.combinations[SETS:]),
         clouds=len(clustered.cloud) if len(clustered.cloud) > 2 else 0,
         tree=_tree(clustered, distance, order, groups),
         clusters=clusters_sheet(groups, clustered.divergence.heads),
@@ -176,20 +191,22 @@ def section(labelling: Labelling, summary: Summary) -> Section | None:
 
 
 def _sentence(text: str) -> str:
+    """Return a text as a sentence."""
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _set(each: Combination, place: int, summary: Summary) -> Named:
-    """A set of roles, its first five named."""
-    names = [isolate(summary.roles[role].sieve) for role in each.roles]
-    told = " + ".join(names[:5]) + f" + {len(names) - 5} more" * (len(names) > 5)
-    return Named(told, each.heads, look_of(place))
+def _set_entry(role_set: Combination, place: int, summary: Summary) -> KeyEntry:
+    """Return a set of roles, its first five named."""
+    names = [isolate(summary.roles[role].sieve) for role in role_set.roles]
+    name = " + ".join(names[:5]) + f" + {len(names) - 5} more" * (len(names) > 5)
+    return KeyEntry(name, role_set.heads, look_of(place))
 
 
 def _map(
     clustered: Clustered, summary: Summary, held: Bool[np.ndarray, "roles heads"], near: Neighbours
 ) -> Panel:
-    told = points_told(clustered, summary.roles, held, near)
+    """Return the map of the heads with its words."""
+    hover = hover_texts(clustered, summary.roles, held, near)
     return Panel(
         key="cluster-map",
         title="Map of the heads",
@@ -198,7 +215,7 @@ def _map(
             "two dimensions allow to the distances between their attention (metric multidimensional scaling)."
         ),
         caption=f"{stress_told(clustered.stress)} Directions mean nothing; only distances do.",
-        figure=map_figure(clustered, told),
+        figure=map_figure(clustered, hover),
         header=(),
         rows=(),
     )
@@ -210,8 +227,9 @@ def _tree(
     order: Int[np.ndarray, " heads"],
     groups: Sequence[Group],
 ) -> Panel:
-    header, rows = between_rows(groups, apart(groups, distance))
-    cut = f" Of {len(groups)} clusters the table has the first {WIDEST}." * (len(groups) > WIDEST)
+    """Return tree and distances with their words and table."""
+    header, rows = between_rows(groups, group_distances(groups, distance))
+    limit = f" Of {len(groups)} clusters the table has the first {WIDEST}." * (len(groups) > WIDEST)
     return Panel(
         key="cluster-tree",
         title="Tree and distances",
@@ -221,7 +239,7 @@ def _tree(
         ),
         caption=(
             "Lines within one cluster have its colour; numbers in the band are clusters. "
-            f"{told_exactly(len(order))}{cut}"
+            f"{precision_note(len(order))}{limit}"
         ).strip(),
         figure=tree_figure(clustered, distance, order),
         header=header,

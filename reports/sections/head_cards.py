@@ -1,4 +1,4 @@
-"""What the cards of heads show beyond findings and clusters: distributions of scores, and examples."""
+"""Data of the head cards beyond findings and clusters: distributions of scores, and typical inputs."""
 
 import json
 from dataclasses import dataclass, replace
@@ -8,8 +8,8 @@ from jaxtyping import Int, UInt16
 
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import Exhibit, Exhibited
-from headroles.reports.content import Role, Summary
-from headroles.reports.sections.map_data import packed, tokens_of
+from headroles.reports.records import Role, Summary
+from headroles.reports.sections.map_data import pack, tokens_of
 from headroles.reports.summary.embedded import script_json
 from headroles.reports.summary.score_spread import Spreads, spreads_of
 from headroles.reports.words.words import exact, plural
@@ -20,7 +20,7 @@ HOW = "headroles label … --maps 1000"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cards:
-    """What the cards show.
+    """Data of the head cards.
 
     Attributes:
         roles: Names of the roles, in the order of the page.
@@ -42,13 +42,13 @@ class Cards:
 
 
 def cards_of(labelling: Labelling, summary: Summary) -> Cards:
-    """Count, choose and name what the cards show.
+    """Count, choose and name the data of the head cards.
 
     Args:
         labelling: The result of a run.
-        summary: Of the same, for its roles.
+        summary: Of the same run, for its roles.
     """
-    exhibited = _held(labelling, summary)
+    exhibited = _held_examples(labelling, summary)
     return Cards(
         roles=tuple(role.sieve for role in summary.roles),
         heads=summary.table.heads,
@@ -56,32 +56,32 @@ def cards_of(labelling: Labelling, summary: Summary) -> Cards:
         spreads=spreads_of(labelling.scores, [role.position for role in summary.roles]),
         notes=tuple(_note(labelling, role) for role in summary.roles),
         exhibited=exhibited if exhibited and exhibited.exhibits else None,
-        kept=_kept(labelling),
+        kept=_missing_sentence(labelling),
     )
 
 
 def _note(labelling: Labelling, role: Role) -> str:
-    """What the mean is taken over where that is not every input once, and what else the role asks for."""
+    """Return what the mean is taken over where that is not every input once, and any further condition."""
     scores, units = labelling.scores, len(set(labelling.scores.units))
-    counted = labelling.findings.count[role.position]
-    told = []
+    counts = labelling.findings.count[role.position]
+    sentences = []
     if labelling.findings.rules[role.position].pooled:
-        told.append(
+        sentences.append(
             "The mean is over all cells of all inputs, each weighing the same; the bars count inputs."
         )
     elif units < len(scores.examples):
-        groups = plural(int(counted.max()), "group")
-        most = "" if (counted == counted.max()).all() else "at most "
-        told.append(f"The mean is over {most}{groups} of inputs; the bars count inputs.")
+        groups = plural(int(counts.max()), "group")
+        most = "" if (counts == counts.max()).all() else "at most "
+        sentences.append(f"The mean is over {most}{groups} of inputs; the bars count inputs.")
     if role.contrast:
-        told.append(
+        sentences.append(
             f"The role also asks for a contrast beyond {exact(role.contrast_threshold)}, not drawn here."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
-def _kept(labelling: Labelling) -> str:
-    """Why there are no examples, or how many are missing."""
+def _missing_sentence(labelling: Labelling) -> str:
+    """Return why there are no examples, or how many are missing."""
     kept = labelling.exhibited
     if labelling.probed is not None:
         return "Runs of probes keep no examples; examples are kept by label and cluster."
@@ -97,42 +97,43 @@ def _kept(labelling: Labelling) -> str:
     return ""
 
 
-def _held(labelling: Labelling, summary: Summary) -> Exhibited | None:
-    """The examples of roles that heads hold, as the run is judged now, and what they need."""
+def _held_examples(labelling: Labelling, summary: Summary) -> Exhibited | None:
+    """Return the examples of roles that heads hold, as the run is judged now, and their inputs and maps."""
     kept, table = labelling.exhibited, summary.table
     if kept is None:
         return None
     positions = {role.sieve: number for number, role in enumerate(summary.roles)}
-    shown = [
-        each
-        for each in kept.exhibits
-        if each.sieve in positions
-        and each.layer < table.layers
-        and each.head < table.heads
-        and summary.held[positions[each.sieve], each.layer, each.head]
+    exhibits = [
+        exhibit
+        for exhibit in kept.exhibits
+        if exhibit.sieve in positions
+        and exhibit.layer < table.layers
+        and exhibit.head < table.heads
+        and summary.held[positions[exhibit.sieve], exhibit.layer, exhibit.head]
     ]
-    maps = sorted({each.map for each in shown})
-    examples = sorted({int(kept.places[each, 0]) for each in maps})
+    maps = sorted({exhibit.map for exhibit in exhibits})
+    examples = sorted({int(kept.places[map_number, 0]) for map_number in maps})
     places = kept.places[maps].copy()
     places[:, 0] = np.searchsorted(examples, places[:, 0])
     return replace(
         kept,
-        examples=tuple(kept.examples[each] for each in examples),
+        examples=tuple(kept.examples[example] for example in examples),
         places=places,
-        weights=tuple(kept.weights[each] for each in maps),
-        exhibits=tuple(_moved(each, np.searchsorted(maps, each.map)) for each in shown),
+        weights=tuple(kept.weights[map_number] for map_number in maps),
+        exhibits=tuple(_with_map(exhibit, np.searchsorted(maps, exhibit.map)) for exhibit in exhibits),
     )
 
 
-def _moved(exhibit: Exhibit, place: Int[np.ndarray, ""] | np.int64) -> Exhibit:
+def _with_map(exhibit: Exhibit, place: Int[np.ndarray, ""] | np.int64) -> Exhibit:
+    """Return an example whose map has a new place."""
     return replace(exhibit, map=int(place))
 
 
 def cards_json(cards: Cards) -> str:
-    """What the script of the cards reads; arrays little-endian, packed as ``map_data.packed`` does.
+    """Return the data that the script of the cards reads; arrays are little-endian, see ``map_data``.
 
     Args:
-        cards: What the cards show.
+        cards: Data of the head cards.
 
     Returns:
         JSON that can stand inside a script element.
@@ -143,9 +144,9 @@ def cards_json(cards: Cards) -> str:
         "inputs": cards.inputs,
         "edges": [[] if np.isnan(row[0]) else row.tolist() for row in spreads.edges],
         "wide": wide,
-        "counts": packed(spreads.counts.astype("<u4" if wide else "<u2")),
-        "scored": packed(spreads.scored.astype("<u4")),
-        "five": packed(_steps(spreads)),
+        "counts": pack(spreads.counts.astype("<u4" if wide else "<u2")),
+        "scored": pack(spreads.scored.astype("<u4")),
+        "five": pack(_steps(spreads)),
         "decimals": spreads.decimals,
         "notes": cards.notes,
         "kept": cards.kept,
@@ -155,33 +156,33 @@ def cards_json(cards: Cards) -> str:
 
 
 def _steps(spreads: Spreads) -> UInt16[np.ndarray, "columns heads 5"]:
-    """The five numbers of every head, counted from the first edge in units of the last decimal."""
+    """Return the five numbers of every head, counted from the first edge in units of the last decimal."""
     size = 10.0 ** np.array(spreads.decimals).reshape(-1, 1, 1)
     steps = (spreads.five - spreads.edges[:, :1, None]) * size
-    found: np.ndarray = np.rint(np.nan_to_num(steps)).astype("<u2")
-    return found
+    rounded: np.ndarray = np.rint(np.nan_to_num(steps)).astype("<u2")
+    return rounded
 
 
 def _exhibits(cards: Cards) -> dict[str, object]:
-    """The examples: each as role, head, rank, score and map; each map's input; inputs as packed JSON."""
+    """Return the examples as role, head, rank, score and map; each map's input; inputs as packed JSON."""
     kept = cards.exhibited
     if kept is None:
         return {"exhibits": [], "maps": [], "mapped": [], "examples": ""}
     numbers = {name: number for number, name in enumerate(cards.roles)}
     texts = [{"key": example.key, **tokens_of(example)} for example in kept.examples]
-    told = json.dumps(texts, separators=(",", ":")).encode()
+    inputs = json.dumps(texts, separators=(",", ":")).encode()
     return {
         "exhibits": [
             [
-                numbers[each.sieve],
-                each.layer * cards.heads + each.head,
-                each.rank,
-                round(each.score, 6),
-                each.map,
+                numbers[exhibit.sieve],
+                exhibit.layer * cards.heads + exhibit.head,
+                exhibit.rank,
+                round(exhibit.score, 6),
+                exhibit.map,
             ]
-            for each in kept.exhibits
+            for exhibit in kept.exhibits
         ],
-        "maps": [packed(weights) for weights in kept.weights],
+        "maps": [pack(weights) for weights in kept.weights],
         "mapped": kept.places[:, 0].tolist(),
-        "examples": packed(np.frombuffer(told, dtype=np.uint8)),
+        "examples": pack(np.frombuffer(inputs, dtype=np.uint8)),
     }

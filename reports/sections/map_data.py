@@ -1,4 +1,4 @@
-"""Tokens and arrays as the scripts of a page read them."""
+"""Tokens and arrays encoded for the scripts of a page."""
 
 import base64
 import zlib
@@ -11,20 +11,20 @@ from headroles.records.example import Example
 LEVEL = 9
 """Of zlib's compression: the smallest page."""
 BLANK, LINE = "▁", "⏎"
-"""What stands for a blank and for a line's end within a piece."""
+"""Signs for a blank and for a line's end within a piece."""
 
 
-def packed(array: np.ndarray) -> str:
-    r"""The bytes of an array, zlib at level 9, base64.
+def pack(array: np.ndarray) -> str:
+    r"""Return the bytes of an array, zlib at level 9, base64.
 
     Args:
         array: Of any shape and a fixed-size dtype; written in C order, as the dtype has its bytes.
 
     Returns:
-        Text that ``attention.unpacked`` of ``attention.js`` turns into the same bytes.
+        Text that ``attention.unpack`` of ``attention.js`` turns into the same bytes.
 
     Example:
-        >>> zlib.decompress(base64.b64decode(packed(np.array([[1, 2], [3, 255]], dtype=np.uint8))))
+        >>> zlib.decompress(base64.b64decode(pack(np.array([[1, 2], [3, 255]], dtype=np.uint8))))
         b'\x01\x02\x03\xff'
     """
     raw = np.ascontiguousarray(array).tobytes()
@@ -32,7 +32,7 @@ def packed(array: np.ndarray) -> str:
 
 
 def tokens_of(example: Example) -> dict[str, list[Any]]:
-    """What a drawing of attention needs to know of its tokens.
+    """Return the tokens of an input as a drawing of attention needs them.
 
     Args:
         example: One input.
@@ -46,40 +46,41 @@ def tokens_of(example: Example) -> dict[str, list[Any]]:
         ['▁it', '▁rains']
     """
     return {
-        "pieces": list(shown(example)),
+        "pieces": list(visible_pieces(example)),
         "segment": example.segment.tolist(),
         "special": example.special.astype(int).tolist(),
         "word": example.word.tolist(),
     }
 
 
-def shown(example: Example) -> tuple[str, ...]:
-    r"""The tokens as readers see them: bytes of byte-level pieces become letters, blanks become ``▁``.
+def visible_pieces(example: Example) -> tuple[str, ...]:
+    r"""Return the tokens as readers see them: bytes of byte-level pieces become letters, blanks become ``▁``.
 
     Pieces of other tokenizers stay as they are. A byte-level piece that holds a part of a letter
     only shows its bytes, as in ``\xc3``.
 
     Example:
-        >>> shown(Example("note", ("ol", "Ã©", "Ġ!")))
+        >>> visible_pieces(Example("note", ("ol", "Ã©", "Ġ!")))
         ('ol', 'é', '▁!')
     """
-    own = [token for token, special in zip(example.tokens, example.special, strict=True) if not special]
-    letters = set("".join(own))
+    pieces = [token for token, special in zip(example.tokens, example.special, strict=True) if not special]
+    letters = set("".join(pieces))
     if not (letters & {"Ġ", "Ċ"} and letters <= BYTES.keys()):
         return example.tokens
     return tuple(
-        token if special else _spelled(token)
+        token if special else _decode(token)
         for token, special in zip(example.tokens, example.special, strict=True)
     )
 
 
-def _spelled(token: str) -> str:
+def _decode(token: str) -> str:
+    """Return a byte-level piece as text."""
     text = bytes(BYTES[letter] for letter in token).decode("utf-8", errors="backslashreplace")
     return text.replace(" ", BLANK).replace("\n", LINE)
 
 
 def _bytes() -> dict[str, int]:
-    """Byte of each letter of a byte-level vocabulary; printable bytes stand for themselves."""
+    """Return the byte of each letter of a byte-level vocabulary; printable bytes stand for themselves."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in printable]
     table = {chr(byte): byte for byte in printable}

@@ -1,4 +1,4 @@
-"""What probes found as tables that sort."""
+"""Tables that sort, and those of probes: best heads, baselines, trained probes against each other, gaps."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ from headroles.reports.words.probes import (
 from headroles.reports.words.words import chance_of, two
 
 GAPS = 12
-"""Heads with the largest gaps that are shown beside the best one."""
+"""Heads with the largest gaps that are shown in addition to the best one."""
 WEIGHTS = 30
 """Largest weights that are listed."""
 FEW = 5
-"""Baselines up to which their table stands open."""
+"""Most baselines whose table stands open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,45 +58,45 @@ class Sheet:
 
 
 def best_sheet(probe: str, rows: Sequence[Best], published: Mapping[str, Published]) -> Sheet:
-    """The best heads of a probe, one line per row; columns in which nothing is said are left out."""
-    contrasted = any(not math.isnan(each.contrast) for each in rows)
-    told = any(each.row in published for each in rows)
+    """Return the best heads of a probe, one line per row; empty columns are left out."""
+    contrasted = any(not math.isnan(best.contrast) for best in rows)
+    has_published = any(best.row in published for best in rows)
     header = [
         probe, "head", "items", "units", "chosen", "tested [95\u00a0%]", "baseline", "difference [95\u00a0%]",
         "q", "decision",
     ]  # fmt: skip
-    header += ["contrast [95\u00a0%]"] * contrasted + ["published"] * told
+    header += ["contrast [95\u00a0%]"] * contrasted + ["published"] * has_published
     lines = []
-    for place, each in enumerate(rows):
+    for place, best in enumerate(rows):
         cells = [
-            Cell(split(each.row)[1], place),
-            Cell(head_name(each), each.layer + each.head / 1000 if each.layer >= 0 else math.nan),
-            Cell(f"{each.items:,}", each.items),
-            Cell(f"{each.units:,}", each.units),
-            Cell(percent(each.selection), each.selection),
-            Cell(accuracy(each), each.accuracy),
-            Cell(f"{each.baseline}: {percent(each.baseline_accuracy)}", each.baseline_accuracy),
-            Cell(difference(each), each.difference),
-            Cell(chance_of(each.q), each.q),
-            Cell(each.decision, each.decision),
+            Cell(split(best.row)[1], place),
+            Cell(head_name(best), best.layer + best.head / 1000 if best.layer >= 0 else math.nan),
+            Cell(f"{best.items:,}", best.items),
+            Cell(f"{best.units:,}", best.units),
+            Cell(percent(best.selection), best.selection),
+            Cell(accuracy(best), best.accuracy),
+            Cell(f"{best.baseline}: {percent(best.baseline_accuracy)}", best.baseline_accuracy),
+            Cell(difference(best), best.difference),
+            Cell(chance_of(best.q), best.q),
+            Cell(best.decision, best.decision),
         ]
-        cells += [Cell(contrast(each), each.contrast)] * contrasted
-        cells += [_published(published.get(each.row))] * told
+        cells += [Cell(contrast(best), best.contrast)] * contrasted
+        cells += [_published(published.get(best.row))] * has_published
         lines.append(tuple(cells))
     return Sheet(f"Best head of every row of {probe}", tuple(header), tuple(lines))
 
 
-def _published(each: Published | None) -> Cell:
-    """An accuracy as published, with its head; heads are counted from 1 there."""
-    if each is None:
+def _published(result: Published | None) -> Cell:
+    """Return an accuracy as published, with its head; heads are counted from 1 there."""
+    if result is None:
         return Cell("", math.nan)
-    return Cell(percent(each.accuracy) + f" (head {each.head})" * bool(each.head), each.accuracy)
+    return Cell(percent(result.accuracy) + f" (head {result.head})" * bool(result.head), result.accuracy)
 
 
 def baselines_sheet(
     probe: str, baselines: Sequence[Baseline], order: Iterable[str], published: Mapping[str, Published]
 ) -> Sheet | None:
-    """Rows × baselines, on all data, published values in brackets; None where there are no baselines.
+    """Return rows × baselines on all data, published values in brackets; None without baselines.
 
     Args:
         probe: Its name.
@@ -106,19 +106,21 @@ def baselines_sheet(
     """
     if not baselines:
         return None
-    names = list(dict.fromkeys(each.baseline for each in baselines))
-    held = {(each.row, each.baseline): each for each in baselines}
-    known = dict.fromkeys(each.row for each in baselines)
-    rows = [row for row in dict.fromkeys([*order, *known]) if row in known]
+    names = list(dict.fromkeys(baseline.baseline for baseline in baselines))
+    by_cell = {(baseline.row, baseline.baseline): baseline for baseline in baselines}
+    own_rows = dict.fromkeys(baseline.row for baseline in baselines)
+    rows = [row for row in dict.fromkeys([*order, *own_rows]) if row in own_rows]
     lines = []
     for place, row in enumerate(rows):
         cells = [Cell(split(row)[1], place)]
         for name in names:
-            each = held.get((row, name))
-            told = published[row].baselines.get(name, math.nan) if row in published else math.nan
-            beside = "" if math.isnan(told) else f" ({percent(told)})"
+            baseline = by_cell.get((row, name))
+            published_value = published[row].baselines.get(name, math.nan) if row in published else math.nan
+            in_brackets = "" if math.isnan(published_value) else f" ({percent(published_value)})"
             cells.append(
-                Cell("–", math.nan) if each is None else Cell(accuracy(each) + beside, each.accuracy)
+                Cell("–", math.nan)
+                if baseline is None
+                else Cell(accuracy(baseline) + in_brackets, baseline.accuracy)
             )
         lines.append(tuple(cells))
     bracketed = ", published values in brackets" * any(
@@ -129,39 +131,39 @@ def baselines_sheet(
     )
 
 
-def contests_sheet(found: Probed) -> Sheet | None:
-    """Trained probes against each other; None where there are none."""
-    if not found.contests:
+def contests_sheet(probed: Probed) -> Sheet | None:
+    """Return comparisons of trained probes with each other; None where there are none."""
+    if not probed.contests:
         return None
     header = ("first − second", "UAS, points [95\u00a0%]", "statistic", "p", "q")
     lines = [
         (
-            Cell(f"{each.first} − {each.second}", place),
-            Cell(_points(each.difference, each.low, each.high), each.difference),
-            Cell(two(each.statistic), each.statistic),
-            Cell(chance_of(each.p), each.p),
-            Cell(chance_of(each.q), each.q),
+            Cell(f"{contest.first} − {contest.second}", place),
+            Cell(_points(contest.difference, contest.low, contest.high), contest.difference),
+            Cell(two(contest.statistic), contest.statistic),
+            Cell(chance_of(contest.p), contest.p),
+            Cell(chance_of(contest.q), contest.q),
         )
-        for place, each in enumerate(found.contests)
+        for place, contest in enumerate(probed.contests)
     ]
     return Sheet("Trained probes against each other", header, tuple(lines))
 
 
-def gaps_sheets(found: Probed) -> tuple[Sheet, ...]:
-    """Heads under two conditions: the best one and those with the largest gaps, a table per pair."""
+def gaps_sheets(probed: Probed) -> tuple[Sheet, ...]:
+    """Return heads under two conditions: the best one and those with the largest gaps, a table per pair."""
     tables: dict[tuple[str, str, str], list[tuple[Cell, ...]]] = {}
-    for each, mark in told_gaps(found, GAPS):
-        place = each.layer + each.head / 1000
+    for gap, mark in told_gaps(probed, GAPS):
+        place = gap.layer + gap.head / 1000
         line = (
-            Cell(f"{each.layer}-{each.head} {mark}".rstrip(), place),
-            Cell(percent(each.both), each.both),
-            Cell(percent(each.first_value), each.first_value),
-            Cell(percent(each.second_value), each.second_value),
-            Cell(_points(each.difference, each.low, each.high), each.difference),
-            Cell(chance_of(each.p), each.p),
-            Cell(chance_of(each.q), each.q),
+            Cell(f"{gap.layer}-{gap.head} {mark}".rstrip(), place),
+            Cell(percent(gap.both), gap.both),
+            Cell(percent(gap.first_value), gap.first_value),
+            Cell(percent(gap.second_value), gap.second_value),
+            Cell(_points(gap.difference, gap.low, gap.high), gap.difference),
+            Cell(chance_of(gap.p), gap.p),
+            Cell(chance_of(gap.q), gap.q),
         )
-        tables.setdefault((each.first, each.second, each.measure), []).append(line)
+        tables.setdefault((gap.first, gap.second, gap.measure), []).append(line)
     return tuple(
         Sheet(
             f"{measure}: {first} − {second}",
@@ -173,13 +175,16 @@ def gaps_sheets(found: Probed) -> tuple[Sheet, ...]:
 
 
 def _points(*ends: float) -> str:
-    """A difference with its interval, in points."""
+    """Return a difference with its interval, in points."""
     return within(*(points(value) for value in ends))
 
 
-def largest(weights: Sequence[Weight]) -> tuple[tuple[str, ...], ...]:
-    """The largest weights in either direction as text: head, direction, weight."""
+def largest_weights(weights: Sequence[Weight]) -> tuple[tuple[str, ...], ...]:
+    """Return the largest weights in either direction as text: head, direction, weight."""
     known = sorted(
-        (each for each in weights if not math.isnan(each.weight)), key=lambda each: -abs(each.weight)
+        (weight for weight in weights if not math.isnan(weight.weight)),
+        key=lambda weight: -abs(weight.weight),
     )
-    return tuple((f"{each.layer}-{each.head}", each.direction, two(each.weight)) for each in known[:WEIGHTS])
+    return tuple(
+        (f"{weight.layer}-{weight.head}", weight.direction, two(weight.weight)) for weight in known[:WEIGHTS]
+    )

@@ -1,4 +1,4 @@
-"""What probes found as a section of the page: tables that sort, figures, sentences."""
+"""Results of probes as a section of the page: tables that sort, figures, sentences."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headroles.records.findings import Labelling
 from headroles.records.probes import Best, Probed, Weight
-from headroles.reports.figures.panel import Beside, Panel
+from headroles.reports.figures.panel import Panel, SecondPlot
 from headroles.reports.figures.probes import best_figure, trained_figure, weights_figure
 from headroles.reports.sections.probe_sheets import (
     WEIGHTS,
@@ -15,24 +15,22 @@ from headroles.reports.sections.probe_sheets import (
     best_sheet,
     contests_sheet,
     gaps_sheets,
-    largest,
+    largest_weights,
 )
+from headroles.reports.words import probes as probe_words
 from headroles.reports.words.probes import (
-    ASKED,
+    QUESTIONS,
     Published,
     accuracy,
-    beyond,
-    chosen,
     classifier,
     counted,
-    honest,
     ordered,
     outcomes,
     percent,
+    probe_title,
     published_in,
     scheme,
     split,
-    title,
     windows,
 )
 from headroles.reports.words.words import plural
@@ -53,7 +51,7 @@ class Block:
 
     Attributes:
         title: Heading.
-        asked: What is asked of a head; "" where not known.
+        asked: The question to a head; "" where not known.
         counts: Decisions over all heads, in words; "" where none were made.
         sheet: The best head of every row.
         panel: The same drawn.
@@ -70,18 +68,18 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
-    """Everything the page says of probes.
+    """Everything that the page states about probes.
 
     Attributes:
         chosen: How the best were chosen; "" where none were.
         honest: Whether they are shown on another half than they were chosen on.
-        beyond: What the decision about them asks for.
+        beyond: The condition under which a best head counts as beyond its baseline.
         notes: On windows and annotation.
-        published: Whether anything is shown beside published values.
+        published: Whether published values are shown with any result.
         blocks: One per probe.
         trained: Trained probes; None where none were.
         contests: Trained probes against each other; None where there is none.
-        weights: What attention-only probes learned of every head.
+        weights: Weights that attention-only probes learned for every head.
         gaps: Heads under two conditions, a table per pair of conditions and measure.
     """
 
@@ -98,52 +96,53 @@ class Section:
 
 
 def section(labelling: Labelling) -> Section | None:
-    """What the page says of probes; None where a run has none.
+    """Return the page's section on probes; None where a run has none.
 
     Args:
-        labelling: The result of a run; its manifest's "probe" tells halves, windows and published values.
+        labelling: The result of a run; its manifest's "probe" has halves, windows and published values.
     """
-    found, facts = labelling.probed, labelling.manifest
-    if found is None:
+    probed, facts = labelling.probed, labelling.manifest
+    if probed is None:
         return None
     published, counts = published_in(facts), outcomes(labelling)
-    names = scheme(facts, (each.row for each in found.best))
+    names = scheme(facts, (best.row for best in probed.best))
     notes = (f"Relations are those of the scheme {names}." if names else "", _sentence(windows(facts)))
     return Section(
-        chosen=_sentence(chosen(facts)) if found.best else "",
-        honest=honest(facts),
-        beyond=_sentence(beyond(found.best)),
+        chosen=_sentence(probe_words.chosen(facts)) if probed.best else "",
+        honest=probe_words.honest(facts),
+        beyond=_sentence(probe_words.beyond(probed.best)),
         notes=tuple(note for note in notes if note),
         published=bool(published),
         blocks=tuple(
-            _block(f"probe-{number}", rows, found, published, counts)
-            for number, rows in enumerate(ordered(found.best).values())
+            _block(f"probe-{number}", rows, probed, published, counts)
+            for number, rows in enumerate(ordered(probed.best).values())
         ),
-        trained=_trained(found, published),
-        contests=contests_sheet(found),
-        weights=tuple(_weights(found.weights)),
-        gaps=gaps_sheets(found),
+        trained=_trained(probed, published),
+        contests=contests_sheet(probed),
+        weights=tuple(_weights(probed.weights)),
+        gaps=gaps_sheets(probed),
     )
 
 
 def _sentence(text: str) -> str:
+    """Return a text as a sentence; "" for ""."""
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _block(
     key: str,
     rows: Sequence[Best],
-    found: Probed,
+    probed: Probed,
     published: Mapping[str, Published],
     counts: Mapping[str, Counter[str]],
 ) -> Block:
-    """One probe: its rows, drawn and as a table, and its baselines."""
+    """Return one probe: its rows, drawn and as a table, and its baselines."""
     probe = split(rows[0].row)[0]
-    beating = sum(each.decision == "beyond" for each in rows)
+    beating = sum(row.decision == "beyond" for row in rows)
     have = "has" if beating == 1 else "have"
     panel = Panel(
         key=key,
-        title=title(probe),
+        title=probe_title(probe),
         sentence=(
             f"{beating} of {plural(len(rows), 'row')} {have} a best head that lies beyond the "
             "best baseline on data that chose neither."
@@ -153,33 +152,37 @@ def _block(
         header=(),
         rows=(),
     )
-    baselines = [each for each in found.baselines if split(each.row)[0] == probe]
+    baselines = [row for row in probed.baselines if split(row.row)[0] == probe]
     return Block(
-        title=title(probe),
-        asked=ASKED.get(probe, ""),
+        title=probe_title(probe),
+        asked=QUESTIONS.get(probe, ""),
         counts=counted(counts[probe]) if probe in counts else "",
         sheet=best_sheet(probe, rows, published),
         panel=panel,
-        baselines=baselines_sheet(probe, baselines, [each.row for each in rows], published),
+        baselines=baselines_sheet(probe, baselines, [row.row for row in rows], published),
     )
 
 
-def _trained(found: Probed, published: Mapping[str, Published]) -> Panel | None:
-    """Trained probes and the baselines beside them; None where none were trained."""
-    if not found.trained:
+def _trained(probed: Probed, published: Mapping[str, Published]) -> Panel | None:
+    """Return trained probes with their baselines; None where none were trained."""
+    if not probed.trained:
         return None
     rows = []
-    for each in found.trained:
-        told = published.get(f"trained:{classifier(each)}")
-        fitted = (f"{each.trained_on:,}", str(each.epochs), str(each.seed)) if each.trained_on else ("–",) * 3
+    for trained in probed.trained:
+        published_value = published.get(f"trained:{classifier(trained)}")
+        fitted = (
+            (f"{trained.trained_on:,}", str(trained.epochs), str(trained.seed))
+            if trained.trained_on
+            else ("–",) * 3
+        )
         rows.append(
             (
-                classifier(each),
-                accuracy(each, field="uas"),
-                f"{each.words:,}",
-                f"{each.units:,}",
+                classifier(trained),
+                accuracy(trained, field="uas"),
+                f"{trained.words:,}",
+                f"{trained.units:,}",
                 *fitted,
-                "" if told is None else percent(told.accuracy),
+                "" if published_value is None else percent(published_value.accuracy),
             )
         )
     return Panel(
@@ -191,7 +194,7 @@ def _trained(found: Probed, published: Mapping[str, Published]) -> Panel | None:
         caption=(
             "Intervals: 95\u00a0%, documents resampled. Random weights: the same probe on an untrained model."
         ),
-        figure=trained_figure(found.trained, published),
+        figure=trained_figure(probed.trained, published),
         header=(
             "probe", "UAS, % [95\u00a0%]", "words", "units", "sentences trained on", "epochs", "seed",
             "published",
@@ -201,25 +204,28 @@ def _trained(found: Probed, published: Mapping[str, Published]) -> Panel | None:
 
 
 def _weights(weights: Sequence[Weight]) -> list[Panel]:
-    """What each attention-only probe learned of every head, one map per direction."""
+    """Return the weights that each attention-only probe learned for every head, one map per direction."""
     panels = []
-    for number, name in enumerate(dict.fromkeys(each.classifier for each in weights)):
-        own = [each for each in weights if each.classifier == name]
-        grid = (max(each.layer for each in own) + 1, max(each.head for each in own) + 1)
-        reach = max((abs(each.weight) for each in own if each.weight == each.weight), default=1.0) or 1.0
+    for number, name in enumerate(dict.fromkeys(weight.classifier for weight in weights)):
+        learned = [weight for weight in weights if weight.classifier == name]
+        grid = (max(weight.layer for weight in learned) + 1, max(weight.head for weight in learned) + 1)
+        reach = (
+            max((abs(weight.weight) for weight in learned if weight.weight == weight.weight), default=1.0)
+            or 1.0
+        )
         panels.append(
             Panel(
                 key=f"probe-weights-{number}",
                 title=f"Learned weights: {name}",
                 sentence=LEARNED,
                 caption=LEARNED_MORE,
-                figure=weights_figure(own, "→", grid, reach),
+                figure=weights_figure(learned, "→", grid, reach),
                 header=(f"the {WEIGHTS} largest", "direction", "weight"),
-                rows=largest(own),
-                beside=Beside(
+                rows=largest_weights(learned),
+                beside=SecondPlot(
                     f"probe-weights-{number}-back",
                     "The same for attention in the other direction.",
-                    weights_figure(own, "←", grid, reach),
+                    weights_figure(learned, "←", grid, reach),
                 ),
             )
         )

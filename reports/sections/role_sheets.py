@@ -1,23 +1,23 @@
-"""The verdicts of many roles as a table that sorts, where a paragraph per role is too much to read.
+"""Verdicts of many roles as a table that sorts, and the trend of every role over layers as text.
 
-Roles over layers: trend and thirds of every role as text.
+The table stands in where a paragraph per role is too long.
 """
 
 import math
 
 from headroles.records.assessment import Depth
-from headroles.reports.content import Role, Summary, Support
+from headroles.reports.records import Role, Summary, Support
 from headroles.reports.sections.probe_sheets import Cell, Sheet
 from headroles.reports.words.words import interval, ranged, share, two
 
 
 def verdict_sheet(summary: Summary) -> Sheet:
-    """Heads by decision and the strongest head, one line per role.
+    """Return heads by decision and the strongest head, one line per role.
 
     Args:
         summary: What the page may say.
     """
-    told = any(held.steady is not None for held in summary.supports)
+    has_stability = any(firmness.steady is not None for firmness in summary.supports)
     header = (
         "role",
         "heads",
@@ -30,13 +30,14 @@ def verdict_sheet(summary: Summary) -> Sheet:
     )
     supports = summary.supports or (None,) * len(summary.roles)
     lines = (
-        _line(place, role, held, told)
-        for place, (role, held) in enumerate(zip(summary.roles, supports, strict=True))
+        _line(place, role, firmness, has_stability)
+        for place, (role, firmness) in enumerate(zip(summary.roles, supports, strict=True))
     )
-    return Sheet("Verdicts", header + ("labels that came back",) * told, tuple(lines))
+    return Sheet("Verdicts", header + ("labels that came back",) * has_stability, tuple(lines))
 
 
-def _line(place: int, role: Role, held: Support | None, told: bool) -> tuple[Cell, ...]:
+def _line(place: int, role: Role, firmness: Support | None, has_stability: bool) -> tuple[Cell, ...]:
+    """Return the line of one role."""
     tally, head = role.tally, role.strongest
     counts = (tally.role, tally.not_role, tally.undetermined, tally.untestable)
     cells = [Cell(role.sieve, place), *(Cell(str(count), count) for count in counts)]
@@ -46,12 +47,12 @@ def _line(place: int, role: Role, held: Support | None, told: bool) -> tuple[Cel
     else:
         cells.append(Cell(f"{head.layer}-{head.head}", head.layer + head.head / 1000))
         cells.append(Cell(interval(head.score), head.score.mean))
-    if told:
-        steady = held.steady if held is not None else None
+    if has_stability:
+        steady = firmness.steady if firmness is not None else None
         cells.append(
             Cell("–", math.nan)
-            if held is None or steady is None or not held.labels
-            else Cell(f"{steady}/{held.labels}", steady / held.labels)
+            if firmness is None or steady is None or not firmness.labels
+            else Cell(f"{steady}/{firmness.labels}", steady / firmness.labels)
         )
     return tuple(cells)
 
@@ -63,31 +64,32 @@ HEADER = (
 
 
 def depth_rows(summary: Summary) -> tuple[tuple[str, ...], ...]:
-    """The trend and the thirds of every role, as text; empty where the run did not compute them."""
+    """Return the trend and the thirds of every role, as text; empty where the run did not compute them."""
     return tuple(
         (
-            each.sieve,
-            str(each.heads),
-            _trend(each),
-            share(each.reference),
+            depth.sieve,
+            str(depth.heads),
+            _trend(depth),
+            share(depth.reference),
             *(
                 ranged(share(value), share(low), share(high))
                 for value, low, high in (
-                    (each.first, each.first_low, each.first_high),
-                    (each.middle, each.middle_low, each.middle_high),
-                    (each.last, each.last_low, each.last_high),
+                    (depth.first, depth.first_low, depth.first_high),
+                    (depth.middle, depth.middle_low, depth.middle_high),
+                    (depth.last, depth.last_low, depth.last_high),
                 )
             ),
         )
-        for each in _of(summary).values()
+        for depth in _depth_by_role(summary).values()
     )
 
 
-def _of(summary: Summary) -> dict[str, Depth]:
-    """Depth by role, in the order of roles."""
-    known = {each.sieve: each for each in (summary.assessment.depth if summary.assessment else ())}
+def _depth_by_role(summary: Summary) -> dict[str, Depth]:
+    """Return depth by role, in the order of roles."""
+    known = {depth.sieve: depth for depth in (summary.assessment.depth if summary.assessment else ())}
     return {role.sieve: known[role.sieve] for role in summary.roles if role.sieve in known}
 
 
-def _trend(each: Depth) -> str:
-    return ranged(two(each.trend), two(each.trend_low), two(each.trend_high))
+def _trend(depth: Depth) -> str:
+    """Return the trend of a role with its interval."""
+    return ranged(two(depth.trend), two(depth.trend_low), two(depth.trend_high))

@@ -1,18 +1,18 @@
-"""What a surface run found as tables that sort."""
+"""Results of a surface run as tables that sort."""
 
 import math
 
 from headroles.records.findings import Labelling
 from headroles.records.surface import NoOp
-from headroles.reports.content import Interval
+from headroles.reports.records import Interval
 from headroles.reports.sections.probe_sheets import Cell, Sheet
 from headroles.reports.words.surface import (
     GROUP,
-    between,
     counts,
     even,
-    kind_told,
+    kind_name,
     known,
+    layer_interval,
     layers_of,
     named,
     peak,
@@ -32,22 +32,22 @@ EMPTY = Cell("–", math.nan)
 
 
 def statistics_sheet(labelling: Labelling) -> Sheet:
-    """One line per statistic: heads by decision, the head and the layer with the largest means."""
-    found = labelling.findings
+    """Return one line per statistic: heads by decision, head and layer with the largest means."""
+    findings = labelling.findings
     rows = []
-    for column in (name for name in found.sieves if name.startswith(GROUP)):
-        told = counts(found, column)
-        cells = [Cell(named(column), named(column)), _number(even(found, column))]
-        cells += [Cell(str(count), count) for count in told]
-        if known(found, column):
-            top = peak(found, column)
+    for column in (name for name in findings.sieves if name.startswith(GROUP)):
+        numbers = counts(findings, column)
+        cells = [Cell(named(column), named(column)), _number(even(findings, column))]
+        cells += [Cell(str(count), count) for count in numbers]
+        if known(findings, column):
+            top = peak(findings, column)
             cells += [Cell(top.place, top.layer + top.head / 10_000), _mean(column, top.mean), _chance(top.q)]
         else:
             cells += [EMPTY] * 3
         layers = layers_of(labelling, column)
         if layers:
             most = max(layers, key=lambda row: row.mean)
-            cells += [Cell(str(most.layer), most.layer), _mean(column, between(most))]
+            cells += [Cell(str(most.layer), most.layer), _mean(column, layer_interval(most))]
         else:
             cells += [EMPTY] * 2
         rows.append(tuple(cells))
@@ -55,37 +55,41 @@ def statistics_sheet(labelling: Labelling) -> Sheet:
 
 
 def noop_sheet(labelling: Labelling) -> Sheet | None:
-    """Every test of attention that does not matter, but for kinds no input has; None where there is none."""
+    """Return every test of attention that does not matter, but for kinds no input has; None without any."""
     noop = labelling.surface.noop if labelling.surface else ()
-    told = {each.kind for each in noop if each.count}
-    noop = tuple(each for each in noop if each.kind in told)
-    return Sheet("Tests", TESTS, tuple(_test(each) for each in noop)) if noop else None
+    kinds = {test.kind for test in noop if test.count}
+    noop = tuple(test for test in noop if test.kind in kinds)
+    return Sheet("Tests", TESTS, tuple(_test(test) for test in noop)) if noop else None
 
 
-def _test(each: NoOp) -> tuple[Cell, ...]:
-    ends = (each.mean, each.low, each.high)
+def _test(test: NoOp) -> tuple[Cell, ...]:
+    """Return the line of one test."""
+    ends = (test.mean, test.low, test.high)
     texts = [two(value) for value in ends]
-    shown = texts[0] if "–" in texts else f"{texts[0]} [{texts[1]}, {texts[2]}]"
+    score = texts[0] if "–" in texts else f"{texts[0]} [{texts[1]}, {texts[2]}]"
     return (
-        Cell(each.measure, each.measure),
-        Cell(kind_told(each.kind), each.kind),
-        Cell(str(each.layer), each.layer),
-        Cell(f"{each.count:,}", each.count),
-        Cell(shown, each.mean),
-        Cell(two(each.statistic), each.statistic),
-        _chance(each.p),
-        _chance(each.q),
-        Cell(each.decision, each.decision),
+        Cell(test.measure, test.measure),
+        Cell(kind_name(test.kind), test.kind),
+        Cell(str(test.layer), test.layer),
+        Cell(f"{test.count:,}", test.count),
+        Cell(score, test.mean),
+        Cell(two(test.statistic), test.statistic),
+        _chance(test.p),
+        _chance(test.q),
+        Cell(test.decision, test.decision),
     )
 
 
 def _number(value: float) -> Cell:
+    """Return a number as a cell."""
     return Cell(number(value), value)
 
 
 def _chance(value: float) -> Cell:
+    """Return a p or q value as a cell."""
     return Cell(chance_of(value), value)
 
 
 def _mean(column: str, value: Interval) -> Cell:
+    """Return a mean with its interval as a cell."""
     return Cell(told_interval(column, value), value.mean)

@@ -7,21 +7,21 @@ from typing import Any
 from headroles.records.assessment import Assessment
 from headroles.records.example import Decision
 from headroles.records.findings import Findings
-from headroles.reports.content import Account, Line
-from headroles.reports.summary.verdicts import splits
+from headroles.reports.records import Account, Line
+from headroles.reports.summary.verdicts import splits_of
 from headroles.reports.words.words import (
     BOTH,
     CORRECTIONS,
     FAMILIES,
     TESTS,
     exact,
+    interval_name,
     isolate,
     plural,
     resampled,
-    shown_interval,
 )
 
-DECIDED = "how it was decided"
+DECISION = "how it was decided"
 MAIN = (
     ("model", "name", ("model", "name")),
     ("model", "revision", ("model", "revision")),
@@ -38,17 +38,17 @@ MAIN = (
     ("tokenizer", "longest", ("tokenizer", "max_length")),
     ("parser", "name", ("parser", "name")),
     ("parser", "version", ("parser", "version")),
-    (DECIDED, "preset", ("preset",)),
-    (DECIDED, "statistic", ("statistic",)),
+    (DECISION, "preset", ("preset",)),
+    (DECISION, "statistic", ("statistic",)),
     ("gradients", "loss", ("surface", "loss")),
     ("software", "seed", ("settings", "seed")),
     ("software", "headroles", ("headroles",)),
 )
 MOST = 12
-"""Columns that are named beside their margin; of more, the number is told."""
+"""Columns named with their margin at most; of more, only their number is stated."""
 ELSEWHERE = {("command",), ("notes",), ("model", "layers"), ("model", "heads")}
 PROBES = {("probe", "published"), ("probe", "windows")}
-"""What the page shows in places of its own, and what begins so."""
+"""Entries, and beginnings of entries, that the page shows in places of their own."""
 
 
 def account(
@@ -66,15 +66,15 @@ def account(
         Lines to show at once, and the rest.
     """
     leaves, preset = dict(_leaves(manifest)), str(manifest.get("preset") or "")
-    main = [_line(group, term, leaves[path]) for group, term, path in MAIN if _told(leaves.get(path))]
+    main = [_line(group, term, leaves[path]) for group, term, path in MAIN if _has_value(leaves.get(path))]
     layers, heads = findings.count.shape[1:]
     place = next((k for k, line in enumerate(main) if line.group == "inputs"), len(main))
     main.insert(place, Line("model", "size", f"{plural(layers, 'layer')} × {plural(heads, 'head')}"))
     if "parser" in manifest and manifest["parser"] is None:
         main.append(Line("parser", "name", "none"))
     main.extend(_rules(findings, decision))
-    if assessment is not None and (drawn := splits(manifest)):
-        main.append(Line(DECIDED, "half-samples", f"{drawn}, seed {decision.seed}"))
+    if assessment is not None and (half_samples := splits_of(manifest)):
+        main.append(Line(DECISION, "half-samples", f"{half_samples}, seed {decision.seed}"))
     notes = [note for note in _notes(manifest.get("notes")) if not _repeats(note, preset)]
     return Account(
         title=_title(leaves),
@@ -89,29 +89,31 @@ def account(
 
 
 def _rest(leaves: Mapping[tuple[str, ...], Any]) -> list[Line]:
-    """Everything that is shown nowhere else."""
-    shown = {path for _, _, path in MAIN} | ELSEWHERE
+    """Return every value that is shown nowhere else."""
+    elsewhere = {path for _, _, path in MAIN} | ELSEWHERE
     return [
         _line(path[0], " · ".join(path[1:]) or path[0], value)
         for path, value in leaves.items()
-        if path not in shown and path[0] != "notes" and path[:2] not in PROBES and _told(value)
+        if path not in elsewhere and path[0] != "notes" and path[:2] not in PROBES and _has_value(value)
     ]
 
 
 def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
-    """Every value that is not a mapping, with its path, in the order given."""
-    found: list[tuple[tuple[str, ...], Any]] = []
+    """Return every value that is not a mapping, with its path, in the order given."""
+    leaves: list[tuple[tuple[str, ...], Any]] = []
     for key, inner in value.items():
         here = (*path, str(key))
-        found.extend(_leaves(inner, here) if isinstance(inner, Mapping) else [(here, inner)])
-    return found
+        leaves.extend(_leaves(inner, here) if isinstance(inner, Mapping) else [(here, inner)])
+    return leaves
 
 
-def _told(value: object) -> bool:
+def _has_value(value: object) -> bool:
+    """Return whether a value holds anything."""
     return value is not None and value != "" and value != [] and value != ()
 
 
 def _line(group: str, term: str, value: object) -> Line:
+    """Return one line of the account, a long hash shortened."""
     text = _text(value)
     if "sha" in term.lower() and len(text) > 20:
         return Line(group, term, text[:12] + "…", text)
@@ -119,6 +121,7 @@ def _line(group: str, term: str, value: object) -> Line:
 
 
 def _text(value: object) -> str:
+    """Return a value as text."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -131,50 +134,53 @@ def _text(value: object) -> str:
 
 
 def _rules(findings: Findings, decision: Decision) -> list[Line]:
-    """The decision in words, with every margin."""
+    """Return the decision in words, with every margin."""
     margins: dict[str, list[str]] = {}
     for rule in findings.rules:
         margins.setdefault(exact(rule.margin), []).append(rule.sieve)
     usual = max(margins, key=lambda margin: len(margins[margin]))
     contrasts = {rule.sieve for rule in findings.rules if not rule.role}
-    told = [usual] + [
-        f"{margin} for {_named(names, contrasts)}" for margin, names in margins.items() if margin != usual
+    texts = [usual] + [
+        f"{margin} for {_columns_text(names, contrasts)}"
+        for margin, names in margins.items()
+        if margin != usual
     ]
-    over = FAMILIES.get(decision.family, decision.family) + BOTH * any(
+    family = FAMILIES.get(decision.family, decision.family) + BOTH * any(
         rule.together for rule in findings.rules
     )
-    drawn = Line(DECIDED, "resamples", f"{decision.resamples:,}, seed {decision.seed}")
+    resamples = Line(DECISION, "resamples", f"{decision.resamples:,}, seed {decision.seed}")
     return [
-        Line(DECIDED, "test", TESTS.get(decision.test, decision.test)),
-        Line(DECIDED, "correction", CORRECTIONS.get(decision.correction, decision.correction)),
-        Line(DECIDED, "family", over),
-        Line(DECIDED, "alpha", f"{decision.alpha:g}, for roles and for nots"),
-        Line(DECIDED, "margin", "; ".join(told)),
-        Line(DECIDED, "interval", f"95\u00a0% of the mean: {shown_interval(decision)}"),
-        *([drawn] if resampled(decision) else []),
+        Line(DECISION, "test", TESTS.get(decision.test, decision.test)),
+        Line(DECISION, "correction", CORRECTIONS.get(decision.correction, decision.correction)),
+        Line(DECISION, "family", family),
+        Line(DECISION, "alpha", f"{decision.alpha:g}, for roles and for nots"),
+        Line(DECISION, "margin", "; ".join(texts)),
+        Line(DECISION, "interval", f"95\u00a0% of the mean: {interval_name(decision)}"),
+        *([resamples] if resampled(decision) else []),
     ]
 
 
-def _named(names: list[str], contrasts: set[str]) -> str:
-    """Names of columns; their number where they are many."""
+def _columns_text(names: list[str], contrasts: set[str]) -> str:
+    """Return names of columns; their number where they are many."""
     if len(names) <= MOST:
         return ", ".join(map(isolate, names))
     return plural(len(names), "contrast" if contrasts.issuperset(names) else "column")
 
 
 def _title(leaves: Mapping[tuple[str, ...], Any]) -> str:
+    """Return the title, which names the model."""
     name = leaves.get(("model", "name"))
     return (
         f"What the attention heads of {isolate(str(name))} do"
-        if _told(name)
+        if _has_value(name)
         else "What the attention heads do"
     )
 
 
 def _subtitle(leaves: Mapping[tuple[str, ...], Any], findings: Findings) -> str:
-    """Task, inputs, and how many of what."""
+    """Return task, inputs, and the numbers of examples, units, heads and layers."""
     parts = [
-        isolate(str(leaves[path])) for path in (("task",), ("source", "name")) if _told(leaves.get(path))
+        isolate(str(leaves[path])) for path in (("task",), ("source", "name")) if _has_value(leaves.get(path))
     ]
     for noun in ("example", "unit"):
         count = leaves.get(("counts", noun + "s"))
@@ -186,15 +192,17 @@ def _subtitle(leaves: Mapping[tuple[str, ...], Any], findings: Findings) -> str:
 
 
 def _statistic(recorded: str) -> str:
+    """Return the name of the statistic in words."""
     return "published score" if recorded == "published" else recorded
 
 
 def _notes(notes: object) -> tuple[str, ...]:
+    """Return the notes of a manifest, whatever their type."""
     if isinstance(notes, list | tuple):
         return tuple(str(note) for note in notes)
-    return (str(notes),) if _told(notes) else ()
+    return (str(notes),) if _has_value(notes) else ()
 
 
 def _repeats(note: str, preset: str) -> bool:
-    """Whether a note says what the page says of the published preset anyway."""
+    """Return whether a note repeats the page's own text on the published preset."""
     return preset == "published" and note.startswith("The preset 'published'")

@@ -1,4 +1,4 @@
-"""What the page's scripts read: every finding once, as compact JSON that no markup can leave."""
+"""Data that the page's scripts read: every finding once, as compact JSON that no markup can leave."""
 
 import base64
 import json
@@ -10,11 +10,11 @@ from jaxtyping import Float
 
 from headroles.records.arrays import key_groups
 from headroles.records.findings import COLUMNS, DECISIONS
-from headroles.reports.content import Summary
+from headroles.reports.records import Summary
 
 
 def script_json(text: str) -> str:
-    r"""JSON that can stand inside a script element: it holds no ``<``, ``>`` or ``&``.
+    r"""Return JSON that can stand inside a script element: it holds no ``<``, ``>`` or ``&``.
 
     Example:
         >>> script_json('"</script>"')
@@ -26,14 +26,14 @@ def script_json(text: str) -> str:
 
 
 def findings_json(summary: Summary, model: object = None) -> str:
-    """All findings by column: 64-bit floats, little-endian, base64.
+    """Return all findings by column: 64-bit floats, little-endian, base64.
 
     A column that is the same for all heads of a sieve is stored once per sieve. Where heads share keys
     and values, ``shared`` has the group of each; it is empty elsewhere.
 
     Args:
         summary: Of the run.
-        model: What the manifest says of the model.
+        model: The manifest's entry on the model.
     """
     table = summary.table
     size = table.layers * table.heads
@@ -46,7 +46,7 @@ def findings_json(summary: Summary, model: object = None) -> str:
         "decisions": [*DECISIONS, ""],
         "names": COLUMNS,
         "precision": table.precision,
-        "columns": {name: _packed(table.columns[name], size) for name in (*COLUMNS, *table.precision)},
+        "columns": {name: _column_text(table.columns[name], size) for name in (*COLUMNS, *table.precision)},
         "decision": _base64(np.where(table.decision < 0, len(DECISIONS), table.decision).astype("u1")),
         "roles": [
             {
@@ -64,11 +64,12 @@ def findings_json(summary: Summary, model: object = None) -> str:
 
 
 def manifest_json(manifest: Mapping[str, Any]) -> str:
-    """The manifest as a file would hold it."""
+    """Return the manifest as a file would hold it."""
     return script_json(json.dumps(manifest, indent=2, default=_native))
 
 
 def _native(value: object) -> object:
+    """Return a value as JSON can hold it."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, np.generic):
@@ -76,7 +77,8 @@ def _native(value: object) -> object:
     return str(value)
 
 
-def _packed(column: Float[np.ndarray, " rows"], size: int) -> str:
+def _column_text(column: Float[np.ndarray, " rows"], size: int) -> str:
+    """Return a column as base64; one value per sieve where all heads of every sieve share it."""
     by_sieve = column.reshape(-1, size)
     first = by_sieve[:, :1]
     same = (by_sieve == first) | (np.isnan(by_sieve) & np.isnan(first))
@@ -84,4 +86,5 @@ def _packed(column: Float[np.ndarray, " rows"], size: int) -> str:
 
 
 def _base64(values: np.ndarray) -> str:
+    """Return the bytes of an array as base64."""
     return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")

@@ -1,18 +1,19 @@
-"""Pairs of roles: the overlap a run found, beside what dealing labels within layers would give.
+"""Pairs of roles:
 
-Everything here is descriptive: the heads of a model are not a sample, so no pair is tested.
+the overlap a run found, and the overlap expected when labels are permuted within layers. Everything here is
+descriptive: the heads of a model are not a sample, so no pair is tested.
 """
 
 from dataclasses import dataclass
 
 from headroles.records.assessment import Together
-from headroles.reports.content import Summary
+from headroles.reports.records import Summary
 from headroles.reports.words.words import count, isolate, plural, ranged, share
 
-LISTED = 100
+MOST_ROWS = 100
 """Pairs listed at most where there are many roles."""
-TOLD = 5
-"""Pairs told in a sentence at most."""
+MOST_SENTENCES = 5
+"""Pairs with a sentence of their own at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,29 +21,29 @@ class Pair:
     """One ordered pair of roles.
 
     Attributes:
-        found: As the run labels heads.
-        bare: The same without the contrasts beyond distance; None where that changes nothing.
+        found: Their overlap as the run labels heads.
+        bare: Their overlap without the contrasts beyond distance; None where that changes nothing.
     """
 
     found: Together
     bare: Together | None
 
 
-def ordered_pairs(summary: Summary) -> dict[tuple[str, str], Pair]:
-    """Every ordered pair of different roles, by their names."""
+def pairs_of(summary: Summary) -> dict[tuple[str, str], Pair]:
+    """Return every ordered pair of different roles, by their names."""
     known = {role.sieve for role in summary.roles}
     rows = summary.assessment.together if summary.assessment else ()
-    kept = [each for each in rows if each.first in known and each.second in known]
-    bare = {(each.first, each.second): each for each in kept if each.contrasts == "without"}
+    known_rows = [row for row in rows if row.first in known and row.second in known]
+    bare = {(row.first, row.second): row for row in known_rows if row.contrasts == "without"}
     return {
-        (each.first, each.second): Pair(each, bare.get((each.first, each.second)))
-        for each in kept
-        if each.contrasts == "with"
+        (row.first, row.second): Pair(row, bare.get((row.first, row.second)))
+        for row in known_rows
+        if row.contrasts == "with"
     }
 
 
-def chosen_pairs(summary: Summary) -> list[Pair]:
-    """Pairs worth a look: overlaps outside the range of dealing first, then by the heads they share.
+def notable_pairs(summary: Summary) -> list[Pair]:
+    """Return notable pairs: overlaps outside the range of permuted labels first, then by shared heads.
 
     Each pair once, the smaller role first; pairs without a shared head, and those of a sieve and its
     own part (such as delimiter and delimiter:cls), are left out.
@@ -50,33 +51,33 @@ def chosen_pairs(summary: Summary) -> list[Pair]:
     place = {role.sieve: number for number, role in enumerate(summary.roles)}
     pairs = [
         pair
-        for pair in ordered_pairs(summary).values()
+        for pair in pairs_of(summary).values()
         if (pair.found.heads_first, place[pair.found.first])
         < (pair.found.heads_second, place[pair.found.second])
         and (pair.found.both or (pair.bare and pair.bare.both))
-        and not nested(pair.found.first, pair.found.second)
+        and not is_part(pair.found.first, pair.found.second)
     ]
-    pairs.sort(key=lambda pair: (not outside(pair.found), -pair.found.both))
+    pairs.sort(key=lambda pair: (not is_outside(pair.found), -pair.found.both))
     return pairs
 
 
-def nested(first: str, second: str) -> bool:
-    """Whether one sieve asks for a part of what the other asks for.
+def is_part(first: str, second: str) -> bool:
+    """Return whether one sieve asks for a part of what the other asks for.
 
     Example:
-        >>> nested("delimiter", "delimiter:cls"), nested("delimiter:sep", "delimiter:cls")
+        >>> is_part("delimiter", "delimiter:cls"), is_part("delimiter:sep", "delimiter:cls")
         (True, False)
     """
     return first.startswith(f"{second}:") or second.startswith(f"{first}:")
 
 
-def outside(each: Together) -> bool:
-    """Whether the overlap lies outside what dealing within layers gives in 95 of 100 dealings."""
-    return not each.expected_low <= each.both <= each.expected_high
+def is_outside(pair: Together) -> bool:
+    """Return whether the overlap lies outside the 95 % range of labels permuted within layers."""
+    return not pair.expected_low <= pair.both <= pair.expected_high
 
 
 def pair_sentence(pair: Pair) -> str:
-    r"""One pair, with and without the contrasts.
+    r"""Return one pair in words, with and without the contrasts.
 
     Example:
         >>> both = Together("a", "b", "with", 2, 9, 1, 1.0, 2.0, 0.5, 0.5, 1.0, 0.9, 0.0, 2.0)
@@ -86,8 +87,8 @@ def pair_sentence(pair: Pair) -> str:
     found, bare = pair.found, pair.bare
     name, other = isolate(found.first), isolate(found.second)
     text = (
-        f"Of {plural(found.heads_first, name + ' head')}, {overlap(found)} {_are(found)} also {other}; "
-        f"dealt at random within layers, {dealt(found)} would be."
+        f"Of {plural(found.heads_first, name + ' head')}, {overlap_text(found)} {_are(found)} also {other}; "
+        f"dealt at random within layers, {expected_text(found)} would be."
         if found.heads_first
         else f"No head is {name}."
     )
@@ -96,28 +97,29 @@ def pair_sentence(pair: Pair) -> str:
     if not bare.heads_first:
         return f"{text} Without the contrast beyond distance: no head is {name}."
     return (
-        f"{text} Without the contrast beyond distance: of {bare.heads_first}, {overlap(bare)}; "
-        f"dealt, {dealt(bare)}."
+        f"{text} Without the contrast beyond distance: of {bare.heads_first}, {overlap_text(bare)}; "
+        f"dealt, {expected_text(bare)}."
     )
 
 
-def _are(each: Together) -> str:
-    return "is" if each.both == 1 else "are"
+def _are(pair: Together) -> str:
+    """Return the verb that fits the number of shared heads."""
+    return "is" if pair.both == 1 else "are"
 
 
-def overlap(each: Together) -> str:
-    """Shared heads and their part of the first role's, with its interval over resampled inputs."""
-    return f"{each.both} ({ranged(share(each.share), share(each.share_low), share(each.share_high))})"
+def overlap_text(pair: Together) -> str:
+    """Return shared heads and their share of the first role's, with its interval over resampled inputs."""
+    return f"{pair.both} ({ranged(share(pair.share), share(pair.share_low), share(pair.share_high))})"
 
 
-def dealt(each: Together) -> str:
-    """Shared heads expected of a dealing within layers, with its range."""
-    return ranged(count(each.expected), count(each.expected_low), count(each.expected_high))
+def expected_text(pair: Together) -> str:
+    """Return the shared heads expected when labels are permuted within layers, with their range."""
+    return ranged(count(pair.expected), count(pair.expected_low), count(pair.expected_high))
 
 
 def published_overlap(summary: Summary) -> tuple[str, ...]:
-    """The published overlap of syntactic and local heads, re-examined; empty without these roles."""
-    pair = ordered_pairs(summary).get(("syntactic", "local"))
+    """Return the published overlap of syntactic and local heads, re-examined; empty without them."""
+    pair = pairs_of(summary).get(("syntactic", "local"))
     if pair is None:
         return ()
     here = f"Here, where nothing controls for distance, {_local(pair.found)}."
@@ -135,30 +137,31 @@ def published_overlap(summary: Summary) -> tuple[str, ...]:
     )
 
 
-def _local(each: Together) -> str:
-    if not each.heads_first:
+def _local(pair: Together) -> str:
+    """Return how many syntactic heads are also local, in words."""
+    if not pair.heads_first:
         return "no head is syntactic"
-    heads = f"{each.both} of {plural(each.heads_first, 'syntactic head')} {_are(each)} local"
-    part = ranged(share(each.share), share(each.share_low), share(each.share_high))
-    return f"{heads} ({part}; dealt within layers, {dealt(each)} would be)"
+    heads = f"{pair.both} of {plural(pair.heads_first, 'syntactic head')} {_are(pair)} local"
+    part = ranged(share(pair.share), share(pair.share_low), share(pair.share_high))
+    return f"{heads} ({part}; dealt within layers, {expected_text(pair)} would be)"
 
 
 def pair_rows(summary: Summary) -> tuple[tuple[str, ...], ...]:
-    """Every ordered pair as text, with and without the contrasts; of many roles the most telling pairs."""
+    """Return every ordered pair as text, with and without contrasts; of many roles the notable pairs."""
     rows = []
-    pairs = chosen_pairs(summary)[:LISTED] if summary.many else ordered_pairs(summary).values()
+    pairs = notable_pairs(summary)[:MOST_ROWS] if summary.many else pairs_of(summary).values()
     for pair in pairs:
-        for each in (pair.found, pair.bare):
-            if each is not None:
+        for overlaps in (pair.found, pair.bare):
+            if overlaps is not None:
                 rows.append(
                     (
-                        f"{each.first} → {each.second}",
-                        each.contrasts,
-                        str(each.heads_first),
-                        str(each.heads_second),
-                        ranged(str(each.both), count(each.both_low), count(each.both_high)),
-                        ranged(share(each.share), share(each.share_low), share(each.share_high)),
-                        dealt(each),
+                        f"{overlaps.first} → {overlaps.second}",
+                        overlaps.contrasts,
+                        str(overlaps.heads_first),
+                        str(overlaps.heads_second),
+                        ranged(str(overlaps.both), count(overlaps.both_low), count(overlaps.both_high)),
+                        ranged(share(overlaps.share), share(overlaps.share_low), share(overlaps.share_high)),
+                        expected_text(overlaps),
                     )
                 )
     return tuple(rows)

@@ -1,4 +1,4 @@
-"""How the scores of every head lie over the inputs: counts in bins, and five numbers."""
+"""Distributions of every head's scores over the inputs: counts in bins, and five numbers."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from headroles.records.example import Scores
 BINS = 24
 """Bins of every histogram."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Shares of the scores below each of the five numbers told of a head."""
+"""Shares of the scores below each of the five numbers of a head."""
 FINEST = 1e-3
 """Range of scores, as a part of the largest, below which a histogram shows no detail."""
 
@@ -29,8 +29,8 @@ class Spreads:
         scored: Inputs on which the head has a score.
         five: Smallest score, quartile, median, quartile and largest, rounded to ``decimals``; NaN where
             there is no score.
-        decimals: Digits after the point that scores of a column are told with, three for most; negative
-            where scores are so large that they are told in tens or hundreds.
+        decimals: Digits after the point that scores of a column are shown with, three for most; negative
+            where scores are so large that they are shown in tens or hundreds.
     """
 
     edges: Float[np.ndarray, "columns edges"]
@@ -68,14 +68,14 @@ def spreads_of(scores: Scores, columns: Sequence[int]) -> Spreads:
         if scored[place].any():
             low, high = float(np.nanmin(values)), float(np.nanmax(values))
             edges[place] = edges_of(low, high)
-            counts[place] = _counted(values, edges[place])
+            counts[place] = _bin_counts(values, edges[place])
             decimals[place] = decimals_of(low, high)
-            five[place] = _five(values, scored[place]).round(decimals[place])
+            five[place] = _quantiles(values, scored[place]).round(decimals[place])
     return Spreads(edges, counts, scored, five, tuple(decimals))
 
 
 def edges_of(low: float, high: float) -> Float[np.ndarray, " edges"]:
-    """Edges of bins over a range, whose ends are rounded outwards to two digits of its width.
+    """Return edges of bins over a range, whose ends are rounded outwards to two digits of its width.
 
     Args:
         low: Smallest score.
@@ -95,7 +95,7 @@ def edges_of(low: float, high: float) -> Float[np.ndarray, " edges"]:
 
 
 def decimals_of(low: float, high: float) -> int:
-    """Digits after the point that tell scores of a range: three, more of a narrow range, fewer of a wide one.
+    """Return the digits after the point for scores of a range: three, more if narrow, fewer if wide.
 
     Args:
         low: Smallest score.
@@ -110,32 +110,34 @@ def decimals_of(low: float, high: float) -> int:
 
 
 def _digits(low: float, high: float) -> int:
-    """The decimal place of the second digit of the width of a range."""
+    """Return the decimal place of the second digit of the width of a range."""
     width = max(high - low, FINEST * max(abs(low), abs(high))) or 1.0
     return 1 - math.floor(math.log10(width))
 
 
 def _finite(values: Float32[np.ndarray, "examples heads"]) -> Float32[np.ndarray, "examples heads"]:
-    kept: np.ndarray = np.where(np.isfinite(values), values, np.float32(np.nan))
-    return kept
+    """Return the scores with NaN for those that are not finite."""
+    finite: np.ndarray = np.where(np.isfinite(values), values, np.float32(np.nan))
+    return finite
 
 
-def _counted(
+def _bin_counts(
     values: Float32[np.ndarray, "examples heads"], edges: Float[np.ndarray, " edges"]
 ) -> Integer[np.ndarray, "heads bins"]:
+    """Count the scores of every head in each bin."""
     heads = values.shape[1]
     bins = (np.searchsorted(edges, values, side="right") - 1).clip(0, BINS - 1)  # rounded ends may lie inside
     places = (bins + BINS * np.arange(heads))[~np.isnan(values)]
     return np.bincount(places, minlength=BINS * heads).reshape(heads, BINS)
 
 
-def _five(
+def _quantiles(
     values: Float32[np.ndarray, "examples heads"], scored: Integer[np.ndarray, " heads"]
 ) -> Float[np.ndarray, "heads 5"]:
-    """Quantiles of sorted columns whose NaN come last, between two scores in proportion."""
+    """Return quantiles of sorted columns whose NaN come last, interpolated linearly between two scores."""
     places = np.multiply.outer(np.array(SHARES), np.maximum(scored - 1, 0))
     below = np.floor(places).astype(np.int64)
     above = np.ceil(places).astype(np.int64)
     lower, upper = (np.take_along_axis(values, at, axis=0).astype(np.float64) for at in (below, above))
-    found: np.ndarray = (lower + (places - below) * (upper - lower)).T
-    return found
+    quantiles: np.ndarray = (lower + (places - below) * (upper - lower)).T
+    return quantiles

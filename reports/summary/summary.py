@@ -1,4 +1,4 @@
-"""From a labelling to everything a page may say about it."""
+"""Summary of a run: everything that a page may state about it."""
 
 from collections import Counter
 from dataclasses import fields, replace
@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from headroles.records.assessment import Assessment, Precision
 from headroles.records.findings import COLUMNS, Findings, Labelling
 from headroles.records.notebook import codes
-from headroles.reports.content import MANY, Combination, Interval, Role, Strongest, Summary, Table, Tally
+from headroles.reports.records import MANY, Combination, Interval, Role, Strongest, Summary, Table, Tally
 from headroles.reports.summary.account import account
 from headroles.reports.summary.verdicts import supports, verdict
 
@@ -18,7 +18,7 @@ SYMBOLS = 8
 
 
 def summarise(labelling: Labelling) -> Summary:
-    """Count, name and order what a run found; nothing statistical is computed.
+    """Count, name and order the results of a run; nothing statistical is computed.
 
     Args:
         labelling: The result of a run.
@@ -29,13 +29,13 @@ def summarise(labelling: Labelling) -> Summary:
     findings, assessed = labelling.findings, labelling.assessment
     roles = _roles(findings)
     held = np.stack([findings.decision[role.position] == 0 for role in roles]) if roles else _none(findings)
-    told = account(labelling.manifest, findings, labelling.decision, assessed)
+    run_account = account(labelling.manifest, findings, labelling.decision, assessed)
     run_tests = sum(role.tally.tests for role in roles)
     return Summary(
-        account=told,
+        account=run_account,
         decision=labelling.decision,
         roles=roles,
-        verdicts=tuple(verdict(role, labelling.decision, run_tests, told.statistic) for role in roles),
+        verdicts=tuple(verdict(role, labelling.decision, run_tests, run_account.statistic) for role in roles),
         supports=supports(labelling),
         held=held,
         combinations=_combinations(held, [role.sieve for role in roles], assessed),
@@ -46,10 +46,12 @@ def summarise(labelling: Labelling) -> Summary:
 
 
 def _none(findings: Findings) -> Bool[np.ndarray, "roles layers heads"]:
+    """Return an empty array of held roles."""
     return np.zeros((0, *findings.count.shape[1:]), dtype=np.bool_)
 
 
 def _roles(findings: Findings) -> tuple[Role, ...]:
+    """Return every sieve that can be a role, with its look on the page."""
     places = [k for k, rule in enumerate(findings.rules) if rule.role]
     marks = codes([findings.rules[k].sieve for k in places])
     roles = tuple(_role(findings, place, number, marks[number]) for number, place in enumerate(places))
@@ -63,11 +65,12 @@ def _roles(findings: Findings) -> tuple[Role, ...]:
 
 
 def _first(role: Role) -> str:
-    """The first part of a role's name: where there are many roles, it decides their look."""
+    """Return the first part of a role's name: where there are many roles, it decides their look."""
     return role.sieve.partition(":")[0]
 
 
 def _role(findings: Findings, position: int, number: int, code: str) -> Role:
+    """Return one role with its counts, thresholds and strongest head."""
     rule = findings.rules[position]
     decided = findings.decision[position]
     return Role(
@@ -90,7 +93,7 @@ def _role(findings: Findings, position: int, number: int, code: str) -> Role:
 
 
 def _threshold(findings: Findings, position: int) -> float:
-    """θ: the chance value met in the run plus the margin; the rule's own where no score was seen."""
+    """Return θ: the chance value met in the run plus the margin; the rule's own where no score was seen."""
     null = findings.null[position]
     if np.isnan(null).all():
         return findings.rules[position].threshold
@@ -98,7 +101,7 @@ def _threshold(findings: Findings, position: int) -> float:
 
 
 def _strongest(findings: Findings, position: int) -> Strongest | None:
-    """The head with the largest mean among those that hold the role, the first of equals."""
+    """Return the head with the largest mean among those that hold the role, the first of equals."""
     held = findings.decision[position] == 0
     if not held.any():
         return None
@@ -115,6 +118,7 @@ def _strongest(findings: Findings, position: int) -> Strongest | None:
 
 
 def _interval(findings: Findings, position: int, layer: int, head: int) -> Interval:
+    """Return the mean of one head with its interval."""
     place = (position, layer, head)
     return Interval(float(findings.mean[place]), float(findings.low[place]), float(findings.high[place]))
 
@@ -122,26 +126,27 @@ def _interval(findings: Findings, position: int, layer: int, head: int) -> Inter
 def _combinations(
     held: Bool[np.ndarray, "roles layers heads"], names: list[str], assessed: Assessment | None
 ) -> tuple[Combination, ...]:
-    """Exact role sets of the heads with a role, most frequent first, then in the order of roles."""
-    beside = {each.roles: each for each in assessed.sets} if assessed else {}
+    """Return exact role sets of heads with a role, most frequent first, then in the order of roles."""
+    expected = {role_set.roles: role_set for role_set in assessed.sets} if assessed else {}
     sets: Counter[tuple[int, ...]] = Counter()
     for column in held.reshape(held.shape[0], held.shape[1] * held.shape[2]).T:
         sets[tuple(int(role) for role in np.flatnonzero(column))] += 1
     sets.pop((), None)
     ordered = sorted(sets.items(), key=lambda pair: (-pair[1], pair[0]))
-    found = []
+    combinations = []
     for roles, count in ordered:
-        known = beside.get(";".join(names[role] for role in roles))
+        known = expected.get(";".join(names[role] for role in roles))
         ends = (known.expected, known.expected_low, known.expected_high) if known else ()
-        found.append(Combination(roles, count, *ends))
-    return tuple(found)
+        combinations.append(Combination(roles, count, *ends))
+    return tuple(combinations)
 
 
 def _table(labelling: Labelling) -> Table:
+    """Return all findings and precisions as columns."""
     findings, assessed = labelling.findings, labelling.assessment
     _, layers, heads = findings.count.shape
     sources: dict[str, np.ndarray] = {name: getattr(findings, name) for name in COLUMNS}
-    precision = tuple(each.name for each in fields(Precision)) if assessed else ()
+    precision = tuple(field.name for field in fields(Precision)) if assessed else ()
     sources |= {name: getattr(assessed.precision, name) for name in precision} if assessed else {}
     return Table(
         sieves=findings.sieves,

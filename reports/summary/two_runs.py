@@ -1,4 +1,4 @@
-"""Which two runs a comparison is of, side by side."""
+"""The two runs of a comparison, side by side."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,12 +26,12 @@ TERMS = (
     ("units of its own", ("counts", "units")),
     ("headroles", ("headroles",)),
 )
-"""What is said of each run, where its manifest has it."""
+"""Entries of each run that the page shows, where its manifest has them."""
 INPUTS = (("task",), ("source", "name"))
 
 
 def subtitle(comparison: Comparison) -> str:
-    """Inputs, and how many of what."""
+    """Return the inputs, and the numbers of examples, units, heads and layers."""
     manifest, (layers, heads) = comparison.manifest, comparison.before.count.shape[1:]
     inputs = [[_within(manifest.get(name, {}), path) for path in INPUTS] for name in ("a", "b")]
     parts = inputs[0] if inputs[0] == inputs[1] else [str(manifest.get("matched") or "")]
@@ -42,17 +42,18 @@ def subtitle(comparison: Comparison) -> str:
     return " · ".join(words.isolate(part) for part in parts if part)
 
 
-def runs_told(manifest: Mapping[str, Any]) -> list[tuple[str, tuple[str, str], bool]]:
-    """Term, values of A and B, and whether they differ; what neither run has is left out."""
+def run_rows(manifest: Mapping[str, Any]) -> list[tuple[str, tuple[str, str], bool]]:
+    """Return term, values of A and B, and whether they differ; terms that neither run has are left out."""
     rows = []
     for term, path in TERMS:
-        one, other = (_within(manifest.get(name, {}), path) for name in ("a", "b"))
-        if one or other:
-            rows.append((term, (one, other), one != other))
+        first, second = (_within(manifest.get(name, {}), path) for name in ("a", "b"))
+        if first or second:
+            rows.append((term, (first, second), first != second))
     return rows
 
 
 def _within(run: Any, path: tuple[str, ...]) -> str:
+    """Return the value at a path of a manifest as text; "" where there is none."""
     for key in path:
         run = run.get(key) if isinstance(run, Mapping) else None
     return "" if run is None else str(run)

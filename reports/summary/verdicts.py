@@ -1,6 +1,6 @@
-"""What the run says about one role, in sentences.
+"""Verdicts about each role in sentences, and how firm their labels are.
 
-How firm the labels of every role are: counted from the run's own assessment, nothing computed anew.
+All is counted from the run's own assessment.
 """
 
 import math
@@ -11,12 +11,12 @@ import numpy as np
 
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
-from headroles.reports.content import Role, Strongest, Support
+from headroles.reports.records import Role, Strongest, Support
 from headroles.reports.words.words import HALF_SAMPLES, STEADY, exact, family, interval, isolate, plural, two
 
 
 def verdict(role: Role, decision: Decision, run_tests: int, statistic: str) -> str:
-    """What the run says about one role, without the role's name."""
+    """Return the verdict about one role, without the role's name."""
     tally = role.tally
     if not tally.tests:
         return (
@@ -40,59 +40,59 @@ def verdict(role: Role, decision: Decision, run_tests: int, statistic: str) -> s
             f"({isolate(role.contrast)}) beyond {exact(role.contrast_threshold)}."
         )
     if role.strongest is not None:
-        sentences.append(strongest(role.strongest, statistic))
+        sentences.append(strongest_sentence(role.strongest, statistic))
     return " ".join(sentences)
 
 
-def strongest(head: Strongest, statistic: str) -> str:
-    """The strongest head of a role, with its interval or intervals."""
+def strongest_sentence(head: Strongest, statistic: str) -> str:
+    """Return the strongest head of a role, with its interval or intervals."""
     place = f"Strongest: layer {head.layer} head {head.head}"
     if head.contrast is None:
         return f"{place}, mean {interval(head.score)}."
     return f"{place}, {statistic} {interval(head.score)}, contrast {interval(head.contrast)}."
 
 
-def support(held: Support, contrast: bool) -> str:
-    r"""How firm the labels of one role are; "" where there is nothing to say.
+def support_sentence(firmness: Support, contrast: bool) -> str:
+    r"""Return how firm the labels of one role are; "" where there is no value.
 
     Args:
-        held: Stability, detectable effects and design effect of the role.
+        firmness: Stability, detectable effects and design effect of the role.
         contrast: Whether the role asks for a contrast as well.
 
     Example:
-        >>> support(Support(21, 18, 200, (0.24, 0.24), float("nan")), False).split("; ")[0]
+        >>> support_sentence(Support(21, 18, 200, (0.24, 0.24), float("nan")), False).split("; ")[0]
         '18 of 21 labels came back in both halves of at least 90\xa0% of 200 random half-samples'
     """
-    parts = [stable(held)] if held.labels and held.steady is not None else []
-    low, high = held.detectable
+    parts = [stability_text(firmness)] if firmness.labels and firmness.steady is not None else []
+    low, high = firmness.detectable
     if not math.isnan(low):
-        told = two(low) if two(low) == two(high) else f"{two(low)} to {two(high)}"
-        parts.append(f"smallest detectable effect {told}{' (of the score)' if contrast else ''}")
-    if not math.isnan(held.design):
-        parts.append(f"median design effect {two(held.design)}")
+        effects = two(low) if two(low) == two(high) else f"{two(low)} to {two(high)}"
+        parts.append(f"smallest detectable effect {effects}{' (of the score)' if contrast else ''}")
+    if not math.isnan(firmness.design):
+        parts.append(f"median design effect {two(firmness.design)}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def stable(held: Support) -> str:
-    """How many labels of a role came back."""
-    if held.labels == 1:
-        labels = "the one label came back" if held.steady else "the one label did not come back"
-    elif held.steady in (0, held.labels):
-        labels = f"{'all' if held.steady else 'none of the'} {held.labels} labels came back"
+def stability_text(firmness: Support) -> str:
+    """Return how many labels of a role were found again."""
+    if firmness.labels == 1:
+        labels = "the one label came back" if firmness.steady else "the one label did not come back"
+    elif firmness.steady in (0, firmness.labels):
+        labels = f"{'all' if firmness.steady else 'none of the'} {firmness.labels} labels came back"
     else:
-        labels = f"{held.steady} of {held.labels} labels came back"
-    return f"{labels} in both halves of {halves(held.splits)}"
+        labels = f"{firmness.steady} of {firmness.labels} labels came back"
+    return f"{labels} in both halves of {halves(firmness.splits)}"
 
 
 def halves(splits: int) -> str:
-    """The half-samples from which on a label is said to have come back."""
-    drawn = f"of {splits:,} random half-samples" if splits else "of the random half-samples"
-    return f"at least {100 * STEADY:g}\u00a0% {drawn}"
+    """Return the number of half-samples in which a label must be found again to count as stable."""
+    samples = f"of {splits:,} random half-samples" if splits else "of the random half-samples"
+    return f"at least {100 * STEADY:g}\u00a0% {samples}"
 
 
 def supports(labelling: Labelling) -> tuple[Support, ...]:
-    """Stability, detectable effect and design effect of every role, in their order.
+    """Return stability, detectable effect and design effect of every role, in their order.
 
     Args:
         labelling: The result of a run.
@@ -105,35 +105,37 @@ def supports(labelling: Labelling) -> tuple[Support, ...]:
     precision, findings = labelling.assessment.precision, labelling.findings
     units = labelling.scores.units
     grouped = len(set(units)) < len(units)
-    found = []
-    for place in (k for k, rule in enumerate(findings.rules) if rule.role):
+    firmness = []
+    for place in (number for number, rule in enumerate(findings.rules) if rule.role):
         decided = findings.decision[place]
         stability = precision.stability[place][decided == 0]
         unknown = bool(np.isnan(precision.stability[place][decided != 3]).any())
-        found.append(
+        firmness.append(
             Support(
                 labels=stability.size,
                 steady=None if unknown else int((stability >= STEADY).sum()),
-                splits=splits(labelling.manifest),
+                splits=splits_of(labelling.manifest),
                 detectable=_range(precision.detectable[place][decided != 3]),
                 design=_median(precision.design_effect[place]) if grouped else float("nan"),
             )
         )
-    return tuple(found)
+    return tuple(firmness)
 
 
-def splits(manifest: Mapping[str, Any]) -> int:
-    """Random half-samples that the manifest asks for, the usual ones for None; 0 when it does not say."""
+def splits_of(manifest: Mapping[str, Any]) -> int:
+    """Return the number of random half-samples in the manifest, the usual one for None; 0 if not stated."""
     settings = manifest.get("settings")
-    drawn = settings.get("splits", 0) if isinstance(settings, Mapping) else 0
-    return HALF_SAMPLES if drawn is None else drawn if isinstance(drawn, int) else 0
+    number = settings.get("splits", 0) if isinstance(settings, Mapping) else 0
+    return HALF_SAMPLES if number is None else number if isinstance(number, int) else 0
 
 
 def _range(values: np.ndarray) -> tuple[float, float]:
+    """Return the smallest and the largest of the numbers that are not NaN; NaN where there are none."""
     known = values[~np.isnan(values)]
     return (float(known.min()), float(known.max())) if known.size else (float("nan"), float("nan"))
 
 
 def _median(values: np.ndarray) -> float:
+    """Return the median of the numbers that are not NaN; NaN where there are none."""
     known = values[~np.isnan(values)]
     return float(np.median(known)) if known.size else float("nan")

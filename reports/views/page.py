@@ -1,6 +1,7 @@
-"""From a view to one self-contained HTML page: heads, the whole model, and what weights are made of.
+"""The page of a view:
 
-A view as its page's scripts read it: tokens once, arrays packed layer by layer.
+heads, the whole model, and the parts that weights are made of. The page's scripts read tokens once and arrays
+packed layer by layer.
 """
 
 import json
@@ -14,7 +15,7 @@ from markupsafe import Markup
 from headroles.errors import UnknownName
 from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View
 from headroles.reports.document import environment, policy, template
-from headroles.reports.sections.map_data import packed, tokens_of
+from headroles.reports.sections.map_data import pack, tokens_of
 from headroles.reports.summary.embedded import script_json
 from headroles.reports.words.words import plural
 
@@ -23,7 +24,7 @@ LARGEST = float(np.finfo(np.float16).max)
 
 
 def view_json(view: View) -> str:
-    """Everything that is drawn, as JSON that can stand inside a script element.
+    """Return everything that is drawn, as JSON that can stand inside a script element.
 
     Weights are bytes per layer (heads, queries, keys). Queries, keys and biases are little-endian
     16-bit floats, what is visible is one bit per query and key, the first in the highest bit.
@@ -38,19 +39,19 @@ def view_json(view: View) -> str:
     return script_json(json.dumps(content, separators=(",", ":")))
 
 
-def halves(values: np.ndarray) -> str:
-    """Numbers as packed 16-bit floats, clipped to what those can hold."""
-    return packed(np.clip(values, -LARGEST, LARGEST).astype("<f2"))
+def pack_halves(values: np.ndarray) -> str:
+    """Return numbers as packed 16-bit floats, clipped to the range of those."""
+    return pack(np.clip(values, -LARGEST, LARGEST).astype("<f2"))
 
 
-def held_once(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """Texts that repeat, each kept once.
+def unique_texts(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Return texts that repeat, each stored once.
 
     Returns:
-        ``held``: the different ones in the order they came; ``of``: the place of each in it.
+        ``held``: the different texts in order of appearance; ``of``: the place of each text in it.
 
     Example:
-        >>> held_once(("a", "b", "a"))
+        >>> unique_texts(("a", "b", "a"))
         {'held': ['a', 'b'], 'of': [0, 1, 0]}
     """
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
@@ -58,6 +59,7 @@ def held_once(texts: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def _maps(maps: Maps) -> dict[str, Any]:
+    """Return attention of one kind as the scripts read it."""
     same = maps.keys is maps.queries
     return {
         "kind": maps.kind,
@@ -65,41 +67,42 @@ def _maps(maps: Maps) -> dict[str, Any]:
         "heads": maps.heads,
         "queries": tokens_of(maps.queries),
         "keys": None if same else tokens_of(maps.keys),
-        "weights": [packed(layer) for layer in maps.weights],
+        "weights": [pack(layer) for layer in maps.weights],
         "neurons": _neurons(maps.neurons) if maps.neurons else None,
     }
 
 
 def _neurons(neurons: Neurons) -> dict[str, Any]:
-    """Keys that several query heads share are written once, at the first of them."""
+    """Return queries and keys; keys that several query heads share are written once, at the first of them."""
     groups = list(dict.fromkeys(neurons.group))
     first = [neurons.group.index(group) for group in groups]
     bias = neurons.bias
     return {
         "size": neurons.query.shape[-1],
-        "query": [halves(layer) for layer in neurons.query],
-        "key": [halves(layer[first]) for layer in neurons.key],
+        "query": [pack_halves(layer) for layer in neurons.query],
+        "key": [pack_halves(layer[first]) for layer in neurons.key],
         "place": [groups.index(group) for group in neurons.group],
         "group": neurons.group,
         "scaling": neurons.scaling.tolist(),
-        "softcap": _known(neurons.softcap),
-        "bias": None if bias is None else held_once([halves(layer) for layer in bias]),
-        "visible": held_once([packed(np.packbits(layer)) for layer in neurons.visible]),
-        "sink": [_known(layer) for layer in neurons.sink],
+        "softcap": _nan_to_none(neurons.softcap),
+        "bias": None if bias is None else unique_texts([pack_halves(layer) for layer in bias]),
+        "visible": unique_texts([pack(np.packbits(layer)) for layer in neurons.visible]),
+        "sink": [_nan_to_none(layer) for layer in neurons.sink],
     }
 
 
-def _known(values: Float[np.ndarray, " entries"]) -> list[float | None]:
+def _nan_to_none(values: Float[np.ndarray, " entries"]) -> list[float | None]:
+    """Return numbers as JSON has them, None for NaN."""
     return [None if np.isnan(value) else float(value) for value in values]
 
 
 SHOWS = {"head": "Heads", "model": "Model", "neuron": "Neurons"}
-"""The views of a page, and what their tabs say."""
+"""The views of a page, and the names of their tabs."""
 SCRIPTS = (
-    "view.js", "attention.js", "attention_draw.js", "view_head.js", "view_model.js", "view_products.js",
-    "view_strips.js", "view_neuron.js", "view_tabs.js",
+    "view/view.js", "attention/attention.js", "attention/draw.js", "view/head.js", "view/model.js",
+    "view/products.js", "view/strips.js", "view/neuron.js", "view/tabs.js",
 )  # fmt: skip
-STYLES = ("page.css", "attention.css", "view.css")
+STYLES = ("shared/page.css", "attention/attention.css", "view/view.css")
 KINDS = {
     SELF: "self-attention",
     ENCODER: "encoder: the input attends to itself",
@@ -107,11 +110,11 @@ KINDS = {
     CROSS: "cross: the output attends to the input",
 }
 LONG = 400
-"""Letters from which on a text scrolls in a box of its own."""
+"""Letters above which a text scrolls in a box of its own."""
 
 
 def view_page(view: View, show: str = "head") -> str:
-    """Attention over one input as one HTML file that asks for nothing from anywhere.
+    """Return attention over one input as one HTML file that requests nothing.
 
     The same view gives the same text, byte for byte. Text from data is escaped everywhere, and the
     page's own policy lets only its own scripts run.
@@ -130,12 +133,12 @@ def view_page(view: View, show: str = "head") -> str:
     if show not in SHOWS:
         raise UnknownName("view", show, SHOWS)
     scripts = ["\n".join(template(name) for name in SCRIPTS)]
-    return environment().get_template("view.html").render(
+    return environment().get_template("view/view.html").render(
         view=view,
         show=show,
         shows=SHOWS,
         kinds=[KINDS[maps.kind] for maps in view.maps],
-        heads=_counted(view),
+        heads=_sizes_text(view),
         long=LONG,
         neurons=any(maps.neurons is not None for maps in view.maps),
         style=Markup("\n".join(template(name) for name in STYLES)),
@@ -145,13 +148,15 @@ def view_page(view: View, show: str = "head") -> str:
     )  # fmt: skip
 
 
-def _counted(view: View) -> str:
-    """How much is shown, in words."""
-    told = []
+def _sizes_text(view: View) -> str:
+    """Return the numbers of layers, heads and tokens in words."""
+    parts = []
     for maps in view.maps:
         tokens = plural(maps.queries.size, "token")
         if maps.kind == CROSS:
             tokens = f"{plural(maps.queries.size, 'token')} that attend to {maps.keys.size}"
         kind = "" if maps.kind == SELF else f"{maps.kind}: "
-        told.append(f"{kind}{plural(len(maps.layers), 'layer')}, {plural(len(maps.heads), 'head')}, {tokens}")
-    return "; ".join(told)
+        parts.append(
+            f"{kind}{plural(len(maps.layers), 'layer')}, {plural(len(maps.heads), 'head')}, {tokens}"
+        )
+    return "; ".join(parts)

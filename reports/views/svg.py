@@ -1,4 +1,4 @@
-"""One layer's attention as a static picture: lines between tokens, heads laid over each other."""
+"""Attention of one layer as a static picture: lines between tokens, heads laid over each other."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from headroles.reports.words.words import isolate
 TONES = ("#0063a8", "#b5480a", "#00755a", "#9b3e85", "#806000", "#147488", "#a3243b", "#57606b")
 """Colours of heads: the report's on a light ground."""
 DASHES = ("", "6 2", "2 2", "8 2 2 2", "1 3", "12 3")
-"""What tells heads of one colour apart."""
+"""Dash patterns that distinguish heads of one colour."""
 INK, SOFT = "#1c2025", "#565e67"
 FAINTEST = 0.01
 """Weights below this draw no line."""
@@ -36,7 +36,7 @@ def view_svg(
     sink: bool = True,
     width: str = "",
 ) -> str:
-    """Lines from every token (left) to the tokens it attends to (right), as strong as the weight.
+    """Draw lines from every token (left) to the tokens it attends to (right), as strong as the weight.
 
     Heads differ in colour, and above eight of them also in dashes; lines of one pair lie side by side.
 
@@ -46,7 +46,7 @@ def view_svg(
         heads: Some of ``maps.heads``, in the order of the legend.
         level: "pieces", or "words": weights summed over the pieces of a word attended to and averaged
             over the pieces that attend (Clark et al. 2019).
-        specials: Whether special tokens are shown. What is left out is not made up for: weights stay.
+        specials: Whether special tokens are shown. Other weights stay as they are without them.
         sink: Whether the first token is shown.
         width: Such as "89mm" or "640px"; "" for the natural width in px. The height follows.
 
@@ -54,7 +54,7 @@ def view_svg(
         An SVG of real text in fonts of the system, the same for the same maps.
 
     Raises:
-        BadInput: For a layer or head that is not among the maps, or a width that is none.
+        BadInput: For a layer or head that is not among the maps, or an invalid width.
         UnknownName: For another level.
 
     Example:
@@ -74,13 +74,13 @@ def view_svg(
 
 
 def _check(maps: Maps, layer: int, heads: Sequence[int]) -> None:
-    """Refuse layers and heads that there is no map of."""
-    for name, asked, there in (("layer", [layer], maps.layers), ("head", heads, maps.heads)):
-        strange = [each for each in asked if isinstance(each, bool) or each not in there]
-        if strange or not asked:
-            few = ", ".join(map(str, there[:12])) + ", …" * (len(there) > 12)
+    """Check that there is a map of every layer and head."""
+    for name, numbers, available in (("layer", [layer], maps.layers), ("head", heads, maps.heads)):
+        unknown = [number for number in numbers if isinstance(number, bool) or number not in available]
+        if unknown or not numbers:
+            few = ", ".join(map(str, available[:12])) + ", …" * (len(available) > 12)
             raise BadInput(
-                f"this view holds the {name}s {few}, but {name} {strange[0] if strange else 'none'} was "
+                f"this view holds the {name}s {few}, but {name} {unknown[0] if unknown else 'none'} was "
                 f"asked for; choose among them, or read another view"
             )
 
@@ -93,10 +93,11 @@ def _drawing(
     values: Float[np.ndarray, "heads rows columns"],
     width: str,
 ) -> str:
-    """All parts put together."""
+    """Put all parts together."""
     names = {CROSS: ("decoder", "encoder"), ENCODER: ("encoder",) * 2, DECODER: ("decoder",) * 2}.get(kind)
     titles = tuple(
-        f"{name}, {does}" if name else does for name, does in zip(names or ("", ""), DOES, strict=True)
+        f"{name}, {does}" if name else does
+        for name, does in zip(names or ("", ""), COLUMN_TITLES, strict=True)
     )
     left, right = (
         max([width_of(unit.text, SIZE) for unit in units] + [width_of(title, SIZE)])
@@ -113,17 +114,17 @@ def _drawing(
     ]
     for place, head in enumerate(heads):
         parts += _lines(head, place, values[place], len(heads), (start + 5, stop - 5, top + ROW))
-    told = _told(kind, layer, heads, sides, values)
-    return "\n".join([*_head(across, down, width, told), *parts, "</svg>"]) + "\n"
+    texts = _description(kind, layer, heads, sides, values)
+    return "\n".join([*_head(across, down, width, texts), *parts, "</svg>"]) + "\n"
 
 
-DOES = ("attending", "attended to")
+COLUMN_TITLES = ("attending", "attended to")
 
 
-def _head(across: float, down: float, width: str, told: tuple[str, str]) -> list[str]:
-    """How large the picture is, and what it shows in words."""
+def _head(across: float, down: float, width: str, texts: tuple[str, str]) -> list[str]:
+    """Return the opening of the SVG: its size, title and description."""
     wide, high = _size(across, down, width)
-    title, description = (escape(clean(each)) for each in told)
+    title, description = (escape(clean(text)) for text in texts)
     return [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
         f'viewBox="0 0 {_at(across)} {_at(down)}" role="img" '
@@ -135,19 +136,17 @@ def _head(across: float, down: float, width: str, told: tuple[str, str]) -> list
 
 
 def _size(across: float, down: float, width: str) -> tuple[str, str]:
-    """Width and height with their unit."""
+    """Return width and height with their unit."""
     if not width:
         return f"{_at(across)}px", f"{_at(down)}px"
-    found = re.fullmatch(r"(\d{1,5}(?:\.\d{1,3})?)(mm|px)", width)
-    if found is None or not float(found[1]):
-        raise BadInput(
-            f"a width is a number above 0 with its unit, such as 89mm or 640px, but {width!r} came"
-        )
-    return width, f"{_at(float(found[1]) * down / across)}{found[2]}"
+    match = re.fullmatch(r"(\d{1,5}(?:\.\d{1,3})?)(mm|px)", width)
+    if match is None or not float(match[1]):
+        raise BadInput(f"a width is a number above 0 with its unit, such as 89mm or 640px, but got {width!r}")
+    return width, f"{_at(float(match[1]) * down / across)}{match[2]}"
 
 
 def _legend(layer: int, heads: Sequence[int], across: float) -> tuple[list[str], float]:
-    """Layer and heads in rows that are no wider than the picture, and where the rows end."""
+    """Return layer and heads in rows no wider than the picture, and where the rows end."""
     parts = [f'<text x="{_at(EDGE)}" y="{_at(EDGE + SIZE)}" font-weight="600">layer {layer}</text>']
     x, y = EDGE + width_of(f"layer {layer}", SIZE) + 10, EDGE + SIZE
     for place, head in enumerate(heads):
@@ -164,7 +163,7 @@ def _legend(layer: int, heads: Sequence[int], across: float) -> tuple[list[str],
 
 
 def _column(title: str, units: list[Unit], x: float, top: float, anchor: str) -> list[str]:
-    """Tokens under each other, each on a line of its own, under what they do."""
+    """Return tokens below each other, one per line, with their title."""
     parts = [f'<g text-anchor="{anchor}">']
     parts.append(f'<text x="{_at(x)}" y="{_at(top + ROW * 0.7)}" fill="{SOFT}">{title}</text>')
     for place, unit in enumerate(units):
@@ -181,7 +180,7 @@ def _lines(
     heads: int,
     frame: tuple[float, float, float],
 ) -> list[str]:
-    """One head's lines, the faint ones first; each head a little above or below the others."""
+    """Return one head's lines, the faint ones first; each head a little above or below the others."""
     start, stop, top = frame
     shift = (place - (heads - 1) / 2) * min(2.4, ROW * 0.7 / heads)
     rows, columns = np.nonzero(values >= FAINTEST)
@@ -189,45 +188,48 @@ def _lines(
     ends = top + ROW * (np.stack([rows, columns], axis=1)[order] + 0.5) + shift
     name = quoteattr(f"head {head}")
     parts = [f'<g aria-label={name} stroke="{_tone(place)}" stroke-width="1.5"{_dash(place)}>']
-    for (one, other), value in zip(ends.tolist(), values[rows, columns][order].tolist(), strict=True):
+    for (start_y, stop_y), value in zip(ends.tolist(), values[rows, columns][order].tolist(), strict=True):
         parts.append(
-            f'<line x1="{_at(start)}" y1="{_at(one)}" x2="{_at(stop)}" y2="{_at(other)}" '
+            f'<line x1="{_at(start)}" y1="{_at(start_y)}" x2="{_at(stop)}" y2="{_at(stop_y)}" '
             f'stroke-opacity="{min(value, 1):.3f}"/>'
         )
     return [*parts, "</g>"]
 
 
-def _told(
+def _description(
     kind: str,
     layer: int,
     heads: Sequence[int],
     sides: list[list[Unit]],
     values: Float[np.ndarray, "heads rows columns"],
 ) -> tuple[str, str]:
-    """Title, and what the picture shows with each head's strongest pair."""
+    """Return the title, and a description with each head's strongest pair."""
     what = {ENCODER: "Encoder attention", DECODER: "Decoder attention", CROSS: "Cross attention"}
-    listed = ("heads " if len(heads) > 1 else "head ") + ", ".join(map(str, heads))
-    title = f"{what.get(kind, 'Attention')} of layer {layer}, {listed}"
+    heads_text = ("heads " if len(heads) > 1 else "head ") + ", ".join(map(str, heads))
+    title = f"{what.get(kind, 'Attention')} of layer {layer}, {heads_text}"
     words = [
         f"Lines go from {len(sides[0])} tokens on the left to the {len(sides[1])} they attend to on the "
         f"right; opacity is the weight, and weights under {FAINTEST} draw no line."
     ]
-    for head, own in zip(heads, values, strict=True):
-        if own.size:
-            row, column = np.unravel_index(int(own.argmax()), own.shape)
+    for head, head_values in zip(heads, values, strict=True):
+        if head_values.size:
+            row, column = np.unravel_index(int(head_values.argmax()), head_values.shape)
             pair = f"“{isolate(sides[0][row].text)}” to “{isolate(sides[1][column].text)}”"
-            words.append(f"Strongest in head {head}: {pair}, {own[row, column]:.2f}.")
+            words.append(f"Strongest in head {head}: {pair}, {head_values[row, column]:.2f}.")
     return title, " ".join(words)
 
 
 def _tone(place: int) -> str:
+    """Return the colour of a head."""
     return TONES[place % len(TONES)]
 
 
 def _dash(place: int) -> str:
+    """Return the dashes of a head."""
     dashes = DASHES[place // len(TONES) % len(DASHES)]
     return f' stroke-dasharray="{dashes}"' if dashes else ""
 
 
 def _at(value: float) -> str:
+    """Return a coordinate as text."""
     return f"{value:.2f}".rstrip("0").rstrip(".")

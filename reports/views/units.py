@@ -1,6 +1,6 @@
-"""What the rows of a picture of attention stand for, and the weights between them.
+"""Rows of a picture of attention, the weights between them, and the text of their labels:
 
-Text within an SVG: what XML can hold, cut where it is long, and about how wide it is.
+what XML can hold, cut where it is long, with an estimate of its width.
 """
 
 import re
@@ -11,16 +11,16 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.example import Example
-from headroles.reports.sections.map_data import shown
+from headroles.reports.sections.map_data import visible_pieces
 
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no XML may hold."""
+"""Characters that no XML may hold."""
 NARROW, WIDE = 0.62, 1.05
 """Width of usual and of wide letters (ideographs, emoji), as a share of their size; rather too wide."""
 
 
 def clean(text: str) -> str:
-    r"""Text without characters that XML forbids, and in one line.
+    r"""Return text without characters that XML forbids, and in one line.
 
     Example:
         >>> clean("a\x00b\nc")
@@ -29,11 +29,11 @@ def clean(text: str) -> str:
     return re.sub(r"[\t\n\r]", " ", FORBIDDEN.sub("\ufffd", text))
 
 
-def cut(text: str, longest: int) -> str:
-    """Clean text, its end left out where it is long; a dot where there is nothing to see.
+def shorten(text: str, longest: int) -> str:
+    """Return clean text, its end left out where it is long; a dot where there is nothing to see.
 
     Example:
-        >>> cut("antidisestablishment", 5), cut("", 5)
+        >>> shorten("antidisestablishment", 5), shorten("", 5)
         ('antid…', '·')
     """
     whole = clean(text[: longest + 1])
@@ -41,7 +41,7 @@ def cut(text: str, longest: int) -> str:
 
 
 def width_of(text: str, size: float) -> float:
-    """About how wide text is in the unit of ``size``, whatever the font; rather more than less.
+    """Return the estimated width of text in the unit of ``size``, whatever the font; rather too large.
 
     Example:
         >>> width_of("abc", 10.0) < width_of("語語", 10.0) < width_of("abcdef", 10.0)
@@ -51,6 +51,7 @@ def width_of(text: str, size: float) -> float:
 
 
 def _width(letter: str) -> float:
+    """Return the width of a letter as a share of its size."""
     if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0.0
     if unicodedata.east_asian_width(letter) in "WF" or letter in "mwMW@%—":
@@ -64,7 +65,7 @@ LONGEST = 28
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one row of the picture stands for: a token, or all tokens of a word.
+    """A row of the picture: a token, or all tokens of a word.
 
     Attributes:
         text: As it is shown, cut where it is long.
@@ -78,7 +79,7 @@ class Unit:
 
 
 def units_of(example: Example, level: str, specials: bool, sink: bool) -> list[Unit]:
-    """The rows that an example's tokens make, as the pages' script makes them.
+    """Return the rows that an example's tokens make, as the pages' script makes them.
 
     Example:
         >>> example = Example("note", ("rain", "##s", "!"), word=np.array([0, 0, 1]))
@@ -86,7 +87,7 @@ def units_of(example: Example, level: str, specials: bool, sink: bool) -> list[U
         ['rains', '!']
     """
     units: list[tuple[str, tuple[int, ...], int]] = []
-    for place, piece in enumerate(shown(example)):
+    for place, piece in enumerate(visible_pieces(example)):
         special, word = bool(example.special[place]), int(example.word[place])
         if (special and not specials) or (place == 0 and not sink):
             continue
@@ -96,13 +97,15 @@ def units_of(example: Example, level: str, specials: bool, sink: bool) -> list[U
             units[-1] = (units[-1][0] + text, (*units[-1][1], place), word)
         else:
             units.append((text, (place,), word if words else -1))
-    return [Unit(cut(text, LONGEST), places, bool(example.special[places[0]])) for text, places, _ in units]
+    return [
+        Unit(shorten(text, LONGEST), places, bool(example.special[places[0]])) for text, places, _ in units
+    ]
 
 
 def values_of(
     weights: Float[np.ndarray, "heads queries keys"], rows: list[Unit], columns: list[Unit]
 ) -> Float[np.ndarray, "heads rows columns"]:
-    """Weights between rows: summed over pieces attended to, averaged over pieces that attend."""
+    """Return weights between rows: summed over pieces attended to, averaged over pieces that attend."""
     attending, attended = _members(rows, weights.shape[1]), _members(columns, weights.shape[2])
     lengths = attending.sum(axis=1)
     values: np.ndarray = attending @ weights @ attended.T / lengths[:, None]
@@ -110,8 +113,8 @@ def values_of(
 
 
 def _members(units: list[Unit], tokens: int) -> Float[np.ndarray, "units tokens"]:
-    """1 where a token belongs to a unit, else 0."""
-    found = np.zeros((len(units), tokens))
+    """Return 1 where a token belongs to a unit, else 0."""
+    members = np.zeros((len(units), tokens))
     for row, unit in enumerate(units):
-        found[row, list(unit.places)] = 1.0
-    return found
+        members[row, list(unit.places)] = 1.0
+    return members

@@ -1,4 +1,4 @@
-"""What a page and a terminal say of clusters: distances as a square, groups of heads, nearest heads."""
+"""Facts about clusters for page and terminal: distances as a square, groups of heads, nearest heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from jaxtyping import Bool, Float
 from headroles.records.clusters import Clustered, Neighbours
 
 NEAREST = 8
-"""Nearest heads that are shown of every head."""
+"""Nearest heads shown for every head."""
 NOISE = -1
-"""Number of the heads that DBSCAN puts into no cluster."""
+"""Cluster number of the heads that DBSCAN puts into no cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Group:
 
 
 def head_name(head: int, heads: int) -> str:
-    """Layer and head of a head's number.
+    """Return layer and head of a head's number.
 
     Example:
         >>> head_name(13, heads=12)
@@ -50,7 +50,7 @@ def head_name(head: int, heads: int) -> str:
 
 
 def square_of(values: Float[np.ndarray, " pairs"], size: int) -> Float[np.ndarray, "heads heads"]:
-    """Numbers of all pairs as a symmetric square, 0 on its diagonal.
+    """Return numbers of all pairs as a symmetric square, 0 on its diagonal.
 
     Args:
         values: Condensed, as in ``Divergence``.
@@ -66,7 +66,7 @@ def square_of(values: Float[np.ndarray, " pairs"], size: int) -> Float[np.ndarra
 
 
 def distances_of(clustered: Clustered) -> Float[np.ndarray, "heads heads"]:
-    """Distances between all heads: the square roots of their divergences, 0 on the diagonal."""
+    """Return distances between all heads: the square roots of their divergences, 0 on the diagonal."""
     mean = clustered.divergence.mean()
     return square_of(np.sqrt(np.clip(mean, 0.0, None)), len(clustered.cluster))
 
@@ -77,7 +77,7 @@ def groups_of(
     names: Sequence[str],
     held: Bool[np.ndarray, "roles heads"],
 ) -> tuple[Group, ...]:
-    """Every cluster by its number, then the heads in none.
+    """Return every cluster by its number, then the heads in none.
 
     Args:
         clustered: The clusters.
@@ -98,6 +98,7 @@ def _group(
     names: Sequence[str],
     held: Bool[np.ndarray, "roles heads"],
 ) -> Group:
+    """Return one cluster with its heads, its means and its roles."""
     members = np.flatnonzero(clustered.cluster == number)
     source, others = clustered.divergence, max(len(members) - 1, 1)
     mean = distance[np.ix_(members, members)].sum(axis=1) / others
@@ -107,51 +108,51 @@ def _group(
         heads=tuple(members.tolist()),
         central=int(members[int(mean.argmin())]),
         within=float(mean.mean()) if len(members) > 1 else float("nan"),
-        silhouette=mean_of(clustered.silhouette[members]),
-        stability=mean_of(clustered.stability[members]),
+        silhouette=known_mean(clustered.silhouette[members]),
+        stability=known_mean(clustered.stability[members]),
         layers=tuple(np.bincount(members // source.heads, minlength=source.layers).tolist()),
-        roles=tuple(sorted((each for each in counts if each[1]), key=lambda each: -each[1])),
+        roles=tuple(sorted((role for role in counts if role[1]), key=lambda role: -role[1])),
     )
 
 
-def mean_of(values: np.ndarray) -> float:
-    """The mean of those numbers that are there; NaN where none is."""
+def known_mean(values: np.ndarray) -> float:
+    """Return the mean of the numbers that are not NaN; NaN where there are none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 
 
-def apart(
+def group_distances(
     groups: Sequence[Group], distance: Float[np.ndarray, "heads heads"]
 ) -> Float[np.ndarray, "groups groups"]:
-    """Mean distance between heads of two groups; on the diagonal within one, NaN for a single head."""
-    member = np.zeros((len(groups), len(distance)))
+    """Return mean distances between heads of two groups; on the diagonal within one, NaN for one head."""
+    membership = np.zeros((len(groups), len(distance)))
     for place, group in enumerate(groups):
-        member[place, list(group.heads)] = 1.0
-    sizes = member.sum(axis=1)
+        membership[place, list(group.heads)] = 1.0
+    sizes = membership.sum(axis=1)
     pairs = np.outer(sizes, sizes)
     np.fill_diagonal(pairs, sizes * (sizes - 1))
-    sums = member @ distance @ member.T
+    sums = membership @ distance @ membership.T
     with np.errstate(invalid="ignore", divide="ignore"):
         mean: np.ndarray = np.where(pairs > 0, sums / pairs, np.nan)
     return mean
 
 
 def nearest_of(clustered: Clustered, distance: Float[np.ndarray, "heads heads"]) -> Neighbours:
-    """The nearest other heads of every head; without intervals where the run computed no neighbours.
+    """Return the nearest other heads of every head; without intervals where the run computed none.
 
     Args:
         clustered: With ``neighbours``, or without.
         distance: Between all heads.
 
     Returns:
-        At most ``NEAREST`` of each, nearest first, of equals the first.
+        At most ``NEAREST`` heads of each head, nearest first; of equals, the first.
     """
-    found = clustered.neighbours
-    if found is not None:
-        kept = (getattr(found, name)[:, :NEAREST] for name in ("head", "distance", "low", "high"))
-        return Neighbours(*kept)
-    away = distance.copy()
-    np.fill_diagonal(away, np.inf)
-    order = np.argsort(away, axis=1, kind="stable")[:, : min(NEAREST, len(distance) - 1)]
+    neighbours = clustered.neighbours
+    if neighbours is not None:
+        columns = (getattr(neighbours, name)[:, :NEAREST] for name in ("head", "distance", "low", "high"))
+        return Neighbours(*columns)
+    others = distance.copy()
+    np.fill_diagonal(others, np.inf)
+    order = np.argsort(others, axis=1, kind="stable")[:, : min(NEAREST, len(distance) - 1)]
     near = np.take_along_axis(distance, order, axis=1)
     return Neighbours(order, near, np.full_like(near, np.nan), np.full_like(near, np.nan))

@@ -1,6 +1,6 @@
 """How distances, clusters and the map were made, in words.
 
-What is claimed of heads together, in words: numbers, intervals, and what a p is a share of.
+Claims about heads are sentences with a number, an interval, and what p is a share of.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.clusters import Choice, Claim, Clustered
-from headroles.reports.words.cluster_facts import NOISE, Group, mean_of
+from headroles.reports.words.cluster_facts import NOISE, Group, known_mean
 from headroles.reports.words.words import isolate, listing, number, plural, ranged, two
 
 METHODS = {
@@ -19,18 +19,18 @@ METHODS = {
     "dbscan": "DBSCAN",
 }
 NEARLY_ALL = 0.9
-"""Share of all heads from which on one cluster has nearly all of them."""
+"""Least share of all heads at which one cluster counts as having nearly all of them."""
 WEAK = 0.25
 """Mean silhouette below which heads fall into no substantial clusters (Kaufman & Rousseeuw 1990, Table 4)."""
 STABLE = 0.6
-"""Least stability of a number of clusters that is chosen; that of the choice, said on the page."""
+"""Least stability at which a number of clusters is chosen; the rule's, stated on the page."""
 CHOSEN, SINGLE = "chosen", "only single heads cut off"
 FAR = math.sqrt(math.log(2))
-"""Distance of two heads whose attention never meets: the largest there is, where divergences are means."""
+"""Distance of two heads that never attend to the same token: the largest, where divergences are means."""
 
 
 def how_far(clustered: Clustered) -> str:
-    """How distances were made, without a full stop."""
+    """Return how distances were made, without a full stop."""
     source = clustered.divergence
     units = plural(len(source.block), "unit")
     smoothed = (
@@ -52,20 +52,19 @@ def how_far(clustered: Clustered) -> str:
 
 
 def how_clustered(clustered: Clustered, groups: tuple[Group, ...]) -> str:
-    """The clusters that were found, how well apart and how steady they are, without a full stop."""
-    found = [group for group in groups if group.number != NOISE]
+    """Return the clusters, their separation and their stability in words, without a full stop."""
+    clusters = [group for group in groups if group.number != NOISE]
     method = METHODS.get(clustered.method, isolate(clustered.method))
     alone = sum(len(group.heads) for group in groups if group.number == NOISE)
-    text = (
-        f"{method} puts {plural(len(clustered.cluster) - alone, 'head')} into {plural(len(found), 'cluster')}"
-    )
-    if found:
-        text += f" of {sizes(found)}"
+    inside = plural(len(clustered.cluster) - alone, "head")
+    text = f"{method} puts {inside} into {plural(len(clusters), 'cluster')}"
+    if clusters:
+        text += f" of {sizes_text(clusters)}"
     if alone:
         text += f" and {alone} into none"
-    if found and len(found[0].heads) >= NEARLY_ALL * len(clustered.cluster) and len(found) > 1:
+    if clusters and len(clusters[0].heads) >= NEARLY_ALL * len(clustered.cluster) and len(clusters) > 1:
         text += ": nearly all are in one, so a few heads stand apart and the others are not divided"
-    silhouette = mean_of(clustered.silhouette)
+    silhouette = known_mean(clustered.silhouette)
     if math.isnan(silhouette):
         text += "; silhouettes need two clusters"
     else:
@@ -74,26 +73,29 @@ def how_clustered(clustered: Clustered, groups: tuple[Group, ...]) -> str:
     return text + _steady(clustered)
 
 
-def sizes(groups: list[Group]) -> str:
-    """Sizes of clusters, the first eight by number."""
+def sizes_text(groups: list[Group]) -> str:
+    """Return the sizes of clusters, the first eight by number."""
     counts = [f"{len(group.heads):,}" for group in groups]
-    told = ", ".join(counts[:8]) + ", …" if len(counts) > 8 else listing(counts)
-    return told + (" head" if counts == ["1"] else " heads")
+    text = ", ".join(counts[:8]) + ", …" if len(counts) > 8 else listing(counts)
+    return text + (" head" if counts == ["1"] else " heads")
 
 
 def _steady(clustered: Clustered) -> str:
-    """How steady the clusters are when units are resampled."""
-    taken = next((each for each in clustered.choices if each.chosen), None)
-    if taken is not None and not math.isnan(taken.stability):
-        return (
-            f"; adjusted Rand index with the clusters of resampled units {two(taken.stability)} (1: the same)"
-        )
-    kept = mean_of(clustered.stability)
-    return "" if math.isnan(kept) else f"; stability of a head under resampled units {two(kept)} on average"
+    """Return how stable the clusters are when units are resampled."""
+    chosen = next((choice for choice in clustered.choices if choice.chosen), None)
+    if chosen is not None and not math.isnan(chosen.stability):
+        agreement = two(chosen.stability)
+        return f"; adjusted Rand index with the clusters of resampled units {agreement} (1: the same)"
+    stability = known_mean(clustered.stability)
+    return (
+        ""
+        if math.isnan(stability)
+        else f"; stability of a head under resampled units {two(stability)} on average"
+    )
 
 
 def how_chosen(choices: Sequence[Choice]) -> str:
-    """The rule by which one number of clusters was taken, without a full stop; "" where one was tried.
+    """Return the rule that chose the number of clusters, without a full stop; "" where one was tried.
 
     Example:
         >>> how_chosen([Choice(2, 0.33, 1.0), Choice(3, 0.3, 0.5, 1)]).split("; ")[-1]
@@ -102,34 +104,35 @@ def how_chosen(choices: Sequence[Choice]) -> str:
     if len(choices) < 2:
         return ""
     last = "numbers that only cut single heads off the rest come last"
-    if all(math.isnan(each.stability) for each in choices):
+    if all(math.isnan(choice.stability) for choice in choices):
         return f"chosen by the largest mean silhouette alone, since no units were resampled; {last}"
-    told = (
+    rule = (
         f"chosen by the largest mean silhouette among numbers whose stability (mean adjusted Rand index with "
         f"the clusters of resampled units) is at least {STABLE}; {last}"
     )
-    weak = any(each.chosen and each.stability < STABLE for each in choices)
-    return told + "; none of the others is that stable, so the most stable of them was taken" * weak
+    weak = any(choice.chosen and choice.stability < STABLE for choice in choices)
+    return rule + "; none of the others is that stable, so the most stable of them was taken" * weak
 
 
 def choice_notes(clustered: Clustered) -> tuple[str, ...]:
-    """Of each number of clusters tried: that it was chosen, or what kept it from that, if that is known.
+    """Return for each number of clusters tried that it was chosen, or why not, if that is known.
 
     Which numbers only cut single heads off follows from the tree, so it is known of average linkage alone.
     """
-    return tuple(_choice_note(each, clustered) for each in clustered.choices)
+    return tuple(_choice_note(choice, clustered) for choice in clustered.choices)
 
 
-def _choice_note(each: Choice, clustered: Clustered) -> str:
-    if each.chosen:
+def _choice_note(choice: Choice, clustered: Clustered) -> str:
+    """Return whether one number of clusters was chosen, or why not; "" where that is not known."""
+    if choice.chosen:
         return CHOSEN
-    if clustered.method == "average" and parted(clustered.linkage, each.clusters) < 2:
+    if clustered.method == "average" and count_groups(clustered.linkage, choice.clusters) < 2:
         return SINGLE
-    return f"stability below {STABLE}" if each.stability < STABLE else ""
+    return f"stability below {STABLE}" if choice.stability < STABLE else ""
 
 
-def parted(linkage: Float[np.ndarray, "merges 4"], clusters: int) -> int:
-    """Clusters of two or more heads among those that a tree falls into.
+def count_groups(linkage: Float[np.ndarray, "merges 4"], clusters: int) -> int:
+    """Return the number of clusters of two or more heads when a tree is cut into some number of clusters.
 
     Args:
         linkage: As scipy gives it.
@@ -137,16 +140,16 @@ def parted(linkage: Float[np.ndarray, "merges 4"], clusters: int) -> int:
 
     Example:
         >>> tree = np.array([[0, 1, 0.1, 2], [2, 3, 0.2, 2], [4, 5, 0.9, 4]])
-        >>> parted(tree, 1), parted(tree, 2), parted(tree, 3), parted(tree, 4)
+        >>> count_groups(tree, 1), count_groups(tree, 2), count_groups(tree, 3), count_groups(tree, 4)
         (1, 2, 1, 0)
     """
     heads = len(linkage) + 1
-    kept = linkage[: heads - clusters, :2]
-    return len(kept) - int((kept >= heads).sum())
+    merges = linkage[: heads - clusters, :2]
+    return len(merges) - int((merges >= heads).sum())
 
 
 def stress_told(stress: float) -> str:
-    """What the map leaves out, as one sentence.
+    """Return what the map leaves out, as one sentence.
 
     Example:
         >>> stress_told(0.25).split(",")[0]
@@ -154,22 +157,22 @@ def stress_told(stress: float) -> str:
     """
     if math.isnan(stress):
         return "The stress of the map is not known."
-    told = "distances on it are off by about this share of their size (root mean square)"
-    return f"Stress {two(stress)}, where 0 would be a faithful map: {told}."
+    reading = "distances on it are off by about this share of their size (root mean square)"
+    return f"Stress {two(stress)}, where 0 would be a faithful map: {reading}."
 
 
 def three(value: float) -> str:
-    """A distance or a share with three decimals.
+    """Return a distance or a share with three decimals.
 
     Example:
-        >>> three(0.2164), three(-0.0001), three(float("nan"))
-        ('0.216', '0.000', '–')
+        >>> [three(value) for value in (0.2164, -0.0001, float("nan"))]
+        ['0.216', '0.000', '–']
     """
     return "–" if math.isnan(value) else f"{value:z.3f}".replace("-", "−")
 
 
 def cluster_name(number: int) -> str:
-    """A cluster by its number.
+    """Return the name of a cluster by its number.
 
     Example:
         >>> cluster_name(3), cluster_name(-1)
@@ -182,7 +185,7 @@ CIRCULAR = "no p can be given: roles and distances come from the same attention"
 LAYERS, ADJACENT, HALVES = "same layer closer", "adjacent layers closer", "split halves agree"
 ROLE, CLUSTERS, SETS = "same role closer", "clusters are the role", "clusters are the sets of roles"
 ALL = "all "
-"""How the words of a reference begin that holds every placement, the observed one among them."""
+"""First word of a reference that holds every placement, the observed one among them."""
 SPLIT = "middle 95\u00a0% of splits"
 PHRASES = {
     (LAYERS, "R2"): "layers account for {} of the squared distances between heads (R²)",
@@ -200,11 +203,11 @@ PHRASES = {
     (CLUSTERS, "adjusted Rand"): "adjusted Rand index of the clusters with the role {}",
     (SETS, "adjusted Rand"): "adjusted Rand index of the clusters with the sets of roles that heads hold {}",
 }
-"""A claim by name and measure, its number and interval to be put in."""
+"""Sentence of a claim by name and measure, with a place for its number and interval."""
 
 
 def estimate_told(claim: Claim) -> str:
-    r"""A claim's number with its interval.
+    r"""Return a claim's number with its interval.
 
     Example:
         >>> estimate_told(Claim("same layer closer", "", "R2", 0.31, 0.28, 0.35, 0.01, 99, "x", 72, 60))
@@ -213,12 +216,12 @@ def estimate_told(claim: Claim) -> str:
     return ranged(*map(three, (claim.estimate, claim.low, claim.high)))
 
 
-def chance_told(claim: Claim) -> str:
-    """What a claim's p is a share of, or why there is none; "" where none is expected.
+def p_sentence(claim: Claim) -> str:
+    """Return what a claim's p is a share of, or why there is none; "" where none is expected.
 
     Example:
-        >>> told = chance_told(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.001, 999, "orders", 9, 9))
-        >>> told.split(", ")[0]
+        >>> text = p_sentence(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.001, 999, "orders", 9, 9))
+        >>> text.split(", ")[0]
         'p = 0.001'
     """
     if math.isnan(claim.p):
@@ -227,7 +230,7 @@ def chance_told(claim: Claim) -> str:
 
 
 def among(claim: Claim) -> str:
-    """What a claim's p is a share of: all placements there are, or the observed one and drawn ones.
+    """Return what a claim's p is a share of: all placements, or the observed one and drawn ones.
 
     Example:
         >>> among(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.001, 999, "random orders", 9, 9))
@@ -242,33 +245,36 @@ def among(claim: Claim) -> str:
     return f"{plural(1 + claim.placements, 'placement')} ({drawn})"
 
 
-def phrase(claim: Claim) -> str:
-    r"""A claim's number in words, without its p.
+def claim_text(claim: Claim) -> str:
+    r"""Return a claim's number in words, without its p.
 
     Example:
-        >>> phrase(Claim("a claim", "", "a measure", 0.5, 0.4, 0.6, 0.1, 99, "orders", 9, 9))
+        >>> claim_text(Claim("a claim", "", "a measure", 0.5, 0.4, 0.6, 0.1, 99, "orders", 9, 9))
         'a claim, a measure: 0.500 [0.400,\xa00.600]'
     """
-    told = PHRASES.get((claim.claim, claim.measure))
-    if told is not None:
-        return told.format(estimate_told(claim))
+    template = PHRASES.get((claim.claim, claim.measure))
+    if template is not None:
+        return template.format(estimate_told(claim))
     return f"{isolate(claim.claim)}, {isolate(claim.measure)}: {estimate_told(claim)}"
 
 
-def sentences(claims: Sequence[Claim]) -> tuple[str, ...]:
-    """One sentence for all that is claimed of one matter, in the order of the claims.
+def claim_sentences(claims: Sequence[Claim]) -> tuple[str, ...]:
+    """Return one sentence for all claims about one subject, in the order of the claims.
 
     Args:
-        claims: Any; those of one role, and those under one name, come together.
+        claims: Any; those of one role, and those under one name, are put together.
     """
-    matters: dict[str, list[Claim]] = {}
-    for each in claims:
-        matters.setdefault(f"role {each.subject}" if each.subject else each.claim, []).append(each)
-    return tuple(_sentence(together) for together in matters.values())
+    subjects: dict[str, list[Claim]] = {}
+    for claim in claims:
+        subjects.setdefault(f"role {claim.subject}" if claim.subject else claim.claim, []).append(claim)
+    return tuple(_sentence(group) for group in subjects.values())
 
 
 def _sentence(claims: Sequence[Claim]) -> str:
+    """Return the claims about one subject as one sentence."""
     subject = claims[0].subject
-    parts = [phrase(each) + (f"; {chance_told(each)}" if not math.isnan(each.p) else "") for each in claims]
-    told = "; ".join(parts)
-    return f"{isolate(subject)}: {told}." if subject else f"{told[0].upper()}{told[1:]}."
+    parts = [
+        claim_text(claim) + (f"; {p_sentence(claim)}" if not math.isnan(claim.p) else "") for claim in claims
+    ]
+    text = "; ".join(parts)
+    return f"{isolate(subject)}: {text}." if subject else f"{text[0].upper()}{text[1:]}."

@@ -1,4 +1,4 @@
-"""What a comparison says, in sentences; the page and the terminal use the same ones."""
+"""Sentences and rows of a comparison; the page and the terminal share them."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from headroles.records.comparison import OUTCOMES, Comparison, Swapped
 from headroles.records.example import Decision
-from headroles.reports.content import Interval
+from headroles.reports.records import Interval
 from headroles.reports.words.words import (
     FAMILIES,
     count,
@@ -21,43 +21,44 @@ from headroles.reports.words.words import (
 )
 
 
-def moved_by_layer(comparison: Comparison) -> Counter[int]:
-    """Labels gained or lost in each layer, all roles together; layers without any are there with 0."""
+def label_changes_by_layer(comparison: Comparison) -> Counter[int]:
+    """Count the labels gained or lost in each layer, all roles together; 0 for layers without any."""
     moved = Counter(dict.fromkeys(range(comparison.before.count.shape[1]), 0))
-    for each in comparison.layers:
-        moved[each.layer] += (each.gained or 0) + (each.lost or 0)
+    for row in comparison.layers:
+        moved[row.layer] += (row.gained or 0) + (row.lost or 0)
     return moved
 
 
 def roles_moved(comparison: Comparison) -> str:
-    """In which layers roles moved most: the fewest layers with at least half of the moved labels.
+    """Return the layers in which roles moved most: the fewest with at least half of the moved labels.
 
     Of equal layers the earlier comes first. A description: layers are not a sample.
     """
-    moved = moved_by_layer(comparison)
+    moved = label_changes_by_layer(comparison)
     total = moved.total()
     if not total:
         return "No head gained or lost a role."
     chosen: list[int] = []
     for layer, _ in sorted(moved.items(), key=lambda pair: (-pair[1], pair[0])):
         chosen.append(layer)
-        if 2 * sum(moved[each] for each in chosen) >= total:
+        if 2 * sum(moved[number] for number in chosen) >= total:
             break
     where = _layers(sorted(chosen))
-    share = sum(moved[each] for each in chosen)
-    told = f"{share:,} of {total:,}" if share < total else f"all {total:,}" if total > 1 else "the only"
-    return f"Roles moved most in {where}: {told} {'labels' if total > 1 else 'label'} gained or lost."
+    share = sum(moved[number] for number in chosen)
+    part = f"{share:,} of {total:,}" if share < total else f"all {total:,}" if total > 1 else "the only"
+    return f"Roles moved most in {where}: {part} {'labels' if total > 1 else 'label'} gained or lost."
 
 
 def _layers(numbers: list[int]) -> str:
-    return f"layer{'s' if len(numbers) > 1 else ''} {listing([str(each) for each in numbers])}"
+    """Return layers by number as a sentence names them."""
+    return f"layer{'s' if len(numbers) > 1 else ''} {listing([str(number) for number in numbers])}"
 
 
 def scores_moved(comparison: Comparison) -> str:
-    """In which layer scores differ most, by the mean absolute difference over its heads and roles."""
-    found = comparison.differences
-    roles = [rule.role for rule in found.rules]
-    size = np.abs(found.difference[roles])
+    """Return the layers whose scores differ most and least, by the mean absolute difference."""
+    differences = comparison.differences
+    roles = [rule.role for rule in differences.rules]
+    size = np.abs(differences.difference[roles])
     known = ~np.isnan(size)
     if not known.any():
         return "No score could be compared."
@@ -73,16 +74,16 @@ def scores_moved(comparison: Comparison) -> str:
 
 
 def outcomes(comparison: Comparison) -> str:
-    """How many heads × roles changed, are equivalent, and so on; contrasts are no roles."""
+    """Return how many pairs of head and role changed, are equivalent, and so on; contrasts are no roles."""
     outcome = comparison.differences.outcome[[rule.role for rule in comparison.differences.rules]]
     changed, equivalent, undetermined, untestable = (
         int((outcome == code).sum()) for code in range(len(OUTCOMES))
     )
-    told = (
+    text = (
         f"Of {plural(outcome.size, 'head × role pair')}, {changed:,} changed, {equivalent:,} are equivalent "
         f"within ±{exact(comparison.bound)} and {undetermined:,} are undetermined"
     )
-    return told + (f"; {untestable:,} could not be tested." if untestable else ".")
+    return text + (f"; {untestable:,} could not be tested." if untestable else ".")
 
 
 LAYER_HEADER = (
@@ -94,27 +95,27 @@ SIEVE_HEADER = ("sieve", "layer", *OUTCOMES, "mean difference", "mean |differenc
 
 
 def sieve_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Every sieve in every layer: outcomes, mean difference and mean absolute difference."""
+    """Return outcomes, mean difference and mean absolute difference of every sieve in every layer."""
     return [
         (
-            each.sieve, str(each.layer), *(str(getattr(each, outcome)) for outcome in OUTCOMES),
-            number(each.difference), number(each.absolute),
+            row.sieve, str(row.layer), *(str(getattr(row, outcome)) for outcome in OUTCOMES),
+            number(row.difference), number(row.absolute),
         )
-        for each in comparison.layers
+        for row in comparison.layers
     ]  # fmt: skip
 
 
 def layer_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Every layer over its heads and roles: outcomes, mean absolute difference, labels."""
-    found, rows = comparison.differences, []
-    roles = [rule.role for rule in found.rules]
-    for layer in range(found.count.shape[1]):
-        own = [each for each in comparison.layers if each.layer == layer and each.labels_a is not None]
-        size = np.abs(found.difference[roles, layer])
+    """Return outcomes, mean absolute difference and labels of every layer over its heads and roles."""
+    differences, rows = comparison.differences, []
+    roles = [rule.role for rule in differences.rules]
+    for layer in range(differences.count.shape[1]):
+        in_layer = [row for row in comparison.layers if row.layer == layer and row.labels_a is not None]
+        size = np.abs(differences.difference[roles, layer])
         known = size[~np.isnan(size)]
         moved = mean(float(known.mean()) if known.size else float("nan"))
         counts, labels = (
-            [str(sum(getattr(each, name) for each in own)) for name in names]
+            [str(sum(getattr(row, name) for row in in_layer)) for name in names]
             for names in (OUTCOMES, ("labels_a", "labels_b", "gained", "lost"))
         )
         rows.append((str(layer), *counts, moved, *labels))
@@ -122,18 +123,18 @@ def layer_rows(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def labels_moved(row: Swapped) -> str:
-    """Labels gained and lost, beside their reference."""
-    told = f"{row.labels_a:,} in A, {row.labels_b:,} in B ({row.gained:,} gained, {row.lost:,} lost"
+    """Return labels gained and lost, with their reference."""
+    text = f"{row.labels_a:,} in A, {row.labels_b:,} in B ({row.gained:,} gained, {row.lost:,} lost"
     if np.isnan(row.p):
-        return told + ")"
+        return text + ")"
     low, high = count(row.changed_low), count(row.changed_high)
-    return told + f"; swaps move {ranged(count(row.changed_mean), low, high)}, p = {number(row.p)})"
+    return text + f"; swaps move {ranged(count(row.changed_mean), low, high)}, p = {number(row.p)})"
 
 
 def sieve_verdict(comparison: Comparison, place: int) -> str:
-    """What the comparison says about one sieve, without its name."""
-    found = comparison.differences
-    changed, equivalent, undetermined, untestable = found.counts(place)
+    """Return the verdict about one sieve, without its name."""
+    differences = comparison.differences
+    changed, equivalent, undetermined, untestable = differences.counts(place)
     heads = changed + equivalent + undetermined + untestable
     if untestable == heads:
         return (
@@ -147,7 +148,7 @@ def sieve_verdict(comparison: Comparison, place: int) -> str:
     ]
     parts += [f"{untestable} untestable"] if untestable else []
     sentences = [", ".join(parts) + "."]
-    name = found.rules[place].sieve
+    name = differences.rules[place].sieve
     sentences += [
         f"Heads with the role: {labels_moved(row)}." for row in comparison.swaps if name and row.sieve == name
     ]
@@ -156,19 +157,21 @@ def sieve_verdict(comparison: Comparison, place: int) -> str:
 
 
 def _largest(comparison: Comparison, place: int) -> str:
-    """The changed head with the largest difference; "" when none changed."""
-    found = comparison.differences
-    size = np.where(found.outcome[place] == 0, np.abs(found.difference[place]), -np.inf)
+    """Return the changed head with the largest difference; "" when none changed."""
+    differences = comparison.differences
+    size = np.where(differences.outcome[place] == 0, np.abs(differences.difference[place]), -np.inf)
     if not np.isfinite(size).any():
         return ""
-    layer, head = (int(each) for each in np.unravel_index(int(size.argmax()), size.shape))
+    layer, head = (int(index) for index in np.unravel_index(int(size.argmax()), size.shape))
     at = (place, layer, head)
-    told = Interval(float(found.difference[at]), float(found.low[at]), float(found.high[at]))
-    return f"Largest: layer {layer} head {head}, {interval(told)}."
+    value = Interval(
+        float(differences.difference[at]), float(differences.low[at]), float(differences.high[at])
+    )
+    return f"Largest: layer {layer} head {head}, {interval(value)}."
 
 
 def how_to_read(comparison: Comparison) -> str:
-    """The order of the outcomes, and what each promises."""
+    """Return the order of the outcomes, and what each promises."""
     level, bound = f"{100 * comparison.decision.alpha:g}\u00a0%", exact(comparison.bound)
     return (
         f"A difference is B − A, averaged over units. “Equivalent” comes first: the difference lies within "
@@ -181,7 +184,7 @@ def how_to_read(comparison: Comparison) -> str:
 
 
 def promise(decision: Decision) -> str:
-    """What the correction promises of both lists."""
+    """Return which error rate the correction controls for both outcomes."""
     level = f"{100 * decision.alpha:g}\u00a0%"
     family = f"{FAMILIES.get(decision.family, decision.family)}; every contrast by itself"
     if decision.correction == "none":
@@ -198,18 +201,18 @@ def promise(decision: Decision) -> str:
 
 
 def tested(decision: Decision, bound: float) -> str:
-    """Test, correction and bound in one line."""
+    """Return test, correction and bound in one line."""
     family = FAMILIES.get(decision.family, decision.family)
     corrected = "no correction" if decision.correction == "none" else f"{decision.correction} over {family}"
     return f"{decision.test} on paired differences, {corrected}, alpha {decision.alpha:g}, bound ±{bound:g}"
 
 
-def names(comparison: Comparison) -> tuple[str, str]:
-    """What the runs are called: their models, or their folders where the models are the same."""
+def run_names(comparison: Comparison) -> tuple[str, str]:
+    """Return the names of the runs: their models, or their folders where the models are the same."""
     runs = [comparison.manifest.get(name, {}) for name in ("a", "b")]
     models = [str(run.get("model", {}).get("name") or "") for run in runs]
     folders = [str(run.get("folder") or "") for run in runs]
-    for told in (models, folders):
-        if all(told) and told[0] != told[1]:
-            return isolate(told[0]), isolate(told[1])
+    for pair in (models, folders):
+        if all(pair) and pair[0] != pair[1]:
+            return isolate(pair[0]), isolate(pair[1])
     return "A", "B"

@@ -1,6 +1,7 @@
-"""The columns of a surface run: their names in words, what even attention gives, their extreme heads.
+"""Columns and results of a surface run in words.
 
-What a surface run says of each statistic and of each layer, in sentences; page and terminal share them.
+These are names, values of even attention, extreme heads, and sentences about each statistic and layer; page
+and terminal share them.
 """
 
 import math
@@ -12,7 +13,7 @@ import numpy as np
 from headroles.records.example import Decision
 from headroles.records.findings import Findings, Labelling
 from headroles.records.surface import OUTCOMES, LayerMean, NoOp
-from headroles.reports.content import Interval
+from headroles.reports.records import Interval
 from headroles.reports.words.words import isolate, listing, mean, number, plural
 
 GROUP = "surface"
@@ -25,7 +26,7 @@ IMPORTANCES = {
     "gradient": "Gradient of the loss with respect to attention to {}",
     "attention×gradient": "Attention to {} × gradient of the loss with respect to it",
 }
-"""The same in words, a kind of token to be put in."""
+"""Importances in words, with a place for a kind of token."""
 KINDS = {
     "first": "the first token",
     "separator": "separators",
@@ -57,13 +58,13 @@ BRIEF = {
     "surface:entropy": "all rows",
     "surface:entropy-first": "first token's row",
 }
-DECIDED = ("above even", "below even", "undetermined", "untestable", "described")
-"""What a decision reads as where means are tested against even attention; the last: no test."""
+DECISION_WORDS = ("above even", "below even", "undetermined", "untestable", "described")
+"""Decisions in words where means are tested against even attention; the last: no test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A head and its mean, the largest or the smallest of a column.
+    """The head with the largest or smallest mean of a column.
 
     Attributes:
         layer: Its layer.
@@ -79,119 +80,126 @@ class Peak:
 
     @property
     def place(self) -> str:
-        """Layer and head, as in ``3-7``."""
+        """Return layer and head, as in ``3-7``."""
         return f"{self.layer}-{self.head}"
 
 
 def named(column: str) -> str:
-    """A column in words.
+    """Return the name of a column in words.
 
     Example:
-        >>> named("surface:separator"), named("gradient:other"), named("mine")
-        ('To separators', 'Gradient of the loss with respect to attention to other tokens', 'mine')
+        >>> named("surface:separator")
+        'To separators'
+        >>> named("gradient:other")
+        'Gradient of the loss with respect to attention to other tokens'
+        >>> named("mine")
+        'mine'
     """
     measure, _, kind = column.partition(":")
     if measure in MEASURES:
-        return IMPORTANCES[measure].format(kind_told(kind))
+        return IMPORTANCES[measure].format(kind_name(kind))
     return NAMES.get(column, isolate(column))
 
 
 def brief(column: str) -> str:
-    """A column in few words, for legends and headings beside others of its group.
+    """Return a column in few words, for legends and headings next to others of its group.
 
     Example:
-        >>> brief("surface:next"), brief("gradient:separator"), brief("mine")
-        ('next token', 'separators', 'mine')
+        >>> [brief(column) for column in ("surface:next", "gradient:separator", "mine")]
+        ['next token', 'separators', 'mine']
     """
     measure, _, kind = column.partition(":")
-    return kind_told(kind) if measure in MEASURES else BRIEF.get(column, isolate(column))
+    return kind_name(kind) if measure in MEASURES else BRIEF.get(column, isolate(column))
 
 
-def kind_told(kind: str) -> str:
-    """A kind of token as it stands in a sentence."""
+def kind_name(kind: str) -> str:
+    """Return a kind of token as it stands in a sentence."""
     return KINDS.get(kind, isolate(kind))
 
 
-def told(column: str, value: float) -> str:
-    """A value of a column: importances can be tiny, so they have three digits.
+def value_text(column: str, value: float) -> str:
+    """Return a value of a column; importances can be tiny, so they have three digits.
 
     Example:
-        >>> told("surface:self", 0.2512), told("gradient:other", 0.00001234), told("surface:self", math.nan)
-        ('0.25', '1.23e-05', '–')
+        >>> value_text("surface:self", 0.2512), value_text("gradient:other", 0.00001234)
+        ('0.25', '1.23e-05')
+        >>> value_text("surface:self", math.nan)
+        '–'
     """
     return number(value) if column.partition(":")[0] in MEASURES else mean(value)
 
 
 def told_interval(column: str, value: Interval) -> str:
-    """A mean with its interval; alone where there is none.
+    """Return a mean with its interval; alone where there is none.
 
     Example:
         >>> told_interval("surface:self", Interval(0.25, 0.2, 0.3))
         '0.25 [0.20, 0.30]'
     """
-    ends = [told(column, each) for each in (value.mean, value.low, value.high)]
+    ends = [value_text(column, number) for number in (value.mean, value.low, value.high)]
     return ends[0] if "–" in ends else f"{ends[0]} [{ends[1]}, {ends[2]}]"
 
 
 def known(findings: Findings, column: str) -> bool:
-    """Whether a run has a column, and any head a mean in it."""
+    """Return whether a run has a column with a mean of at least one head."""
     return column in findings.sieves and not np.isnan(findings.mean[findings.of(column)]).all()
 
 
 def even(findings: Findings, column: str) -> float:
-    """What even attention gives in a column; NaN where that is nothing."""
+    """Return the value of even attention in a column; NaN where it has none."""
     null = findings.null[findings.of(column)]
     return float(np.nanmean(null)) if column.startswith(GROUP) and not np.isnan(null).all() else math.nan
 
 
 def peak(findings: Findings, column: str, *, largest: bool = True) -> Peak:
-    """The head with the largest (or smallest) mean of a column that is known; the first of equals."""
+    """Return the head with the largest (or smallest) mean of a column with scores; the first of equals."""
     place = findings.of(column)
     means = findings.mean[place]
     flat = np.nanargmax(means) if largest else np.nanargmin(means)
-    layer, head = (int(each) for each in np.unravel_index(int(flat), means.shape))
+    layer, head = (int(index) for index in np.unravel_index(int(flat), means.shape))
     at = (place, layer, head)
     ends = Interval(float(findings.mean[at]), float(findings.low[at]), float(findings.high[at]))
     return Peak(layer, head, ends, float(findings.q[at]))
 
 
 def layers_of(labelling: Labelling, column: str) -> tuple[LayerMean, ...]:
-    """The layers of one column that have a mean, in their order."""
+    """Return the layers of one column that have a mean, in their order."""
     rows = labelling.surface.layers if labelling.surface else ()
-    found = [each for each in rows if each.column == column and not math.isnan(each.mean)]
-    return tuple(sorted(found, key=lambda each: each.layer))
+    rows_with_mean = [row for row in rows if row.column == column and not math.isnan(row.mean)]
+    return tuple(sorted(rows_with_mean, key=lambda row: row.layer))
 
 
-def between(each: LayerMean) -> Interval:
-    """The mean of a layer with its interval."""
-    return Interval(each.mean, each.low, each.high)
+def layer_interval(row: LayerMean) -> Interval:
+    """Return the mean of a layer with its interval."""
+    return Interval(row.mean, row.low, row.high)
 
 
 def counts(findings: Findings, column: str) -> tuple[int, int, int, int]:
-    """Heads above even attention, below it, undetermined, and untestable."""
+    """Count heads above even attention, below it, undetermined, and untestable."""
     decided = findings.decision[findings.of(column)]
     above, below, undetermined, untestable = (int((decided == code).sum()) for code in range(4))
     return above, below, undetermined, untestable
 
 
 def sentence(labelling: Labelling, column: str) -> str:
-    """What a run says of one column, without its name."""
-    found = labelling.findings
-    if not known(found, column):
+    """Return the result of one column in words, without its name."""
+    findings = labelling.findings
+    if not known(findings, column):
         return "Not applicable to these inputs and this model."
     if column in ENTROPIES:
-        return " ".join([_spread(found, column), *_extreme(labelling, column, largest=False)])
+        return " ".join([_spread(findings, column), *_extreme(labelling, column, largest=False)])
     if not column.startswith(GROUP):
-        return " ".join([*_extreme(labelling, column), f"Largest in head {_peak(found, column)}."])
-    last = f"Strongest: head {_peak(found, column)}."
-    return " ".join([_counted(found, column), *_extreme(labelling, column), last])
+        return " ".join([*_extreme(labelling, column), f"Largest in head {_peak(findings, column)}."])
+    last = f"Strongest: head {_peak(findings, column)}."
+    return " ".join([_count_sentence(findings, column), *_extreme(labelling, column), last])
 
 
-def _counted(found: Findings, column: str) -> str:
-    above, below, undetermined, untestable = counts(found, column)
-    heads = above + below + undetermined + untestable
+def _count_sentence(findings: Findings, column: str) -> str:
+    """Return the numbers of heads above and below even attention as a sentence."""
+    above, below, undetermined, untestable = counts(findings, column)
+    heads, level = above + below + undetermined + untestable, number(even(findings, column))
     parts = [
-        f"{above or 'None'} of {plural(heads, 'head')} above even attention ({number(even(found, column))})",
+        f"{above or 'None'} of {plural(heads, 'head')} above even attention ({level})",
         f"{below} below",
     ]
     parts += [f"{undetermined} undetermined"] * bool(undetermined)
@@ -199,35 +207,37 @@ def _counted(found: Findings, column: str) -> str:
     return ", ".join(parts) + "."
 
 
-def _spread(found: Findings, column: str) -> str:
-    """The most focused and the broadest head of an entropy."""
-    _, below, *_ = counts(found, column)
-    low, high = (peak(found, column, largest=largest) for largest in (False, True))
+def _spread(findings: Findings, column: str) -> str:
+    """Return the most focused and the broadest head of an entropy."""
+    _, below, *_ = counts(findings, column)
+    low, high = (peak(findings, column, largest=largest) for largest in (False, True))
+    heads = plural(findings.mean[0].size, "head")
     return (
         f"From {told_interval(column, low.mean)} nats in head {low.place}, the most focused, to "
         f"{told_interval(column, high.mean)} in head {high.place}, the broadest; even attention has "
-        f"{number(even(found, column))}. {below} of {plural(found.mean[0].size, 'head')} below it."
+        f"{number(even(findings, column))}. {below} of {heads} below it."
     )
 
 
-def _peak(found: Findings, column: str) -> str:
-    each = peak(found, column)
-    return f"{each.place}, {told_interval(column, each.mean)}"
+def _peak(findings: Findings, column: str) -> str:
+    """Return the head with the largest mean, with its interval."""
+    head = peak(findings, column)
+    return f"{head.place}, {told_interval(column, head.mean)}"
 
 
 def _extreme(labelling: Labelling, column: str, *, largest: bool = True) -> list[str]:
-    """The layer with the largest (or smallest) mean; nothing where there is one layer or none."""
+    """Return the layer with the largest (or smallest) mean; nothing where there is one layer or none."""
     rows = layers_of(labelling, column)
     if len(rows) < 2:
         return []
-    each = (max if largest else min)(rows, key=lambda row: row.mean)
+    extreme = (max if largest else min)(rows, key=lambda row: row.mean)
     which = "largest" if largest else "smallest"
-    mean = told_interval(column, between(each))
-    return [f"The mean over a layer is {which} in layer {each.layer}, {mean}."]
+    mean = told_interval(column, layer_interval(extreme))
+    return [f"The mean over a layer is {which} in layer {extreme.layer}, {mean}."]
 
 
-def harmless(rows: Sequence[NoOp], layers: int) -> str:
-    """In which layers attention to one kind matters less than that to other tokens, and in which not.
+def noop_sentence(rows: Sequence[NoOp], layers: int) -> str:
+    """Return the layers in which attention to one kind matters less than to other tokens, and the rest.
 
     Args:
         rows: The layers of one measure and kind.
@@ -235,36 +245,38 @@ def harmless(rows: Sequence[NoOp], layers: int) -> str:
 
     Example:
         >>> row = NoOp("gradient", "separator", 4, 50, 0.9, 0.8, 1.0, 30.0, 1e-9, 2e-9, "less important")
-        >>> harmless([row], 6)
+        >>> noop_sentence([row], 6)
         'In layer 4, changing the attention to separators matters less than changing that to other tokens.'
     """
-    kind = kind_told(rows[0].kind)
+    kind = kind_name(rows[0].kind)
     act = "taking away" if rows[0].measure == "attention×gradient" else "changing"
     claim = f"{act} the attention to {kind} matters less than {act} that to other tokens"
     less, more, rest, bare = (
-        sorted(each.layer for each in rows if each.decision == outcome) for outcome in OUTCOMES
+        sorted(row.layer for row in rows if row.decision == outcome) for outcome in OUTCOMES
     )
     if not less and not more and not rest:
         return f"Whether {claim} could be tested in no layer."
     first = f"In {_span(less, layers)}, {claim}" if less else f"In no layer is it shown that {claim}"
     others = [(more, "not less"), (rest if less or more else [], "undetermined"), (bare, "untestable")]
-    return "; ".join([first, *(f"{_span(each, layers)}: {word}" for each, word in others if each)]) + "."
+    return (
+        "; ".join([first, *(f"{_span(places, layers)}: {word}" for places, word in others if places)]) + "."
+    )
 
 
 def harmless_lines(labelling: Labelling) -> list[str]:
-    """One sentence per measure and kind of the tests of attention that does not matter.
+    """Return one sentence per measure and kind of the tests of attention that does not matter.
 
     Kinds that no input has are left out.
     """
     rows: dict[tuple[str, str], list[NoOp]] = {}
-    for each in labelling.surface.noop if labelling.surface else ():
-        rows.setdefault((each.measure, each.kind), []).append(each)
+    for test in labelling.surface.noop if labelling.surface else ():
+        rows.setdefault((test.measure, test.kind), []).append(test)
     layers = labelling.findings.count.shape[1]
-    return [harmless(each, layers) for each in rows.values() if any(row.count for row in each)]
+    return [noop_sentence(tests, layers) for tests in rows.values() if any(test.count for test in tests)]
 
 
 def _span(places: Sequence[int], layers: int) -> str:
-    """Layers in words, runs of three and more by their ends.
+    """Return layers in words, runs of three and more by their ends.
 
     Example:
         >>> _span([0, 1, 2, 5], 6), _span([1], 6), _span([0, 1], 2)
@@ -280,12 +292,12 @@ def _span(places: Sequence[int], layers: int) -> str:
             runs.append([place])
     parts: list[str] = []
     for run in runs:
-        parts += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(each) for each in run]
+        parts += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(layer) for layer in run]
     return f"layer{'s' if len(places) > 1 else ''} {listing(parts)}"
 
 
 def promise(decision: Decision) -> str:
-    """What the correction promises of heads above and of heads below even attention."""
+    """Return which error rates the correction controls for heads above and below even attention."""
     level = f"{100 * decision.alpha:g}\u00a0%"
     over = {"run": "all statistics together", "layer": "one statistic in one layer"}.get(
         decision.family, "one statistic"

@@ -1,4 +1,4 @@
-"""Numbers and verdicts in words."""
+"""Numbers, names and verdicts in words."""
 
 import math
 import unicodedata
@@ -7,19 +7,19 @@ from headroles.records.example import Decision
 from headroles.records.notebook import BOTH as BOTH
 from headroles.records.notebook import FAMILIES as FAMILIES
 from headroles.records.notebook import mean as mean
-from headroles.reports.content import Interval
+from headroles.reports.records import Interval
 
 ENOUGH_FOR_NOT = 50
-"""Units below which the engine never says "not"; said on the page."""
+"""Units below which the engine never decides "not"; stated on the page."""
 
 HALF_SAMPLES = 200
 """Random half-samples behind the stability where a run asked for no other number."""
 POWER = 0.8
-"""Power that a detectable effect is found with; the assessment's, said on the page."""
+"""Power with which a detectable effect is found; the assessment's, stated on the page."""
 RELABELLINGS = 500
-"""Resamples behind the intervals of overlaps and depth; the assessment's, said on the page."""
+"""Resamples behind the intervals of overlaps and depth; the assessment's, stated on the page."""
 STEADY = 0.9
-"""Share of half-samples from which on a label is counted as one that came back."""
+"""Least share of half-samples in which a label must be found again to count as stable."""
 
 CORRECTIONS = {
     "fdr_bh": "Benjamini–Hochberg (fdr_bh)",
@@ -50,13 +50,13 @@ INTERVALS = {
     "wilcoxon": "Hall's t, corrected for skew (the test is one of the pseudo-median)",
     "sign": "Hall's t, corrected for skew (the test is one of the median)",
 }
-"""The interval a finding shows, by its test, unless another was asked for."""
+"""The interval that a finding shows, by its test, unless the run chose another."""
 RESAMPLING = ("bootstrap-t", "sign-flip")
 """Tests that draw resamples."""
 
 
 def number(value: float) -> str:
-    """Three significant digits; an en dash where there is nothing to say.
+    """Return a number with three significant digits; an en dash where there is no value.
 
     Example:
         >>> number(0.12345), number(1234567.0), number(3e-9), number(float("nan")), number(0.0)
@@ -72,11 +72,11 @@ def number(value: float) -> str:
 
 
 def chance_of(p: float) -> str:
-    """A p or q value.
+    """Return a p or q value as text.
 
     Example:
-        >>> chance_of(0.0123), chance_of(1e-9), chance_of(float("nan")), chance_of(1.0)
-        ('0.012', '<0.001', '–', '1')
+        >>> [chance_of(p) for p in (0.0123, 1e-9, float("nan"), 1.0)]
+        ['0.012', '<0.001', '–', '1']
     """
     if math.isnan(p):
         return "–"
@@ -84,7 +84,7 @@ def chance_of(p: float) -> str:
 
 
 def exact(value: float) -> str:
-    """A setting as it was given, with at least two decimals.
+    """Return a setting as it was given, with at least two decimals.
 
     Example:
         >>> exact(0.1), exact(0.1 + 0.02), exact(3.0), exact(0.005)
@@ -95,7 +95,7 @@ def exact(value: float) -> str:
 
 
 def interval(value: Interval) -> str:
-    """A mean with its interval.
+    """Return a mean with its interval.
 
     Example:
         >>> interval(Interval(0.81, 0.79, 0.83))
@@ -105,17 +105,17 @@ def interval(value: Interval) -> str:
 
 
 def two(value: float) -> str:
-    """A number with two decimals.
+    """Return a number with two decimals.
 
     Example:
-        >>> two(0.649), two(-0.001), two(float("nan"))
-        ('0.65', '0.00', '–')
+        >>> [two(value) for value in (0.649, -0.001, float("nan"))]
+        ['0.65', '0.00', '–']
     """
     return "–" if math.isnan(value) else f"{value:z.2f}".replace("-", "−")
 
 
 def share(value: float) -> str:
-    r"""A part of a whole, in per cent.
+    r"""Return a part of a whole in per cent.
 
     Example:
         >>> share(0.904), share(0.0004), share(float("nan"))
@@ -127,7 +127,7 @@ def share(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """A number of heads, which may be a mean or between two draws; one decimal at most.
+    """Return a number of heads, which may be a mean or an expected value; one decimal at most.
 
     Example:
         >>> count(18.0), count(18.92), count(float("nan"))
@@ -137,11 +137,15 @@ def count(value: float) -> str:
 
 
 def ranged(value: str, low: str, high: str) -> str:
-    r"""A number with the ends of its range; alone where there are none, the unit named once.
+    r"""Return a number with the ends of its range, the unit named once; alone where there are none.
 
     Example:
-        >>> ranged("19", "18", "20"), ranged("90\xa0%", "85\xa0%", "95\xa0%"), ranged("–", "–", "–")
-        ('19 [18,\xa020]', '90\xa0% [85,\xa095]', '–')
+        >>> ranged("90\xa0%", "85\xa0%", "95\xa0%")
+        '90\xa0% [85,\xa095]'
+        >>> ranged("19", "18", "20")
+        '19 [18,\xa020]'
+        >>> ranged("–", "–", "–")
+        '–'
     """
     unit = "\u00a0%"
     ends = [end.removesuffix(unit) for end in (low, high)] if value.endswith(unit) else [low, high]
@@ -149,7 +153,7 @@ def ranged(value: str, low: str, high: str) -> str:
 
 
 def isolate(text: str) -> str:
-    """A name that cannot turn the writing direction of the sentence around it.
+    """Return a name that cannot turn the writing direction of the sentence around it.
 
     Example:
         >>> isolate("local") == "local", isolate("\u202elocal").endswith("\u2069")
@@ -161,7 +165,7 @@ def isolate(text: str) -> str:
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """A count with its noun.
+    """Return a count with its noun.
 
     Example:
         >>> plural(1, "head"), plural(1200, "head")
@@ -171,45 +175,47 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 
 def listing(names: list[str]) -> str:
-    """Names joined as a sentence joins them.
+    """Join names as a sentence does.
 
     Example:
-        >>> listing(["a"]), listing(["a", "b", "c"])
-        ('a', 'a, b and c')
+        >>> listing(["a"])
+        'a'
+        >>> listing(["a", "b", "c"])
+        'a, b and c'
     """
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def shown_interval(decision: Decision) -> str:
-    """Which 95 % interval of the mean the findings show.
+def interval_name(decision: Decision) -> str:
+    """Return which 95 % interval of the mean the findings show.
 
     Example:
-        >>> shown_interval(Decision(interval="t"))
+        >>> interval_name(Decision(interval="t"))
         "Student's t (t)"
     """
-    asked = {"t": "Student's t (t)", "bca": "bias-corrected and accelerated bootstrap (bca)"}
-    return asked.get(decision.interval) or INTERVALS.get(decision.test, decision.interval)
+    names = {"t": "Student's t (t)", "bca": "bias-corrected and accelerated bootstrap (bca)"}
+    return names.get(decision.interval) or INTERVALS.get(decision.test, decision.interval)
 
 
 def resampled(decision: Decision) -> bool:
-    """Whether the test, the correction or the interval drew resamples."""
+    """Return whether the test, the correction or the interval drew resamples."""
     return decision.test in RESAMPLING or decision.correction == "maxT" or decision.interval == "bca"
 
 
 def family(decision: Decision, tests: int, run_tests: int) -> str:
-    """Which p values were corrected together, in words."""
+    """Return which p values were corrected together, in words."""
     level = f"{decision.alpha:g}"
-    over = {
+    scope = {
         "run": f"over all {plural(run_tests, 'test')} of this run",
         "layer": "over the heads of each layer of this sieve",
     }.get(decision.family, f"over the {plural(tests, 'head')} of this sieve")
     if decision.correction == "none":
-        return f"p ≤ {level}, not corrected, {over}"
-    return f"q ≤ {level} {over}, {decision.correction}"
+        return f"p ≤ {level}, not corrected, {scope}"
+    return f"q ≤ {level} {scope}, {decision.correction}"
 
 
 def promise(decision: Decision) -> str:
-    """What the correction promises."""
+    """Return which error rate the correction controls."""
     level = f"{100 * decision.alpha:g}\u00a0%"
     scope = {"run": "this run's tests", "layer": "one sieve's heads in one layer"}.get(
         decision.family, "one sieve's heads"

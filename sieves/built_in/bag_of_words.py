@@ -1,4 +1,4 @@
-"""Own-text attention as far as it is spread: a bag of the words of the query's text.
+"""Attention on the query's own text, times how evenly it is spread: a bag of words.
 
 For query i with S_i the keys of its own text that it sees, R_i those of both texts, s_i, m_i the attention
 on them, c_i = |S_i| / |R_i|, and h_i the entropy of the attention inside S_i over ln |S_i| (1 where S_i is
@@ -45,11 +45,11 @@ class BagOfWords:
 
     Attributes:
         name: "bag-of-words".
-        question: What it asks.
-        source: Where the idea comes from.
+        question: Its question.
+        source: The source of the idea.
         needs: No annotation.
         margin: How far beyond 0 counts as a role.
-        high: Largest score. The smallest depends on the lengths of the texts, so none is told, and
+        high: Largest score. The smallest depends on the lengths of the texts, so none is given, and
             constant scores are untestable.
         contrast: That of ``block``.
     """
@@ -68,7 +68,7 @@ class BagOfWords:
     def score(
         self, attention: Float[np.ndarray, "heads tokens tokens"], example: Example
     ) -> Float[np.ndarray, " heads"]:
-        """As ``score_visible``, where keys are not known to be hidden.
+        """Return the score without knowing which keys are hidden; see ``score_visible``.
 
         Keys behind the query count as visible when at least one of the heads looks there.
         """
@@ -80,7 +80,7 @@ class BagOfWords:
         example: Example,
         visible: Bool[np.ndarray, "tokens tokens"] | None,
     ) -> Float[np.ndarray, " heads"]:
-        """Own-text attention beyond chance, as far as it is spread; NaN without a second text.
+        """Return own-text attention beyond chance, times its spread; NaN without a second text.
 
         Args:
             attention: Of one layer.
@@ -94,7 +94,7 @@ class BagOfWords:
             >>> bag_of_words.score_visible(np.stack([even, own, one_word]), pair, None).round(12) + 0.0
             array([ 0.,  1., -1.])
         """
-        scope, own = (each(example).rows(0, example.size) for each in (both_texts, own_text))
+        scope, own = (cells(example).rows(0, example.size) for cells in (both_texts, own_text))
         if visible is not None:
             scope, own = scope & visible, own & visible
         size, room = own.sum(axis=1), scope.sum(axis=1)
@@ -102,7 +102,7 @@ class BagOfWords:
         if groups == 0:
             return np.full(len(attention), np.nan)
         chance = size / np.maximum(room, 1)
-        beyond: np.ndarray = _beyond(attention, own, scope, size, chance) @ query / (1 - query @ chance)
+        beyond: np.ndarray = _excess(attention, own, scope, size, chance) @ query / (1 - query @ chance)
         return beyond
 
     def score_rows(
@@ -112,43 +112,43 @@ class BagOfWords:
         example: Example,
         visible: Mask | None,
     ) -> Float[np.ndarray, " heads"]:
-        """What the rows of queries ``start`` on add to the score; NaN without a second text."""
+        """Return the part of the score that rows from query ``start`` on add; NaN without a second text."""
         n, own, scope = example.size, own_text(example), both_texts(example)
-        size, room = (sizes(resolved([each], visible, n), visible, n) for each in (own, scope))
+        size, room = (sizes(resolved([mask], visible, n), visible, n) for mask in (own, scope))
         query, groups = query_weights(text_of(example), (size > 0) & (size < room))
         if groups == 0:
             return np.full(len(rows), np.nan)
         chance = size / np.maximum(room, 1)
         here = slice(start, start + rows.shape[1])
-        counted, compared = (each.rows(here.start, here.stop) for each in (own, scope))
+        counted, compared = (mask.rows(here.start, here.stop) for mask in (own, scope))
         if visible is not None:
             seen = visible.rows(here.start, here.stop)
             counted, compared = counted & seen, compared & seen
-        beyond = _beyond(rows, counted, compared, size[here], chance[here])
+        beyond = _excess(rows, counted, compared, size[here], chance[here])
         added: np.ndarray = beyond @ query[here] / (1 - query @ chance)
         return added
 
     def null(self, example: Example) -> float:
-        """0, the score of even attention."""
+        """Return 0, the score of even attention."""
         return 0.0
 
 
 def _causal(
     attention: Float[np.ndarray, "heads tokens tokens"],
 ) -> Bool[np.ndarray, "tokens tokens"] | None:
-    """The keys up to the query where no head of the layer looks behind it; None: every key."""
+    """Return the keys up to the query where no head of the layer looks behind it; None for every key."""
     causal = np.tri(attention.shape[-1], dtype=np.bool_)
     return None if attention[:, ~causal].any() else causal
 
 
-def _beyond(
+def _excess(
     attention: Float[np.ndarray, "heads queries tokens"],
     own: Bool[np.ndarray, "queries tokens"],
     scope: Bool[np.ndarray, "queries tokens"],
     size: Int[np.ndarray, " queries"],
     chance: Float[np.ndarray, " queries"],
 ) -> Float[np.ndarray, "heads queries"]:
-    """Each query's ``s_i h_i − c_i m_i``."""
+    """Return ``s_i h_i − c_i m_i`` of each query."""
     inside = (attention * own).astype(np.float64)
     mass = inside.sum(axis=2)
     spread = _relative_entropy(inside, mass, size)
@@ -161,7 +161,7 @@ def _relative_entropy(
     mass: Float[np.ndarray, "heads queries"],
     size: np.ndarray,
 ) -> Float[np.ndarray, "heads queries"]:
-    """Entropy of the attention inside S over ln |S|, 0 to 1; 1 where S is one key, 0 where it gets none."""
+    """Return the entropy inside S over ln |S|, 0 to 1; 1 where S is one key, 0 where it gets no attention."""
     share = np.divide(inside, mass[..., None], out=np.zeros_like(inside), where=mass[..., None] > 0)
     most = np.log(np.maximum(size, 1))
     relative = np.divide(entropies(share), most, out=np.ones_like(mass), where=most > 0)

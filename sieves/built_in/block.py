@@ -12,12 +12,12 @@ CONTRAST_MARGIN = 0.02
 
 
 def both_texts(example: Example) -> Same:
-    """All pairs of tokens of the texts; special tokens are in none."""
+    """Return all pairs of tokens of the texts; special tokens are in none."""
     return Same(np.where(example.segment >= 0, 0, -1))
 
 
 def text_of(example: Example) -> Int[np.ndarray, " tokens"]:
-    """The text of each token; −1 on special tokens."""
+    """Return the text of each token; −1 on special tokens."""
     return example.segment
 
 

@@ -2,7 +2,7 @@
 
 S_i are the tokens of the other mentions of the entity of the query's innermost mention, R_i those of all
 other mentions, both outside that mention, so that looking at just any noun phrase is no coreference. Tokens
-outside mentions ask nothing.
+outside mentions are no queries.
 
 Measured on windows of 100 and 250 words of GUM and LitBank, mean contrasts of planted heads: fixed offsets
 and decay within 0.006, absolute positions 0.011, decay over the tokens of mentions 0.005 and over their first
@@ -26,10 +26,10 @@ CONTRAST_MARGIN = 0.1
 
 
 def own_mention(example: Example) -> Int[np.ndarray, " words"]:
-    """The innermost mention of each word (the shortest, the first of several); −1 outside mentions.
+    """Return the innermost mention of each word (the shortest, the first of several); −1 outside mentions.
 
     Raises:
-        BadInput: When the example carries no mentions.
+        BadInput: When the example has no mentions.
 
     Example:
         >>> from headroles.records.example import Mention
@@ -40,35 +40,35 @@ def own_mention(example: Example) -> Int[np.ndarray, " words"]:
     """
     own = np.full(word_count(example), -1, dtype=np.int64)
     mentions = _mentions(example)
-    whole = [each.stop - each.start for each in example.mentions or ()]
-    for each in sorted(range(len(mentions)), key=lambda place: (-whole[place], -place)):
-        start, stop = mentions[each]
-        own[start:stop] = each
+    whole = [mention.stop - mention.start for mention in example.mentions or ()]
+    for number in sorted(range(len(mentions)), key=lambda place: (-whole[place], -place)):
+        start, stop = mentions[number]
+        own[start:stop] = number
     return own
 
 
 def same_entity(example: Example) -> Bool[np.ndarray, "words words"]:
-    """For each word of a mention the words of other mentions of its entity, outside its own mention."""
+    """Return for each word of a mention the words of its entity's other mentions, outside its own."""
     _mentions(example)
-    names = np.array([each.entity for each in example.mentions or ()], dtype=np.str_)
+    names = np.array([mention.entity for mention in example.mentions or ()], dtype=np.str_)
     pairs = (names[:, None] == names[None, :]) & ~np.eye(len(names), dtype=np.bool_)
-    return _reached(example, pairs)
+    return _paired_words(example, pairs)
 
 
 def other_mentions(example: Example) -> Bool[np.ndarray, "words words"]:
-    """For each word of a mention the words of all other mentions, outside its own mention."""
+    """Return for each word of a mention the words of all other mentions, outside its own mention."""
     count = len(_mentions(example))
-    return _reached(example, np.ones((count, count), dtype=np.bool_))
+    return _paired_words(example, np.ones((count, count), dtype=np.bool_))
 
 
-def _reached(
+def _paired_words(
     example: Example, pairs: Bool[np.ndarray, "mentions mentions"]
 ) -> Bool[np.ndarray, "words words"]:
-    """Words of the mentions paired with each word's own one, less the words of that one."""
+    """Return the words of mentions that are paired with each word's own one, without its own words."""
     own = own_mention(example)
     members = np.zeros((len(pairs), len(own)), dtype=np.bool_)
-    for each, (start, stop) in enumerate(_mentions(example)):
-        members[each, start:stop] = True
+    for number, (start, stop) in enumerate(_mentions(example)):
+        members[number, start:stop] = True
     cells = np.zeros((len(own), len(own)), dtype=np.bool_)
     inside = np.flatnonzero(own >= 0)
     if inside.size:
@@ -79,10 +79,10 @@ def _reached(
 
 
 def _mentions(example: Example) -> tuple[tuple[int, int], ...]:
-    """First word and one past the last of each mention, within the words that have tokens.
+    """Return the first word and one past the last of each mention, within the words that have tokens.
 
     Raises:
-        BadInput: When the example carries no mentions.
+        BadInput: When the example has no mentions.
     """
     if example.mentions is None:
         raise BadInput(
@@ -90,11 +90,11 @@ def _mentions(example: Example) -> tuple[tuple[int, int], ...]:
             f"annotated; give data with mentions, or leave the sieve out"
         )
     words = word_count(example)
-    return tuple((min(each.start, words), min(each.stop, words)) for each in example.mentions)
+    return tuple((min(mention.start, words), min(mention.stop, words)) for mention in example.mentions)
 
 
 def _tokens(example: Example, words: Bool[np.ndarray, "words words"]) -> Cells:
-    """Cells of words as cells of their tokens; special tokens are in none."""
+    """Turn cells of words into cells of their tokens; special tokens are in none."""
     cells = np.zeros((example.size, example.size), dtype=np.bool_)
     inside = np.flatnonzero(example.word >= 0)
     own = example.word[inside]
@@ -111,7 +111,7 @@ def _scope(example: Example) -> Cells:
 
 
 def _groups(example: Example) -> Int[np.ndarray, " tokens"]:
-    """The innermost mention of each token; −1 outside mentions, on special tokens too."""
+    """Return the innermost mention of each token; −1 outside mentions, on special tokens too."""
     labels = np.append(own_mention(example), -1)[example.word]
     return np.where(example.word >= 0, labels, -1)
 

@@ -11,12 +11,12 @@ WINDOW = 2
 
 
 def own_text(example: Example) -> Same:
-    """Keys of the query's own text; special tokens belong to none."""
+    """Return the keys of the query's own text; special tokens belong to none."""
     return Same(example.segment)
 
 
 def within(window: str) -> MaskSieve:
-    """A local sieve with another window, such as ``local:4``.
+    """Make a local sieve with another window, such as ``local:4``.
 
     Raises:
         BadSieve: When the window is not a whole number of at least 1.

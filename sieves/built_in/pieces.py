@@ -5,7 +5,7 @@ pairs of tokens of the texts. Measured on rows of QNLI and QQP (mean selectivity
 next or previous token 0.57 to 0.76, within 0.001, other fixed offsets at most 0.004, decay with distance up
 to 0.26, within 0.01, in a causal model up to 0.29, within 0.04; planted heads that look elsewhere at
 separators 1, and 0.30 to 0.48, or with as much even attention beside it 0.5, and 0.40 to 0.46. Not
-controlled: what the keys are. Heads that look at near rare tokens come to 0.22 and 0.08, which is why the
+controlled: what the keys are. Heads that look at near rare tokens get 0.22 and 0.08, which is why the
 margin of the contrast is 0.1, and heads that look at continuing pieces from anywhere to 0.22 and 0.21.
 """
 
@@ -26,7 +26,7 @@ Square = Bool[np.ndarray, "tokens tokens"]
 
 
 def subword_cells(example: Example) -> Square:
-    """Other pieces of the query's word; for the words ``un able to see ing ly`` of 2, 1 and 3 pieces::
+    """Return other pieces of the query's word; for ``un able to see ing ly`` of 2, 1 and 3 pieces::
 
         . 1 . . . .
         1 . . . . .
@@ -36,7 +36,7 @@ def subword_cells(example: Example) -> Square:
         . . . 1 1 .
 
     Raises:
-        BadInput: When the example carries no words.
+        BadInput: When the example has no words.
 
     Example:
         >>> example = Example("six", tuple("abcdef"), word=np.array([0, 0, 1, 2, 2, 2]))
@@ -47,7 +47,7 @@ def subword_cells(example: Example) -> Square:
 
 
 def completing_cells(example: Example) -> Square:
-    """The last piece of the query's word, for its earlier pieces; for words of 2, 1 and 3 pieces::
+    """Return the last piece of the query's word, for its earlier pieces; for words of 2, 1 and 3 pieces::
 
         . 1 . . . .
         . . . . . .
@@ -57,7 +57,7 @@ def completing_cells(example: Example) -> Square:
         . . . . . .
 
     Raises:
-        BadInput: When the example carries no words.
+        BadInput: When the example has no words.
 
     Example:
         >>> example = Example("six", tuple("abcdef"), word=np.array([0, 0, 1, 2, 2, 2]))
@@ -68,12 +68,12 @@ def completing_cells(example: Example) -> Square:
 
 
 def subword_mask(example: Example) -> Without:
-    """The cells of ``subword_cells``."""
+    """Return the cells of ``subword_cells``."""
     return Without(_own_word(example), Band(0, 0, example.size))
 
 
 def completing_mask(example: Example) -> Every:
-    """The cells of ``completing_cells``."""
+    """Return the cells of ``completing_cells``."""
     word = _own_word(example).labels
     last = np.full(int(word.max(initial=-1)) + 1, -1)
     inside = np.flatnonzero(word >= 0)
@@ -84,7 +84,7 @@ def completing_mask(example: Example) -> Every:
 
 
 def _own_word(example: Example) -> Same:
-    """Pieces of one word, with themselves."""
+    """Return the pieces of one word, each with itself as well."""
     if (example.word < 0).all() and not example.special.all():
         raise BadInput(
             f"subword sieves need words, but example {example.key!r} has none; give the example the word of "

@@ -14,9 +14,9 @@ SOURCE = "Clark et al. 2019, section 3.1"
 
 
 def at_offset(offset: str) -> MaskSieve:
-    """The sieve of one signed offset, key minus query, such as ``offset:-3``.
+    """Make the sieve of one signed offset, key minus query, such as ``offset:-3``.
 
-    S of each query for ``offset:2`` over six tokens, rows are queries; the last two ask nothing::
+    S of each query for ``offset:2`` over six tokens, rows are queries; the last two are no queries::
 
         . . 1 . . .
         . . . 1 . .
@@ -25,7 +25,7 @@ def at_offset(offset: str) -> MaskSieve:
         . . . . . .
         . . . . . .
 
-    In a causal model nothing behind the query is visible, so that a positive offset does not apply.
+    In a causal model no key after the query is visible, so that a positive offset does not apply.
 
     Raises:
         BadSieve: When the offset is no whole number, or 0.
@@ -41,8 +41,8 @@ def at_offset(offset: str) -> MaskSieve:
         )
     tokens = abs(int(offset))
     side = "before" if int(offset) < 0 else "after"
-    asked = f"Does the head look at the key {tokens} token{'s' * (tokens > 1)} {side} the query?"
-    return _at(f"offset:{int(offset)}", int(offset), asked)
+    question = f"Does the head look at the key {tokens} token{'s' * (tokens > 1)} {side} the query?"
+    return _at(f"offset:{int(offset)}", int(offset), question)
 
 
 def _at(name: str, offset: int, question: str) -> MaskSieve:

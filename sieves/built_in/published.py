@@ -32,7 +32,7 @@ class PublishedSieve:
     Attributes:
         name: The name of the calibrated sieve it stands beside.
         rule: The released formula.
-        question: What it asks.
+        question: Its question.
         needs: Annotation it reads.
     """
 
@@ -44,12 +44,12 @@ class PublishedSieve:
     margin: float = 2.0
 
     def score(self, attention: Attention, example: Example) -> PerHead:
-        """How many times the mean attention of a row the sieve's keys get; NaN where not applicable."""
+        """Return the attention of the sieve's keys over the mean of their row; NaN where not applicable."""
         scores: np.ndarray = self.rule(attention.astype(np.float64), example)
         return scores
 
     def null(self, example: Example) -> float:
-        """The 1 of even attention, as the paper assumes it for every sieve."""
+        """Return 1, the score of even attention that the paper assumes for every sieve."""
         return 1.0
 
 
@@ -134,12 +134,12 @@ def syntactic_rule(attention: Attention, example: Example, wanted: tuple[str, ..
     for arc in example.arcs:
         known = canonical(arc.relation) not in LEFT_OUT
         if known and any(matches(arc.relation, name) for name in wanted):
-            pairs.append((_found(example, arc.dependent), _found(example, arc.head)))
+            pairs.append((_pieces(example, arc.dependent), _pieces(example, arc.head)))
     return pairs_rule(attention, [pair for pair in pairs if all(pair)])
 
 
-def _found(example: Example, word: int) -> list[int]:
-    """Where the notebooks find a word's pieces: each at its first occurrence in the same text."""
+def _pieces(example: Example, word: int) -> list[int]:
+    """Return the places where the notebooks find a word's pieces: first occurrences in the same text."""
     places = []
     for own in np.flatnonzero(example.word == word):
         same = np.flatnonzero(example.segment == example.segment[own])

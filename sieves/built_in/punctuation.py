@@ -13,12 +13,12 @@ from headroles.sieves.language.spelling import spelled
 USUAL = ".,"
 ALL = "all"
 JOINS = ";"
-"""Joins the roles of a head in tables, so that it can stand in no name."""
+"""Joins the roles of a head in tables, so that no name may contain it."""
 SOURCE = "Clark et al. 2019, section 3.2 (periods and commas)"
 
 
 def marks(wanted: str) -> MaskSieve:
-    """A punctuation sieve with other marks, such as ``punctuation:?!``, or ``punctuation:all`` for all.
+    """Make a punctuation sieve with other marks, such as ``punctuation:?!``, or ``punctuation:all`` for all.
 
     A token counts when it is one of the marks; for "all", when each of its characters is punctuation by
     its Unicode category.
@@ -26,7 +26,7 @@ def marks(wanted: str) -> MaskSieve:
     Raises:
         BadSieve: For anything but punctuation marks, and for ``;``, which joins roles in tables.
     """
-    if wanted != ALL and (JOINS in wanted or not wanted or not all(is_mark(each) for each in wanted)):
+    if wanted != ALL and (JOINS in wanted or not wanted or not all(is_mark(mark) for mark in wanted)):
         raise BadSieve(
             f"the marks of 'punctuation:{wanted}' must be punctuation other than {JOINS!r}, as in "
             f"punctuation:?!, or 'all' for every token that is only punctuation"
@@ -36,7 +36,7 @@ def marks(wanted: str) -> MaskSieve:
 
 
 def is_mark(text: str) -> bool:
-    """Whether a text is punctuation only, by Unicode categories.
+    """Return whether a text is punctuation only, by Unicode categories.
 
     Example:
         >>> [is_mark(text) for text in (".", "...", "“", "$", "e.g.", "")]
@@ -46,7 +46,7 @@ def is_mark(text: str) -> bool:
 
 
 def mark_keys(example: Example, wanted: str = USUAL) -> Bool[np.ndarray, " tokens"]:
-    """Tokens that are marks; special tokens, too, if they are spelled so.
+    """Return the tokens that are marks, special tokens with such a spelling included.
 
     For the usual marks and ``a , b . c .`` the keys of every query are::
 
@@ -65,9 +65,9 @@ def mark_keys(example: Example, wanted: str = USUAL) -> Bool[np.ndarray, " token
         >>> mark_keys(Example("six", ("a", ",", "b", ".", "c", "Ġ."))).astype(int).tolist()
         [0, 1, 0, 1, 0, 1]
     """
-    told = [spelled(token) for token in example.tokens]
-    found = [is_mark(each) if wanted == ALL else len(each) == 1 and each in wanted for each in told]
-    return np.array(found, dtype=np.bool_)
+    spellings = [spelled(token) for token in example.tokens]
+    marked = [is_mark(text) if wanted == ALL else len(text) == 1 and text in wanted for text in spellings]
+    return np.array(marked, dtype=np.bool_)
 
 
 def _marks(name: str, wanted: str) -> MaskSieve:

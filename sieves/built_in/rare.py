@@ -9,7 +9,7 @@ from headroles.sieves.base import MaskSieve
 
 
 def rarest(example: Example) -> Bool[np.ndarray, " tokens"]:
-    """The tokens of the texts that occur least in all inputs of the run; all of them where several tie.
+    """Return the tokens of the texts that occur least in all inputs of the run; all of them in a tie.
 
     For ``the cat saw the dog .``, which occur 90, 4, 7, 90, 4 and 60 times, the keys of every query are::
 
@@ -40,7 +40,7 @@ def rarest(example: Example) -> Bool[np.ndarray, " tokens"]:
     if often.shape != (example.size,):
         raise BadInput(
             f"frequencies have one count per token, shape ({example.size},) for example {example.key!r}, but "
-            f"{often.shape} came"
+            f"got {often.shape}"
         )
     least: Bool[np.ndarray, " tokens"] = np.zeros_like(text)
     for stack in np.unique(example.stack[text]):

@@ -1,4 +1,4 @@
-"""Keys in the other text that are akin to the query's word by lemma or by vector.
+"""Keys in the other text that are related to the query's word by lemma or by vector.
 
 The contrast is that of ``headroles.sieves.built_in.repeats``, and so are the measured values: planted
 heads 0.32 to 0.58, positional ones within 0.013, absolute positions 0.021, marks from anywhere below 0.
@@ -25,9 +25,9 @@ Square = Bool[np.ndarray, "tokens tokens"]
 
 
 def related_other_cells(example: Example) -> Square:
-    """Words of the other text with the same lemma, or whose vectors have a cosine of at least ``LIKE``.
+    """Return words of the other text with the same lemma, or with a cosine of vectors of at least ``LIKE``.
 
-    A word whose lemma is unknown has its spelling in its place, capitals aside. Words without a
+    The spelling in lower case stands for a lemma that is unknown. Words without a
     letter are left out. For ``cats ran ,`` and ``, cat runs`` with lemmas, without special tokens::
 
         . . . . 1 .
@@ -38,7 +38,7 @@ def related_other_cells(example: Example) -> Square:
         . 1 . . . .
 
     Raises:
-        BadInput: When the example carries neither lemmas nor vectors, or not one for each word.
+        BadInput: When the example has neither lemmas nor vectors, or fewer than words.
 
     Example:
         >>> example = Example(
@@ -56,7 +56,7 @@ def related_other_cells(example: Example) -> Square:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Akin:
-    """Tokens of words that are akin.
+    """A mask of the tokens of related words.
 
     Attributes:
         word: Word of each token; −1 for none.
@@ -71,22 +71,22 @@ class Akin:
     vectors: Float[np.ndarray, "words dimensions"] | None
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
-        """The mask of queries ``start`` to ``stop``."""
+        """Return the mask of queries ``start`` to ``stop``."""
         own = self.word[start:stop]
         rows, columns = np.flatnonzero(own >= 0), np.flatnonzero(self.word >= 0)
-        made = np.zeros((stop - start, len(self.word)), dtype=np.bool_)
+        cells = np.zeros((stop - start, len(self.word)), dtype=np.bool_)
         if rows.size:
             words = slice(int(own[rows].min()), int(own[rows].max()) + 1)
             alike = self.name[words, None] == self.name[None, :]
             if self.vectors is not None:
                 alike |= self.vectors[words] @ self.vectors.T >= LIKE
             alike &= self.content[words, None] & self.content[None, :]
-            made[np.ix_(rows, columns)] = alike[np.ix_(own[rows] - words.start, self.word[columns])]
-        return made
+            cells[np.ix_(rows, columns)] = alike[np.ix_(own[rows] - words.start, self.word[columns])]
+        return cells
 
 
 def related_other_mask(example: Example) -> Without:
-    """The cells of ``related_other_cells``."""
+    """Return the cells of ``related_other_cells``."""
     known, words = _likeness(example), word_count(example)
     spellings = [""] * words
     for token, word in zip(example.tokens, example.word.tolist(), strict=True):
@@ -95,13 +95,13 @@ def related_other_mask(example: Example) -> Without:
     lemmas = known.lemmas or ("",) * words
     names = [lemma.lower() or own for lemma, own in zip(lemmas, spellings, strict=False)]
     numbers = np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1]
-    content = np.array([any(sign.isalpha() for sign in each) for each in spellings], dtype=np.bool_)
+    content = np.array([any(sign.isalpha() for sign in word) for word in spellings], dtype=np.bool_)
     vectors = None if known.vectors is None else known.vectors[:words]
     return Without(Akin(example.word, numbers, content, vectors), Same(example.segment))
 
 
 def _likeness(example: Example) -> Lexical:
-    """What says which words are alike, when something does and for each word.
+    """Return the lemmas and vectors that tell which words are related, when there is one for each word.
 
     Raises:
         BadInput: Otherwise.
@@ -112,11 +112,11 @@ def _likeness(example: Example) -> Lexical:
             f"the sieve 'related:other' needs lemmas or vectors of words, but example {example.key!r} has "
             f"neither; give it Lexical(lemmas=…) or Lexical(vectors=…), or leave the sieve out"
         )
-    for what, found in (("lemmas", known.lemmas), ("vectors", known.vectors)):
-        if found is not None and len(found) < words:
+    for what, given in (("lemmas", known.lemmas), ("vectors", known.vectors)):
+        if given is not None and len(given) < words:
             raise BadInput(
                 f"every word has one entry among the {what}, but example {example.key!r} has {words} words "
-                f"and {len(found)} {what}"
+                f"and {len(given)} {what}"
             )
     return known
 

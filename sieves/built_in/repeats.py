@@ -1,4 +1,4 @@
-"""Keys by the tokens that stand there: the same one, in which text, and what followed it.
+"""Keys by their tokens: the same token in one text or the other, and the token after an earlier one.
 
 Each role asks for a contrast against the head's own distance profile, over all pairs of tokens of the texts.
 Measured on rows of QNLI and QQP, mean contrasts of planted heads, encoder and causal: fixed offsets within
@@ -23,7 +23,7 @@ Square = Bool[np.ndarray, "tokens tokens"]
 
 
 def identical_cells(example: Example) -> Square:
-    """The same token elsewhere in the query's own text; for ``a b a c b a``::
+    """Return the same token elsewhere in the query's own text; for ``a b a c b a``::
 
         . . 1 . . 1
         . . . . 1 .
@@ -40,7 +40,7 @@ def identical_cells(example: Example) -> Square:
 
 
 def identical_other_cells(example: Example) -> Square:
-    """The same token in the other text; for ``a b c`` and ``b a a`` without special tokens::
+    """Return the same token in the other text; for ``a b c`` and ``b a a`` without special tokens::
 
         . . . . 1 1
         . . . 1 . .
@@ -58,7 +58,7 @@ def identical_other_cells(example: Example) -> Square:
 
 
 def duplicate_cells(example: Example) -> Square:
-    """Earlier occurrences of the same token in any text; for ``a b a c b a``::
+    """Return earlier occurrences of the same token in any text; for ``a b a c b a``::
 
         . . . . . .
         . . . . . .
@@ -75,7 +75,7 @@ def duplicate_cells(example: Example) -> Square:
 
 
 def induction_cells(example: Example) -> Square:
-    """Tokens right after an earlier occurrence of the query's token, the query left out; ``a b a c b a``::
+    """Return the tokens right after an earlier occurrence of the query's token; for ``a b a c b a``::
 
         . . . . . .
         . . . . . .
@@ -84,7 +84,7 @@ def induction_cells(example: Example) -> Square:
         . . 1 . . .
         . 1 . 1 . .
 
-    In ``a a`` the token after the first a is the second, and no key of its own.
+    The query itself is left out: in ``a a`` the token after the first a is the second, which has no key.
 
     Example:
         >>> induction_cells(Example("six", tuple("abacba"))).astype(int)[4:].tolist()
@@ -94,29 +94,29 @@ def induction_cells(example: Example) -> Square:
 
 
 def identical_mask(example: Example) -> Without:
-    """The cells of ``identical_cells``."""
+    """Return the cells of ``identical_cells``."""
     return Without(Every((_same(example), Same(example.segment))), _diagonal(example))
 
 
 def identical_other_mask(example: Example) -> Without:
-    """The cells of ``identical_other_cells``."""
+    """Return the cells of ``identical_other_cells``."""
     return Without(_same(example), Same(example.segment))
 
 
 def duplicate_mask(example: Example) -> Every:
-    """The cells of ``duplicate_cells``."""
+    """Return the cells of ``duplicate_cells``."""
     return Every((_same(example), _earlier(example)))
 
 
 def induction_mask(example: Example) -> Every:
-    """The cells of ``induction_cells``."""
+    """Return the cells of ``induction_cells``."""
     labels = _same(example).labels
     return Every((Match(labels, np.concatenate([[-1], labels[:-1]])[: len(labels)]), _earlier(example)))
 
 
 def _same(example: Example) -> Same:
-    """Pairs of equal tokens of the texts; special tokens are in none."""
-    return Same(np.where(example.segment >= 0, _numbered(example.tokens), -1))
+    """Return the pairs of equal tokens of the texts; special tokens are in none."""
+    return Same(np.where(example.segment >= 0, _token_numbers(example.tokens), -1))
 
 
 def _diagonal(example: Example) -> Band:
@@ -127,8 +127,8 @@ def _earlier(example: Example) -> Band:
     return Band(-example.size, -1, example.size)
 
 
-def _numbered(tokens: tuple[str, ...]) -> Int[np.ndarray, " tokens"]:
-    """One number per spelling."""
+def _token_numbers(tokens: tuple[str, ...]) -> Int[np.ndarray, " tokens"]:
+    """Return one number per spelling."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(token, len(numbers)) for token in tokens], dtype=np.int64)
 

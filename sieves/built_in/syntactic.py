@@ -1,6 +1,6 @@
-"""The dependent's head word, for all relations or for one.
+"""Keys that are the head word of a dependent, for all relations or for one.
 
-The dependency arcs of an example as arrays, worked out once for all sieves that take some of them.
+``Arcs`` holds the arcs of an example as arrays, computed once for all sieves that use some of them.
 """
 
 import re
@@ -18,7 +18,7 @@ from headroles.sieves.language.relations import LEFT_OUT, canonical, matches
 from headroles.sieves.masks import Pairs, Without, apart
 
 _NUMBERS: dict[str, int] = {}
-"""A number for every name of a relation that has come up, from 0 in their order."""
+"""A number for every name of a relation so far, from 0 in order of appearance."""
 _NEW = Lock()
 """Held while a name gets its number: two threads must not give one to two names."""
 
@@ -44,16 +44,16 @@ class Arcs:
     arc: Int[np.ndarray, " cells"]
 
     def of(self, wanted: str | None) -> Bool[np.ndarray, " arcs"]:
-        """Which arcs are of a relation; without one, of any but those that are no role."""
-        kept: np.ndarray = _counted(wanted, len(_NUMBERS))[self.relation]
+        """Return which arcs have a relation; without one, all but those that are no role."""
+        kept: np.ndarray = _known_relations(wanted, len(_NUMBERS))[self.relation]
         return kept
 
 
 def arcs_of(example: Example) -> Arcs:
-    """The arcs of an example.
+    """Return the arcs of an example.
 
     Raises:
-        BadInput: When the example carries no arcs.
+        BadInput: When the example has no arcs.
 
     Example:
         >>> from headroles.records.example import Arc
@@ -67,47 +67,47 @@ def arcs_of(example: Example) -> Arcs:
             f"syntactic sieves need dependency arcs, but example {example.key!r} has none; "
             f"give the example arcs, or leave the syntactic sieves out"
         )
-    return _remembered(example)
+    return _read_arcs(example)
 
 
 @lru_cache(maxsize=8)
-def _remembered(example: Example) -> Arcs:
-    """Several sieves ask for the arcs of one example in turn, perhaps in several threads."""
+def _read_arcs(example: Example) -> Arcs:
+    """Return the arcs of an example, kept for other sieves and threads that use the same example."""
     words = int(example.word.max(initial=-1)) + 1
-    kept = [each for each in example.arcs or () if each.dependent < words and each.head < words]
-    dependent = np.array([each.dependent for each in kept], dtype=np.int64)
-    head = np.array([each.head for each in kept], dtype=np.int64)
-    relation = np.array([_number(each.relation) for each in kept], dtype=np.int64)
+    kept = [arc for arc in example.arcs or () if arc.dependent < words and arc.head < words]
+    dependent = np.array([arc.dependent for arc in kept], dtype=np.int64)
+    head = np.array([arc.head for arc in kept], dtype=np.int64)
+    relation = np.array([_number(arc.relation) for arc in kept], dtype=np.int64)
     order = np.argsort(example.word, kind="stable")
     placed = example.word[order]
     asking, number = _tokens(placed, dependent)
-    asked, pieces = _tokens(placed, head)
+    opens, pieces = _tokens(placed, head)
     cells = number * pieces
     arc = np.repeat(np.arange(len(kept)), cells)
     within = np.arange(len(arc)) - np.repeat(np.cumsum(cells) - cells, cells)
     query = order[asking[arc] + within // pieces[arc]]
-    key = order[asked[arc] + within % pieces[arc]]
+    key = order[opens[arc] + within % pieces[arc]]
     sort = np.lexsort((key, query))
     return Arcs(dependent, head, relation, query[sort], key[sort], arc[sort])
 
 
 def _number(relation: str) -> int:
-    found = _NUMBERS.get(relation)
-    if found is None:
+    number = _NUMBERS.get(relation)
+    if number is None:
         with _NEW:
-            found = _NUMBERS.setdefault(relation, len(_NUMBERS))
-    return found
+            number = _NUMBERS.setdefault(relation, len(_NUMBERS))
+    return number
 
 
 def _tokens(placed: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the tokens of some words begin among the sorted words of all tokens, and how many there are."""
+    """Return the first token of some words among the sorted words of all tokens, and their numbers."""
     first = np.searchsorted(placed, words, side="left")
     return first, np.searchsorted(placed, words, side="right") - first
 
 
 @lru_cache(maxsize=256)
-def _counted(wanted: str | None, known: int) -> Bool[np.ndarray, " relations"]:
-    """Which of the relations known so far count."""
+def _known_relations(wanted: str | None, known: int) -> Bool[np.ndarray, " relations"]:
+    """Return which of the relations known so far count."""
     names = list(_NUMBERS)[:known]
     if wanted is None:
         return np.array([canonical(name) not in LEFT_OUT for name in names], dtype=np.bool_)
@@ -119,7 +119,7 @@ SOURCE = "Pande et al. 2021, syntactic sieve; Clark et al. 2019, section 4"
 
 
 def relation(name: str) -> MaskSieve:
-    """The syntactic sieve of one relation, such as ``syntactic:det``.
+    """Make the syntactic sieve of one relation, such as ``syntactic:det``.
 
     Both Universal Dependencies and ClearNLP names are understood (obj and dobj are one); a plain
     name covers its subtypes (nsubj covers nsubj:pass).
@@ -136,14 +136,14 @@ def relation(name: str) -> MaskSieve:
 
 
 def arc_pairs(example: Example, wanted: str | None) -> Pairs:
-    """Arcs as pairs of words, the dependent and its head, punct and root left out.
+    """Return arcs as pairs of words, the dependent and its head, without punct and root.
 
     Args:
         example: An annotated example.
         wanted: One relation, or None for all.
 
     Raises:
-        BadInput: When the example carries no arcs.
+        BadInput: When the example has no arcs.
     """
     arcs = arcs_of(example)
     kept = arcs.of(wanted)
@@ -151,7 +151,7 @@ def arc_pairs(example: Example, wanted: str | None) -> Pairs:
 
 
 def word_count(example: Example) -> int:
-    """Number of words up to the last one that has a token."""
+    """Return the number of words up to the last one that has a token."""
     return int(example.word.max(initial=-1)) + 1
 
 

@@ -54,12 +54,12 @@ _PREPOSITIONS = (
 PREPOSITIONS = frozenset(_PREPOSITIONS.split())
 _CLAUSES = "who whom whose which that where when , ; : ( [ -- — – -lrb- -lsb-"
 CLAUSES = frozenset(_CLAUSES.split())
-"""Relative pronouns and signs after which nothing of a phrase is its head."""
+"""Relative pronouns and signs after which no word of a phrase is its head."""
 _ENDINGS = "'s ’s ' ’ '' \" ” ) ] . ! ? Jr Jr. Sr Sr. II III IV VI VII VIII IX Esq. Esq"
 ENDINGS = frozenset(_ENDINGS.split())
-"""What a phrase may end with beside its head."""
+"""Words that a phrase may end with after its head."""
 OPENING = frozenset(['"', "``", "“", "‘", "`", "--", "—", "(", "'", ":"])
-"""Signs after which a capital says as little as at the start of a sentence."""
+"""Signs after which a capital is as uninformative as at the start of a sentence."""
 
 
 KINDS = ("pronoun", "proper", "nominal")
@@ -94,14 +94,14 @@ class Described:
 
 @lru_cache(maxsize=4)
 def described(document: Document) -> Described:
-    """Head words and kinds of all mentions of a document; kept for the windows that follow.
+    """Return head words and kinds of all mentions of a document, kept for the windows that follow.
 
     Raises:
         BadInput: For a document without annotated mentions, or with a mention outside its words.
     """
     if document.mentions is None:
         raise BadInput(
-            f"coreference is asked of mentions, but document {document.key!r} has none annotated; "
+            f"coreference needs mentions, but document {document.key!r} has none annotated; "
             f"give data with mentions, or leave coreference out"
         )
     for mention in document.mentions:
@@ -112,16 +112,16 @@ def described(document: Document) -> Described:
             )
     numbers: dict[str, int] = {}
     return Described(
-        start=_column([each.start for each in document.mentions]),
-        stop=_column([each.stop for each in document.mentions]),
-        head=_column([head_word(document, each) for each in document.mentions]),
-        entity=_column([numbers.setdefault(each.entity, len(numbers)) for each in document.mentions]),
-        kinds=tuple(kind_of(document, each) for each in document.mentions),
+        start=_column([mention.start for mention in document.mentions]),
+        stop=_column([mention.stop for mention in document.mentions]),
+        head=_column([head_word(document, mention) for mention in document.mentions]),
+        entity=_column([numbers.setdefault(mention.entity, len(numbers)) for mention in document.mentions]),
+        kinds=tuple(kind_of(document, mention) for mention in document.mentions),
     )
 
 
 def head_word(document: Document, mention: Mention) -> int:
-    """The word that stands for a mention.
+    """Return the head word of a mention.
 
     With trees: the word of the span whose own head lies outside it (or is the root); of several the
     one nearest to the root, the first among equals; punctuation only where there is nothing else.
@@ -146,7 +146,7 @@ def head_word(document: Document, mention: Mention) -> int:
 
 
 def kind_of(document: Document, mention: Mention) -> str:
-    """Whether a mention is a "pronoun", "proper" (a name) or "nominal" (everything else, verbs too).
+    """Return "pronoun", "proper" (a name) or "nominal" (everything else, verbs too) for a mention.
 
     By the tag of its head word (universal PRON, PROPN; Penn PRP, PRP$, WP, WP$, NNP, NNPS; this, that
     and the like tagged as determiners are pronouns when nothing follows them). Without tags: a
@@ -161,7 +161,7 @@ def kind_of(document: Document, mention: Mention) -> str:
         if tag in _PRONOUN_TAGS or (tag in _DETERMINER_TAGS and word.lower() in PRONOUNS):
             return "pronoun"
         return "proper" if tag in _PROPER_TAGS else "nominal"
-    if all(each.lower() in PRONOUNS for each in document.words[mention.start : mention.stop]):
+    if all(word.lower() in PRONOUNS for word in document.words[mention.start : mention.stop]):
         return "pronoun"
     return "proper" if word[:1].isupper() and word in _names(document) else "nominal"
 
@@ -172,7 +172,7 @@ def _column(values: list[int]) -> Int[np.ndarray, " mentions"]:
 
 def _by_tree(document: Document, mention: Mention) -> int:
     heads = document.heads
-    assert heads is not None  # the caller has looked
+    assert heads is not None  # checked by the caller
     inside = range(mention.start, mention.stop)
     tops = [word for word in inside if not mention.start <= heads[word] < mention.stop]
     if document.relations is not None:
@@ -182,7 +182,7 @@ def _by_tree(document: Document, mention: Mention) -> int:
 
 
 def _depth(heads: Int[np.ndarray, " words"], word: int) -> int:
-    """Arcs between a word and its root; no more than there are words, even where a tree is none."""
+    """Count arcs between a word and its root, at most as many as words, even where heads form no tree."""
     steps = 0
     while heads[word] >= 0 and steps < len(heads):
         word, steps = int(heads[word]), steps + 1
@@ -190,7 +190,7 @@ def _depth(heads: Int[np.ndarray, " words"], word: int) -> int:
 
 
 def _by_rule(document: Document, mention: Mention) -> int:
-    """The last noun (without tags: word) before something that cannot belong to the phrase itself."""
+    """Return the last noun (without tags: word) before a word that cannot belong to the phrase itself."""
     words, tags = document.words, document.tags
     nouns: list[int] = []
     stop = mention.start
@@ -205,7 +205,7 @@ def _by_rule(document: Document, mention: Mention) -> int:
 
 
 def _ends(document: Document, word: int, begun: bool, named: bool) -> bool:
-    """Whether a word begins what follows the head of a phrase that has begun, or has had its noun."""
+    """Return whether a word ends a phrase that has begun, or has had its noun."""
     form = document.words[word].lower()
     if document.tags is None:
         return begun and (form in CLAUSES or form in PREPOSITIONS)
@@ -216,9 +216,9 @@ def _ends(document: Document, word: int, begun: bool, named: bool) -> bool:
 
 @lru_cache(maxsize=4)
 def _names(document: Document) -> frozenset[str]:
-    """Words with a capital where it says something, at least once in the document."""
+    """Return words with an informative capital at least once in the document."""
     words = document.words
-    silent = {int(each) for each in document.sentences}
+    silent = {int(word) for word in document.sentences}
     return frozenset(
         word
         for place, word in enumerate(words)

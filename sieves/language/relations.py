@@ -32,7 +32,7 @@ LEFT_OUT = frozenset({"punct", "root"})
 """Relations that are no syntactic role of their dependent: punctuation, and the root."""
 
 SCHEMES = ("ud", "clearnlp")
-"""Whose names relations are shown under."""
+"""The schemes that name relations."""
 
 _RENAMED = {CLEARNLP[name]: name for name in CLEARNLP if name not in ("relcl", "dative", "intj")}
 """ClearNLP's name of a universal relation; where there were several, that of Clark et al. (2019)."""
@@ -40,7 +40,7 @@ _RENAMED = {CLEARNLP[name]: name for name in CLEARNLP if name not in ("relcl", "
 
 @cache
 def canonical(relation: str) -> str:
-    """The Universal Dependencies name of a relation, in lower case.
+    """Return the Universal Dependencies name of a relation, in lower case.
 
     Example:
         >>> canonical("dobj"), canonical("ROOT"), canonical("nsubj:pass")
@@ -52,19 +52,19 @@ def canonical(relation: str) -> str:
 
 @cache
 def matches(relation: str, wanted: str) -> bool:
-    """Whether an arc's relation is the wanted one; a plain name also covers its subtypes.
+    """Return whether an arc's relation is the wanted one; a plain name also covers its subtypes.
 
     Example:
         >>> matches("nsubj:pass", "nsubj"), matches("dobj", "obj"), matches("nsubj", "nsubj:pass")
         (True, True, False)
     """
-    mine, asked = canonical(relation), canonical(wanted)
-    return mine == asked or mine.split(":")[0] == asked
+    own, name = canonical(relation), canonical(wanted)
+    return own == name or own.split(":")[0] == name
 
 
 @cache
 def shown(relation: str, scheme: str) -> str:
-    """The name of a relation in a scheme; names the scheme has no word for stay universal.
+    """Return the name of a relation in a scheme; a relation without a name there keeps its universal one.
 
     Raises:
         UnknownName: For a scheme that does not exist.
@@ -81,7 +81,7 @@ def shown(relation: str, scheme: str) -> str:
 
 @cache
 def covers(wanted: str, relation: str, scheme: str) -> bool:
-    """Whether a row of results, named in a scheme, counts the arcs of a relation.
+    """Return whether a row of results, named in a scheme, counts the arcs of a relation.
 
     Universal: a plain name covers its subtypes, so nsubj counts nsubj:pass (as ``matches``).
     ClearNLP: only subtypes that have no name of their own there, so nsubj leaves out nsubjpass.
@@ -101,7 +101,7 @@ def covers(wanted: str, relation: str, scheme: str) -> bool:
 def relations_of(
     documents: Iterable[Document], scheme: str, least: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The relations that occur often enough to be asked about, and the others.
+    """Return the relations that occur often enough to have a row, and the others.
 
     Plain names and subtypes are both listed; a plain name whose arcs are all of one subtype is not.
     Punctuation, roots and documents without trees are left out.
@@ -125,10 +125,10 @@ def relations_of(
     arcs = Counter({name: arcs[name] for name in arcs if name not in LEFT_OUT})
     plain = {name.split(":")[0] for name in arcs}
     counts = {}
-    for name in {shown(each, scheme) for each in (*arcs, *plain)}:
-        members = [each for each in arcs if covers(name, each, scheme)]
+    for name in {shown(relation, scheme) for relation in (*arcs, *plain)}:
+        members = [relation for relation in arcs if covers(name, relation, scheme)]
         if len(members) > 1 or canonical(name) in members:
-            counts[name] = sum(arcs[each] for each in members)
+            counts[name] = sum(arcs[relation] for relation in members)
     ordered = sorted(counts, key=lambda name: (-counts[name], name))
     return (
         tuple(name for name in ordered if counts[name] >= least),

@@ -1,19 +1,19 @@
-"""What a token spells, without what tokenizers add to say where words begin."""
+"""Spelling of tokens, without the marks that tokenizers add where words begin."""
 
 from functools import lru_cache
 
 OPENING = ("##", "Ġ", "▁", "Ċ", " ")
-"""What stands before a piece that continues a word (WordPiece) or opens one (byte-level, SentencePiece)."""
+"""Marks before a piece that continues a word (WordPiece) or opens one (byte-level, SentencePiece)."""
 CLOSING = ("</w>",)
-"""What stands behind a piece that ends a word."""
+"""Marks after a piece that ends a word."""
 
 
 @lru_cache(maxsize=2**16)
 def spelled(token: str) -> str:
-    """The characters of a token, without the marks of word boundaries.
+    """Return the characters of a token, without the marks of word boundaries.
 
-    Tokens of byte-level vocabularies spell bytes; where those are characters in UTF-8, they are told. A
-    token that is nothing but such a mark stays as it is.
+    Tokens of byte-level vocabularies spell bytes, which become characters where they are valid UTF-8. A
+    token that is only such a mark stays as it is.
 
     Example:
         >>> [spelled(token) for token in ("##ing", "Ġthe", "▁,", ".</w>", "âĢľ", "##", "é")]
@@ -28,7 +28,7 @@ def spelled(token: str) -> str:
 
 
 def _from_bytes(bare: str) -> str:
-    """The text of a token whose characters stand for bytes (Radford et al. 2019), or else itself."""
+    """Return the text of a token whose characters stand for bytes (Radford et al. 2019), or else itself."""
     if not all(sign in _BYTES for sign in bare):
         return bare
     try:
@@ -38,7 +38,7 @@ def _from_bytes(bare: str) -> str:
 
 
 def _byte_signs() -> dict[str, int]:
-    """The byte that each character of a byte-level vocabulary stands for: itself, where it can be printed."""
+    """Return the byte of each character of a byte-level vocabulary: its own code, where it can be printed."""
     shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     hidden = [byte for byte in range(0x100) if byte not in shown]
     return {chr(byte): byte for byte in shown} | {

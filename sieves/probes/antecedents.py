@@ -1,4 +1,4 @@
-"""Antecedents without a model: nearest mention, head match, the four-step rules, first mention."""
+"""Baselines of the coreference probe: nearest mention, head match, four-step rules, first mention."""
 
 from functools import lru_cache
 
@@ -22,10 +22,10 @@ _NUMBER = {"NNS": "Plur", "NNPS": "Plur", "NN": "Sing", "NNP": "Sing"}
 def chosen(
     document: Document, asking: Int[np.ndarray, " items"], candidates: Pairs
 ) -> Int[np.ndarray, "baselines items"]:
-    """The mention that each baseline chooses for each item.
+    """Return the mention that each baseline chooses for each item.
 
     - nearest: the candidate whose head word is the fewest words away (the earlier of two).
-    - head match: the nearest candidate with the same head word, capitals aside; nobody without one.
+    - head match: the nearest candidate with the same head word in lower case; nobody without one.
     - rules: the nearest candidate with the same words; else with the same head word; else that agrees
       in number, gender and person; else the nearest.
     - first: the candidate whose head word comes first in the document.
@@ -60,7 +60,7 @@ def chosen(
 
 
 def _nearest(allowed: Pairs, away: Int[np.ndarray, "items mentions"]) -> Int[np.ndarray, " items"]:
-    """The allowed mention at the smallest distance, the first of several; −1 where none is allowed."""
+    """Return the allowed mention at the smallest distance, the first in a tie; −1 where none is allowed."""
     if not allowed.shape[1]:
         return np.full(len(allowed), NOBODY)
     distance = np.where(allowed, away, np.iinfo(np.int64).max)
@@ -68,7 +68,7 @@ def _nearest(allowed: Pairs, away: Int[np.ndarray, "items mentions"]) -> Int[np.
 
 
 def _agree(document: Document, asking: Int[np.ndarray, " items"]) -> Pairs:
-    """Whether number, gender and person of an asking mention and of any mention can be one."""
+    """Return whether number, gender and person of an asking mention and of any mention can be the same."""
     agreed = np.ones((len(asking), len(described(document).head)), dtype=np.bool_)
     for values in _agreements(document):
         one, other = values[asking, None], values[None, :]
@@ -78,7 +78,7 @@ def _agree(document: Document, asking: Int[np.ndarray, " items"]) -> Pairs:
 
 @lru_cache(maxsize=4)
 def _forms(document: Document) -> tuple[np.ndarray, np.ndarray]:
-    """All words of each mention, and its head word, both in small letters."""
+    """Return all words of each mention, and its head word, both in lower case."""
     mentions = described(document)
     small = [word.lower() for word in document.words]
     spans = zip(mentions.start, mentions.stop, strict=True)
@@ -88,50 +88,50 @@ def _forms(document: Document) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=4)
 def _agreements(document: Document) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number, gender and person of each mention, "" where unknown."""
+    """Return number, gender and person of each mention, "" where unknown."""
     mentions = described(document)
-    found = [agreement_of(document, mentions, each) for each in range(len(mentions.head))]
-    columns = np.array(found, dtype=np.str_).reshape(-1, 3).T
+    rows = [agreement_of(document, mentions, which) for which in range(len(mentions.head))]
+    columns = np.array(rows, dtype=np.str_).reshape(-1, 3).T
     return columns[0], columns[1], columns[2]
 
 
 def agreement_of(document: Document, mentions: Described, which: int) -> Agreement:
-    """Number ("Sing", "Plur"), gender ("Masc", "Fem", "Neut") and person ("1" to "3") of a mention.
+    """Return number ("Sing", "Plur"), gender ("Masc", "Fem", "Neut") and person ("1" to "3") of a mention.
 
     Args:
-        document: Where it stands.
+        document: Its document.
         mentions: The document's mentions.
         which: Its place among them.
 
     Returns:
-        What is known; "" for the rest.
+        The three; "" where unknown.
     """
-    head, start, stop = (int(each[which]) for each in (mentions.head, mentions.start, mentions.stop))
+    head, start, stop = (int(places[which]) for places in (mentions.head, mentions.start, mentions.stop))
     word = document.words[head].lower()
-    told, listed = _features(document, head), PRONOUNS.get(word, ("", "", ""))
+    features, listed = _features(document, head), PRONOUNS.get(word, ("", "", ""))
     names = ("Number", "Gender", "Person")
-    number, gender, person = (told.get(name, known) for name, known in zip(names, listed, strict=True))
+    number, gender, person = (features.get(name, known) for name, known in zip(names, listed, strict=True))
     if mentions.kinds[which] == "pronoun":
         return number, gender, person
     if not number and document.tags is not None:
         number = _NUMBER.get(document.tags[head], "")
-    if _joined(document, head, stop):
+    if _is_conjoined(document, head, stop):
         return "Plur", "", "3"
-    titles = [TITLES[each.lower()] for each in document.words[start:head] if each.lower() in TITLES]
+    titles = [TITLES[word.lower()] for word in document.words[start:head] if word.lower() in TITLES]
     return number, gender or GENDERS.get(word, "") or (titles[-1] if titles else ""), "3"
 
 
 def _features(document: Document, word: int) -> dict[str, str]:
-    """Morphological features of a word by their names."""
+    """Return the morphological features of a word by their names."""
     if document.features is None:
         return {}
-    pairs = (each.partition("=") for each in document.features[word].split("|"))
+    pairs = (feature.partition("=") for feature in document.features[word].split("|"))
     return {name: value for name, _, value in pairs if value}
 
 
-def _joined(document: Document, head: int, stop: int) -> bool:
-    """Whether another word is joined to the head within its mention, as in "Ann and Bob"."""
+def _is_conjoined(document: Document, head: int, stop: int) -> bool:
+    """Return whether another word is joined to the head within its mention, as in "Ann and Bob"."""
     if document.heads is None or document.relations is None:
         return False
     later = range(head + 1, stop)
-    return any(document.heads[each] == head and document.relations[each] == "conj" for each in later)
+    return any(document.heads[other] == head and document.relations[other] == "conj" for other in later)

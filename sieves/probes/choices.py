@@ -1,17 +1,18 @@
-"""Which candidates heads choose, and their attention beyond distance: the numpy reference."""
+"""The reference in numpy of the candidates that heads choose, and of their attention beyond distance."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.documents import Choices, Window
 from headroles.sieves.weights.contrast import by_offset
+from headroles.sieves.weights.reference import distance_profile
 
 NOBODY = -1
 """The choice of a head that attends to none of the candidates."""
 
 
 def sentence_of(window: Window) -> Int[np.ndarray, " words"]:
-    """Number of the sentence of each word of a window, counted over the document from 0."""
+    """Return the number of the sentence of each word of a window, counted over the document from 0."""
     words = np.arange(window.start, window.stop)
     numbers: np.ndarray = np.searchsorted(window.document.sentences, words, side="right") - 1
     return numbers
@@ -20,13 +21,13 @@ def sentence_of(window: Window) -> Int[np.ndarray, " words"]:
 def chosen(
     attention: Float[np.ndarray, "heads words words"], choices: Choices, reverse: bool
 ) -> Int[np.ndarray, "items heads"]:
-    """The candidate each head chooses per item.
+    """Return the candidate that each head chooses for each item.
 
     Source: Clark et al. (2019), section 4.2: the most attended other word.
 
     Args:
         attention: Between the words of the window; rows attend.
-        choices: What is asked.
+        choices: The items.
         reverse: Take the candidate that attends most to the asking word, instead of the candidate
             it attends to most.
 
@@ -37,8 +38,8 @@ def chosen(
     Example:
         >>> attention = np.array([[[0.1, 0.3, 0.6], [0.9, 0.0, 0.1], [0.5, 0.5, 0.0]]])
         >>> others = ~np.eye(3, dtype=bool)
-        >>> asked = Choices(np.ones((1, 3), dtype=bool), np.arange(3), others, np.roll(np.eye(3) > 0, 1, 1))
-        >>> chosen(attention, asked, False).T.tolist(), chosen(attention, asked, True).T.tolist()
+        >>> items = Choices(np.ones((1, 3), dtype=bool), np.arange(3), others, np.roll(np.eye(3) > 0, 1, 1))
+        >>> chosen(attention, items, False).T.tolist(), chosen(attention, items, True).T.tolist()
         ([[2, 0, 0]], [[1, 2, 0]])
     """
     seen = attention[:, :, choices.query].mT if reverse else attention[:, choices.query]
@@ -50,11 +51,11 @@ def chosen(
 
 
 def hits(answers: Int[np.ndarray, "items heads"], choices: Choices) -> Bool[np.ndarray, "items heads"]:
-    """Whether each choice is right; nobody never is.
+    """Return whether each choice is right; the choice of nobody never is.
 
     Args:
         answers: From ``chosen``.
-        choices: What was asked.
+        choices: The items.
     """
     right: np.ndarray = np.take_along_axis(choices.right, np.maximum(answers, 0), axis=1) & (
         answers != NOBODY
@@ -63,11 +64,11 @@ def hits(answers: Int[np.ndarray, "items heads"], choices: Choices) -> Bool[np.n
 
 
 def right_by_row(right: Bool[np.ndarray, "items heads"], choices: Choices) -> Int[np.ndarray, "rows heads"]:
-    """Right answers per row and head.
+    """Count right answers per row and head.
 
     Args:
         right: From ``hits``.
-        choices: What was asked.
+        choices: The items.
     """
     return choices.rows.astype(np.int64) @ right.astype(np.int64)
 
@@ -79,18 +80,18 @@ def arc_contrast(
     query: Int[np.ndarray, " items"],
     right: Int[np.ndarray, " items"],
 ) -> Float[np.ndarray, "items heads"]:
-    """Attention on single pairs of words beyond what the head's own distance profile puts there.
+    """Return attention on single pairs of words beyond that expected by the head's own distance profile.
 
-    With A the attention between words, R the compared pairs and U what even attention puts on
-    them: ``f(d) = Σ A / Σ U`` over the pairs of R at signed offset d, ``m_i = Σ_k A_ik`` over R,
+    With A the attention between words, R the compared pairs and U even attention on them:
+    ``f(d) = Σ A / Σ U`` over the pairs of R at signed offset d, ``m_i = Σ_k A_ik`` over R,
     ``E_ij = m_i f(j−i) U_ij / Σ_k f(k−i) U_ik``, and the contrast is ``A_ij − E_ij``. The formula is
     that of ``headroles.plans.plan.Profile``; the mean over the arcs of a relation is the contrast of
     ``syntactic:REL`` when each word attends in one arc.
 
     Args:
         attention: Between the words of a window; rows attend.
-        pieces: What even attention puts on each attended word, in any unit: its pieces; per pair
-            of words where it depends on the attending word, too, as in models that only look back.
+        pieces: Even attention on each attended word, in any unit: its number of pieces; per pair of
+            words where it depends on the attending word, too, as in models that only look back.
         allowed: R: the other words of the sentence that are visible.
         query: Attending word i of each item. Read forward it is the dependent, in reverse its head.
         right: Attended word j of each item. Read forward it is the head, in reverse the dependent.
@@ -102,14 +103,8 @@ def arc_contrast(
     words = attention.shape[1]
     even = np.where(allowed, np.broadcast_to(pieces, allowed.shape), 0).astype(attention.dtype)
     compared = np.where(even > 0, attention, 0)
-    places = np.arange(words)
-    level = by_offset(even, places)
-    total = by_offset(compared, places).sum(axis=1)
-    everywhere = level.sum(axis=0)
-    curve = np.divide(total, everywhere, out=np.zeros_like(total), where=everywhere > 0)
-    normaliser = curve @ level.T
-    mass = compared.sum(axis=2)
-    rate = np.divide(mass, normaliser, out=np.zeros_like(mass), where=normaliser > 0)
+    level = by_offset(even, np.arange(words))
+    curve, rate = distance_profile(compared, level.sum(axis=0), level.T)
     expected = rate[:, query] * curve[:, right - query + words - 1] * even[query, right]
     beyond: np.ndarray = (compared[:, query, right] - expected).T
     return beyond

@@ -12,7 +12,7 @@ from headroles.sieves.probes.antecedents import BASELINES, NOBODY, chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class _Items:
     """Items of a window: the asking mention, candidate and right mentions; and mentions that were lost."""
 
     asking: Int[np.ndarray, " items"]
@@ -42,7 +42,7 @@ class CoreferenceProbe:
     Where none is right (GAP passages without a true name) there is no item and nothing is lost.
 
     Attributes:
-        kinds: Kinds of mention with a row of their own, beside the row "all".
+        kinds: Kinds of mention with a row of their own, in addition to the row "all".
     """
 
     kinds: tuple[str, ...] = KINDS
@@ -55,57 +55,57 @@ class CoreferenceProbe:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The row of all mentions, then the kinds."""
+        """Return the row of all mentions, then the kinds."""
         return ("all", *self.kinds)
 
     def choices(self, window: Window) -> tuple[Choices, Int[np.ndarray, " rows"]]:
-        """The items of a window, in the order of their mentions, and per row how many were lost.
+        """Return the items of a window, in the order of their mentions, and the number of lost ones per row.
 
         Raises:
             BadInput: When the document has no mentions annotated, or not exactly one pronoun where
                 its layout asks for one.
         """
-        mentions, asked = described(window.document), _asked(window)
-        lost: np.ndarray = self._rows(mentions, asked.lost).sum(axis=1)
-        made = Choices(
-            rows=self._rows(mentions, asked.asking),
-            query=mentions.head[asked.asking] - window.start,
-            candidates=_words(asked.candidates, mentions, window),
-            right=_words(asked.right, mentions, window),
+        mentions, items = described(window.document), _items(window)
+        lost: np.ndarray = self._rows(mentions, items.lost).sum(axis=1)
+        choices = Choices(
+            rows=self._rows(mentions, items.asking),
+            query=mentions.head[items.asking] - window.start,
+            candidates=_words(items.candidates, mentions, window),
+            right=_words(items.right, mentions, window),
         )
-        return made, lost
+        return choices, lost
 
     def baseline_hits(self, window: Window) -> Int[np.ndarray, "rows baselines"]:
-        """Right answers of each baseline over the items of a window.
+        """Count right answers of each baseline over the items of a window.
 
         Raises:
             BadInput: As for ``choices``.
         """
-        mentions, asked = described(window.document), _asked(window)
-        answers = chosen(window.document, asked.asking, asked.candidates)
-        right = _words(asked.right, mentions, window)
+        mentions, items = described(window.document), _items(window)
+        answers = chosen(window.document, items.asking, items.candidates)
+        right = _words(items.right, mentions, window)
         word = mentions.head[answers] - window.start if right.size else answers
-        said = answers != NOBODY
+        answered = answers != NOBODY
         hit = np.zeros(answers.shape, dtype=np.bool_)
-        hit[said] = right[np.nonzero(said)[1], word[said]]
-        counted: np.ndarray = self._rows(mentions, asked.asking).astype(np.int64) @ hit.T
+        hit[answered] = right[np.nonzero(answered)[1], word[answered]]
+        counted: np.ndarray = self._rows(mentions, items.asking).astype(np.int64) @ hit.T
         return counted
 
     def _rows(self, mentions: Described, which: Int[np.ndarray, " items"]) -> Bool[np.ndarray, "rows items"]:
-        """Which rows each mention counts for."""
-        kinds = [mentions.kinds[each] for each in which]
+        """Return the rows that each mention counts for."""
+        kinds = [mentions.kinds[place] for place in which]
         return np.array([[row in ("all", kind) for kind in kinds] for row in self.rows], dtype=np.bool_)
 
 
 def true_names(document: Document) -> int:
-    """Mentions that the pronoun of a "gap" or "winobias" document refers to: 0 or 1 in GAP."""
+    """Return the mentions that the pronoun of a "gap" or "winobias" document refers to: 0 or 1 in GAP."""
     mentions = described(document)
     pronoun = _pronoun(document, mentions)
     return int((mentions.entity == mentions.entity[pronoun]).sum()) - 1
 
 
-def _asked(window: Window) -> _Asked:
-    """The items of a window."""
+def _items(window: Window) -> _Items:
+    """Return the items of a window."""
     mentions = described(window.document)
     seen = (mentions.start >= window.start) & (mentions.stop <= window.stop)
     fresh = (mentions.head >= window.fresh) & (mentions.head < window.stop)
@@ -120,12 +120,12 @@ def _asked(window: Window) -> _Asked:
         known = _earlier(mentions, due)
         possible = known & seen[None, :] & seen[due, None]
     same = mentions.entity[due, None] == mentions.entity[None, :]
-    asked, found = (known & same).any(axis=1), (possible & same).any(axis=1)
-    return _Asked(due[found], possible[found], (possible & same)[found], due[asked & ~found])
+    answerable, kept = (known & same).any(axis=1), (possible & same).any(axis=1)
+    return _Items(due[kept], possible[kept], (possible & same)[kept], due[answerable & ~kept])
 
 
 def _earlier(mentions: Described, which: Int[np.ndarray, " items"]) -> Bool[np.ndarray, "items mentions"]:
-    """Mentions with an earlier head word, neither inside the asking mention nor around it."""
+    """Return mentions with an earlier head word, neither inside the asking mention nor around it."""
     start, stop = mentions.start[which, None], mentions.stop[which, None]
     inside = (mentions.start >= start) & (mentions.stop <= stop)
     around = (mentions.start <= start) & (mentions.stop >= stop)
@@ -134,20 +134,20 @@ def _earlier(mentions: Described, which: Int[np.ndarray, " items"]) -> Bool[np.n
 
 
 def _pronoun(document: Document, mentions: Described) -> int:
-    """The one pronoun of a document whose layout asks for it."""
-    found = [place for place, kind in enumerate(mentions.kinds) if kind == "pronoun"]
-    if len(found) != 1:
+    """Return the one pronoun of a document whose layout requires it."""
+    pronouns = [place for place, kind in enumerate(mentions.kinds) if kind == "pronoun"]
+    if len(pronouns) != 1:
         raise BadInput(
             f"a document of the layout {document.layout!r} has exactly one pronoun among its mentions, but "
-            f"{document.key!r} has {len(found)}; mark the pronoun and the names it may refer to"
+            f"{document.key!r} has {len(pronouns)}; mark the pronoun and the names it may refer to"
         )
-    return found[0]
+    return pronouns[0]
 
 
 def _words(
     pairs: Bool[np.ndarray, "items mentions"], mentions: Described, window: Window
 ) -> Bool[np.ndarray, "items words"]:
-    """Mentions to their head words, counted from the start of the window."""
+    """Replace mentions by their head words, counted from the start of the window."""
     items, which = np.nonzero(pairs)
     cells = np.zeros((len(pairs), window.size), dtype=np.bool_)
     cells[items, mentions.head[which] - window.start] = True

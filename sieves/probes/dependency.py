@@ -14,17 +14,17 @@ from headroles.sieves.probes.choices import sentence_of
 from headroles.sieves.probes.published_heads import PUBLISHED_TABLE, published_head
 
 OFFSETS = tuple(offset for offset in range(-10, 11) if offset)
-"""Where the baselines look: so many words to the right of the dependent."""
+"""Offsets of the baselines, in words to the right of the dependent."""
 
 PUBLISHED_OFFSETS = (-3, -2, -1, 0, 1, 2)
-"""Those that the released code of Clark et al. (2019) tries."""
+"""The offsets that the released code of Clark et al. (2019) tries."""
 
 _POSSESSIVE = frozenset({"'s", "s'"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
-    """Items of a window: asking words, their head words (−1: a root) and rows; how many were lost per row."""
+class _Items:
+    """Items of a window: asking words, their head words (−1: a root) and rows; the number lost per row."""
 
     query: Int[np.ndarray, " items"]
     head: Int[np.ndarray, " items"]
@@ -51,10 +51,10 @@ class DependencyProbe:
     where the possessive chooses the last word). Contrasts are not measured then.
 
     Attributes:
-        relations: What rows there are beside "all", in either scheme's names; shown in ``scheme``.
+        relations: The rows in addition to "all", in either scheme's names; shown in ``scheme``.
             None takes those of the published Table 1 that the scheme has.
-        scheme: Whose names are shown, and what a plain name covers: under "ud" all its subtypes, under
-            "clearnlp" those without a name of their own (``relations.covers``).
+        scheme: The scheme of the names, which decides what a plain name covers: under "ud" all its
+            subtypes, under "clearnlp" those without a name of their own (``relations.covers``).
         published: Count as the released code does.
 
     Raises:
@@ -75,74 +75,74 @@ class DependencyProbe:
         if wanted is None:
             known = [name for name in PUBLISHED_TABLE if name != "all"]
             wanted = tuple(name for name in known if published_head(name, self.scheme))
-        for each in wanted:
-            if not re.fullmatch(r"[A-Za-z]+(:[A-Za-z_]+)?", each) or canonical(each) in LEFT_OUT | {"all"}:
+        for name in wanted:
+            if not re.fullmatch(r"[A-Za-z]+(:[A-Za-z_]+)?", name) or canonical(name) in LEFT_OUT | {"all"}:
                 raise BadInput(
                     f"a relation is letters with an optional subtype, other than punct, root and all, but "
-                    f"{each!r} was given; write it as in nsubj or nsubj:pass"
+                    f"{name!r} was given; write it as in nsubj or nsubj:pass"
                 )
-        names = tuple(dict.fromkeys(shown(each, self.scheme) for each in wanted))
+        names = tuple(dict.fromkeys(shown(name, self.scheme) for name in wanted))
         object.__setattr__(self, "relations", names)
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The row of all arcs, then the relations."""
+        """Return the row of all arcs, then the relations."""
         return ("all", *(self.relations or ()))
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """Where the baselines look, in words to the right of the dependent."""
+        """Return the offsets of the baselines, in words to the right of the dependent."""
         return PUBLISHED_OFFSETS if self.published else OFFSETS
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """The offsets, such as "-1" and "+2"."""
+        """Return the names of the offsets, such as "-1" and "+2"."""
         return tuple(f"{offset:+d}" if offset else "0" for offset in self.offsets)
 
     @property
     def rivals(self) -> int:
-        """All offsets."""
+        """Return all offsets."""
         return len(self.offsets)
 
     @property
     def contrast(self) -> bool:
-        """Whether attention beyond the head's distance profile is measured, too."""
+        """Return whether attention beyond the head's distance profile is measured, too."""
         return not self.published
 
     def choices(self, window: Window) -> tuple[Choices, Int[np.ndarray, " rows"]]:
-        """The items of a window, in the order of their words, and per row how many were lost.
+        """Return the items of a window, in the order of their words, and the number of lost ones per row.
 
         Raises:
             BadInput: When the document has no trees.
         """
-        asked, sentence = _kept(self, window), sentence_of(window)
+        items, sentence = _cached_items(self, window), sentence_of(window)
         words = np.arange(window.size)
-        candidates = sentence[asked.query][:, None] == sentence
-        candidates &= asked.query[:, None] != words
+        candidates = sentence[items.query][:, None] == sentence
+        candidates &= items.query[:, None] != words
         alone = ~candidates.any(axis=1)
-        candidates[alone, asked.query[alone]] = True  # published, one word: it chooses itself, and is wrong
-        right = (asked.head[:, None] == words) & candidates
-        return Choices(asked.rows, asked.query, candidates, right), asked.lost
+        candidates[alone, items.query[alone]] = True  # published, one word: it chooses itself, and is wrong
+        right = (items.head[:, None] == words) & candidates
+        return Choices(items.rows, items.query, candidates, right), items.lost
 
     def baseline_hits(self, window: Window) -> Int[np.ndarray, "rows baselines"]:
-        """Right answers of each offset over the items of a window; beyond the sentence there are none.
+        """Count right answers of each offset over the items of a window; beyond the sentence there are none.
 
         Raises:
             BadInput: When the document has no trees.
         """
-        asked, offsets = _kept(self, window), np.array(self.offsets)
-        target, head = asked.query[:, None] + offsets, asked.head
+        items, offsets = _cached_items(self, window), np.array(self.offsets)
+        target, head = items.query[:, None] + offsets, items.head
         if self.published:
-            number = sentence_of(window)[asked.query]
+            number = sentence_of(window)[items.query]
             edges = np.append(window.document.sentences, len(window.document.words)) - window.start
             first, last = edges[number], edges[number + 1] - 1
             target = np.clip(target, first[:, None] - 1, last[:, None])
             head = np.where(head < 0, first - 1, head)
         right = target == head[:, None]
-        found: np.ndarray = asked.rows.astype(np.int64) @ right.astype(np.int64)
-        return found
+        counts: np.ndarray = items.rows.astype(np.int64) @ right.astype(np.int64)
+        return counts
 
-    def _asked(self, window: Window) -> _Asked:
+    def _items(self, window: Window) -> _Items:
         document, span = window.document, slice(window.start, window.stop)
         if document.heads is None or document.relations is None:
             raise BadInput(
@@ -160,14 +160,14 @@ class DependencyProbe:
         query = items.copy()
         if self.published:
             query += self._follows(window)[items]
-        return _Asked(query, head[items], rows[:, items], (rows & ~seen).sum(axis=1))
+        return _Items(query, head[items], rows[:, items], (rows & ~seen).sum(axis=1))
 
     def _rows_of(self, relations: tuple[str, ...]) -> Bool[np.ndarray, "rows words"]:
-        columns = [_membership(self.rows, each, self.scheme, self.published) for each in relations]
+        columns = [_membership(self.rows, name, self.scheme, self.published) for name in relations]
         return np.array(columns, dtype=np.bool_).reshape(len(relations), len(self.rows)).T.copy()
 
     def _follows(self, window: Window) -> Bool[np.ndarray, " words"]:
-        """Whether a word is a possessive followed by 's or s' in its sentence."""
+        """Return whether a word is a possessive followed by 's or s' in its sentence."""
         words = window.document.words[window.start : window.stop]
         relations = (window.document.relations or ())[window.start : window.stop]
         sentence = sentence_of(window)
@@ -180,7 +180,7 @@ class DependencyProbe:
 
 @cache
 def _membership(rows: tuple[str, ...], relation: str, scheme: str, published: bool) -> tuple[bool, ...]:
-    """Which rows an arc counts for."""
+    """Return the rows that an arc counts for."""
     if published:
         return (True, *(shown(relation, scheme) == row for row in rows[1:]))
     kept = canonical(relation) not in LEFT_OUT
@@ -188,6 +188,6 @@ def _membership(rows: tuple[str, ...], relation: str, scheme: str, published: bo
 
 
 @lru_cache(maxsize=4)
-def _kept(probe: DependencyProbe, window: Window) -> _Asked:
-    """The items of a window, kept for the baselines, which are asked for right after the choices."""
-    return probe._asked(window)
+def _cached_items(probe: DependencyProbe, window: Window) -> _Items:
+    """Return the items of a window, kept for the baselines, which follow right after the choices."""
+    return probe._items(window)

@@ -1,4 +1,4 @@
-"""The best heads of BERT-base by relation as published, for orientation beside one's own."""
+"""The best heads of BERT-base by relation as published, for orientation."""
 
 from dataclasses import dataclass
 
@@ -59,7 +59,7 @@ STANFORD_ONLY = frozenset({"prep", "pobj"})
 
 
 def published_head(relation: str, scheme: str) -> PublishedHead | None:
-    """The row of Table 1 for a relation named in a scheme; None where there is none.
+    """Return the row of Table 1 for a relation named in a scheme; None where there is none.
 
     Universal nsubj also covers nsubj:pass, which the table counts apart.
 
@@ -70,7 +70,6 @@ def published_head(relation: str, scheme: str) -> PublishedHead | None:
         >>> published_head("obj", "ud").head, published_head("pobj", "ud")
         ('8-10', None)
     """
-    asked = shown(relation, scheme)
-    found = (name for name in PUBLISHED_TABLE if shown(name, scheme) == asked)
-    name = next(found, None)
+    wanted = shown(relation, scheme)
+    name = next((name for name in PUBLISHED_TABLE if shown(name, scheme) == wanted), None)
     return None if name is None or (scheme == "ud" and name in STANFORD_ONLY) else PUBLISHED_TABLE[name]

@@ -1,11 +1,11 @@
-"""Spanning trees of greatest total weight, for many matrices of one size at a time; and random ones."""
+"""Spanning trees of greatest total weight, for many matrices of one size at a time, and random trees."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 
 def spanning_trees(weights: Float[np.ndarray, "trees words words"]) -> Int[np.ndarray, "trees words"]:
-    """Undirected trees of greatest total weight (Prim 1957).
+    """Find undirected trees of greatest total weight (Prim 1957).
 
     Args:
         weights: Symmetric, finite; the diagonal is not read.
@@ -39,10 +39,10 @@ def spanning_trees(weights: Float[np.ndarray, "trees words words"]) -> Int[np.nd
 def arborescences(
     scores: Float[np.ndarray, "trees words words"], root: int
 ) -> Int[np.ndarray, "trees words"]:
-    """Directed trees of greatest total score with a given root (Chu & Liu 1965; Edmonds 1967).
+    """Find directed trees of greatest total score with a given root (Chu & Liu 1965; Edmonds 1967).
 
-    Every word takes its best head; words in circles are joined into one, whose arcs count by what they
-    gain over the arc they replace; and so on until there is no circle. All circles of all
+    Every word takes its best head. Words in a circle are joined into one, whose arcs count by their gain
+    over the arc they replace. This is repeated until there is no circle. All circles of all
     matrices are joined at once.
 
     Args:
@@ -63,43 +63,43 @@ def arborescences(
     active = np.arange(trees)
     steps: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
     while active.size:
-        entry, head, gain = _entering(scores, group)
+        entry, head, gain = _best_entries(scores, group)
         steps.append((active, group, entry, head))
-        joined, circles = _joined(group, group[_each(group), head], root)
+        joined, circles = _join_circles(group, group[_matrix_index(group), head], root)
         more = circles.any(axis=1)
         gain[:, root] = 0  # nothing enters it, whatever its row holds
         scores -= gain[:, :, None]
         if not more.all():
             active, joined, scores = active[more], joined[more], scores[more]
         group = joined
-    return _opened(steps, trees, words, root)
+    return _undo_joins(steps, trees, words, root)
 
 
-def _each(group: Int[np.ndarray, "trees words"]) -> Int[np.ndarray, "trees 1"]:
-    """The number of each matrix, to index words by words within it."""
+def _matrix_index(group: Int[np.ndarray, "trees words"]) -> Int[np.ndarray, "trees 1"]:
+    """Return the number of each matrix, to index its words."""
     return np.arange(len(group))[:, None]
 
 
-def _entering(
+def _best_entries(
     scores: Float[np.ndarray, "trees words words"], group: Int[np.ndarray, "trees words"]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The best arc into the group of each word: the word it enters, its head, and its score.
+    """Return the best arc into the group of each word: the word it enters, its head, and its score.
 
     Scores within groups become −inf.
     """
     same = group[:, :, None] == group[:, None, :]
     np.copyto(scores, -np.inf, where=same)
     head = scores.argmax(axis=2)
-    each = _each(group)
-    value = scores[each, np.arange(group.shape[1]), head]
+    tree = _matrix_index(group)
+    value = scores[tree, np.arange(group.shape[1]), head]
     entry = np.where(same, value[:, None, :], -np.inf).argmax(axis=2)
-    return entry, head[each, entry], value[each, entry]
+    return entry, head[tree, entry], value[tree, entry]
 
 
-def _joined(
+def _join_circles(
     group: Int[np.ndarray, "trees words"], above: Int[np.ndarray, "trees words"], root: int
 ) -> tuple[Int[np.ndarray, "trees words"], Bool[np.ndarray, "trees words"]]:
-    """Groups after those in a circle became one; and which groups were in one.
+    """Join the groups of each circle; return the new groups, and which groups were in a circle.
 
     Args:
         group: The least word of each word's group.
@@ -107,22 +107,22 @@ def _joined(
         root: Its group has no head.
     """
     words = group.shape[1]
-    each = _each(group)
+    tree = _matrix_index(group)
     above[:, root] = root
     least = np.broadcast_to(np.arange(words), above.shape)
     for _ in range(words.bit_length()):
-        least = np.minimum(least, least[each, above])
-        above = above[each, above]
+        least = np.minimum(least, least[tree, above])
+        above = above[tree, above]
     circles = np.zeros(group.shape, dtype=np.bool_)
-    circles[each, above] = True  # whoever follows heads long enough goes in circles
+    circles[tree, above] = True  # following heads long enough ends in a circle
     circles[:, root] = False
-    return np.where(circles, least, np.arange(words))[each, group], circles
+    return np.where(circles, least, np.arange(words))[tree, group], circles
 
 
-def _opened(
+def _undo_joins(
     steps: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]], trees: int, words: int, root: int
 ) -> Int[np.ndarray, "trees words"]:
-    """Heads of the words, from the last joining back to the first.
+    """Return the heads of the words, undoing the joinings from the last to the first.
 
     The group that an arc enters takes it; the others of its circle keep their own.
     """
@@ -130,7 +130,7 @@ def _opened(
     heads = np.full((trees, words), -1)
     for active, group, entry, head in reversed(steps):
         outer = entered[active]
-        inside = group[_each(group), outer] == group
+        inside = group[_matrix_index(group), outer] == group
         kept = (outer >= 0) & inside
         entered[active] = np.where(kept, outer, entry)
         heads[active] = np.where(kept, heads[active], head)
@@ -139,15 +139,15 @@ def _opened(
 
 
 def random_tree(words: int, root: int, random: np.random.Generator) -> Int[np.ndarray, " words"]:
-    """A tree drawn evenly from all trees over some words, by a random walk (Aldous 1990; Broder 1989).
+    """Draw a tree uniformly from all trees over some words, by a random walk (Aldous 1990; Broder 1989).
 
     Args:
-        words: How many, at least 1.
-        root: Where the walk begins; the word without a head.
-        random: Draws it.
+        words: Number of words, at least 1.
+        root: The word without a head, where the walk begins.
+        random: The random numbers.
 
     Returns:
-        The head of each word, from which the walk first came to it; −1 for the root.
+        The head of each word, from which the walk first reached it; −1 for the root.
     """
     heads = np.full(words, -1)
     missing, here = words - 1, root

@@ -1,4 +1,4 @@
-"""Trees decoded from a head's word attention: do they hold the arcs of the annotated tree?"""
+"""The tree probe: do trees decoded from a head's word attention have the arcs of the annotated tree?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class _Sentence:
 
     @property
     def dependent(self) -> Int[np.ndarray, " arcs"]:
-        """The words judged."""
+        """Return the judged words."""
         return np.flatnonzero(self.judged)
 
     @property
     def head(self) -> Int[np.ndarray, " arcs"]:
-        """The head of each word judged."""
+        """Return the head of each judged word."""
         heads: np.ndarray = self.heads[self.judged]
         return heads
 
@@ -57,7 +57,7 @@ class TreeProbe:
 
     Baselines: "right-branching" takes the word to the right as the head (the name follows Clark et
     al. 2019, Table 3), "left-branching" the word to the left; undirected they are one. "random
-    tree" is one tree per sentence, drawn evenly from all with the same root (from all, where the
+    tree" is one tree per sentence, drawn uniformly from all with the same root (from all, where the
     root is found), by a seed made from the document's key: an undirected arc between two of n words
     is in it with probability 2/n.
 
@@ -78,7 +78,7 @@ class TreeProbe:
     rivals = len(BASELINES)
 
     def __post_init__(self) -> None:
-        """Check the words."""
+        """Check the measure and the way to the root."""
         if self.measure not in MEASURES:
             raise UnknownName("measure of trees", self.measure, MEASURES)
         if self.root not in ROOTS:
@@ -86,29 +86,29 @@ class TreeProbe:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The measure."""
+        """Return the measure."""
         return (self.measure,)
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """Both for directed trees; "" for undirected ones."""
+        """Return both directions for directed trees; "" for undirected ones."""
         return ("",) if self.measure == "uuas" else ("→", "←")
 
     def items(self, window: Window) -> Int[np.ndarray, " rows"]:
-        """Arcs judged in a window.
+        """Count the judged arcs of a window.
 
         Raises:
             BadInput: When the document has no trees, or a sentence has not one root.
         """
-        return np.array([sum(int(each.judged.sum()) for each in _sentences(window))])
+        return np.array([sum(int(sentence.judged.sum()) for sentence in _sentences(window))])
 
     def baseline_hits(self, window: Window) -> Int[np.ndarray, "rows baselines"]:
-        """Arcs each baseline has right in a window.
+        """Count the arcs that each baseline has right in a window.
 
         Raises:
             BadInput: As for ``items``.
         """
-        found = np.zeros((1, len(BASELINES)), dtype=np.int64)
+        right = np.zeros((1, len(BASELINES)), dtype=np.int64)
         for sentence in _sentences(window):
             words = np.arange(len(sentence.heads))
             key = f"{window.document.key}:{window.start + sentence.start}"
@@ -116,13 +116,13 @@ class TreeProbe:
             free = self.root == "found" or self.measure == "uuas"
             start = int(random.integers(len(words))) if free else int(sentence.heads.argmin())
             guesses = np.array([words + 1, words - 1, random_tree(len(words), start, random)])
-            found[0] += self._right(guesses, sentence)
-        return found
+            right[0] += self._right(guesses, sentence)
+        return right
 
     def decode(
         self, attention: Float[np.ndarray, "heads words words"], window: Window
     ) -> Int[np.ndarray, "rows directions heads"]:
-        """Arcs right per direction and head.
+        """Count right arcs per direction and head.
 
         Args:
             attention: Between the words of the window; rows attend.
@@ -131,31 +131,31 @@ class TreeProbe:
         Raises:
             BadInput: As for ``items``.
         """
-        found = np.zeros((1, len(self.directions), len(attention)), dtype=np.int64)
+        right = np.zeros((1, len(self.directions), len(attention)), dtype=np.int64)
         for sentence in _sentences(window):
             span = slice(sentence.start, sentence.start + len(sentence.heads))
             own = attention[:, span, span].astype(np.float64)
             if self.measure == "uuas":
-                found[0, 0] += self._right(spanning_trees(np.maximum(own, own.mT)), sentence)
+                right[0, 0] += self._right(spanning_trees(np.maximum(own, own.mT)), sentence)
             else:
                 guesses = self._directed(np.concatenate([own, own.mT]), sentence)
-                found[0] += self._right(guesses, sentence).reshape(2, -1)
-        return found
+                right[0] += self._right(guesses, sentence).reshape(2, -1)
+        return right
 
     def _directed(
         self, scores: Float[np.ndarray, "trees words words"], sentence: _Sentence
     ) -> Int[np.ndarray, "trees words"]:
-        """Heads of the best trees; rows of the scores are dependents."""
+        """Return the heads of the best trees; rows of the scores are dependents."""
         if self.root == "given":
             return arborescences(scores, int(sentence.heads.argmin()))
         rooted = np.pad(scores, ((0, 0), (1, 0), (1, 0)))
-        rooted[:, 1:, 0] = -1  # below any attention, so that one word alone hangs on it
+        rooted[:, 1:, 0] = -1  # below any attention, so that only one word has it as its head
         return arborescences(rooted, 0)[:, 1:] - 1
 
     def _right(
         self, guesses: Int[np.ndarray, "trees words"], sentence: _Sentence
     ) -> Int[np.ndarray, " trees"]:
-        """Arcs each tree has right."""
+        """Count the arcs that each tree has right."""
         dependent, head = sentence.dependent, sentence.head
         right = guesses[:, dependent] == head
         if self.measure == "uuas":
@@ -165,7 +165,7 @@ class TreeProbe:
 
 
 def _sentences(window: Window) -> Iterator[_Sentence]:
-    """The sentences that a window holds and no earlier one did, where they have arcs to judge."""
+    """Return the sentences with judged arcs that a window holds and no earlier one did."""
     document = window.document
     if document.heads is None or document.relations is None:
         raise BadInput(
@@ -182,7 +182,7 @@ def _sentences(window: Window) -> Iterator[_Sentence]:
                 f"a tree has one root, but sentence {number} of document {document.key!r} has "
                 f"{(heads < 0).sum()}; mend its heads, or leave trees out"
             )
-        kept = [canonical(each) not in LEFT_OUT for each in document.relations[start:stop]]
+        kept = [canonical(name) not in LEFT_OUT for name in document.relations[start:stop]]
         judged = np.array(kept) & (heads >= 0)
         if judged.any():
             yield _Sentence(start - window.start, heads, judged)

@@ -1,4 +1,4 @@
-"""What the sieves of a selection say of an example, as kinds of mask, each function asked once."""
+"""The masks of an example, sieve by sieve, for the engine that reads whole batches."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,46 +13,46 @@ from headroles.sieves.weights.plan import asked, columns_of, matched
 
 
 def contrasts_of(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast]) -> dict[str, Contrast]:
-    """All contrasts by their columns: those of mask sieves, then those of sieves that are no masks."""
-    return {matched(each): each.contrast for each in sieves if each.contrast is not None} | dict(beside)
+    """Return all contrasts by their columns: those of mask sieves, then those of scorers."""
+    return {matched(mask): mask.contrast for mask in sieves if mask.contrast is not None} | dict(beside)
 
 
 def asking(sieves: Sequence[MaskSieve], statistic: str, beside: Mapping[str, Contrast]) -> Asking:
-    """What a selection asks of every example.
+    """Return the columns and settings of a selection, which are the same for every example.
 
     Args:
         sieves: Mask sieves.
         statistic: "selectivity" or "bias".
-        beside: Contrasts of sieves that are no masks, by their columns, which come last.
+        beside: Contrasts of scorers, by their columns, which come last.
 
     Example:
         >>> from headroles.sieves.built_in.block import block
         >>> from headroles.sieves.built_in.local import local
-        >>> found = asking([local, block], "selectivity", {})
-        >>> found.columns, found.linear, found.contrasts, found.space
+        >>> layout = asking([local, block], "selectivity", {})
+        >>> layout.columns, layout.linear, layout.contrasts, layout.space
         (3, (0, 1), (2,), (0,))
     """
     columns = columns_of(sieves) + tuple(beside)
     contrasts = contrasts_of(sieves, beside)
-    spaces = list(dict.fromkeys((each.words, each.scope) for each in contrasts.values()))
+    spaces = list(dict.fromkeys((contrast.words, contrast.scope) for contrast in contrasts.values()))
     return Asking(
         columns=len(columns),
         ratio=statistic == "bias",
-        linear=tuple(columns.index(each.name) for each in sieves),
-        specials=tuple(each.specials for each in sieves),
-        arcs=tuple(each.arcs for each in sieves),
+        linear=tuple(columns.index(mask.name) for mask in sieves),
+        specials=tuple(mask.specials for mask in sieves),
+        arcs=tuple(mask.arcs for mask in sieves),
         contrasts=tuple(columns.index(name) for name in contrasts),
-        words=tuple(each.words for each in contrasts.values()),
-        space=tuple(spaces.index((each.words, each.scope)) for each in contrasts.values()),
+        words=tuple(contrast.words for contrast in contrasts.values()),
+        space=tuple(spaces.index((contrast.words, contrast.scope)) for contrast in contrasts.values()),
     )
 
 
 def stated(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast], example: Example) -> Stated:
-    """What the sieves say of one example; a function that several of them share is asked once.
+    """Return the masks of one example; a function that several sieves share is called once.
 
     Args:
         sieves: Mask sieves.
-        beside: Contrasts of sieves that are no masks, by their columns.
+        beside: Contrasts of scorers, by their columns.
         example: The input.
 
     Raises:
@@ -66,21 +66,22 @@ def stated(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast], example:
             known[function] = function(example)
         return known[function]
 
-    def scope_of(each: MaskSieve) -> Mask | None:
-        if each.scope is None:
+    def scope_of(mask: MaskSieve) -> Mask | None:
+        if mask.scope is None:
             return None
-        return as_mask(once(each.scope), example.size, each.name, example.key)
+        return as_mask(once(mask.scope), example.size, mask.name, example.key)
 
     contrasts = contrasts_of(sieves, beside)
-    scopes = dict.fromkeys((each.words, each.scope) for each in contrasts.values())
+    scopes = dict.fromkeys((contrast.words, contrast.scope) for contrast in contrasts.values())
     return Stated(
-        counted=tuple(as_mask(asked(each, example), example.size, each.name, example.key) for each in sieves),
-        scope=tuple(scope_of(each) for each in sieves),
-        labels=tuple(None if each.groups is None else _array(once(each.groups)) for each in sieves),
-        cells=tuple(_cells(once(each.cells)) for each in contrasts.values()),
+        counted=tuple(as_mask(asked(mask, example), example.size, mask.name, example.key) for mask in sieves),
+        scope=tuple(scope_of(mask) for mask in sieves),
+        labels=tuple(None if mask.groups is None else _array(once(mask.groups)) for mask in sieves),
+        cells=tuple(_cells(once(contrast.cells)) for contrast in contrasts.values()),
         compared=tuple(_cells(once(scope)) for _, scope in scopes),
         families=tuple(
-            None if each.groups is None else _array(once(each.groups)) for each in contrasts.values()
+            None if contrast.groups is None else _array(once(contrast.groups))
+            for contrast in contrasts.values()
         ),
     )
 
@@ -90,5 +91,5 @@ def _array(labels: object) -> np.ndarray:
 
 
 def _cells(returned: object) -> Mask:
-    """What a contrast counts, as a mask over its units."""
+    """Return the cells of a contrast as a mask over its units."""
     return returned if isinstance(returned, (*KINDS, Mask)) else Cells(np.asarray(returned))

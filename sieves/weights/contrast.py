@@ -1,4 +1,4 @@
-"""Contrasts against a head's own distance profile: what an example contributes, as plain arrays."""
+"""Contrasts against a head's own distance profile: their part of the plan of an example."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Profiles:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Units:
-    """The units of a space: their tokens, and what even attention puts on each pair."""
+    """The units of a space: their tokens, and even attention on each pair."""
 
     names: np.ndarray
     lead: np.ndarray
@@ -39,23 +39,23 @@ def profiles(
     visible: Bool[np.ndarray, "tokens tokens"] | None,
     dtype: type[np.floating],
 ) -> Profiles:
-    """Profiles of all contrasts, by their columns; those of one space and scope share one.
+    """Lay contrasts over an example; those of one space and scope share a profile.
 
     The formula is that of ``headroles.plans.plan.Profile``. In an encoder that sees every key, U_ij is
     the number of pieces of unit j over the number of tokens, so that it cancels to the plain
-    e_j; in general it is what attention even over the visible keys gives, which keeps the contrast
-    of even attention at 0 under every mask.
+    e_j; in general it is attention that is even over the visible keys, which keeps the contrast of
+    even attention at 0 under every mask.
     """
     shared: dict[tuple[bool, object], list[tuple[int, Contrast]]] = {}
-    for column, each in contrasts.items():
-        shared.setdefault((each.words, each.scope), []).append((columns.index(column), each))
-    made, bounds = [], []
+    for column, contrast in contrasts.items():
+        shared.setdefault((contrast.words, contrast.scope), []).append((columns.index(column), contrast))
+    kept, bounds = [], []
     for members in shared.values():
         profile, reach = _profile(example, members, visible, dtype)
         bounds += reach
         if profile is not None:
-            made.append(profile)
-    return Profiles(tuple(made), tuple(bounds))
+            kept.append(profile)
+    return Profiles(tuple(kept), tuple(bounds))
 
 
 def _profile(
@@ -100,7 +100,7 @@ def _profile(
             extra_unit=units.extra_unit,
             pieces=units.pieces.astype(dtype),
             inside=inside.astype(dtype),
-            contrast=np.repeat(np.arange(len(columns)), [len(each) for each in queries]),
+            contrast=np.repeat(np.arange(len(columns)), [len(rows) for rows in queries]),
             query=query,
             weight=weight.astype(dtype),
             even=even.sum(axis=0).astype(dtype),
@@ -112,12 +112,12 @@ def _profile(
 
 
 def _cells(returned: object, total: int, example: Example) -> Bool[np.ndarray, "units units"]:
-    """All cells of what a contrast's function returned."""
+    """Return all cells of a mask that the function of a contrast returned."""
     return as_mask(returned, total, "of a contrast", example.key).rows(0, total)
 
 
 def _tokens(example: Example, visible: np.ndarray | None) -> _Units:
-    """Every token a unit."""
+    """Make every token a unit."""
     everyone = np.arange(example.size)
     none = np.zeros(0, dtype=np.int64)
     return _Units(
@@ -131,7 +131,7 @@ def _tokens(example: Example, visible: np.ndarray | None) -> _Units:
 
 
 def _words(example: Example, visible: np.ndarray | None) -> _Units:
-    """Every word that has a token a unit, in the order of the words."""
+    """Make every word with a token a unit, in the order of the words."""
     inside = np.flatnonzero(example.word >= 0)
     names, first, unit = np.unique(example.word[inside], return_index=True, return_inverse=True)
     lead = inside[first]
@@ -156,7 +156,7 @@ def _starts(pieces: np.ndarray) -> np.ndarray:
 
 
 def _even(size: int, visible: np.ndarray | None) -> Float[np.ndarray, "tokens tokens"]:
-    """Attention spread evenly over the visible keys of each query."""
+    """Return attention that is even over the visible keys of each query."""
     if visible is None:
         return np.full((size, size), 1 / max(size, 1))
     even: np.ndarray = visible / np.maximum(visible.sum(axis=1, keepdims=True), 1)

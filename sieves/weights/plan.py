@@ -1,9 +1,8 @@
-"""Sieves of one example to a plan: chance, visible keys, eligible queries and weights, for all at once.
+"""The plan of one example: chance, visible keys, eligible queries and weights of all sieves.
 
-Offsets between tokens of one stack of layers only, which is where they mean something.
-
-A joint example of cross attention has the decoder's tokens before the encoder's. A key there is as far
-from its query as the decoder's text is long, which says nothing, so that a sieve of offsets does not apply.
+A joint example of cross attention has the decoder's tokens before the encoder's. The distance of its keys
+depends on the length of the decoder's text and means nothing, so that sieves of offsets do not apply: a band
+of offsets only counts keys of the query's own stack of layers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +21,10 @@ from headroles.sieves.weights.contrast import profiles
 
 
 def within_stacks(returned: object, example: Example) -> object:
-    """What a mask function returned, its bands kept to keys of the query's own stack.
+    """Limit the bands of a mask to keys of the query's own stack.
 
     Args:
-        returned: Anything; only a ``Band``, by itself or among ``Every``, is changed.
+        returned: Anything that a mask function returned; only a ``Band``, alone or in ``Every``, is changed.
         example: The input.
 
     Example:
@@ -38,9 +37,6 @@ def within_stacks(returned: object, example: Example) -> object:
     if not any(isinstance(mask, Band) for mask in masks) or not example.stack.any():
         return returned
     return Every((*masks, Same(example.stack)))
-
-
-Array = np.ndarray
 
 
 def plan(
@@ -68,7 +64,7 @@ def plan(
         visible: Whether query i can see key j; None when every key is visible.
         statistic: "selectivity" or "bias".
         dtype: Precision of the weights.
-        beside: Contrasts of sieves that are no masks, by their columns, which come last.
+        beside: Contrasts of scorers, by their columns, which come last.
 
     Returns:
         The plan; a sieve without eligible queries has no row in it and its column is NaN.
@@ -83,17 +79,17 @@ def plan(
     linear: list[int] = []
     weight = np.zeros((len(sieves), example.size, example.size), dtype=dtype)
     divisor = np.zeros_like(weight) if statistic == "bias" else None
-    for each in sieves:
-        counted, scope = _cells(each, example, visible)
+    for mask in sieves:
+        counted, scope = _cells(mask, example, visible)
         size = counted.sum(axis=1)
         room = np.full(example.size, example.size) if scope is None else scope.sum(axis=1)
-        labels = None if each.groups is None else each.groups(example)
+        labels = None if mask.groups is None else mask.groups(example)
         query, groups = query_weights(labels, (size > 0) & (size < room) & ~example.special)
         if groups == 0:
             continue
-        column, row = columns.index(each.name), len(linear)
+        column, row = columns.index(mask.name), len(linear)
         linear.append(column)
-        cells[column] = groups if each.arcs else int((query > 0).sum())
+        cells[column] = groups if mask.arcs else int((query > 0).sum())
         chance = size / np.maximum(room, 1)
         within = np.ones((1, 1), dtype=np.bool_) if scope is None else scope
         if divisor is not None:
@@ -106,9 +102,9 @@ def plan(
         np.multiply(counted, scaled[:, None].astype(dtype), out=weight[row])
         weight[row] -= within * (scaled * chance)[:, None].astype(dtype)
         low[column], high[column] = -expected / (1 - expected), 1.0
-    contrasts = {matched(each): each.contrast for each in sieves if each.contrast is not None}
-    made = profiles(example, contrasts | dict(beside), columns, visible, dtype)
-    for column, number, reach in made.bounds:
+    contrasts = {matched(mask): mask.contrast for mask in sieves if mask.contrast is not None}
+    laid = profiles(example, contrasts | dict(beside), columns, visible, dtype)
+    for column, number, reach in laid.bounds:
         cells[column], low[column], high[column] = number, -reach, reach
     pairs = example.size**2
     return Plan(
@@ -116,7 +112,7 @@ def plan(
         linear=np.array(linear, dtype=np.int64),
         weight=weight[: len(linear)].reshape(-1, pairs),
         divisor=None if divisor is None else divisor[: len(linear)].reshape(-1, pairs),
-        profiles=made.profiles,
+        profiles=laid.profiles,
         cells=cells,
         low=low,
         high=high,
@@ -124,7 +120,7 @@ def plan(
 
 
 def columns_of(sieves: Sequence[MaskSieve]) -> tuple[str, ...]:
-    """Names of the columns that sieves give: each one's own, then its contrast's.
+    """Return the names of the columns of sieves: each sieve, followed by its contrast.
 
     Example:
         >>> from headroles.sieves.built_in.block import block
@@ -132,40 +128,40 @@ def columns_of(sieves: Sequence[MaskSieve]) -> tuple[str, ...]:
         ('block', 'block:matched')
     """
     names: list[str] = []
-    for each in sieves:
-        names += [each.name] if each.contrast is None else [each.name, matched(each)]
+    for mask in sieves:
+        names += [mask.name] if mask.contrast is None else [mask.name, matched(mask)]
     return tuple(names)
 
 
-def matched(each: Sieve) -> str:
-    """The column of a sieve's contrast."""
-    return f"{each.name}:matched"
+def matched(sieve: Sieve) -> str:
+    """Return the name of the column of a sieve's contrast."""
+    return f"{sieve.name}:matched"
 
 
 def _cells(
-    each: MaskSieve, example: Example, visible: Array | None
+    mask: MaskSieve, example: Example, visible: np.ndarray | None
 ) -> tuple[Bool[np.ndarray, "tokens tokens"], Bool[np.ndarray, "tokens tokens"] | None]:
-    """S and R of every query: counted cells and the cells they are compared within (None: all)."""
+    """Return S and R of every query: counted cells, and the cells they are compared within (None: all)."""
     n = example.size
     scope = visible
-    if each.scope is not None:
-        own = as_mask(each.scope(example), n, each.name, example.key).rows(0, n)
+    if mask.scope is not None:
+        own = as_mask(mask.scope(example), n, mask.name, example.key).rows(0, n)
         scope = own if visible is None else own & visible
-    counted = as_mask(asked(each, example), n, each.name, example.key).rows(0, n)
+    counted = as_mask(asked(mask, example), n, mask.name, example.key).rows(0, n)
     if scope is not None:
         counted = counted & scope
-    return counted if each.specials else counted & ~example.special, scope
+    return counted if mask.specials else counted & ~example.special, scope
 
 
-def asked(each: MaskSieve, example: Example) -> object:
-    """What a sieve's mask function says; whatever goes wrong in it becomes one sentence about it."""
+def asked(mask: MaskSieve, example: Example) -> object:
+    """Return the mask of a sieve for an example; any error of its function becomes one sentence."""
     try:
-        return within_stacks(each.mask(example), example)
+        return within_stacks(mask.mask(example), example)
     except HeadrolesError:
         raise
-    except Exception as error:  # a stranger's function may raise anything
+    except Exception as error:  # a third party's function may raise anything
         raise BadSieve(
-            f"the mask of sieve {each.name!r} failed on example {example.key!r} "
+            f"the mask of sieve {mask.name!r} failed on example {example.key!r} "
             f"({type(error).__name__}: {error}); mend the sieve"
         ) from error
 
@@ -173,10 +169,10 @@ def asked(each: MaskSieve, example: Example) -> object:
 def query_weights(
     labels: Int[np.ndarray, " tokens"] | None, eligible: Bool[np.ndarray, " tokens"]
 ) -> tuple[Float[np.ndarray, " tokens"], int]:
-    """Weights of the eligible queries, summing to 1, and the number of groups that share them.
+    """Return the weights of the eligible queries, which sum to 1, and the number of groups.
 
     Args:
-        labels: The group of each query, at least 0 for eligible ones; None: every query is its own.
+        labels: The group of each query, at least 0 for eligible ones; None: each query is its own group.
         eligible: Which queries count.
 
     Example:

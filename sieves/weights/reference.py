@@ -1,4 +1,4 @@
-"""Plans applied to plain attention arrays: the reference for every faster engine."""
+"""Plans applied to plain attention arrays in numpy: the reference for every faster engine."""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,23 +10,23 @@ from headroles.sieves.weights.contrast import by_offset
 def apply(
     plan: Plan, attention: Float[np.ndarray, "heads tokens tokens"]
 ) -> Float[np.ndarray, "columns heads"]:
-    """Scores of one layer's heads on one example, one row per column of the plan.
+    """Return the scores of one layer's heads on one example, one row per column of the plan.
 
     Args:
         plan: From ``headroles.sieves.weights.plan``, made for the same example and visible set.
         attention: Rows are queries.
 
     Returns:
-        Scores in the precision of the attention; NaN where a sieve has nothing to say.
+        Scores in the precision of the attention; NaN where a sieve has no value.
     """
     heads = len(attention)
     scores = np.full((plan.columns, heads), np.nan, dtype=attention.dtype)
     flat = attention.reshape(heads, -1)
-    inside = plan.weight @ flat.T
+    values = plan.weight @ flat.T
     if plan.divisor is not None:
         base = plan.divisor @ flat.T
-        inside = np.divide(inside, base, out=np.full_like(inside, np.nan), where=base > 0)
-    scores[plan.linear] = inside
+        values = np.divide(values, base, out=np.full_like(values, np.nan), where=base > 0)
+    scores[plan.linear] = values
     for profile in plan.profiles:
         scores[list(profile.columns)] = contrast(profile, attention)
     return scores
@@ -35,7 +35,7 @@ def apply(
 def unit_attention(
     profile: Profile, attention: Float[np.ndarray, "heads tokens tokens"]
 ) -> Float[np.ndarray, "heads units units"]:
-    """Attention between units: summed over attended pieces, averaged over attending ones."""
+    """Return attention between units: summed over attended pieces, averaged over attending ones."""
     keys = attention[:, :, profile.lead]
     for unit, token in zip(profile.extra_unit, profile.extra, strict=True):
         keys[:, :, unit] += attention[:, :, token]
@@ -49,20 +49,36 @@ def unit_attention(
 def contrast(
     profile: Profile, attention: Float[np.ndarray, "heads tokens tokens"]
 ) -> Float[np.ndarray, "contrasts heads"]:
-    """Attention on the counted pairs beyond what the head's distance profile puts there.
+    """Return the attention on the counted pairs beyond that expected by the head's distance profile.
 
     Returns:
         One value per contrast and head; 0 for even attention and for any fixed offset.
     """
     units = unit_attention(profile, attention)
-    compared = units * profile.inside
-    offsets = by_offset(compared, np.arange(compared.shape[1])).sum(axis=1)
-    curve = np.divide(offsets, profile.even, out=np.zeros_like(offsets), where=profile.even > 0)
-    normaliser = curve @ profile.total
-    mass = compared.sum(axis=2)
-    rate = np.divide(mass, normaliser, out=np.zeros_like(mass), where=normaliser > 0)
-    seen = (units[:, profile.query] * profile.weight).sum(axis=2)
-    rows = seen - rate[:, profile.query] * (curve @ profile.expected)
+    curve, rate = distance_profile(units * profile.inside, profile.even, profile.total)
+    observed = (units[:, profile.query] * profile.weight).sum(axis=2)
+    rows = observed - rate[:, profile.query] * (curve @ profile.expected)
     beyond: np.ndarray = np.zeros((len(profile.columns), len(attention)), dtype=rows.dtype)
     np.add.at(beyond, profile.contrast, rows.T)
     return beyond
+
+
+def distance_profile(
+    compared: Float[np.ndarray, "heads units units"],
+    even: Float[np.ndarray, " offsets"],
+    total: Float[np.ndarray, "offsets units"],
+) -> tuple[Float[np.ndarray, "heads offsets"], Float[np.ndarray, "heads units"]]:
+    """Return f(d) and rate_i of each head: the head puts ``rate_i f(j−i) U_ij`` on a pair by distance alone.
+
+    With A, R, U and f as in ``headroles.plans.plan.Profile``, ``rate_i = Σ_k A_ik / Σ_k f(k−i) U_ik`` over R.
+
+    Args:
+        compared: A on R, 0 elsewhere.
+        even: Σ U over R at each offset.
+        total: U on R by offset and query.
+    """
+    offsets = by_offset(compared, np.arange(compared.shape[1])).sum(axis=1)
+    curve = np.divide(offsets, even, out=np.zeros_like(offsets), where=even > 0)
+    normaliser = curve @ total
+    mass = compared.sum(axis=2)
+    return curve, np.divide(mass, normaliser, out=np.zeros_like(mass), where=normaliser > 0)

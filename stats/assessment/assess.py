@@ -1,4 +1,4 @@
-"""assess(): everything said about findings beyond their tests."""
+"""Assess findings beyond their tests: precision, stability, sensitivity, overlaps, depth (``assess``)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,12 +39,12 @@ def assess(
     bayes: bool = False,
     moments: Moments | None = None,
 ) -> Assessment:
-    """Precision and stability of every finding, sensitivity, roles together and over layers.
+    """Return precision and stability of every finding, sensitivity, roles together and over layers.
 
     Args:
-        scores: What was judged.
-        rules: How.
-        decision: How.
+        scores: The scores that were judged.
+        rules: One per column.
+        decision: How the scores were judged.
         findings: The outcome.
         splits: Half-samples behind the stability; 0 leaves it out.
         bayes: Whether to compute Bayes factors.
@@ -55,7 +55,7 @@ def assess(
     columns = evidence(scores, rules, decision, moments)
     names = [rule.sieve for rule in rules if rule.role]
     held = findings.decision[[rule.role for rule in rules]].reshape(len(names), -1) == 0
-    with_contrasts, without = _redrawn(columns, grid, decision)
+    with_contrasts, without = _resample_roles(columns, grid, decision)
     together = pairs(names, held, with_contrasts, grid, "with")
     changed = {rule.sieve for rule in rules if rule.contrast}
     if changed:
@@ -75,10 +75,10 @@ def assess(
     )
 
 
-def _redrawn(
+def _resample_roles(
     columns: Columns, grid: Grid, decision: Decision
 ) -> tuple[Bool[np.ndarray, "roles draws heads"], Bool[np.ndarray, "roles more_draws heads"]]:
-    """Roles under resamples of the units; and without contrasts, where draw 0 is the data themselves."""
+    """Return roles under resamples of the units; and without contrasts, where draw 0 is the data."""
     plain, units = stand_in(decision), len(columns[0].values)
     rules = columns.rules
     bare = [replace(rule, contrast="") for rule in rules]
@@ -108,10 +108,10 @@ def _precision(
     )
     share[np.isnan(findings.p)] = np.nan
     inflated = np.stack([columns.design_effects(k) for k in range(len(columns))]).reshape(shape)
-    g, student, units = (np.stack(each).reshape(shape) for each in zip(*map(_sizes, columns), strict=True))
+    g, student, units = (np.stack(rows).reshape(shape) for rows in zip(*map(_sizes, columns), strict=True))
     g[np.isnan(findings.effect)] = np.nan
     count = findings.count
-    if isinstance(columns, GroupColumns):  # of examples: as many as independent ones would say as much
+    if isinstance(columns, GroupColumns):  # of examples: as many independent ones as are equally informative
         count = np.rint(count / np.fmax(inflated, 1.0)).astype(np.int64)
     low, high = effect_interval(g, count)
     return Precision(
@@ -126,13 +126,13 @@ def _precision(
 
 
 def _sizes(column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of one column per head: Hedges' g, Student's statistic, and the units that this rests on."""
+    """Return of one column, per head: Hedges' g, Student's statistic, and the units behind it."""
     sample = describe(column.values)
-    return hedges(column.told(sample), column.rule.margin), column.errors_beyond(sample), sample.count
+    return hedges(column.counted(sample), column.rule.margin), column.errors_beyond(sample), sample.count
 
 
 def _cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np.ndarray, "sieves layers heads"]:
-    """The unadjusted level a head had to reach, given how many of its family hold the role."""
+    """Return the unadjusted level a head had to reach, given how many of its family hold the role."""
     p = findings.p.reshape(len(findings.rules), -1)
     held = findings.decision.reshape(p.shape) == 0
     cuts = np.full(p.shape, np.nan)

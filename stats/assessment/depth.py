@@ -1,4 +1,4 @@
-"""Roles over layers: trend and thirds, resampled over units, beside reorderings of whole layers."""
+"""Roles over layers: trend and thirds, resampled over units, compared with reorderings of whole layers."""
 
 from collections.abc import Sequence
 
@@ -20,35 +20,35 @@ def over_layers(
     grid: Grid,
     seed: int,
 ) -> list[Depth]:
-    """Trend over relative depth and shares of the thirds, for every role.
+    """Return the trend over relative depth and the shares of the thirds, for every role.
 
     The reference of a trend permutes whole layers: permuting heads would call 15 to 37 % of mere
     differences between layers a trend. All orders are used when they are at most 9,999.
 
     Args:
         names: The roles.
-        observed: Which head holds which, layer after layer.
+        observed: Which head holds which role, layer after layer.
         drawn: The same under every resample of the units.
         grid: Layers and heads.
         seed: Of the reorderings.
     """
-    found = []
+    depths = []
     for number, name in enumerate(names):
         counts = observed[number].reshape(grid.layers, grid.heads).sum(axis=1)
         resampled = drawn[number].reshape(-1, grid.layers, grid.heads).sum(axis=2)
         own, many = thirds(counts[None])[0], thirds(resampled)
-        found.append(
+        depths.append(
             Depth(
                 name, int(counts.sum()),
                 float(trend(counts)), *ends(trend(resampled)), _reference(counts, seed),
                 *(value for third in range(3) for value in (float(own[third]), *ends(many[:, third]))),
             )
         )  # fmt: skip
-    return found
+    return depths
 
 
 def trend(counts: np.ndarray) -> Float[np.ndarray, "*rows"]:
-    """Correlation of the last axis (layers) with relative depth; NaN for equal counts or few layers."""
+    """Return the correlation of the last axis (layers) with depth; NaN for equal counts or few layers."""
     layers = counts.shape[-1]
     depth = np.arange(layers) - (layers - 1) / 2
     moved = counts - counts.mean(axis=-1, keepdims=True)
@@ -60,17 +60,17 @@ def trend(counts: np.ndarray) -> Float[np.ndarray, "*rows"]:
 
 
 def thirds(counts: np.ndarray) -> Float[np.ndarray, "rows 3"]:
-    """Shares of the first, middle and last third of layers (by relative depth) in the sum of each row."""
+    """Return the shares of the first, middle and last third of layers (by relative depth), row by row."""
     layers = counts.shape[1]
     third = np.minimum(3 * (2 * np.arange(layers) + 1) // (2 * layers), 2)
-    sums = np.stack([counts[:, third == each].sum(axis=1) for each in range(3)], axis=1)
+    sums = np.stack([counts[:, third == number].sum(axis=1) for number in range(3)], axis=1)
     total = counts.sum(axis=1, keepdims=True)
     shares: np.ndarray = np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
     return shares
 
 
 def _reference(counts: np.ndarray, seed: int) -> float:
-    """Share of orders of the layers whose trend is at least as strong in either direction."""
+    """Return the share of orders of the layers whose trend is at least as strong in either direction."""
     if np.isnan(trend(counts)):
         return float("nan")
     depth = np.arange(counts.size) - (counts.size - 1) / 2

@@ -1,10 +1,7 @@
-"""What a reader of the decisions must know about how they were made.
+"""Remarks for readers of the decisions, one sentence each.
 
-Many roles named in one sentence.
-
-What a reader must know of decisions that rest on sums over random groups.
-
-Heads whose scores have heavy tails where a decision could go either way.
+They name weaknesses of the test and the correction, roles that rest on few units or groups, runs that kept
+sums instead of scores, and heads with heavy tails where a decision could go either way.
 """
 
 import math
@@ -29,11 +26,11 @@ from headroles.stats.relabel import stand_in
 from headroles.stats.resolution import needed_p, tests_in
 
 MOST = 12
-"""Names in one sentence; of more the first ones, and how many others there are."""
+"""Most names in one sentence; of more, the first ones and the number of others."""
 
 
 def shortened(names: Sequence[str]) -> str:
-    """Names joined by commas, no more than a reader can use.
+    """Return names joined by commas, at most ``MOST`` of them.
 
     Example:
         >>> shortened(["local", "block"]), shortened([str(k) for k in range(20)])
@@ -50,51 +47,51 @@ SMALL = {
     "bootstrap-t": "under strong skew",
     "sign-flip": "under skew",
 }
-"""When so few units err more often than alpha says."""
+"""When tests of so few units err more often than alpha states."""
 
 
 def remarks(decision: Decision, findings: Findings) -> list[str]:
-    """One sentence each; none when nothing is unusual.
+    """Return remarks on test and correction, one sentence each; none when nothing is unusual.
 
     Args:
         decision: How the findings were made.
-        findings: What was found.
+        findings: The outcome.
     """
     method = METHODS[decision.test]
-    said = [method.warning] if method.warning else []
-    said += _few(decision, findings)
-    said += _coarse(decision, findings)
+    sentences = [method.warning] if method.warning else []
+    sentences += _few_units(decision, findings)
+    sentences += _coarse_p(decision, findings)
     if decision.correction == "fdr_tsbh":
-        said.append(
+        sentences.append(
             "fdr_tsbh assumes independent heads, which heads of one model are not, and holds its rate nearly."
         )
     if decision.correction in ("sidak", "holm-sidak"):
-        said.append(
+        sentences.append(
             f"{decision.correction} assumes independent or positively dependent heads; holm does not."
         )
     if decision.correction == "maxT" and decision.test == "sign-flip":
-        said.append(
+        sentences.append(
             "maxT by sign flips assumes that all heads are jointly symmetric about θ; family-wise errors of "
             "0.10 to 0.28 were measured on real scores, 0.03 to 0.08 with the bootstrap (any other test)."
         )
     plain = stand_in(decision)
     if (plain.test, plain.correction) != (decision.test, decision.correction) and np.any(findings.count > 1):
-        said.append(
+        sentences.append(
             f"stability, sensitivity to the margin, overlaps without the contrast, and intervals over "
             f"resampled units use {plain.test} with {plain.correction} in place of {decision.test} with "
             f"{decision.correction}."
         )
-    return said
+    return sentences
 
 
-def _few(decision: Decision, findings: Findings) -> list[str]:
-    """Roles that rest on few units, with the fewest that any of their heads or contrasts has."""
+def _few_units(decision: Decision, findings: Findings) -> list[str]:
+    """Return a remark on roles with few units, with the fewest of any of their heads or contrasts."""
     if decision.test not in SMALL:
         return []
     contrast = dict(with_contrast(findings.rules))
     few = []
     for k, rule in enumerate(findings.rules):
-        count = np.concatenate([findings.count[each].ravel() for each in (k, contrast.get(k, k))])
+        count = np.concatenate([findings.count[row].ravel() for row in (k, contrast.get(k, k))])
         least = int(count[count > 1].min(initial=ENOUGH_FOR_NOT))
         if rule.role and least < ENOUGH_FOR_NOT:
             few.append(f"{rule.sieve} ({least})")
@@ -106,15 +103,15 @@ def _few(decision: Decision, findings: Findings) -> list[str]:
     ]
 
 
-def _coarse(decision: Decision, findings: Findings) -> list[str]:
-    """Roles whose smallest possible p is too large for a head that stands alone, or for any."""
+def _coarse_p(decision: Decision, findings: Findings) -> list[str]:
+    """Return remarks on roles whose smallest possible p is too large for a single head, or for any."""
     if METHODS[decision.test].resampled is None or decision.correction == "maxT":
         return []
     shape = findings.count.shape
     tests = max(tests_in(decision.family, findings.rules, *shape[1:]), 1)
     alone = assumed_cut(decision.correction, decision.alpha, tests)
     best = needed_p(decision.correction, decision.alpha, tests)
-    said = []
+    sentences = []
     for k, rule in enumerate(findings.rules):
         units = int(findings.count[k].max())
         exact = decision.test == "sign-flip" and flips_are_exact(units, decision.resamples)
@@ -125,21 +122,21 @@ def _coarse(decision: Decision, findings: Findings) -> list[str]:
         together = math.ceil(floor / alone * (1 - 1e-9))
         who = f"only {together} heads or more, together, can" if floor <= best else "no head can"
         cure = "more units" if exact else f"{math.ceil(1 / alone - 1 - 1e-9):,} resamples"
-        said.append(
+        sentences.append(
             f"{rule.sieve}: {decision.test} with {why} has no p below {floor:.2g}, so that {who} "
             f"get the role; {cure} would let a single one through."
         )
-    return said
+    return sentences
 
 
 def moment_remarks(moments: Moments, scores: Scores, columns: Columns, decision: Decision) -> list[str]:
-    """What was kept of the scores and what tests were made with; and where groups are too few for nots.
+    """Return remarks on what was kept of the scores and tested, and on groups too few for nots.
 
     Args:
         moments: Of all examples.
         scores: Of the subsample.
-        columns: What was tested.
-        decision: How.
+        columns: The columns that were tested.
+        decision: How they were judged.
     """
     total, some = f"{moments.examples:,}", f"{len(scores.examples):,}"
     if METHODS[decision.test].ranked is not None:
@@ -148,25 +145,25 @@ def moment_remarks(moments: Moments, scores: Scores, columns: Columns, decision:
             f"sums over all of them, which were kept too, say nothing about medians."
         ]
     groups = len(columns[0].values)
-    said = [
+    sentences = [
         f"of {total} examples sums over {groups} random groups were kept, and the scores of a random {some}: "
         f"means, tests, intervals, half-samples and overlaps are of all examples, the groups standing in for "
         f"units and every example weighing the same (count is of examples, effect in standard deviations "
         f"over them); distributions and typical inputs are of the random {some}."
     ]
-    return said + _few_groups(moments, columns.rules, groups) + _still(columns)
+    return sentences + _few_groups(moments, columns.rules, groups) + _constant_scores(columns)
 
 
 def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[str]:
-    """Roles that rest on few groups, with the fewest that any of their heads or contrasts has."""
+    """Return a remark on roles with few groups, with the fewest of any of their heads or contrasts."""
     least, contrast = [], dict(with_contrast(rules))
     for weight in moments.weight.reshape(len(rules), groups, -1):
         least.append(int(equal_groups(weight[:, weight.any(axis=0)]).min(initial=groups)))
-    both = [min(each, least[contrast.get(k, k)]) for k, each in enumerate(least)]
+    both = [min(groups_of, least[contrast.get(k, k)]) for k, groups_of in enumerate(least)]
     few = [
-        f"{rule.sieve} ({each})"
-        for rule, each in zip(rules, both, strict=True)
-        if rule.role and each < ENOUGH_FOR_NOT
+        f"{rule.sieve} ({fewest})"
+        for rule, fewest in zip(rules, both, strict=True)
+        if rule.role and fewest < ENOUGH_FOR_NOT
     ]
     if not few:
         return []
@@ -177,15 +174,15 @@ def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[st
     ]
 
 
-def _still(columns: Columns) -> list[str]:
-    """Roles with heads whose scores, or contrasts, are the same on every example."""
+def _constant_scores(columns: Columns) -> list[str]:
+    """Return a remark on roles with heads whose scores, or contrasts, are the same on every example."""
     contrast = dict(with_contrast(columns.rules))
-    equal = [flat(column.told(describe(column.values))) for column in columns]
-    heads = [int((each | equal[contrast.get(k, k)]).sum()) for k, each in enumerate(equal)]
+    equal = [flat(column.counted(describe(column.values))) for column in columns]
+    heads = [int((own | equal[contrast.get(k, k)]).sum()) for k, own in enumerate(equal)]
     still = [
-        f"{rule.sieve} ({each})"
-        for rule, each in zip(columns.rules, heads, strict=True)
-        if rule.role and each
+        f"{rule.sieve} ({count})"
+        for rule, count in zip(columns.rules, heads, strict=True)
+        if rule.role and count
     ]
     if not still:
         return []
@@ -202,40 +199,40 @@ NEAR = 6.0
 
 
 def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
-    """One sentence that names the roles with such heads; none for other tests, or under max-t.
+    """Return one sentence on roles with heavy tails near θ; none for other tests, or under max-t.
 
     Args:
-        columns: What was tested: scores of units, or random groups that stand in for them.
-        decision: How.
+        columns: The columns that were tested: scores of units, or of random groups in their place.
+        decision: How they were judged.
     """
     if decision.test != "t-skew" or decision.correction == "maxT":
         return []
-    told = []
+    roles = []
     for column in columns:
         if not column.rule.role:
             continue
         near = np.abs(column.errors_beyond(describe(column.values))) < NEAR
         heavy = int((kurtosis(column.values[:, near]) > HEAVY).sum())
         if heavy:
-            told.append(f"{column.rule.sieve} ({heavy} of {int(near.sum())} heads)")
-    if not told:
+            roles.append(f"{column.rule.sieve} ({heavy} of {int(near.sum())} heads)")
+    if not roles:
         return []
     return [
-        f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {shortened(told)}; t-skew errs more often there "
-        f"than alpha says (0.08 to 0.13 of families instead of 0.05 in simulations), so hold their labels "
-        f"against those of maxT."
+        f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {shortened(roles)}; t-skew errs more often "
+        f"there than alpha says (0.08 to 0.13 of families instead of 0.05 in simulations), so hold their "
+        f"labels against those of maxT."
     ]
 
 
 def kurtosis(values: Float[np.ndarray, "units heads"]) -> Float[np.ndarray, " heads"]:
-    """Fourth central moment over the squared second, both divided by n (``scipy.stats.kurtosis`` plus 3).
+    """Return the fourth central moment over the squared second, as ``scipy.stats.kurtosis`` plus 3.
 
-    NaN units are left out; 0 for a head without spread or without scores.
+    Both are divided by n. NaN units are left out; 0 for a head without spread or without scores.
     """
     known = ~np.isnan(values)
     count = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, values, 0.0).sum(axis=0) / count
     square = np.where(known, values - mean, 0.0) ** 2
     second, fourth = square.sum(axis=0) / count, (square * square).sum(axis=0) / count
-    found: np.ndarray = np.divide(fourth, second**2, out=np.zeros_like(second), where=second > 1e-15)
-    return found
+    ratio: np.ndarray = np.divide(fourth, second**2, out=np.zeros_like(second), where=second > 1e-15)
+    return ratio

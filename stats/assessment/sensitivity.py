@@ -1,7 +1,4 @@
-"""How many heads keep a role when the margin or alpha moves.
-
-How often two halves of the units agree on a label.
-"""
+"""Sensitivity of labels: heads that keep a role at other margins and levels, and in halves of the units."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,11 +24,11 @@ ALPHAS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 def over_margins(columns: Sequence[Column], grid: Grid, decision: Decision) -> list[Moved]:
-    """Number of labelled heads of every role at margins around the one used.
+    """Return the number of labelled heads of every role at margins around the one used.
 
     Contrasts keep their margins. Each point is a whole judgement with its own correction; the curve
-    describes how far the convention decides and is itself no test. Tests that resample are stood
-    in for (``relabel.stand_in``).
+    describes how far the convention decides and is itself no test. Tests in closed form replace those
+    that resample (``relabel.stand_in``).
     """
     plain = stand_in(decision)
     method = METHODS[plain.test]
@@ -40,52 +37,53 @@ def over_margins(columns: Sequence[Column], grid: Grid, decision: Decision) -> l
     for position, column in enumerate(columns):
         sample = describe(column.values)
         for number, step in enumerate(STEPS):
-            moved = replace(column, rule=_moved(column.rule, step))
+            moved = replace(column, rule=_with_margin(column.rule, step))
             outcome = method(moved.values, sample, moved.rule.margin, 0, 0)
             p[number, position, 0] = settled(outcome, moved, sample).p
             rules[number].append(moved.rule)
-    found = []
-    for own, each in zip(rules, p, strict=True):
-        held = roles_of(each, own, grid, plain)[:, 0].sum(axis=1)
+    rows = []
+    for own, at_margin in zip(rules, p, strict=True):
+        held = roles_of(at_margin, own, grid, plain)[:, 0].sum(axis=1)
         roles = [rule for rule in own if rule.role]
-        found += [
+        rows += [
             Moved(rule.sieve, "margin", round(rule.margin, 6), int(heads))
             for rule, heads in zip(roles, held, strict=True)
         ]
-    return found
+    return rows
 
 
-def _moved(rule: Rule, step: float) -> Rule:
+def _with_margin(rule: Rule, step: float) -> Rule:
     return replace(rule, margin=(rule.margin or 0.1) * step) if rule.role else rule
 
 
 def over_alphas(findings: Findings, decision: Decision) -> list[Moved]:
-    """Number of labelled heads of every role at levels around the one used, with the run's own p."""
+    """Return the number of labelled heads of every role at levels around the one used, by the run's p."""
     layers, heads = findings.count.shape[1:]
     families = members(findings.rules, layers, heads, decision.family)
-    shape = (len(findings.rules), 1, layers * heads)
-    found = []
+    shape = (len(findings.rules), layers * heads)
+    p, q = findings.p.reshape(shape), findings.q.reshape(shape)
+    rows = []
     for alpha in sorted({*ALPHAS, decision.alpha}):
-        q = findings.q.reshape(shape)
-        if decision.correction != "maxT":
-            q = adjust_families(findings.p.reshape(shape), families, decision.correction, alpha)
-        held = significant(q, alpha, findings.p.reshape(shape)).sum(axis=(1, 2))
-        found += [
+        if decision.correction == "fdr_tsbh":  # the only one whose adjusted p depend on alpha
+            q = adjust_families(p, families, decision.correction, alpha)
+        held = significant(q, alpha, p).sum(axis=1)
+        rows += [
             Moved(rule.sieve, "alpha", alpha, int(held[k]))
             for k, rule in enumerate(findings.rules)
             if rule.role
         ]
-    return found
+    return rows
 
 
 def stability(
     columns: Columns, grid: Grid, decision: Decision, splits: int = 200
 ) -> Float[np.ndarray, "roles heads"]:
-    """Share of random disjoint half-samples in which both halves give the role.
+    """Return the share of random disjoint half-samples in which both halves give the role.
 
-    Each half is tested and corrected by itself. The share estimates how often the label would come
-    back in two fresh samples of half the size; it is no probability that the label is true, and it
-    is pessimistic for the full size. Tests that resample are stood in for (``relabel.stand_in``).
+    Each half is tested and corrected by itself. The share estimates how often the label would occur
+    again in two fresh samples of half the size; it is no probability that the label is true, and it
+    is pessimistic for the full size. Tests in closed form replace those that resample
+    (``relabel.stand_in``).
 
     Args:
         columns: The run's columns, contrasts included.

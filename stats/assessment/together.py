@@ -1,6 +1,7 @@
-"""Pairs of roles: how many heads hold both, resampled over units, beside a dealing within layers.
+"""Heads that hold several roles: pairs of roles, and exact sets of roles.
 
-Exact sets of roles: how many heads hold just these, beside a dealing within layers.
+Pairs have intervals over resampled units. Both have a reference in which labels are assigned at random within
+each layer.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ def pairs(
     grid: Grid,
     contrasts: str,
 ) -> list[Together]:
-    """Every ordered pair of different roles.
+    """Return every ordered pair of different roles.
 
     Intervals are percentiles over labellings of resampled units. Labels of resamples flicker near the
     decision's edge in both directions, so an interval describes the spread of the count, and need not
@@ -29,7 +30,7 @@ def pairs(
 
     Args:
         names: The roles.
-        observed: Which head holds which, layer after layer.
+        observed: Which head holds which role, layer after layer.
         drawn: The same under every resample of the units.
         grid: Layers and heads.
         contrasts: "with" or "without" (see ``Together``).
@@ -59,7 +60,7 @@ def pairs(
 
 
 def ends(values: Float[np.ndarray, " draws"], level: float = 0.95) -> tuple[float, float]:
-    """Percentile interval of resampled values; NaN unless at least half of them are known."""
+    """Return the percentile interval of resampled values; NaN unless at least half of them are known."""
     known = values[~np.isnan(values)]
     if not known.size or known.size < len(values) / 2:
         return float("nan"), float("nan")
@@ -68,7 +69,7 @@ def ends(values: Float[np.ndarray, " draws"], level: float = 0.95) -> tuple[floa
 
 
 def dealt(first: np.ndarray, second: np.ndarray, heads: int) -> tuple[float, float, float]:
-    """Mean, 2.5 % and 97.5 % point of the overlap when labels are dealt at random within each layer.
+    """Return mean, 2.5 % and 97.5 % point of the overlap of labels assigned at random within each layer.
 
     Exact: the overlap of one layer is hypergeometric, that of all layers their convolution.
 
@@ -78,7 +79,7 @@ def dealt(first: np.ndarray, second: np.ndarray, heads: int) -> tuple[float, flo
         heads: Heads in a layer.
 
     Example:
-        >>> [round(each, 2) for each in dealt(np.array([2, 0]), np.array([2, 4]), 4)]
+        >>> [round(number, 2) for number in dealt(np.array([2, 0]), np.array([2, 4]), 4)]
         [1.0, 0.0, 2.0]
     """
     chances = np.ones(1)
@@ -89,7 +90,7 @@ def dealt(first: np.ndarray, second: np.ndarray, heads: int) -> tuple[float, flo
 
 
 def middle_of(chances: Float[np.ndarray, " numbers"]) -> tuple[float, float, float]:
-    """Mean, 2.5 % and 97.5 % point of a number of heads.
+    """Return mean, 2.5 % and 97.5 % point of a number of heads.
 
     Args:
         chances: Of 0, 1, 2, … heads; they add up to 1.
@@ -108,11 +109,11 @@ NEGLIGIBLE = 1e-15
 
 
 def role_sets(names: Sequence[str], held: Bool[np.ndarray, "roles heads"], grid: Grid) -> tuple[RoleSet, ...]:
-    """Every set of roles that some head holds exactly, most frequent first, then in the order of roles.
+    """Return every set of roles that some head holds exactly, by falling frequency, then by roles.
 
-    The reference deals the labels of every role anew within each layer, one role apart from another.
+    The reference assigns the labels of every role at random within each layer, independently of other roles.
     A description: heads are no sample, and roles that ask for a part of one another (such as
-    ``delimiter`` and ``delimiter:cls``) meet more often than any dealing has it.
+    ``delimiter`` and ``delimiter:cls``) occur together more often than at random.
 
     Args:
         names: The roles.
@@ -124,7 +125,7 @@ def role_sets(names: Sequence[str], held: Bool[np.ndarray, "roles heads"], grid:
 
     Example:
         >>> held = np.array([[True, True, False, False], [True, False, False, False]])
-        >>> [(each.roles, each.heads, each.expected) for each in role_sets(("a", "b"), held, Grid(1, 4))]
+        >>> [(row.roles, row.heads, row.expected) for row in role_sets(("a", "b"), held, Grid(1, 4))]
         [('a', 1, 1.5), ('a;b', 1, 0.5)]
     """
     columns = held.T[held.any(axis=0)]
@@ -132,7 +133,7 @@ def role_sets(names: Sequence[str], held: Bool[np.ndarray, "roles heads"], grid:
         return ()
     kinds, counts = np.unique(columns, axis=0, return_counts=True)
     places = [tuple(np.flatnonzero(kind).tolist()) for kind in kinds]
-    chances = _dealt(kinds, held.reshape(len(names), grid.layers, grid.heads).sum(axis=2), grid.heads)
+    chances = _set_chances(kinds, held.reshape(len(names), grid.layers, grid.heads).sum(axis=2), grid.heads)
     order = sorted(range(len(kinds)), key=lambda number: (-int(counts[number]), places[number]))
     return tuple(
         RoleSet(
@@ -143,17 +144,17 @@ def role_sets(names: Sequence[str], held: Bool[np.ndarray, "roles heads"], grid:
     )  # fmt: skip
 
 
-def _dealt(
+def _set_chances(
     kinds: Bool[np.ndarray, "sets roles"], counted: Int[np.ndarray, "roles layers"], heads: int
 ) -> list[Float[np.ndarray, " heads_and_none"]]:
-    """Per set, the chance of every number of heads.
+    """Return, per set, the chance of every number of heads.
 
-    Exact: of m heads of a layer that are so far as the set asks, those to whom the next role is dealt
-    are hypergeometric; layers are then convolved.
+    Exact: of m heads of a layer that match the set so far, the number that gets the next role at random
+    is hypergeometric; layers are then convolved.
     """
     state = np.zeros((counted.shape[1], len(kinds), heads + 1))
     state[:, :, heads] = 1.0
-    tables = {count: _given(int(count), heads) for count in np.unique(counted).tolist()}
+    tables = {count: _label_chances(int(count), heads) for count in np.unique(counted).tolist()}
     for role, layers in enumerate(counted):
         given = np.stack([tables[count] for count in layers.tolist()])
         asked = kinds[:, role]
@@ -171,8 +172,8 @@ def _dealt(
     return found
 
 
-def _given(count: int, heads: int) -> Float[np.ndarray, "before after"]:
-    """Chance that ``count`` labels, dealt to ``heads`` heads, fall on so many of the first ones."""
+def _label_chances(count: int, heads: int) -> Float[np.ndarray, "before after"]:
+    """Return the chance that ``count`` of ``heads`` labels fall on so many of the first heads."""
     before, after = np.ogrid[: heads + 1, : heads + 1]
     chances: np.ndarray = np.asarray(hypergeom.pmf(after, heads, count, before))
     return chances

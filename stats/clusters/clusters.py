@@ -1,6 +1,6 @@
-"""Clusters of heads from their distances: three ways, and how far two clusterings agree.
+"""Clusters of heads from their distances: three methods, the number of clusters, and agreement of two.
 
-How many clusters: the number that separates heads best among those that come back in other units.
+The number of clusters is the one that separates heads best among those that are stable in resampled units.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ Clusterings = Int[np.ndarray, "numbers heads"]
 
 
 def average(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> Clusterings:
-    """Clusters of average linkage (Sokal and Michener 1958), for each number of clusters.
+    """Return clusters of average linkage (Sokal and Michener 1958), for each number of clusters.
 
     Example:
         >>> average(np.array([1.0, 9.0, 8.0]), [2, 3]).tolist()
@@ -35,13 +35,13 @@ def average(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> Cl
 
 
 def merges(distance: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, "merges 4"]:
-    """Merges of average linkage as scipy gives them: two nodes, height, heads."""
+    """Return merges of average linkage as scipy gives them: two nodes, height, heads."""
     found: np.ndarray = linkage(distance, "average")
     return found
 
 
 def cut(tree: Float[np.ndarray, "merges 4"], numbers: Sequence[int]) -> Clusterings:
-    """Clusters left when a tree loses its last merges; exactly as many as asked for, also with ties.
+    """Return clusters of a tree without its last merges; exactly as many as required, also with ties.
 
     Args:
         tree: Merges by rising height.
@@ -63,7 +63,7 @@ def cut(tree: Float[np.ndarray, "merges 4"], numbers: Sequence[int]) -> Clusteri
 
 
 def spectral(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> Clusterings:
-    """Spectral clusters (Shi and Malik 2000), for each number of clusters.
+    """Return spectral clusters (Shi and Malik 2000), for each number of clusters.
 
     The affinity of two heads is ``exp(−d² / 2m²)`` with m the median distance; clusters are read off the
     eigenvectors by pivoted QR (Damle, Minden and Ying 2019), which needs no random starts.
@@ -79,7 +79,7 @@ def spectral(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> C
 
 
 def dense(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> Clusterings:
-    """Clusters by density (DBSCAN, Ester et al. 1996); heads of no dense region are noise, −1.
+    """Return clusters by density (DBSCAN, Ester et al. 1996); heads of no dense region are noise, −1.
 
     A head is core when 4 heads (itself among them) lie within ε. ε is Tukey's fence of the distances to
     the third nearest head, their third quartile and 1.5 times the range between quartiles: heads whose
@@ -104,7 +104,7 @@ METHODS: Mapping[str, Callable[[Float[np.ndarray, " pairs"], Sequence[int]], Clu
 
 
 def by_size(label: Int[np.ndarray, " heads"]) -> Int[np.ndarray, " heads"]:
-    """The same clusters, numbered from 0 by falling size, equal ones by their first head; −1 stays.
+    """Return the same clusters, numbered from 0 by falling size, equal ones by their first head; −1 stays.
 
     Example:
         >>> by_size(np.array([7, 3, 3, -1])).tolist()
@@ -120,7 +120,7 @@ def by_size(label: Int[np.ndarray, " heads"]) -> Int[np.ndarray, " heads"]:
 
 
 def alone(label: Int[np.ndarray, " heads"]) -> Int[np.ndarray, " heads"]:
-    """Every noise head as a cluster of its own."""
+    """Return the clusters with every noise head as one of its own."""
     noise = label == NOISE
     found = label.copy()
     found[noise] = int(label.max(initial=NOISE)) + 1 + np.arange(int(noise.sum()))
@@ -128,7 +128,7 @@ def alone(label: Int[np.ndarray, " heads"]) -> Int[np.ndarray, " heads"]:
 
 
 def adjusted_rand(first: Int[np.ndarray, " heads"], second: Int[np.ndarray, " heads"]) -> float:
-    """Adjusted Rand index (Hubert and Arabie 1985): 1 for equal clusters, 0 on average for random ones.
+    """Return the adjusted Rand index (Hubert and Arabie 1985): 1 for equal clusters, 0 on average by chance.
 
     As ``sklearn.metrics.adjusted_rand_score``, without its checks, which take most of its time; labels
     are whole numbers from 0, as ``by_size`` and ``alone`` give them.
@@ -137,8 +137,8 @@ def adjusted_rand(first: Int[np.ndarray, " heads"], second: Int[np.ndarray, " he
         >>> adjusted_rand(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
         1.0
     """
-    table = _crossed(first, second)
-    both, rows, columns = (_pairs(each) for each in (table, table.sum(axis=1), table.sum(axis=0)))
+    table = _cross_table(first, second)
+    both, rows, columns = (_pairs(sizes) for sizes in (table, table.sum(axis=1), table.sum(axis=0)))
     expected = rows * columns / max(_pairs(np.array([len(first)])), 1.0)
     most = (rows + columns) / 2
     return 1.0 if most == expected else float((both - expected) / (most - expected))
@@ -147,19 +147,19 @@ def adjusted_rand(first: Int[np.ndarray, " heads"], second: Int[np.ndarray, " he
 def overlap(
     first: Int[np.ndarray, " heads"], second: Int[np.ndarray, " heads"]
 ) -> Float[np.ndarray, " heads"]:
-    """Of each head: heads both in its first and in its second cluster, as a share of those in either.
+    """Return, for each head, the heads in both of its clusters as a share of those in either.
 
     Example:
         >>> overlap(np.array([0, 0, 1]), np.array([0, 1, 1])).tolist()
         [0.5, 0.3333333333333333, 0.5]
     """
-    table = _crossed(first, second)
+    table = _cross_table(first, second)
     both = table[first, second]
     found: np.ndarray = both / (table.sum(axis=1)[first] + table.sum(axis=0)[second] - both)
     return found
 
 
-def _crossed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _cross_table(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     width = int(second.max()) + 1
     return np.bincount(first * width + second, minlength=(int(first.max()) + 1) * width).reshape(-1, width)
 
@@ -179,10 +179,10 @@ SLOW_DRAWS = 25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """Clusters with as many of them as were chosen.
+    """Clusters of heads, with the number that was chosen.
 
     Attributes:
-        number: What was asked of the method; for DBSCAN what it found.
+        number: Number of clusters given to the method; for DBSCAN the one it found.
         cluster: Of each head.
         silhouette: Of each head.
         stability: Of each head.
@@ -197,7 +197,7 @@ class Chosen:
 
 
 def choose(divergence: Divergence, method: str, clusters: int | None, draws: int, seed: int) -> Chosen:
-    """Clusters, as many as separate heads best among the numbers that come back in other units.
+    """Return clusters, as many as separate heads best among the numbers that are stable in other units.
 
     Numbers from 2 to 20 are tried, at most half the heads. Each has a mean silhouette over heads
     (Rousseeuw 1987) and a stability: the mean adjusted Rand index between clusters of all units and those
@@ -230,10 +230,10 @@ def choose(divergence: Divergence, method: str, clusters: int | None, draws: int
         stability = float(np.mean(agreement)) if agreement else float("nan")
         count = int(row.max()) + 1 if method == "dbscan" else numbers[place]
         tried.append(Choice(count, _mean(silhouettes[place]), stability))
-    best = preferred(tried, [_parted(row) for row in found])
+    best = preferred(tried, [_has_two_groups(row) for row in found])
     choices = tuple(
-        Choice(each.clusters, each.silhouette, each.stability, int(place == best))
-        for place, each in enumerate(tried)
+        Choice(choice.clusters, choice.silhouette, choice.stability, int(place == best))
+        for place, choice in enumerate(tried)
     )
     kept = [overlap(alone(found[best]), alone(other[best])) for other in redrawn]
     stability_of = np.mean(kept, axis=0) if kept else np.full(len(whole), np.nan)
@@ -243,7 +243,7 @@ def choose(divergence: Divergence, method: str, clusters: int | None, draws: int
 def silhouette(
     distance: Float[np.ndarray, "heads heads"], label: Int[np.ndarray, " heads"]
 ) -> Float[np.ndarray, " heads"]:
-    """Silhouette of each head; NaN for noise, and for all where there are no two clusters."""
+    """Return the silhouette of each head; NaN for noise, and for all where there are no two clusters."""
     found = np.full(len(label), np.nan)
     real = label != NOISE
     count = len(np.unique(label[real]))
@@ -258,11 +258,11 @@ def _mean(values: Float[np.ndarray, " heads"]) -> float:
 
 
 def preferred(tried: Sequence[Choice], parted: Sequence[bool]) -> int:
-    """Place of the number with the largest silhouette among those whose stability is at least 0.6.
+    """Return the place of the number with the largest silhouette among those whose stability is at least 0.6.
 
     Where none is that stable the most stable one is taken; without resamples silhouettes alone decide.
     Numbers that only cut single heads off the rest come last: their silhouettes are large wherever one
-    head is unlike all others, and they say no more than that.
+    head is unlike all others, and show no more than that.
 
     Args:
         tried: Numbers with silhouette and stability.
@@ -273,20 +273,20 @@ def preferred(tried: Sequence[Choice], parted: Sequence[bool]) -> int:
         2
     """
     allowed = np.array(parted) if any(parted) else np.ones(len(tried), dtype=bool)
-    stability = np.array([each.stability for each in tried])
-    width = np.nan_to_num(np.array([each.silhouette for each in tried]), nan=-1.0)
+    stability = np.array([choice.stability for choice in tried])
+    width = np.nan_to_num(np.array([choice.silhouette for choice in tried]), nan=-1.0)
     stable = np.isnan(stability) | (stability >= STABLE)
     if not (allowed & stable).any():
         return int(np.where(allowed, stability, -np.inf).argmax())
     return int(np.where(allowed & stable, width, -np.inf).argmax())
 
 
-def _parted(label: Int[np.ndarray, " heads"]) -> bool:
+def _has_two_groups(label: Int[np.ndarray, " heads"]) -> bool:
     return int((np.bincount(alone(label)) >= 2).sum()) >= 2
 
 
 def numbers_of(heads: int, method: str, clusters: int | None) -> list[int]:
-    """The numbers of clusters to try; [0] where the method finds its number itself.
+    """Return the numbers of clusters to try; [0] where the method finds its number itself.
 
     Args:
         heads: All heads of the model.
@@ -308,7 +308,7 @@ def numbers_of(heads: int, method: str, clusters: int | None) -> list[int]:
     if method == "dbscan":
         if clusters is not None:
             raise BadInput(
-                f"dbscan finds the number of clusters itself, but {clusters} came; leave the number out, or "
+                f"dbscan finds the number of clusters itself, but got {clusters}; leave the number out, or "
                 f"cluster by average or spectral"
             )
         return [0]
@@ -316,7 +316,7 @@ def numbers_of(heads: int, method: str, clusters: int | None) -> list[int]:
         return list(range(2, max(2, min(MOST, heads // 2)) + 1))
     if not 2 <= clusters < heads:
         raise BadInput(
-            f"the number of clusters of {heads} heads is from 2 to {heads - 1}, but {clusters} came; "
+            f"the number of clusters of {heads} heads is from 2 to {heads - 1}, but got {clusters}; "
             f"change it, or leave it out to have it chosen"
         )
     return [clusters]

@@ -1,6 +1,7 @@
-"""Share of the heads' spread that lies between groups of heads (PERMANOVA).
+"""Tests of distances between heads: groups of heads (PERMANOVA) and nearness of layers (Mantel).
 
-Whether heads of layers that lie closer together are closer (Mantel correlation over layers).
+PERMANOVA gives the share of the heads' spread that lies between groups. The Mantel correlation over layers
+asks whether heads of layers that lie closer together are closer.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ CELLS = 2**20
 
 
 def r_squared(mean: Float[np.ndarray, " pairs"], group: Int[np.ndarray, " heads"]) -> float:
-    """Sum of squares between groups over the total (Anderson 2001); NaN where all distances are 0.
+    """Return the sum of squares between groups over the total (Anderson 2001); NaN where all distances are 0.
 
     Squared distances are mean divergences, so both sums are linear in them.
 
@@ -31,7 +32,7 @@ def r_squared(mean: Float[np.ndarray, " pairs"], group: Int[np.ndarray, " heads"
         >>> r_squared(np.array([0.0, 4.0, 4.0]), np.array([0, 0, 1]))
         1.0
     """
-    rows, columns, weights = _inside(group)
+    rows, columns, weights = _pairs_within(group)
     total = float(mean.sum()) / len(group)
     within = float(square(mean)[rows, columns] @ weights)
     return 1.0 - within / total if total > 0 else float("nan")
@@ -43,7 +44,7 @@ def permanova(
     placements: int = PLACEMENTS,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """R² of groups, and how often heads placed in them at random give as much.
+    """Return R² of groups, and how often heads placed in them at random give as much.
 
     Null: the heads were placed in groups of these sizes at random. Alternative: heads of one group lie
     closer. Unit: the head; heads are all there are of this model, so p describes this model and no other.
@@ -63,7 +64,7 @@ def permanova(
     observed = r_squared(mean, group)
     if np.isnan(observed):
         return observed, observed
-    rows, columns, weights = _inside(group)
+    rows, columns, weights = _pairs_within(group)
     whole, heads = square(mean), len(group)
     limit = float(whole[rows, columns] @ weights) * (1 + 1e-12)
     flat = whole.ravel()
@@ -77,7 +78,7 @@ def permanova(
 def of_sets(
     whole: Float[np.ndarray, "heads heads"], held: Bool[np.ndarray, "roles heads"]
 ) -> Float[np.ndarray, " roles"]:
-    """R² of holding each role; NaN below two holders or two others.
+    """Return R² of holding each role; NaN below two holders or two others.
 
     Args:
         whole: Mean divergence of every pair of heads, both halves.
@@ -95,8 +96,8 @@ def of_sets(
     return np.where(enough, 1 - within / total, np.nan)
 
 
-def _inside(group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs of heads within groups, each with one over the size of its group."""
+def _pairs_within(group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return pairs of heads within groups, each with one over the size of its group."""
     rows, columns = np.nonzero(np.triu(group[:, None] == group[None, :], 1))
     _, number, size = np.unique(group, return_inverse=True, return_counts=True)
     return rows, columns, 1.0 / size[number[rows]]
@@ -116,7 +117,7 @@ EXACT = 7
 
 
 def layer_gaps(layers: int, heads: int) -> Int[np.ndarray, " pairs"]:
-    """How many layers lie between the two heads of every pair; 0 within a layer.
+    """Return how many layers lie between the two heads of every pair; 0 within a layer.
 
     Example:
         >>> layer_gaps(2, 2).tolist()
@@ -128,7 +129,7 @@ def layer_gaps(layers: int, heads: int) -> Int[np.ndarray, " pairs"]:
 
 
 def mantel(distance: Float[np.ndarray, " pairs"], gaps: Int[np.ndarray, " pairs"], ranked: bool) -> float:
-    """Correlation of distance with layer difference over pairs of heads of different layers.
+    """Return the correlation of distance with layer difference over pairs of heads of different layers.
 
     Args:
         distance: Of all pairs.
@@ -162,9 +163,9 @@ def mantel_test(
     placements: int = PLACEMENTS,
     seed: int = 0,
 ) -> tuple[float, float, int]:
-    """Mantel correlation, and how often layers in another order give as much (Mantel 1967).
+    """Return the Mantel correlation, and how often layers in another order give as much (Mantel 1967).
 
-    Null: the order of the layers says nothing about distances between their heads. Alternative: heads of
+    Null: the order of the layers is unrelated to distances between their heads. Alternative: heads of
     nearer layers are closer. Unit: the layer, with all its heads; pairs within layers are left out, so
     that closeness within layers does not count. All orders are tried for up to 7 layers, the model's
     among them; else random ones. An order and its reverse give the same, so p is at least 2 / layers!.

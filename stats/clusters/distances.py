@@ -1,11 +1,10 @@
-"""Distances between heads: square roots of mean Jensen-Shannon divergences, and how sure they are.
+"""Distances between heads: square roots of mean Jensen-Shannon divergences, their errors, and a map of heads.
 
 The square root of the divergence is a metric that embeds in Euclidean space (Endres and Schindelin 2003;
 Fuglede and Topsøe 2004), and so is the root of its mean over rows and inputs. Sums of squared distances
 are therefore sums of divergences, which are plain means over units: noise of the units does not bias
-them, as it would bias distances that were estimated one by one.
-
-A map of the heads: metric multidimensional scaling, and the same map under resampled units.
+them, as it would bias distances that were estimated one by one. The map of the heads is metric
+multidimensional scaling, drawn again under resampled units.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,7 +29,7 @@ Statistics = Callable[[Float[np.ndarray, " pairs"]], Float[np.ndarray, " statist
 
 
 def distances(mean: Float[np.ndarray, "*some"]) -> Float[np.ndarray, "*some"]:
-    """Square roots of mean divergences; rounding below 0 counts as 0.
+    """Return square roots of mean divergences; rounding below 0 counts as 0.
 
     Example:
         >>> distances(np.array([0.25, -1e-12])).tolist()
@@ -41,7 +40,7 @@ def distances(mean: Float[np.ndarray, "*some"]) -> Float[np.ndarray, "*some"]:
 
 
 def standard_error(divergence: Divergence) -> Float[np.ndarray, " pairs"]:
-    """Standard error of ``divergence.mean()``, on its scale, from the spread between blocks of units.
+    """Return the standard error of ``divergence.mean()``, from the spread between blocks of units.
 
     The mean over units is a ratio of sums over blocks, and this is the error of a ratio (Cochran 1977,
     §6.4): ``sqrt(B / (B − 1) Σ (S_b − D w_b)²) / Σ w``. Blocks of one unit give the usual ``sd / √n``.
@@ -61,7 +60,7 @@ def standard_error(divergence: Divergence) -> Float[np.ndarray, " pairs"]:
 
 
 def intervals(divergence: Divergence) -> tuple[Float[np.ndarray, " pairs"], Float[np.ndarray, " pairs"]]:
-    """95 % intervals of all distances: Student's for the mean divergence, its ends rooted.
+    """Return 95 % intervals of all distances: Student's for the mean divergence, its ends rooted.
 
     Unit: the block of units (one unit each where memory allows). Assumes that blocks are independent and
     their means about normal. Simulated with 60 units, coverage is 0.95 where units vary about normally,
@@ -77,7 +76,7 @@ def intervals(divergence: Divergence) -> tuple[Float[np.ndarray, " pairs"], Floa
 def ends_of(
     mean: Float[np.ndarray, "*some"], error: Float[np.ndarray, "*some"], blocks: int
 ) -> tuple[Float[np.ndarray, "*some"], Float[np.ndarray, "*some"]]:
-    """Ends of the intervals of distances whose divergences have these means and errors."""
+    """Return the ends of the intervals of distances whose divergences have these means and errors."""
     reach = _cut(blocks) * error
     return _rooted(mean - reach), _rooted(mean + reach)
 
@@ -93,7 +92,7 @@ def _cut(blocks: int) -> float:
 def resampled(
     divergence: Divergence, draws: int, seed: int
 ) -> Iterator[Float[np.ndarray, "some_draws pairs"]]:
-    """Mean divergences under bootstrap resamples of the blocks, some draws at a time."""
+    """Yield mean divergences under bootstrap resamples of the blocks, some draws at a time."""
     for counts in bootstrap_counts(len(divergence.weight), draws, seed):
         yield from means(divergence, counts)
 
@@ -101,7 +100,7 @@ def resampled(
 def means(
     divergence: Divergence, counts: Float[np.ndarray, "draws blocks"]
 ) -> Iterator[Float[np.ndarray, "some_draws pairs"]]:
-    """``divergence.mean`` of every row of counts, some rows at a time for memory."""
+    """Yield ``divergence.mean`` of every row of counts, some rows at a time for memory."""
     sums = divergence.sums.astype(np.float64)
     size = max(1, CELLS // sums.shape[1])
     for start in range(0, len(counts), size):
@@ -112,7 +111,7 @@ def means(
 
 
 def left_out(divergence: Divergence) -> Iterator[Float[np.ndarray, " pairs"]]:
-    """Mean divergences without one group of blocks, for each of at most 200 groups in turn.
+    """Yield mean divergences without one group of blocks, for each of at most 200 groups in turn.
 
     With way "sum" they are brought to the size of the whole sum.
     """
@@ -132,7 +131,7 @@ def jackknife(
 ) -> tuple[
     Float[np.ndarray, " statistics"], Float[np.ndarray, " statistics"], Float[np.ndarray, " statistics"]
 ]:
-    """Estimates and 95 % intervals of numbers made of the mean divergences.
+    """Return estimates and 95 % intervals of numbers computed from the mean divergences.
 
     Delete-a-group jackknife (Tukey 1958; Efron and Tibshirani 1993, §11): the spread of what remains when
     one group of blocks is left out, with Student's t over groups − 1. Unit: the group of blocks. Assumes
@@ -159,7 +158,7 @@ def jackknife(
 
 
 def nearest(divergence: Divergence, error: Float[np.ndarray, " pairs"], count: int = 8) -> Neighbours:
-    """The nearest heads of every head, with 95 % intervals of their distances.
+    """Return the nearest heads of every head, with 95 % intervals of their distances.
 
     The intervals are those of single distances. That the nearest of many were picked makes their
     distances a little too small; how much is seen where intervals of neighbours overlap.
@@ -193,7 +192,7 @@ def square(pairs: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, "heads heads
 
 
 STARTS = 8
-"""Random starts beside the classical solution; half of them for more than 400 heads."""
+"""Random starts, in addition to the classical solution; half of them for more than 400 heads."""
 MANY = 400
 CLOUD = 100
 CLOUD_OF_MANY = 30
@@ -202,7 +201,7 @@ Map = Float[np.ndarray, "heads 2"]
 
 
 def place_heads(distance: Float[np.ndarray, " pairs"], seed: int) -> tuple[Map, float]:
-    """The map of smallest stress among several starts (SMACOF, Borg and Groenen 2005), and its stress.
+    """Return the map of smallest stress among several starts (SMACOF, Borg and Groenen 2005), and its stress.
 
     Starts are classical scaling and 8 random placements (4 for more than 400 heads). The map is centred,
     turned to its principal axes, and mirrored so that on either axis the head farthest out is positive:
@@ -224,7 +223,7 @@ def place_heads(distance: Float[np.ndarray, " pairs"], seed: int) -> tuple[Map, 
 
 
 def classical(whole: Float[np.ndarray, "heads heads"]) -> Map:
-    """Classical scaling (Torgerson 1952): leading axes of the doubly centred squared distances."""
+    """Return classical scaling (Torgerson 1952): leading axes of the doubly centred squared distances."""
     squared = whole**2
     centred = -(squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()) / 2
     value, vector = np.linalg.eigh(centred)
@@ -233,7 +232,7 @@ def classical(whole: Float[np.ndarray, "heads heads"]) -> Map:
 
 
 def settle(whole: Float[np.ndarray, "heads heads"], start: Map, rounds: int) -> Map:
-    """The map that metric SMACOF reaches from a start."""
+    """Return the map that metric SMACOF reaches from a start."""
     if not whole.any():
         return np.zeros_like(start)
     place, _ = smacof(whole, n_components=2, init=start, n_init=1, max_iter=rounds, eps=1e-7)
@@ -241,7 +240,7 @@ def settle(whole: Float[np.ndarray, "heads heads"], start: Map, rounds: int) -> 
 
 
 def stress(distance: Float[np.ndarray, " pairs"], place: Map) -> float:
-    """Kruskal's (1964) stress-1, ``sqrt(Σ (d − m)² / Σ m²)`` with m the distances on the map.
+    """Return Kruskal's (1964) stress-1, ``sqrt(Σ (d − m)² / Σ m²)`` with m the distances on the map.
 
     NaN where all heads lie on one point.
 
@@ -255,7 +254,7 @@ def stress(distance: Float[np.ndarray, " pairs"], place: Map) -> float:
 
 
 def oriented(place: Map) -> Map:
-    """The map about its centre, on its principal axes, the farthest head of either axis positive."""
+    """Return the map about its centre, on its principal axes, the farthest head of either axis positive."""
     centred = place - place.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     turned = centred @ axes[:, ::-1]
@@ -265,7 +264,7 @@ def oriented(place: Map) -> Map:
 
 
 def onto(place: Map, target: Map) -> Map:
-    """A map moved, turned and mirrored, not stretched, to lie on another as well as it can (Procrustes)."""
+    """Return a map moved, turned and mirrored, not stretched, onto another (Procrustes)."""
     centre, aim = place.mean(axis=0), target.mean(axis=0)
     turn, _ = orthogonal_procrustes(place - centre, target - aim)
     found: np.ndarray = (place - centre) @ turn + aim
@@ -273,9 +272,9 @@ def onto(place: Map, target: Map) -> Map:
 
 
 def cloud(divergence: Divergence, place: Map, draws: int, seed: int) -> Float32[np.ndarray, "draws heads 2"]:
-    """The map under resampled blocks of units, each started from the map and laid onto it.
+    """Return maps of resampled blocks of units, each started from the map and laid onto it.
 
-    At most 100 resamples, and 30 for more than 400 heads. Where a head scatters says how well units
+    At most 100 resamples, and 30 for more than 400 heads. How far a head scatters shows how well units
     determine its place on this map; the error of squeezing many dimensions into two is the stress.
 
     Args:

@@ -1,4 +1,4 @@
-"""What is claimed of heads and layers, and of clusters in other units."""
+"""Claims about heads and layers, and about clusters in other units."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from headroles.stats.draws import halves
 
 
 def layer_claims(divergence: Divergence, seed: int) -> tuple[Claim, ...]:
-    """Whether heads of one layer, and of adjacent layers, lie closer.
+    """Return claims that heads of one layer, and of adjacent layers, lie closer.
 
     Intervals are those of a delete-a-group jackknife over blocks of units (``jackknife``), of
     correlations on Fisher's scale. R² is a ratio of two sums that are linear in the units, so the noise
@@ -49,31 +49,31 @@ def layer_claims(divergence: Divergence, seed: int) -> tuple[Claim, ...]:
         if within:
             found += [r_squared(mean, group), distance[gaps == 0].mean(), distance[gaps > 0].mean()]
         if between:
-            found += [_stretched(mantel(distance, gaps, ranked)) for ranked in (False, True)]
+            found += [_fisher_scale(mantel(distance, gaps, ranked)) for ranked in (False, True)]
         return np.array(found, dtype=np.float64)
 
     if not (within or between):
         return ()
-    rows: list[Row] = list(zip(*(each.tolist() for each in jackknife(divergence, numbers)), strict=True))
+    rows: list[Row] = list(zip(*(column.tolist() for column in jackknife(divergence, numbers)), strict=True))
     claims, counted = [], (layers * heads, len(divergence.block))
     if within:
-        claims.append(_closer(divergence, _limited(rows[0], 1.0), seed))
+        claims.append(_same_layer(divergence, _clip_interval(rows[0], 1.0), seed))
         for name, row in (("within", rows[1]), ("between", rows[2])):
             measure = f"mean distance {name} layers"
-            claims.append(unplaced("same layer closer", "", measure, _limited(row, np.inf), counted))
+            claims.append(unplaced("same layer closer", "", measure, _clip_interval(row, np.inf), counted))
     if between:
         for ranked, row in zip((False, True), rows[-2:], strict=True):
-            claims.append(_adjacent(divergence, ranked, row, seed))
+            claims.append(_adjacent_layers(divergence, ranked, row, seed))
     return tuple(claims)
 
 
-def _limited(row: Row, most: float) -> Row:
-    """Ends of the interval brought back into the range of the number."""
+def _clip_interval(row: Row, most: float) -> Row:
+    """Return the row with the ends of its interval brought back into the range of the number."""
     estimate, low, high = row
     return estimate, float(np.clip(low, 0.0, most)), float(np.clip(high, 0.0, most))
 
 
-def _closer(divergence: Divergence, row: Row, seed: int) -> Claim:
+def _same_layer(divergence: Divergence, row: Row, seed: int) -> Claim:
     layers, size = divergence.layers, divergence.layers * divergence.heads
     group = np.repeat(np.arange(layers), divergence.heads)
     estimate, p = permanova(divergence.mean(), group, PLACEMENTS, seed)
@@ -88,7 +88,7 @@ def _closer(divergence: Divergence, row: Row, seed: int) -> Claim:
     return replace(claim, p=p, placements=PLACEMENTS, reference=reference)
 
 
-def _adjacent(divergence: Divergence, ranked: bool, row: Row, seed: int) -> Claim:
+def _adjacent_layers(divergence: Divergence, ranked: bool, row: Row, seed: int) -> Claim:
     shape = divergence.layers, divergence.heads
     distance = distances(divergence.mean())
     estimate, p, placements = mantel_test(distance, shape, ranked=ranked, seed=seed)
@@ -107,15 +107,15 @@ def _adjacent(divergence: Divergence, ranked: bool, row: Row, seed: int) -> Clai
 def halves_agree(
     divergence: Divergence, method: str, chosen: Chosen, draws: int, seed: int
 ) -> tuple[Claim, ...]:
-    """How far clusters found in two random halves of the blocks agree.
+    """Return how far clusters found in two random halves of the blocks agree.
 
     The adjusted Rand index, mean over splits, with the middle 95 % of splits as its range: that of
     splits, no confidence interval. Halves have half the units, so this is pessimistic for all of them.
 
     Args:
         divergence: Block sums.
-        method: How the clusters were found.
-        chosen: How many there are.
+        method: Method that found the clusters.
+        chosen: The clusters and their number.
         draws: Splits.
         seed: Of the splits.
 
@@ -140,6 +140,6 @@ def halves_agree(
     return (unplaced("split halves agree", "", "adjusted Rand", row, counted),)
 
 
-def _stretched(correlation: float) -> float:
-    """Fisher's scale, with room at its ends."""
+def _fisher_scale(correlation: float) -> float:
+    """Return a correlation on Fisher's scale, short of ±1."""
     return float(np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)))

@@ -1,7 +1,4 @@
-"""Whether heads of one role lie closer, and whether clusters are roles: shares and agreement, no p.
-
-Claims about heads together, as records.
-"""
+"""Claims that heads of one role lie closer and that clusters are roles: shares and agreement, without p."""
 
 from collections.abc import Iterator
 
@@ -25,11 +22,11 @@ Row = tuple[float, float, float]
 
 
 def unplaced(name: str, subject: str, measure: str, row: Row, counted: tuple[int, int]) -> Claim:
-    """A claim without p.
+    """Return a claim without p.
 
     Args:
-        name: What is claimed.
-        subject: Of what; "" for all heads.
+        name: Name of the claim.
+        subject: Its subject, such as a role; "" for all heads.
         measure: Name of the number.
         row: The number with its interval.
         counted: Heads, and units.
@@ -57,12 +54,12 @@ def role_claims(
     draws: int = 200,
     seed: int = 0,
 ) -> tuple[Claim, ...]:
-    """What roles have to do with distances and clusters.
+    """Return claims about roles, distances and clusters.
 
     Per role with two or more holders and two or more others: R² of holding it ("R2"), and the adjusted
     Rand index of the clusters against holders and others; over all heads the index of the clusters
     against the sets of roles that heads hold. Intervals are percentiles over resampled units: in each
-    resample distances are made and roles judged anew, from the same units; the clusters stay. Labels of
+    resample distances and roles are computed again, from the same units; the clusters stay. Labels of
     resamples flicker near the decision's edge, so an interval describes a spread and need not be
     centred on the estimate.
 
@@ -71,8 +68,8 @@ def role_claims(
 
     Args:
         divergence: Block sums.
-        scores: What was judged, over the same units.
-        decision: How.
+        scores: The scores that were judged, over the same units.
+        decision: How they were judged.
         findings: The outcome, with its rules.
         cluster: Cluster of each head (``Clustered.cluster``); each noise head is one of its own.
         draws: Resamples of the blocks.
@@ -83,19 +80,19 @@ def role_claims(
     """
     rules = findings.rules
     columns = Columns(scores, rules)
-    _matched(divergence, scores, len(columns[0].values))
+    _check_same_units(divergence, scores, len(columns[0].values))
     names = [rule.sieve for rule in rules if rule.role]
     held = findings.decision[[rule.role for rule in rules]].reshape(len(names), -1) == 0
     if not held.any():
         return ()
     group = alone(cluster)
-    observed = _measured(square(divergence.mean()), held, group)
+    observed = _measures(square(divergence.mean()), held, group)
     drawn = bootstrap_counts(len(divergence.weight), draws, seed)
-    redrawn = _redrawn(divergence, columns, decision, group, drawn)
+    redrawn = _resample_measures(divergence, columns, decision, group, drawn)
     counted = len(group), len(divergence.block)
-    known = [number for number in range(len(names)) if not np.isnan(observed[number])]
-    wanted = [(CLOSER, names[each], "R2", each) for each in known]
-    wanted += [(ROLE, names[each], "adjusted Rand", len(names) + each) for each in known]
+    known = [role for role in range(len(names)) if not np.isnan(observed[role])]
+    wanted = [(CLOSER, names[role], "R2", role) for role in known]
+    wanted += [(ROLE, names[role], "adjusted Rand", len(names) + role) for role in known]
     wanted.append((SETS, "", "adjusted Rand", 2 * len(names)))
     return tuple(
         unplaced(name, role, measure, (float(observed[at]), *ends(redrawn[:, at])), counted)
@@ -103,30 +100,30 @@ def role_claims(
     )
 
 
-def _redrawn(
+def _resample_measures(
     divergence: Divergence,
     columns: Columns,
     decision: Decision,
     group: Int[np.ndarray, " heads"],
     drawn: Iterator[Float[np.ndarray, "block blocks"]],
 ) -> Float[np.ndarray, "draws measures"]:
-    """All measures with distances and roles of resampled blocks; no row with one block."""
+    """Return all measures with distances and roles of resampled blocks; no row with one block."""
     plain, grid = stand_in(decision), Grid(divergence.layers, divergence.heads)
     measures = 2 * sum(rule.role for rule in columns.rules) + 1
     rows: list[np.ndarray] = []
     for counts in in_blocks(drawn if len(divergence.weight) > 1 else (), len(group)):
         held = relabelled(columns, counts[:, divergence.block], grid, plain)
         mean = (row for some in means(divergence, counts) for row in some)
-        rows += [_measured(square(row), held[:, draw], group) for draw, row in enumerate(mean)]
+        rows += [_measures(square(row), held[:, draw], group) for draw, row in enumerate(mean)]
     return np.array(rows).reshape(len(rows), measures)
 
 
-def _measured(
+def _measures(
     whole: Float[np.ndarray, "heads heads"],
     held: Bool[np.ndarray, "roles heads"],
     group: Int[np.ndarray, " heads"],
 ) -> Float[np.ndarray, " measures"]:
-    """R² of every role, the index of clusters against every role, and against the sets of roles."""
+    """Return R² of every role, the index of clusters against every role, and against the sets of roles."""
     r2 = of_sets(whole, held)
     each = [
         float("nan") if np.isnan(share) else adjusted_rand(group, row.astype(np.int64))
@@ -136,7 +133,7 @@ def _measured(
     return np.array([*r2, *each, adjusted_rand(group, sets.ravel())])
 
 
-def _matched(divergence: Divergence, scores: Scores, units: int) -> None:
+def _check_same_units(divergence: Divergence, scores: Scores, units: int) -> None:
     ours = (divergence.layers, divergence.heads, len(divergence.block))
     theirs = (scores.layers, scores.heads, units)
     if ours != theirs:

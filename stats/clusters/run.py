@@ -1,4 +1,4 @@
-"""cluster_heads(): distances to clusters, a map, nearest heads, and claims about layers."""
+"""Cluster heads: distances to clusters, a map, nearest heads, and claims about layers (``cluster_heads``)."""
 
 import numpy as np
 
@@ -17,10 +17,10 @@ def cluster_heads(
     draws: int = 200,
     seed: int = 0,
 ) -> Clustered:
-    """Everything that is made of divergences alone; ``role_claims`` brings roles to it.
+    """Return everything that follows from divergences alone; ``role_claims`` adds roles.
 
     Distances are square roots of mean divergences. Uncertainty comes from resampling blocks of units:
-    heads are all there are and no sample of anything.
+    heads are the whole model and no sample of anything.
 
     Args:
         divergence: Block sums.
@@ -41,7 +41,7 @@ def cluster_heads(
         ([0, 0, 1, 1], 'R2')
     """
     if draws < 0:
-        raise BadInput(f"the number of resamples is 0 or more, but {draws} came; 200 is usual")
+        raise BadInput(f"the number of resamples is 0 or more, but got {draws}; 200 is usual")
     mean = divergence.mean()
     if not np.isfinite(mean).all():
         raise BadInput(

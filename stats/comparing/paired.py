@@ -1,4 +1,4 @@
-"""paired(): what changed between two runs, what stayed within a bound, and what cannot be said.
+"""Compare two runs head by head: changed, equivalent within a bound, or undetermined (``paired``).
 
 Unit: the examples that share a unit in either run. Per unit and head the difference is the mean over its
 examples of (score B − null B) − (score A − null A), where both are known. Every test is a one-sample test
@@ -30,7 +30,7 @@ Bogomolov (2023), "Filtering the rejection set while preserving false discovery 
 
 Step-down max-t for paired differences: change in both directions, and equivalence within a bound.
 
-Both are families that ``stats.maxt`` knows already. A change is one of two one-sided statements, so the
+Both are families that ``stats.max_t`` has already. A change is one of two one-sided statements, so the
 differences and their negatives are one family of twice the size, and the largest of both directions is the
 largest |t|. Equivalence is both of two one-sided statements, so the negatives take the place that a
 contrast has among roles: the statistic is the smaller of the two, the resampled one the larger.
@@ -60,7 +60,7 @@ Families = Sequence[Sequence[tuple[int, slice]]]
 
 
 def negated(column: Column, margin: float) -> Column:
-    """The differences with the sign turned, against a margin."""
+    """Return the differences with the sign turned, against a margin."""
     return replace(
         column,
         rule=replace(column.rule, margin=margin),
@@ -77,11 +77,11 @@ def max_t_change(
     still: Bool[np.ndarray, "sieves heads"],
     decision: Decision,
 ) -> Float[np.ndarray, "sieves heads"]:
-    """Adjusted two-sided p of "no change": family-wise error, by the largest |t| of all heads.
+    """Return adjusted two-sided p of "no change": family-wise error, by the largest |t| of all heads.
 
     Args:
         columns: Differences, on the same units.
-        families: What is corrected together.
+        families: Parts that are corrected together.
         p: Unadjusted two-sided p; NaN where nothing could be tested.
         still: Heads without spread.
         decision: Test, resamples and seed.
@@ -106,11 +106,11 @@ def max_t_equivalence(
     decision: Decision,
     bound: float,
 ) -> Float[np.ndarray, "sieves heads"]:
-    """Adjusted p of "a change of at least the bound", for all heads of a family together.
+    """Return adjusted p of "a change of at least the bound", for all heads of a family together.
 
     Args:
         columns: Differences, on the same units.
-        families: What is corrected together.
+        families: Parts that are corrected together.
         p: Unadjusted p of equivalence; NaN where nothing could be tested.
         still: Heads without spread.
         decision: Test, resamples and seed.
@@ -145,7 +145,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tested:
+class _ColumnTest:
     sample: Sample
     outcome: Outcome
     p: Float[np.ndarray, " heads"]
@@ -173,7 +173,7 @@ def paired(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
     _check(first, second, rules, decision, bound)
     pairs = list(pairs_of(first, second, rules))
     tested = [_test(pair.column, decision, bound) for pair in pairs]
-    q, q_equivalent = _adjusted([pair.column for pair in pairs], tested, first, decision, bound)
+    q, q_equivalent = _adjust_both([pair.column for pair in pairs], tested, first, decision, bound)
     shape = (len(pairs), first.layers, first.heads)
 
     def grid(rows: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -181,24 +181,24 @@ def paired(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
 
     return Differences(
         rules=tuple(rules[0]),
-        count=grid([each.sample.count for each in tested]),
+        count=grid([column.sample.count for column in tested]),
         mean_a=grid([pair.mean_a for pair in pairs]),
         mean_b=grid([pair.mean_b for pair in pairs]),
-        difference=grid([each.sample.mean for each in tested]),
-        effect=grid([_effect(each.sample) for each in tested]),
-        low=grid([each.outcome.low for each in tested]),
-        high=grid([each.outcome.high for each in tested]),
-        statistic=grid([each.outcome.statistic for each in tested]),
-        p=grid([each.p for each in tested]),
+        difference=grid([column.sample.mean for column in tested]),
+        effect=grid([_effect(column.sample) for column in tested]),
+        low=grid([column.outcome.low for column in tested]),
+        high=grid([column.outcome.high for column in tested]),
+        statistic=grid([column.outcome.statistic for column in tested]),
+        p=grid([column.p for column in tested]),
         q=grid(q),
-        p_equivalent=grid([each.p_equivalent for each in tested]),
+        p_equivalent=grid([column.p_equivalent for column in tested]),
         q_equivalent=grid(q_equivalent),
         outcome=grid(_decide(tested, q, q_equivalent, decision.alpha)),
     )
 
 
 def pairs_of(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pair]:
-    """Differences of every sieve over units, made one sieve at a time."""
+    """Yield the differences of every sieve over units, one sieve at a time."""
     units, heads = unit_numbers(first.units), first.layers * first.heads
     for position, (one, other) in enumerate(zip(*rules, strict=True)):
         before, after = (
@@ -218,10 +218,10 @@ def pairs_of(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pair]:
             low=other.low - one.high + (float(shifts.min()) if shifts.size else 0.0),
             high=other.high - one.low + (float(shifts.max()) if shifts.size else 0.0),
         )
-        yield Pair(column, *(describe(over_units(each, units, weight)).mean for each in (before, after)))
+        yield Pair(column, *(describe(over_units(values, units, weight)).mean for values in (before, after)))
 
 
-def _test(column: Column, decision: Decision, bound: float) -> _Tested:
+def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
     sample = describe(column.values)
     change = _outcome(column, sample, decision)
     shown = settled(interval_of(decision, column.values, sample, change), column, sample)
@@ -229,7 +229,7 @@ def _test(column: Column, decision: Decision, bound: float) -> _Tested:
     above = settled(_outcome(low, sample, decision), low, sample).p
     below = settled(_outcome(high, sample, decision), high, sample).p_not
     two_sided = np.minimum(1.0, 2 * np.minimum(shown.p, shown.p_not))
-    return _Tested(sample, shown, two_sided, np.maximum(above, below))
+    return _ColumnTest(sample, shown, two_sided, np.maximum(above, below))
 
 
 def _outcome(column: Column, sample: Sample, decision: Decision) -> Outcome:
@@ -242,44 +242,47 @@ def _effect(sample: Sample) -> Float[np.ndarray, " heads"]:
     return effect
 
 
-def _adjusted(
-    columns: Sequence[Column], tested: Sequence[_Tested], grid: Scores, decision: Decision, bound: float
+def _adjust_both(
+    columns: Sequence[Column], tested: Sequence[_ColumnTest], grid: Scores, decision: Decision, bound: float
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
-    """Adjusted p of change and of equivalence; equivalent heads enter the first with p = 1."""
+    """Return adjusted p of change and of equivalence; equivalent heads enter the first with p = 1."""
     families = members([column.rule for column in columns], grid.layers, grid.heads, decision.family)
-    p, p_equivalent = (np.stack([getattr(each, name) for each in tested]) for name in ("p", "p_equivalent"))
+    p, p_equivalent = (
+        np.stack([getattr(column, name) for column in tested]) for name in ("p", "p_equivalent")
+    )
     if decision.correction == "maxT":
-        still = np.stack([flat(each.sample) for each in tested])
+        still = np.stack([flat(column.sample) for column in tested])
         q_equivalent = max_t_equivalence(columns, families, p_equivalent, still, decision, bound)
         q = max_t_change(columns, families, p, still, decision)
         return np.where(_equivalent(tested, q_equivalent, decision.alpha), 1.0, q), q_equivalent
 
-    def corrected(each: np.ndarray) -> np.ndarray:
-        return adjust_families(each[:, None], families, decision.correction, decision.alpha)[:, 0]
+    def adjust(side: np.ndarray) -> np.ndarray:
+        return adjust_families(side, families, decision.correction, decision.alpha)
 
-    q_equivalent = corrected(p_equivalent)
+    q_equivalent = adjust(p_equivalent)
     equivalent = _equivalent(tested, q_equivalent, decision.alpha)
-    return corrected(np.where(equivalent, 1.0, p)), q_equivalent
+    return adjust(np.where(equivalent, 1.0, p)), q_equivalent
 
 
 def _equivalent(
-    tested: Sequence[_Tested], q_equivalent: Float[np.ndarray, "sieves heads"], alpha: float
+    tested: Sequence[_ColumnTest], q_equivalent: Float[np.ndarray, "sieves heads"], alpha: float
 ) -> Bool[np.ndarray, "sieves heads"]:
-    """Whether equivalence may be said: significant, and enough units to have seen rare differences."""
+    """Return whether heads are called equivalent: significant, with enough units for rare differences."""
     p, count = (
-        np.stack(each) for each in zip(*((one.p_equivalent, one.sample.count) for one in tested), strict=True)
+        np.stack(rows)
+        for rows in zip(*((column.p_equivalent, column.sample.count) for column in tested), strict=True)
     )
     return significant(q_equivalent, alpha, p) & (count >= ENOUGH_FOR_NOT)
 
 
 def _decide(
-    tested: Sequence[_Tested],
+    tested: Sequence[_ColumnTest],
     q: Float[np.ndarray, "sieves heads"],
     q_equivalent: Float[np.ndarray, "sieves heads"],
     alpha: float,
 ) -> Int[np.ndarray, "sieves heads"]:
     decided = np.full(q.shape, 2, dtype=np.int8)
-    decided[significant(q, alpha, np.stack([each.p for each in tested]))] = 0
+    decided[significant(q, alpha, np.stack([column.p for column in tested]))] = 0
     decided[_equivalent(tested, q_equivalent, alpha)] = 1
     decided[np.isnan(q)] = 3
     return decided
@@ -290,15 +293,15 @@ def _check(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
     if not 0 < bound < float("inf"):
         raise BadInput(
             f"the bound is the largest difference that counts as none, a number above 0 on the scale of the "
-            f"scores, but {bound} came"
+            f"scores, but got {bound}"
         )
     for name in ("sieves", "units"):
         if getattr(first, name) != getattr(second, name):
             raise BadInput(f"runs are compared on the same {name} in the same order, but these differ")
     if first.values.shape != second.values.shape or not len(rules[0]) == len(rules[1]) == len(first.sieves):
         raise BadInput(
-            f"runs are compared head by head with one rule a sieve, but scores of {first.values.shape} and "
-            f"{second.values.shape} came with {len(rules[0])} and {len(rules[1])} rules"
+            f"runs are compared head by head with one rule a sieve, but got scores of "
+            f"{first.values.shape} and {second.values.shape} with {len(rules[0])} and {len(rules[1])} rules"
         )
     try:
         check_resolution(replace(decision, alpha=decision.alpha / 2), rules[0], first.layers, first.heads)

@@ -1,7 +1,4 @@
-"""Roles that one run proposed, tested on the units of another: how many findings hold.
-
-On how much of run B the roles of run A are tested.
-"""
+"""Replicate: test the roles that one run proposed on the units of another, and count those that hold."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -58,14 +55,14 @@ def replicates(
         In the order of columns and heads.
     """
     heads = before.count[0].size
-    found = before.decision.reshape(len(rules), heads)
+    decisions = before.decision.reshape(len(rules), heads)
     proposed = [
         _Proposal(k, int(place), _family(rule, int(place) // scores.heads, decision.family))
         for k, rule in enumerate(rules)
-        for place in np.flatnonzero(found[k] == 0)
+        for place in np.flatnonzero(decisions[k] == 0)
     ]
-    tested = _tested(proposed, scores, rules, decision, moments)
-    return tuple(_replicate(k, each, before, tested) for k, each in enumerate(proposed))
+    tested = _test_proposals(proposed, scores, rules, decision, moments)
+    return tuple(_replicate(k, proposal, before, tested) for k, proposal in enumerate(proposed))
 
 
 def best_again(
@@ -75,7 +72,7 @@ def best_again(
     rules: Sequence[Rule],
     decision: Decision,
 ) -> tuple[BestAgain, ...]:
-    """The best heads that A chose, against the cross-fitted baselines of B, on all units of B.
+    """Return the best heads that A chose, tested against the cross-fitted baselines of B, on all units of B.
 
     H0 per row that A found beyond its baseline: in B the accuracy of that head minus that of the
     baseline is at most the margin. Family: these rows of one probe. Of the other rows A claims
@@ -90,11 +87,11 @@ def best_again(
     """
     plain = [replace(rule, contrast="") for rule in rules]
     proposed = [
-        _Proposal(k, each.layer * scores.heads + each.head, _probe(each))
-        for k, each in zip(columns, best, strict=True)
+        _Proposal(k, row.layer * scores.heads + row.head, _probe(row))
+        for k, row in zip(columns, best, strict=True)
     ]
-    tested = _tested(proposed, scores, plain, decision)
-    return tuple(_again(k, each, tested) for k, each in enumerate(best))
+    tested = _test_proposals(proposed, scores, plain, decision)
+    return tuple(_replicate_best(k, row, tested) for k, row in enumerate(best))
 
 
 def replicated(
@@ -107,15 +104,15 @@ def replicated(
     """Count the roles of some columns, and correlate the means of all heads of both runs.
 
     Args:
-        name: What the columns are together.
+        name: Name of the columns together.
         columns: Their positions.
         found: All replicates.
         means: Of A and of B, over their own units.
         rules: Of all columns.
     """
     names = {rules[k].sieve for k in columns}
-    counts = Counter(each.decision for each in found if each.sieve in names)
-    one, other = (each[list(columns)].ravel() for each in means)
+    counts = Counter(replicate.decision for replicate in found if replicate.sieve in names)
+    one, other = (run[list(columns)].ravel() for run in means)
     known = ~np.isnan(one) & ~np.isnan(other)
     return Replicated(
         name=name,
@@ -131,7 +128,7 @@ def replicated(
 
 
 def pearson(one: Float[np.ndarray, " heads"], other: Float[np.ndarray, " heads"]) -> float:
-    """Pearson's correlation; NaN for fewer than three pairs or without spread.
+    """Return Pearson's correlation; NaN for fewer than three pairs or without spread.
 
     Example:
         >>> pearson(np.array([0.0, 1.0, 2.0]), np.array([5.0, 4.0, 3.0]))
@@ -143,7 +140,7 @@ def pearson(one: Float[np.ndarray, " heads"], other: Float[np.ndarray, " heads"]
 
 
 def _family(rule: Rule, layer: int, family: str) -> str:
-    """Name of the family of a role, as ``stats.families`` makes them."""
+    """Return the name of the family of a role, as ``stats.families`` makes them."""
     own = rule.together or rule.sieve
     return {"run": "", "layer": f"{own} {layer}"}.get(family, own)
 
@@ -152,32 +149,32 @@ def _probe(best: Best) -> str | None:
     return best.row.split(":")[0] if best.decision == "beyond" else None
 
 
-def _tested(
+def _test_proposals(
     proposed: Sequence[_Proposal],
     scores: Scores,
     rules: Sequence[Rule],
     decision: Decision,
     moments: Moments | None = None,
 ) -> Findings | None:
-    """Findings of the proposals, one column of one head each; their contrasts come after them."""
+    """Return findings of the proposals, one column of one head each; their contrasts come after them."""
     if not proposed:
         return None
     position = {rule.sieve: k for k, rule in enumerate(rules)}
     made, taken = [], []
     others: list[tuple[Rule, int, int]] = []
-    for number, each in enumerate(proposed):
-        rule = rules[each.column]
+    for number, proposal in enumerate(proposed):
+        rule = rules[proposal.column]
         contrast = f"contrast of {number}" if rule.contrast else ""
-        family, role = each.family or "", each.family is not None
+        family, role = proposal.family or "", proposal.family is not None
         named = replace(rule, sieve=str(number), contrast=contrast, together=f"family {family}", role=role)
         made.append(named)
-        taken.append((each.column, each.place))
+        taken.append((proposal.column, proposal.place))
         if rule.contrast:
             other = position[rule.contrast]
-            others.append((replace(rules[other], sieve=contrast), other, each.place))
+            others.append((replace(rules[other], sieve=contrast), other, proposal.place))
     made += [rule for rule, _, _ in others]
     taken += [(k, place) for _, k, place in others]
-    columns, places = (list(each) for each in zip(*taken, strict=True))
+    columns, places = (list(numbers) for numbers in zip(*taken, strict=True))
     flat = scores.values.reshape(len(rules), len(scores.examples), scores.layers * scores.heads)
     alone = replace(
         scores,
@@ -212,7 +209,7 @@ def _replicate(number: int, proposal: _Proposal, before: Findings, tested: Findi
     )
 
 
-def _again(number: int, best: Best, tested: Findings | None) -> BestAgain:
+def _replicate_best(number: int, best: Best, tested: Findings | None) -> BestAgain:
     assert tested is not None
     at = {
         name: float(getattr(tested, name)[number, 0, 0]) for name in ("mean", "null", "low", "high", "p", "q")
@@ -241,7 +238,7 @@ def _again(number: int, best: Best, tested: Findings | None) -> BestAgain:
 def resting_told(
     scores: Scores, rules: Sequence[Rule], decision: Decision, moments: Moments | None = None
 ) -> list[str]:
-    """What was tested where B kept sums, and whether B is large enough for nots; one sentence each.
+    """Return remarks on tests where B kept sums, and on whether B is large enough for nots.
 
     Args:
         scores: Of B; of the subsample where it kept sums.
@@ -249,27 +246,27 @@ def resting_told(
         decision: How B is judged.
         moments: Of all examples of B; None where it kept all scores.
     """
-    units, said = len(set(scores.units)), list[str]()
-    told = f"B has {units} units"
+    units, sentences = len(set(scores.units)), list[str]()
+    size = f"B has {units} units"
     if moments is not None and METHODS[decision.test].ranked is not None:
-        said.append(
+        sentences.append(
             f"B kept sums of {moments.examples:,} inputs, which say nothing about medians: {decision.test} "
             f"tests its roles on a random {len(scores.examples):,} of them."
         )
     elif moments is not None:
-        said.append(
+        sentences.append(
             f"B kept sums of {moments.examples:,} inputs: its roles are tested on all of them, random groups "
             f"standing in for units (count is of inputs)."
         )
         units = _fewest(moments, rules)
-        told = f"in its sparsest column B says as much as {units} random groups of equal weight"
+        size = f"in its sparsest column B says as much as {units} random groups of equal weight"
     if units < ENOUGH_FOR_NOT:
-        said.append(f"{told}; 'not' is said from {ENOUGH_FOR_NOT} on, so what does not hold stays open.")
-    return said
+        sentences.append(f"{size}; 'not' is said from {ENOUGH_FOR_NOT} on, so what does not hold stays open.")
+    return sentences
 
 
 def _fewest(moments: Moments, rules: Sequence[Rule]) -> int:
-    """Groups of equal weight that say as much, in the column and head where they are fewest; 0 left out."""
+    """Return the fewest equally informative groups of equal weight of any column and head; 0 left out."""
     least = float(moments.weight.shape[1])
     for rule in rules:
         weight = moments.weight[moments.sieves.index(rule.sieve)]

@@ -1,4 +1,4 @@
-"""What is said about paired differences beyond their tests: layer by layer, and what a reader must know.
+"""Summaries of paired differences beyond their tests: layer by layer, and remarks for readers.
 
 Nothing here is a test: heads and layers are not a sample of anything.
 """
@@ -23,14 +23,14 @@ MOST = 4
 
 
 def by_layer(differences: Differences, before: Findings, after: Findings) -> list[LayerChange]:
-    """Outcomes, differences and labels of every sieve in every layer.
+    """Return outcomes, differences and labels of every sieve in every layer.
 
     Args:
         differences: Of every head.
         before: Findings of run A.
         after: Findings of run B; both in the order of the differences.
     """
-    found = []
+    changes = []
     for sieve, layer in np.ndindex(differences.outcome.shape[:2]):
         rule = differences.rules[sieve]
         outcome = differences.outcome[sieve, layer]
@@ -39,7 +39,7 @@ def by_layer(differences: Differences, before: Findings, after: Findings) -> lis
         changed, equivalent, undetermined, untestable = (
             int((outcome == code).sum()) for code in range(len(OUTCOMES))
         )
-        found.append(
+        changes.append(
             LayerChange(
                 sieve=rule.sieve,
                 layer=layer,
@@ -55,7 +55,7 @@ def by_layer(differences: Differences, before: Findings, after: Findings) -> lis
                 lost=int((held_a & ~held_b).sum()) if rule.role else None,
             )
         )
-    return found
+    return changes
 
 
 def _mean(values: Float[np.ndarray, " heads"]) -> float:
@@ -66,51 +66,53 @@ def _mean(values: Float[np.ndarray, " heads"]) -> float:
 def remarks(
     differences: Differences, columns: list[Column], decision: Decision, bound: float, swaps: int
 ) -> list[str]:
-    """What a reader of the outcomes must know, one sentence each; none when nothing is unusual.
+    """Return remarks for readers of the outcomes, one sentence each; none when nothing is unusual.
 
     Args:
-        differences: What was found.
+        differences: The outcome.
         columns: The differences over units, in the same order.
         decision: How they were judged.
         bound: Largest difference that counts as none.
         swaps: Random swaps behind the reference.
     """
     method = METHODS[decision.test]
-    said = [method.warning] if method.warning else []
+    sentences = [method.warning] if method.warning else []
     few = [
         f"{rule.sieve} ({int(count.max())})"
         for rule, count in zip(differences.rules, differences.count, strict=True)
         if 1 < count.max() < ENOUGH_FOR_NOT
     ]
     if few and method.estimand == "mean":
-        said.append(
+        sentences.append(
             f"fewer than {ENOUGH_FOR_NOT} units under {decision.test}: {', '.join(few)}; with skewed "
             f"differences so few units err more often than alpha says."
         )
-    said += _narrow(differences, bound) + _still(differences, columns, decision, bound)
+    sentences += _narrow_margins(differences, bound) + _unchanged(differences, columns, decision, bound)
     plain = stand_in(decision)
     if swaps and (plain.test, plain.correction) != (decision.test, decision.correction):
-        said.append(
+        sentences.append(
             f"labels beside their swaps are those of {plain.test} with {plain.correction}, in place of "
             f"{decision.test} with {decision.correction}."
         )
-    return said
+    return sentences
 
 
-def _narrow(differences: Differences, bound: float) -> list[str]:
-    """Sieves whose margin lies within the bound: equivalence there does not say that no label moves."""
+def _narrow_margins(differences: Differences, bound: float) -> list[str]:
+    """Return a remark on sieves with a margin within the bound: equivalent heads may change labels there."""
     names = [rule.sieve for rule in differences.rules if abs(rule.margin) < bound]
     if not names:
         return []
-    told = ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
+    listed = ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
     return [
-        f"the bound {bound:g} is wider than the margin of {told}: a head called equivalent there may still "
+        f"the bound {bound:g} is wider than the margin of {listed}: a head called equivalent there may still "
         f"have gained or lost what the margin decides."
     ]
 
 
-def _still(differences: Differences, columns: list[Column], decision: Decision, bound: float) -> list[str]:
-    """Heads whose scores are the same in both runs, and yet not known to be equivalent."""
+def _unchanged(
+    differences: Differences, columns: list[Column], decision: Decision, bound: float
+) -> list[str]:
+    """Return remarks on heads whose scores are the same in both runs, and yet not called equivalent."""
     short, unbounded = [], []
     for place, column in enumerate(columns):
         sample = describe(column.values)
@@ -123,23 +125,23 @@ def _still(differences: Differences, columns: list[Column], decision: Decision, 
             unbounded.append(name)
         else:
             least = units_needed(max(-column.low, column.high), bound, decision.alpha)
-            short.append(f"{name} ({least:,} units, {int(sample.count[open_ones].max()):,} came)")
-    said = []
+            short.append(f"{name} ({least:,} units, but got {int(sample.count[open_ones].max()):,})")
+    sentences = []
     if short:
-        said.append(
+        sentences.append(
             f"scores that do not differ at all still need enough units to be called equivalent within "
             f"{bound:g}, the more the further apart two scores could lie; at least: {', '.join(short)}."
         )
     if unbounded:
-        said.append(
+        sentences.append(
             f"scores that do not differ at all can be tested only where it is known how far apart they could "
             f"lie, which it is not for {', '.join(unbounded)}."
         )
-    return said
+    return sentences
 
 
 def units_needed(reach: float, bound: float, alpha: float) -> int:
-    """Units without any difference from which equivalence can be claimed in one test.
+    """Return the units without any difference from which equivalence can be claimed in one test.
 
     If differences can be at most ``reach`` in size, a mean of ±bound or more makes a unit differ with a
     probability of at least bound / reach, so n units without difference have a p of at most

@@ -1,4 +1,4 @@
-"""swapped(): labels gained and lost, beside what swapping the two runs within each unit gives.
+"""Labels gained and lost between two runs, compared with swaps of the runs within each unit (``swapped``).
 
 Null: the two runs are exchangeable within every unit, that is, it makes no difference which of a unit's two
 sets of scores (all sieves and heads at once) is called A. Statistic: labels gained plus labels lost, of one
@@ -9,7 +9,7 @@ units, labels both sides anew with the same test, correction and family, and cou
 Bootstrap methods and their application, eq. 4.11; Fisher 1935 for the principle).
 
 Its rejection says that the runs differ in what they label, not that any one head changed its role; labels
-near the decision's edge flicker, which the reference shows. Tests that resample themselves are stood in for
+near the decision's edge flicker, which the reference shows. Tests in closed form replace those that resample
 (``relabel.stand_in``), for the observed labels as for the swapped ones. Tests of ranks have no such short
 cut: with ``wilcoxon`` a thousand swaps take minutes.
 """
@@ -33,7 +33,7 @@ BLOCK = 256
 def swapped(
     first: Sequence[Column], second: Sequence[Column], grid: Grid, decision: Decision, swaps: int = 1000
 ) -> list[Swapped]:
-    """Labels gained and lost per role, and for all roles together, with their reference.
+    """Return labels gained and lost per role, and for all roles together, with their reference.
 
     Args:
         first: Columns of run A, contrasts included.
@@ -46,25 +46,25 @@ def swapped(
         One entry per role, then one for all roles together.
     """
     plain = stand_in(decision)
-    stacked = [_stacked(one, other) for one, other in zip(first, second, strict=True)]
+    stacked = [_stack(one, other) for one, other in zip(first, second, strict=True)]
     units = len(first[0].values)
     before, after = labels_under(stacked, np.zeros((1, units)), grid, plain)
     held = np.stack([before[:, 0].sum(axis=1), after[:, 0].sum(axis=1)], axis=1)
-    counted = [_moved(before, after)]
+    counted = [_count_changes(before, after)]
     counted += [
-        _moved(*labels_under(stacked, block, grid, plain))
+        _count_changes(*labels_under(stacked, block, grid, plain))
         for block in swap_blocks(units, swaps, decision.seed)
     ]
     moved = np.concatenate(counted, axis=2)
     names = [column.rule.sieve for column in first if column.rule.role]
-    p = np.array([_p_value(each) for each in moved[:, 0] + moved[:, 1]])
+    p = np.array([_p_value(changed) for changed in moved[:, 0] + moved[:, 1]])
     q = adjust(p, plain.correction, plain.alpha) if swaps else p
-    found = [_row(name, held[k], moved[k], float(q[k])) for k, name in enumerate(names)]
-    return [*found, _row("", held.sum(axis=0), moved.sum(axis=0), float("nan"))]
+    rows = [_row(name, held[k], moved[k], float(q[k])) for k, name in enumerate(names)]
+    return [*rows, _row("", held.sum(axis=0), moved.sum(axis=0), float("nan"))]
 
 
 def swap_blocks(units: int, swaps: int, seed: int) -> Iterator[Float[np.ndarray, "draws units"]]:
-    """Random swaps in blocks: 1 where a unit's two sets of scores change places."""
+    """Yield random swaps in blocks: 1 where a unit's two sets of scores change places."""
     rng = np.random.default_rng(seed)
     for start in range(0, swaps, BLOCK):
         yield rng.integers(0, 2, (min(BLOCK, swaps - start), units), dtype=np.int8).astype(np.float64)
@@ -73,7 +73,7 @@ def swap_blocks(units: int, swaps: int, seed: int) -> Iterator[Float[np.ndarray,
 def labels_under(
     stacked: Sequence[Column], swap: Float[np.ndarray, "draws units"], grid: Grid, decision: Decision
 ) -> tuple[Bool[np.ndarray, "roles draws heads"], Bool[np.ndarray, "roles draws heads"]]:
-    """Roles of both sides under every swap.
+    """Return the roles of both sides under every swap.
 
     Args:
         stacked: Columns whose units are those of run A followed by those of run B.
@@ -89,8 +89,8 @@ def labels_under(
     return sides[0], sides[1]
 
 
-def _stacked(one: Column, other: Column) -> Column:
-    """The units of A followed by those of B, within the bounds of both."""
+def _stack(one: Column, other: Column) -> Column:
+    """Return the units of A followed by those of B, within the bounds of both."""
     return replace(
         one,
         values=np.concatenate([one.values, other.values]),
@@ -99,15 +99,15 @@ def _stacked(one: Column, other: Column) -> Column:
     )
 
 
-def _moved(
+def _count_changes(
     before: Bool[np.ndarray, "roles draws heads"], after: Bool[np.ndarray, "roles draws heads"]
 ) -> Int[np.ndarray, "roles 2 draws"]:
-    """Labels gained and labels lost."""
+    """Return labels gained and labels lost."""
     return np.stack([(after & ~before).sum(axis=2), (before & ~after).sum(axis=2)], axis=1)
 
 
 def _p_value(changed: Int[np.ndarray, " draws"]) -> float:
-    """The first draw is the observed one."""
+    """Return p of the first draw, the observed one, among all."""
     if changed.size == 1:
         return float("nan")
     return float((1 + (changed[1:] >= changed[0]).sum()) / changed.size)
@@ -134,7 +134,7 @@ def _row(sieve: str, held: Int[np.ndarray, " 2"], moved: Int[np.ndarray, "2 draw
 
 
 def _spread(drawn: Int[np.ndarray, " swaps"]) -> tuple[float, float, float]:
-    """Mean, 2.5 % and 97.5 % point; NaN without swaps."""
+    """Return mean, 2.5 % and 97.5 % point; NaN without swaps."""
     if not drawn.size:
         return float("nan"), float("nan"), float("nan")
     low, high = np.quantile(drawn, [0.025, 0.975], method="inverted_cdf")

@@ -1,7 +1,7 @@
 """One-sample tests of a mean against θ in closed form, for all heads at once.
 
 Null hypotheses, both one-sided and composite: ``mean <= θ`` (its rejection makes a role) and
-``mean >= θ`` (its rejection makes a "not"). The unit is what the caller averaged scores over.
+``mean >= θ`` (its rejection makes a "not"). The unit is the one that the caller averaged scores over.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ SPREAD = 1e-6
 
 
 def flat(sample: Sample) -> Bool[np.ndarray, "*shape"]:
-    """Whether scores have no spread beyond rounding; not so below two units."""
+    """Return whether scores have no spread beyond rounding; False below two units."""
     constant_scores: np.ndarray = sample.sd <= SPREAD * np.maximum(1.0, np.abs(sample.mean))
     return constant_scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a test says, one entry per head.
+    """Statistic, p values and interval of a test, one entry per head.
 
     Attributes:
         statistic: The test statistic of ``mean − θ``.
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def quantile(level: float, freedom: np.ndarray) -> Float[np.ndarray, "*#shape"]:
-    """Quantile of t, computed once where all degrees of freedom are equal."""
+    """Return a quantile of t, computed once where all degrees of freedom are equal."""
     if freedom.size and freedom.min() == freedom.max():
         return np.asarray(special.stdtrit(float(freedom.flat[0]), level))
     values: np.ndarray = special.stdtrit(freedom, level)
@@ -50,7 +50,7 @@ def quantile(level: float, freedom: np.ndarray) -> Float[np.ndarray, "*#shape"]:
 
 
 def student(sample: Sample, threshold: float, confidence: float = 0.95) -> Outcome:
-    """Student's one-sample t test, with its interval.
+    """Return Student's one-sample t test, with its interval.
 
     Null: the mean of the units is θ (worst case of the composite nulls). Alternatives: above (p),
     below (p_not). Unit: the entries averaged in ``sample``. Assumptions: independent units; exact
@@ -65,7 +65,7 @@ def student(sample: Sample, threshold: float, confidence: float = 0.95) -> Outco
 
 
 def student_biased(sample: Sample, threshold: float, confidence: float = 0.95) -> Outcome:
-    """The released notebooks' t test: the spread is divided by n instead of n − 1.
+    """Return the released notebooks' t test: the spread is divided by n instead of n − 1.
 
     Kept for the preset ``published`` only. The statistic is too large by sqrt(n / (n − 1)), so the
     test is too liberal (5.5 % instead of 5 % at 20 normal units). Source: ``ztest_own`` of the code
@@ -91,13 +91,13 @@ def _student(sample: Sample, threshold: float, confidence: float, sd: Float[np.n
 
 
 def student_skew(sample: Sample, threshold: float, confidence: float = 0.95) -> Outcome:
-    """The t test with Hall's cubic correction for skewness, and the interval from inverting it.
+    """Return the t test with Hall's cubic correction for skewness, and the interval from inverting it.
 
     With T Student's statistic, g the sample skewness and n units, the statistic is
     ``T + gT²/(3√n) + g²T³/(27n) + g/(6√n)``, referred to t with n − 1 degrees of freedom; it is
     increasing in T, so its inverse in closed form gives the interval. Nulls, alternatives and unit
     as for Student's test. Assumptions: independent units with a finite third moment; errors are of
-    order 1/n where Student's are of order 1/√n. The sample's skewness is taken for the true one, whose
+    order 1/n where Student's are of order 1/√n. The sample's skewness is used as the true one, and its
     noise matters for few units and heavy tails: at n = 50, 144 heads with Laplace scores err in 12 % of
     families under Holm, where normal ones err in 5.5 % (max-t errs in 5 % of both). Source: Hall (1992),
     "On the removal of skewness by transformation", JRSS B 54(1), 221-228.
@@ -122,7 +122,7 @@ def student_skew(sample: Sample, threshold: float, confidence: float = 0.95) -> 
 def _hall_inverse(
     value: Float[np.ndarray, "*shape"], skew: Float[np.ndarray, "*shape"], count: np.ndarray
 ) -> Float[np.ndarray, "*shape"]:
-    """The standardised mean whose transformed value is ``value`` (both divided by √n)."""
+    """Return the standardised mean whose transformed value is ``value`` (both divided by √n)."""
     shifted = value - skew / (6 * np.maximum(count, 1))
     flat = np.abs(skew) < 1e-8
     curve = np.where(flat, 1.0, skew)
@@ -131,7 +131,7 @@ def _hall_inverse(
 
 
 def constant(sample: Sample, threshold: float, low: float, high: float, confidence: float = 0.95) -> Outcome:
-    """The exact statement for scores without spread, from their bounds alone.
+    """Return the exact statement for scores without spread, from their bounds alone.
 
     Null: independent units in [low, high] whose mean is at most (p) or at least (p_not) θ. By
     Markov's inequality a unit reaches c > θ with probability at most (θ − low)/(c − low), so n

@@ -1,4 +1,4 @@
-"""The tests by name, and what each assumes."""
+"""The tests by name, with their estimands and assumptions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ Resampled = Callable[[Float[np.ndarray, "units columns"], Sample, float, int, in
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One test, in one of three forms.
+    """One test, in one of three forms: closed, by ranks, or resampled.
 
     Attributes:
-        estimand: What of the scores is tested against θ.
+        estimand: Middle of the scores that is tested against θ.
         closed: From moments alone; None for other forms.
         ranked: From the values; None for other forms.
         resampled: From the values and random draws; None for other forms.
-        stand_in: The test in closed form that labels resamples of the units for it.
-        warning: When its labels must not be read as statements about means; "" for none.
+        stand_in: The test in closed form that labels resamples of the units in its place.
+        warning: Sentence on when its labels must not be read as statements about means; "" for none.
     """
 
     estimand: str

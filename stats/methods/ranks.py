@@ -1,4 +1,4 @@
-"""Tests of a middle by ranks and signs, for comparison: neither tests a mean."""
+"""Tests of medians by ranks and signs, for comparison: neither tests a mean."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from headroles.stats.moments import Sample, complete
 EXACT = 50
 """Units up to which the distribution of signed ranks is exact where nothing is tied."""
 ROUNDING = 1e-6
-"""Scores this close to θ, as a part of it where that exceeds 1, are at θ: they come as float32."""
+"""Scores this close to θ, as a part of it where that exceeds 1, are at θ: they are stored as float32."""
 
 
 def wilcoxon(values: Float[np.ndarray, "units columns"], sample: Sample, threshold: float) -> Outcome:
-    """Wilcoxon's signed-rank test of the pseudo-median (``scipy.stats.wilcoxon``).
+    """Return Wilcoxon's signed-rank test of the pseudo-median (``scipy.stats.wilcoxon``).
 
     Nulls: the pseudo-median (median of the means of all pairs of units) is θ or less (p), θ or more
     (p_not). Assumption: scores symmetric about it. Under skew the pseudo-median is not the mean: a
@@ -35,19 +35,19 @@ def wilcoxon(values: Float[np.ndarray, "units columns"], sample: Sample, thresho
             (moves & tied, "asymptotic"),
         ):
             if chosen.any():
-                how: dict[str, Any] = {"axis": 0, "method": method}
-                found = [
-                    scipy_stats.wilcoxon(beyond[:, chosen], alternative=side, **how)
+                options: dict[str, Any] = {"axis": 0, "method": method}
+                sides = [
+                    scipy_stats.wilcoxon(beyond[:, chosen], alternative=side, **options)
                     for side in ("greater", "less")
                 ]
-                statistic[columns[chosen]] = found[0].statistic
-                p[columns[chosen]], p_not[columns[chosen]] = (each.pvalue for each in found)
+                statistic[columns[chosen]] = sides[0].statistic
+                p[columns[chosen]], p_not[columns[chosen]] = (side.pvalue for side in sides)
     interval = student_skew(sample, threshold)
     return Outcome(statistic, p, p_not, interval.low, interval.high)
 
 
 def sign(values: Float[np.ndarray, "units columns"], sample: Sample, threshold: float) -> Outcome:
-    """The sign test of the median: a binomial test of the units above θ; units at θ are left out.
+    """Return the sign test of the median: a binomial test of the units above θ; units at θ are left out.
 
     Nulls: the median is θ or less (p), θ or more (p_not). Assumption: independent units, nothing
     else. The median of a skewed score is not its mean, and labels mean something else under it.
@@ -71,14 +71,14 @@ def sign(values: Float[np.ndarray, "units columns"], sample: Sample, threshold: 
 def _beyond(
     values: Float[np.ndarray, "units columns"], threshold: float
 ) -> Float[np.ndarray, "units columns"]:
-    """Scores less θ, with those at θ but for rounding as 0."""
+    """Return scores less θ, with those at θ but for rounding as 0."""
     beyond = values - threshold
     beyond[np.abs(beyond) <= ROUNDING * max(1.0, abs(threshold))] = 0.0
     return beyond
 
 
 def _tied(beyond: Float[np.ndarray, "units columns"]) -> Bool[np.ndarray, " columns"]:
-    """Whether a column holds a 0 or two equal distances."""
+    """Return whether a column holds a 0 or two equal distances."""
     ordered = np.sort(np.abs(beyond), axis=0)
     tied: np.ndarray = (ordered[0] == 0) | (np.diff(ordered, axis=0) == 0).any(axis=0)
     return tied

@@ -30,7 +30,7 @@ def sign_flip(
     design of experiments, § 21. The interval is that of ``student_skew``.
 
     Args:
-        values: Scores, NaN where a unit says nothing.
+        values: Scores, NaN where a unit has none.
         sample: Their moments.
         threshold: θ.
         resamples: Sign patterns drawn.
@@ -67,7 +67,7 @@ def bootstrap_t(
     expansion, § 3.10.
 
     Args:
-        values: Scores, NaN where a unit says nothing.
+        values: Scores, NaN where a unit has none.
         sample: Their moments.
         threshold: θ.
         resamples: Resamples drawn.
@@ -77,14 +77,14 @@ def bootstrap_t(
     with np.errstate(divide="ignore", invalid="ignore"):
         error = sample.sd / np.sqrt(np.maximum(sample.count, 1))
         statistic = (sample.mean - threshold) / error
-    for units, every in complete(values):
-        for start in range(0, every.size, SLICE):
-            columns = every[start : start + SLICE]
-            drawn = _studentised(values[np.ix_(units, columns)], resamples, seed)
+    for units, known in complete(values):
+        for start in range(0, known.size, SLICE):
+            columns = known[start : start + SLICE]
+            drawn = _bootstrap_statistics(values[np.ix_(units, columns)], resamples, seed)
             own = statistic[columns]
             above, below = (drawn >= own).sum(axis=0), (drawn <= own).sum(axis=0)
             lowest, highest = _tails(drawn, 0.025)
-            for end, found in zip(
+            for end, value in zip(
                 ends,
                 (
                     (1 + above) / (1 + resamples),
@@ -94,11 +94,11 @@ def bootstrap_t(
                 ),
                 strict=True,
             ):
-                end[columns] = found
+                end[columns] = value
     return Outcome(statistic, *ends)
 
 
-def _studentised(
+def _bootstrap_statistics(
     values: Float[np.ndarray, "units columns"], resamples: int, seed: int
 ) -> Float[np.ndarray, "resamples columns"]:
     centred = values - values.mean(axis=0)
@@ -116,7 +116,7 @@ def studentise(
     second: Float[np.ndarray, "#draws columns"],
     count: int | Float[np.ndarray, "#draws #columns"],
 ) -> Float[np.ndarray, "draws columns"]:
-    """T* of resamples from their sums of centred values and of squares.
+    """Return T* of resamples from their sums of centred values and of squares.
 
     ±∞ by the sign of the mean without spread or below two units; 0 where the mean is 0 then, too.
     """
@@ -132,7 +132,7 @@ def studentise(
 
 
 def _tails(drawn: Float[np.ndarray, "resamples columns"], tail: float) -> tuple[np.ndarray, np.ndarray]:
-    """Order statistics at both tails, outwards, so that infinite ones are never averaged."""
+    """Return order statistics at both tails, outwards, so that infinite ones are never averaged."""
     most = len(drawn) - 1
     low, high = int(np.floor(tail * most)), int(np.ceil((1 - tail) * most))
     ordered = np.partition(drawn, (low, high), axis=0)

@@ -1,4 +1,4 @@
-"""Baselines of probes: which one heads are held against, chosen on other data, and how good all are."""
+"""Baselines of probes: the one that heads are compared with, chosen on other data, and accuracies of all."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from headroles.stats.pooled import pooled_units
 
 
 def selection_half(units: Sequence[str], seed: int) -> Bool[np.ndarray, " examples"]:
-    """Whether each example's unit is in the half that choices are made on; the rest is tested.
+    """Return whether each example's unit is in the half that choices are made on; the rest is tested.
 
     Units are split at random into two halves; of an odd number the last one is tested.
 
@@ -39,14 +39,14 @@ def check_halves(units: Sequence[str]) -> None:
     if total < 4:
         raise BadInput(
             f"the best head is chosen on one half of the units and tested on the other, which takes at "
-            f"least 4 units, but {total} came; give more documents"
+            f"least 4 units, but got {total}; give more documents"
         )
 
 
 def cross_fitted(
     tallies: Tallies, chosen: Bool[np.ndarray, " examples"]
 ) -> Float[np.ndarray, "rows examples"]:
-    """The share of right answers of the baseline that heads are held against, per row and example.
+    """Return the share of right answers of the baseline that heads are compared with, per row and example.
 
     For examples of one half it is the rival that is best on the other half, so that no baseline is
     chosen on the answers it is scored on.
@@ -70,7 +70,7 @@ def cross_fitted(
 
 
 def best_rival(tallies: Tallies, row: int, where: Bool[np.ndarray, " examples"]) -> int | None:
-    """Position of the rival with the most right answers there, the first of equals; None without items."""
+    """Return the position of the rival with the most right answers there; None without items."""
     if not tallies.items[row, where].sum() or not tallies.rivals[row]:
         return None
     rivals = np.array(tallies.rivals[row])
@@ -78,7 +78,7 @@ def best_rival(tallies: Tallies, row: int, where: Bool[np.ndarray, " examples"])
 
 
 def baseline_rows(tallies: Tallies, units: Sequence[str]) -> tuple[Baseline, ...]:
-    """How often every baseline of every row is right, over all units, with a clustered t interval."""
+    """Return how often every baseline of every row is right, over all units, with a clustered t interval."""
     numbers, made = unit_numbers(units), []
     for row, name in enumerate(tallies.rows):
         known = [k for k in range(len(tallies.baselines)) if (tallies.hits[row, :, k] >= 0).all()]
@@ -103,5 +103,5 @@ def baseline_rows(tallies: Tallies, units: Sequence[str]) -> tuple[Baseline, ...
 
 
 def within_0_and_1(value: float) -> float:
-    """An end of the interval of a share; the test's own may reach a little beyond 0 and 1."""
+    """Return an end of the interval of a share; the test's own may reach a little beyond 0 and 1."""
     return float(np.clip(value, 0.0, 1.0))

@@ -13,7 +13,7 @@ from headroles.stats.engine import judge
 from headroles.stats.probes.baselines import best_rival, within_0_and_1
 
 BEYOND = {"role": "beyond"}
-"""What the outcomes of a test are called in the table of best heads, where not as elsewhere."""
+"""Names of outcomes in the table of best heads, where they differ from those elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class RowColumns:
 
 @dataclass(frozen=True, slots=True)
 class _Pick:
-    """What was chosen for a row: a direction, a head of the model, a baseline; and the accuracy then."""
+    """The choice for a row: a direction, a head, a baseline; and the accuracy when it was chosen."""
 
     direction: int
     head: int
@@ -52,7 +52,7 @@ def best_heads(
     chosen: Bool[np.ndarray, " examples"],
     tested: Bool[np.ndarray, " examples"] | None = None,
 ) -> tuple[Best, ...]:
-    """The best head and direction and the best baseline of every row, and what they are worth elsewhere.
+    """Return the best head, direction and baseline of every row, and their accuracies on other data.
 
     H0 per row: accuracy of the head minus that of the baseline, over all items of the row in the
     population the units come from, is at most the margin; the alternative is that it is larger
@@ -84,11 +84,11 @@ def best_heads(
     rival = np.stack([_of_rival(tallies, row, pick)[where] for row, pick in pairs])
     nothing = np.zeros_like(rival)
     margins = [rules[row.columns[0]].margin for row in rows]
-    raced = test.judged(right, rival, items, margins)
-    level = test.judged(right, nothing, items, [0.0] * len(rows))
-    contrast = test.judged(beyond, nothing, items, [0.0] * len(rows), smallest=-1.0)
+    race = test.findings(right, rival, items, margins)
+    level = test.findings(right, nothing, items, [0.0] * len(rows))
+    contrast = test.findings(beyond, nothing, items, [0.0] * len(rows), smallest=-1.0)
     return tuple(
-        _row(k, pair, tallies, scores.heads, (raced, level, contrast), int(items[k].sum()))
+        _row(k, pair, tallies, scores.heads, (race, level, contrast), int(items[k].sum()))
         for k, pair in enumerate(pairs)
     )
 
@@ -129,7 +129,7 @@ class _Test:
     units: Sequence[str]
     names: Sequence[str]
 
-    def judged(
+    def findings(
         self,
         values: np.ndarray,
         null: np.ndarray,
@@ -137,7 +137,7 @@ class _Test:
         margins: Sequence[float],
         smallest: float = 0.0,
     ) -> Findings:
-        """Findings of the rows, all of them one family; values lie between ``smallest`` and 1."""
+        """Return findings of the rows, all of them one family; values lie between ``smallest`` and 1."""
         rules = [
             Rule(name, margin=margin, pooled=True, low=smallest, high=1.0)
             for name, margin in zip(self.names, margins, strict=True)
@@ -159,39 +159,39 @@ def _row(
     pair: tuple[RowColumns, _Pick | None],
     tallies: Tallies,
     heads: int,
-    judged: tuple[Findings, Findings, Findings],
+    outcomes: tuple[Findings, Findings, Findings],
     items: int,
 ) -> Best:
     row, pick = pair
-    raced, level, contrast = judged
+    race, level, contrast = outcomes
 
     def at(found: Findings, name: str) -> float:
         return float(getattr(found, name)[k, 0, 0])
 
-    base = at(raced, "null")
-    outcome = DECISIONS[int(raced.decision[k, 0, 0])]
+    base = at(race, "null")
+    outcome = DECISIONS[int(race.decision[k, 0, 0])]
     return Best(
         row=tallies.rows[row.row],
         direction=row.directions[pick.direction] if pick else "",
         layer=pick.head // heads if pick else -1,
         head=pick.head % heads if pick else -1,
         items=items,
-        units=int(raced.count[k, 0, 0]),
+        units=int(race.count[k, 0, 0]),
         selection=pick.selection if pick else float("nan"),
         accuracy=at(level, "mean"),
         low=within_0_and_1(at(level, "low")),
         high=within_0_and_1(at(level, "high")),
         baseline=tallies.baselines[pick.rival] if pick else "",
         baseline_accuracy=base,
-        difference=at(raced, "mean") - base,
-        difference_low=float(np.clip(at(raced, "low") - base, -1.0, 1.0)),
-        difference_high=float(np.clip(at(raced, "high") - base, -1.0, 1.0)),
-        margin=at(raced, "margin"),
-        statistic=at(raced, "statistic"),
-        p=at(raced, "p"),
-        q=at(raced, "q"),
-        p_not=at(raced, "p_not"),
-        q_not=at(raced, "q_not"),
+        difference=at(race, "mean") - base,
+        difference_low=float(np.clip(at(race, "low") - base, -1.0, 1.0)),
+        difference_high=float(np.clip(at(race, "high") - base, -1.0, 1.0)),
+        margin=at(race, "margin"),
+        statistic=at(race, "statistic"),
+        p=at(race, "p"),
+        q=at(race, "q"),
+        p_not=at(race, "p_not"),
+        q_not=at(race, "q_not"),
         contrast=at(contrast, "mean"),
         contrast_low=at(contrast, "low"),
         contrast_high=at(contrast, "high"),

@@ -1,4 +1,4 @@
-"""gaps(): does a head do worse under one condition than under the other (WinoBias pro/anti, GAP by gender)?
+"""Gaps of accuracy between two conditions (WinoBias pro/anti, GAP by gender), head by head (``gaps``).
 
 Measures are ratios of sums over units (documents, pairs of sentences), so one formula serves all:
 
@@ -70,11 +70,11 @@ def gaps(
     decision: Decision,
     named: Bool[np.ndarray, " examples"] | None = None,
 ) -> tuple[Gap, ...]:
-    """Compare every head under the conditions that the examples hold; the module says how.
+    """Compare every head under the conditions that the examples hold, as the module states.
 
     Args:
         hits: Share of right answers of each example, 0 to 1 (0 or 1 where it has one item); NaN where
-            nothing was asked.
+            there was no question.
         conditions: Of each example; those of no pair in ``PAIRS``, such as "", are left out.
         units: Name of the unit of each example; equal names are one unit.
         decision: Correction and alpha. The heads of one pair and measure are a family. Under "maxT",
@@ -93,11 +93,11 @@ def gaps(
     Example:
         >>> hits = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0]).reshape(6, 1, 1)
         >>> found = gaps(hits, ["pro", "anti"] * 3, list("aabbcc"), Decision())
-        >>> [(each.first, each.second, each.both, round(each.difference, 3)) for each in found]
+        >>> [(gap.first, gap.second, gap.both, round(gap.difference, 3)) for gap in found]
         [('pro', 'anti', 0.5, 0.333)]
     """
     _check(hits, conditions, units, named)
-    told, layout = np.array(conditions, dtype=np.str_), hits.shape[1:]
+    named_as, layout = np.array(conditions, dtype=np.str_), hits.shape[1:]
     flat = hits.reshape(len(hits), layout[0] * layout[1]).astype(np.float64)
     numbers = unit_numbers(tuple(units))
     asked = ~np.isnan(flat)
@@ -111,13 +111,13 @@ def gaps(
             passages = asked | ~named[:, None]
             measures["f1"] = (2 * right, passages.astype(np.float64) + named[:, None])
         for measure, (above, below) in measures.items():
-            sums = [_summed(each, numbers, told == one) for one in pair for each in (above, below)]
-            found += _listed(measure, pair, layout, compare(*sums))
+            sums = [_unit_sums(of, numbers, named_as == name) for name in pair for of in (above, below)]
+            found += _gap_rows(measure, pair, layout, compare(*sums))
     return adjusted(found, decision)
 
 
 def adjusted(found: Sequence[Gap], decision: Decision) -> tuple[Gap, ...]:
-    """Gaps with their p corrected (anew), the heads of one pair of conditions and measure together.
+    """Return gaps with their p corrected (again), the heads of one pair of conditions and measure together.
 
     Args:
         found: The heads of each pair and measure in a row.
@@ -130,12 +130,12 @@ def adjusted(found: Sequence[Gap], decision: Decision) -> tuple[Gap, ...]:
     made: list[Gap] = []
     for members in families.values():
         q = adjust(np.array([gap.p for gap in members]), correction, decision.alpha)
-        made += [replace(gap, q=float(each)) for gap, each in zip(members, q, strict=True)]
+        made += [replace(gap, q=float(value)) for gap, value in zip(members, q, strict=True)]
     return tuple(made)
 
 
 def compare(above: Sums, below: Sums, other_above: Sums, other_below: Sums) -> Difference:
-    """Two ratios of sums over the same units, one unit a row, and the test of their difference.
+    """Return two ratios of sums over the same units, one unit a row, and the test of their difference.
 
     Args:
         above: Numerators under the first condition.
@@ -149,7 +149,7 @@ def compare(above: Sums, below: Sums, other_above: Sums, other_below: Sums) -> D
     count, other_count = held.sum(axis=0), other_held.sum(axis=0)
     together, paired = (held | other_held).sum(axis=0), (held & other_held).any(axis=0)
     joint = _factor(together) * ((one - other) ** 2).sum(axis=0)
-    variances = [_factor(n) * (each**2).sum(axis=0) for n, each in ((count, one), (other_count, other))]
+    variances = [_factor(n) * (error**2).sum(axis=0) for n, error in ((count, one), (other_count, other))]
     apart = variances[0] + variances[1]
     variance = np.where(paired, joint, apart)
     still = variance <= 1e-24
@@ -161,7 +161,7 @@ def compare(above: Sums, below: Sums, other_above: Sums, other_below: Sums) -> D
         p = np.minimum(1.0, 2 * stdtr(freedom, -np.abs(difference / error)))
         reach = stdtrit(freedom, 0.975) * error
     constant = np.where(
-        paired, _constant_pairs(difference, together), _constant(first, second, count, other_count)
+        paired, _p_of_constant_pairs(difference, together), _p_of_constants(first, second, count, other_count)
     )
     everything = below.sum(axis=0) + other_below.sum(axis=0)
     total = above.sum(axis=0) + other_above.sum(axis=0)
@@ -177,7 +177,7 @@ def compare(above: Sums, below: Sums, other_above: Sums, other_below: Sums) -> D
 
 
 def _ratio(above: Sums, below: Sums) -> tuple[Heads, Sums]:
-    """R = Σ a / Σ b, and what each unit adds to its error; NaN and 0 where Σ b is 0."""
+    """Return R = Σ a / Σ b, and what each unit adds to its error; NaN and 0 where Σ b is 0."""
     total, size = above.sum(axis=0), below.sum(axis=0)
     ratio = np.divide(total, size, out=np.full_like(total, np.nan), where=size > 0)
     error = (above - np.where(size > 0, ratio, 0.0) * below) / np.maximum(size, 1e-300)
@@ -185,21 +185,21 @@ def _ratio(above: Sums, below: Sums) -> tuple[Heads, Sums]:
 
 
 def _factor(count: Int[np.ndarray, " heads"]) -> Heads:
-    """The factor n / (n − 1); NaN under two units."""
+    """Return the factor n / (n − 1); NaN under two units."""
     factor: np.ndarray = np.where(count > 1, count / np.maximum(count - 1, 1), np.nan)
     return factor
 
 
-def _constant_pairs(difference: Heads, count: Int[np.ndarray, " heads"]) -> Heads:
-    """The p of differences in [−1, 1] that are all the same: twice the bound (1 / (1 + |d|))^n."""
+def _p_of_constant_pairs(difference: Heads, count: Int[np.ndarray, " heads"]) -> Heads:
+    """Return the p of differences in [−1, 1] that are all the same: twice the bound (1 / (1 + |d|))^n."""
     p: np.ndarray = np.minimum(1.0, 2 * (1 + np.abs(difference)) ** -count.astype(np.float64))
     return np.where(difference == 0, 1.0, p)
 
 
-def _constant(
+def _p_of_constants(
     first: Heads, second: Heads, count: Int[np.ndarray, " heads"], other: Int[np.ndarray, " heads"]
 ) -> Heads:
-    """The p of scores in [0, 1] that are one constant under each condition, by Markov's inequality.
+    """Return the p of scores in [0, 1] that are one constant under each condition, by Markov's inequality.
 
     With a mean µ under both, n scores of at least h have probability (µ / h)^n at most, and m scores
     of at most l have ((1 − µ) / (1 − l))^m; the product is largest at µ = n / (n + m) between l and h.
@@ -212,7 +212,7 @@ def _constant(
     return np.where(first == second, 1.0, np.minimum(p, 1.0))
 
 
-def _summed(
+def _unit_sums(
     values: Float[np.ndarray, "examples heads"],
     numbers: Int[np.ndarray, " examples"],
     taken: Bool[np.ndarray, " examples"],
@@ -222,12 +222,18 @@ def _summed(
     return sums
 
 
-def _listed(measure: str, pair: tuple[str, str], layout: tuple[int, ...], found: Difference) -> list[Gap]:
-    """The heads of one pair and measure, in order; their q is not known yet."""
+def _gap_rows(measure: str, pair: tuple[str, str], layout: tuple[int, ...], found: Difference) -> list[Gap]:
+    """Return the heads of one pair and measure, in order; their q is not known yet."""
     q = np.full_like(found.p, np.nan)
     columns = (found.both, found.first, found.second, found.difference, found.low, found.high, found.p, q)
     return [
-        Gap(place // layout[1], place % layout[1], measure, *pair, *(float(each[place]) for each in columns))
+        Gap(
+            place // layout[1],
+            place % layout[1],
+            measure,
+            *pair,
+            *(float(column[place]) for column in columns),
+        )
         for place in range(len(q))
     ]
 
@@ -238,8 +244,8 @@ def _check(
     others = [len(conditions), len(units)] + ([] if named is None else [len(named)])
     if set(others) - {len(hits)}:
         raise BadInput(
-            f"gaps are between examples with one condition and one unit each, but hits of {len(hits)} "
-            f"examples came with {', '.join(map(str, others))} of them"
+            f"gaps are between examples with one condition and one unit each, but got hits of {len(hits)} "
+            f"examples with {', '.join(map(str, others))} of them"
         )
     if hits.size and not (np.nanmin(hits, initial=0.0) >= 0 and np.nanmax(hits, initial=0.0) <= 1):
-        raise BadInput("hits are shares of right answers from 0 to 1, NaN where not asked, but others came")
+        raise BadInput("hits are shares of right answers from 0 to 1, NaN where not asked, but got others")

@@ -72,17 +72,17 @@ def test_an_unknown_name_is_told_the_nearest(refused: Refused, option: str, name
 
 
 OUT_OF_RANGE = [
-    (("--limit", 0), "limit must be a whole number of at least 1, but 0 came"),
-    (("--limit", -5), "limit must be a whole number of at least 1, but -5 came"),
-    (("--seed", -1), "seed must be a whole number of at least 0, but -1 came"),
-    (("--batch-size", 0), "batch_size must be a whole number of at least 1, but 0 came"),
-    (("--max-length", 3), "max_length must be a whole number of at least 4, but 3 came"),
-    (("--alpha", 2), "alpha must lie between 0 and 1, both excluded, but 2.0 came"),
-    (("--alpha", 0), "alpha must lie between 0 and 1, both excluded, but 0.0 came"),
-    (("--alpha", "nan"), "alpha must lie between 0 and 1, both excluded, but nan came"),
-    (("--margin", -1), "margin must be a number of at least 0, but -1.0 came"),
-    (("--margin", "nan"), "margin must be a number of at least 0, but nan came"),
-    (("--margin", "inf"), "margin must be a number of at least 0, but inf came"),
+    (("--limit", 0), "limit must be a whole number of at least 1, but got 0"),
+    (("--limit", -5), "limit must be a whole number of at least 1, but got -5"),
+    (("--seed", -1), "seed must be a whole number of at least 0, but got -1"),
+    (("--batch-size", 0), "batch_size must be a whole number of at least 1, but got 0"),
+    (("--max-length", 3), "max_length must be a whole number of at least 4, but got 3"),
+    (("--alpha", 2), "alpha must lie between 0 and 1, both excluded, but got 2.0"),
+    (("--alpha", 0), "alpha must lie between 0 and 1, both excluded, but got 0.0"),
+    (("--alpha", "nan"), "alpha must lie between 0 and 1, both excluded, but got nan"),
+    (("--margin", -1), "margin must be a number of at least 0, but got -1.0"),
+    (("--margin", "nan"), "margin must be a number of at least 0, but got nan"),
+    (("--margin", "inf"), "margin must be a number of at least 0, but got inf"),
 ]
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import headroles
+import headroles.exporting
 import headroles.judging.again
 import headroles.runs.label
 from headroles.catalogue import Entry
@@ -72,7 +73,7 @@ def test_the_options_of_label_are_the_keywords_of_label_with_the_same_defaults()
 def test_the_options_of_other_commands_are_keywords_too() -> None:
     judge, figures, report = (
         set(inspect.signature(each).parameters)
-        for each in (headroles.judge_again, headroles.figures, headroles.runs.label.report)
+        for each in (headroles.judge_again, headroles.figures, headroles.exporting.report)
     )
     assert {option.name for option in cli.commands["judge"].params} == judge
     assert {option.name for option in cli.commands["report"].params} == figures > report

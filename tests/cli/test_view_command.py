@@ -144,22 +144,22 @@ MISTAKES = [
     (["It rains .", "--device", "gpu"], "no device is called 'gpu'"),
     (["It rains .", "--dtype", "float8"], "no dtype is called 'float8'"),
     (["It rains .", "--layers", "3-1"], "layers are whole numbers from 0, such as 0,2-4"),
-    (["It rains .", "--layers", ""], "but '' came; leave layers out for all"),
+    (["It rains .", "--layers", ""], "but got ''; leave layers out for all"),
     (["It rains .", "--heads", "0,x"], "heads are whole numbers from 0"),
-    (["It rains .", "--heads", "0-99999999"], "but '0-99999999' came"),
-    (["It rains .", "--max-length", "3"], "max_length must be a whole number of at least 4, but 3 came"),
+    (["It rains .", "--heads", "0-99999999"], "but got '0-99999999'"),
+    (["It rains .", "--max-length", "3"], "max_length must be a whole number of at least 4, but got 3"),
     (["It rains .", "--revision", "main"], "so --model must name the model"),
-    (["It rains .", "--svg", "x.svg"], "--layers must name exactly one, but none came"),
-    (["It rains .", "--svg", "x.svg", "--layers", "0-2"], "--layers must name exactly one, but 3 came"),
+    (["It rains .", "--svg", "x.svg"], "--layers must name exactly one, but got none"),
+    (["It rains .", "--svg", "x.svg", "--layers", "0-2"], "--layers must name exactly one, but got 3"),
     (["It rains .", "--kind", "cross"], "--kind is for an SVG, which only --svg asks for"),
-    (["It rains .", "--svg", "x", "--out", "./x", "--layers", "0"], "--out and --svg name the file 'x' both"),
+    (["It rains .", "--svg", "x", "--out", "./x", "--layers", "0"], "--out and --svg both name the file 'x'"),
     (["It rains .", "--out", "."], "--out names a file, but '.' is a folder; name a file in it"),
     (["It rains .", "--model", "nowhere/at-all"], "the model 'nowhere/at-all' is not on this machine"),
     (["It rains .", "--out", "held/view.html"], "'held/view.html' cannot be written ("),
     (["It rains .", "--out", f"new/{'v' * 300}.html"], "cannot be written (File name too long)"),
     (
         ["It rains .", "--svg", "x.svg", "--layers", "1", "--kind", "cross", "--out", "x.html"],
-        "this view holds self attention, but 'cross' was asked for; name one of those, or leave the kind out",
+        "this view holds self attention, but got 'cross'; name one of those, or leave the kind out",
     ),
 ]
 
@@ -243,7 +243,9 @@ def test_all_parts_of_an_encoder_decoder_can_be_drawn(model_of: Any) -> None:
     cross = viewed.view.maps[2]
     assert viewed.svg(cross.layers[0], kind="cross").count("<line ") > 0
     assert (cross.queries.size, cross.keys.size) == cross.weights.shape[2:]
-    with pytest.raises(BadInput, match="this view holds encoder, decoder and cross attention, but 'self'"):
+    with pytest.raises(
+        BadInput, match="this view holds encoder, decoder and cross attention, but got 'self'"
+    ):
         viewed.svg(0, kind="self")
 
 

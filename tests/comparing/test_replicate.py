@@ -81,7 +81,7 @@ def _labelling(scores: Scores, rules: Sequence[Rule], decision: Decision = USUAL
 @pytest.fixture
 def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Saved:
     """Write a labelling as a run folder; its report is beside the point."""
-    monkeypatch.setattr("headroles.runs.label.page_of", lambda labelling: "")
+    monkeypatch.setattr("headroles.exporting.page_of", lambda labelling: "")
 
     def write(name: str, labelling: Labelling) -> Path:
         save(labelling, tmp_path / name)
@@ -459,7 +459,7 @@ def test_the_command_prints_counts_and_writes_a_row_per_role(
     pd.testing.assert_frame_equal(pd.read_csv(table), found.frame(), check_dtype=False)
     assert f"{found.outcomes['role']} of {len(found.replicates)} roles of A hold on B" in out
     assert "holm over" in out
-    assert "what A proposed" in out
+    assert "the roles of A, of" in out
     for row in found.rows:
         (line,) = [each.split() for each in out.splitlines() if each.startswith(f"{row.name} ")]
         assert line[1:6] == [

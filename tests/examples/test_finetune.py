@@ -78,7 +78,7 @@ def test_pairs_come_with_their_labels_whatever_the_subset(
     [
         ("test.tsv", "index\t#1 String\t#2 String\n0\ta\tb\n", "the column 'Quality' is needed but not th"),
         ("odd.tsv", f"{HEADER}\n1\t1\t2\ta\tb\n2\t1\t2\ta\tb\n", "row 2 below the header: 'Quality' is 0 or"),
-        ("rows.jsonl", '{"Quality": 1}\n', "MRPC's files end in .tsv or .csv, with or without .gz, but"),
+        ("rows.jsonl", '{"Quality": 1}\n', "the files of MRPC end in .tsv or .csv, with or without .gz, but"),
     ],
 )
 def test_files_without_labels_are_refused(

@@ -173,14 +173,14 @@ def test_long_inputs_are_left_out_and_counted(planted: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ({}, "exactly one of text, words, tokens, but none came"),
-        ({"text": "a", "words": ["a"]}, "but text and words came"),
+        ({}, "exactly one of text, words, tokens, but got none"),
+        ({"text": "a", "words": ["a"]}, "but got text and words"),
         ({"text": ""}, "'text' is a string, or a list of two, none blank"),
         ({"text": ["a", "b", "c"]}, "'text' is a string, or a list of two"),
         ({"words": "a dog"}, "'words' is a list of strings"),
         ({"words": ["a", 3]}, "'words' is a list of strings"),
         ({"tokens": ["[CLS]", "zebra"]}, "'zebra' is not; give 'words' or 'text'"),
-        ("text", "each is a JSON object, but a str came"),
+        ("text", "each is a JSON object, but got a str"),
     ],
 )
 def test_objects_that_break_a_rule_are_named(row: Any, sentence: str, planted: Path, tmp_path: Path) -> None:

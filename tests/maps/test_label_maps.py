@@ -150,7 +150,7 @@ def test_real_maps_of_bert_are_labelled_with_trees_that_came_along(shared: Path,
         ({"segment": ["a"] * 4}, "'segment' holds whole numbers"),
         ({"segment": [0, 0, 4, 0]}, "'segment' counts texts from 0, with -1 for none"),
         ({"first": [9]}, "'first' holds places of tokens from 0 to 3"),
-        ({"first": 5}, "'first' holds places of tokens from 0 to 3, but 5 came"),
+        ({"first": 5}, "'first' holds places of tokens from 0 to 3, but got 5"),
         ({"texts": ["e f"], "spans": [[0, 1], [2, 3], [7, 9], [0, 0]]}, "but token 2 has [7, 9] in text 0"),
         ({"texts": ["e f"], "spans": [[1, 0]] * 4}, "but token 0 has [1, 0] in text 0 of 1"),
         (
@@ -158,11 +158,11 @@ def test_real_maps_of_bert_are_labelled_with_trees_that_came_along(shared: Path,
             "token 2 has [0, 1] in text 1 of 1",
         ),
         ({"group": float("nan")}, "must be JSON in UTF-8, but it cannot be read: NaN is no number of JSON"),
-        ({"group": ["a"]}, "'group' is a name or a whole number, but ['a'] came"),
+        ({"group": ["a"]}, "'group' is a name or a whole number, but got ['a']"),
         ({"tokens": ["a", "b", "c", "\ud800"]}, "must be JSON in UTF-8, but it cannot be read"),
         ({"word": [0, 1, 2, 3], "heads": [0, 9, 1, 1], "relations": ["a"] * 4}, "heads from 0 to 4"),
         ({"visible": 3}, "'visible' is a list with the smallest and largest offset"),
-        ({"visible": [[None, None]] * 3}, "has one pair for each of its 1 layers, but 3 came"),
+        ({"visible": [[None, None]] * 3}, "has one pair for each of its 1 layers, but got 3"),
         ({"visible": [[[0, 3], [0, 3], [0, 4], [0, 3]]]}, "first and last key of each of its 4 rows"),
         ({"visible": [[[0, 3], [0, 3]]]}, "first and last key of each of its 4 rows"),
         ({"visible": [[[0, 0], [0, 3], [0, 3], [0, 3]]]}, "visible must hold every key that gets attention"),
@@ -170,7 +170,7 @@ def test_real_maps_of_bert_are_labelled_with_trees_that_came_along(shared: Path,
         ({"attns": 4}, "'attns' is the name of an array"),
         ({"attns": "other"}, "has no array 'other', which the list of its examples names"),
         ({"tokens": ["a", "b"]}, r"for the 2 tokens of example"),
-        ({"key": "0"}, "every example has a key of its own, but 'bad/0' came twice"),
+        ({"key": "0"}, "every example has a key of its own, but 'bad/0' is there twice"),
     ],
 )
 def test_a_list_that_breaks_a_rule_is_one_sentence(
@@ -203,7 +203,7 @@ def test_options_of_a_model_or_of_inputs_are_refused_beside_maps(tmp_path: Path)
         headroles.label("QNLI", attention=tmp_path / "maps.npz")
     others: dict[str, Any] = {"workers": 2, "max_length": 64, "maps": 0, "dtype": "bfloat16", "seed": 3}
     for name, value in others.items():
-        with pytest.raises(BadInput, match=rf"so --{name.replace('_', '-')} has nothing to say"):
+        with pytest.raises(BadInput, match=rf"so --{name.replace('_', '-')} has no effect"):
             headroles.label(attention=tmp_path / "maps.npz", **{name: value})
     with pytest.raises(BadInput, match=r"read from a whole \.npz file, but .* cannot be read"):
         headroles.label(attention=tmp_path / "maps.npz")
@@ -221,7 +221,7 @@ def test_what_is_no_array_is_one_sentence_wherever_it_stands(tmp_path: Path) -> 
         archive.writestr("1", b"no array")
     rows = [{"tokens": list("abc")}, {"tokens": list("def")}]
     (tmp_path / "odd.json").write_text(json.dumps(rows))
-    with pytest.raises(BadInput, match="is damaged: what it calls '1' is no array"):
+    with pytest.raises(BadInput, match="is damaged: its entry '1' is no array"):
         headroles.label(attention=tmp_path / "odd.npz", sieve=["local"])
 
 

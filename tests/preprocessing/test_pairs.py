@@ -153,7 +153,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(
 ) -> None:
     out = tmp_path / "pairs.jsonl"
     out.write_text("mine")
-    with pytest.raises(BadInput, match="is there already; give --overwrite to replace it"):
+    with pytest.raises(BadInput, match="exists already; give --overwrite to replace it"):
         preprocess_unlabeled(text_file, out=out, model=str(planted))
     assert out.read_text() == "mine"
     preprocess_unlabeled(text_file, out=out, model=str(planted), overwrite=True)
@@ -163,9 +163,9 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"limit": "5"}, "limit must be a whole number, but '5' came"),
-        ({"limit": 2.5}, "limit must be a whole number, but 2.5 came"),
-        ({"max_length": None}, "max_length must be a whole number, but None came"),
+        ({"limit": "5"}, "limit must be a whole number, but got '5'"),
+        ({"limit": 2.5}, "limit must be a whole number, but got 2.5"),
+        ({"max_length": None}, "max_length must be a whole number, but got None"),
         ({"lines": 3}, "no option is called 'lines'"),
     ],
 )

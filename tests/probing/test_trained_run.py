@@ -15,8 +15,8 @@ from transformers import AutoModel
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model.checkpoint import find
 from headroles.extraction.model.load import Model, load
+from headroles.probing.trained.accuracy import Answered, contests, right_heads, trained_rows
 from headroles.probing.trained.course import Course, Read
-from headroles.probing.trained.judged import Answered, contests, right_heads, trained_rows
 from headroles.probing.trained.models import branching, randomised
 from headroles.probing.trained.run import Training, train_probes
 from headroles.probing.trained.sentences import Sentence
@@ -195,12 +195,12 @@ def test_what_is_missing_is_said(model: Model, vectors: Path) -> None:
 
     refused("no classifier is called 'words'", ["words"])
     refused("at least one of attention, ", [])
-    refused("needs a model, but none came", ["attention"], read=None)
+    refused("needs a model, but got none", ["attention"], read=None)
     refused("needs word vectors", ["attention+words"], vectors=None)
     refused("need test documents with dependency trees, but 1 of 1", ["attention"], tested=[bare])
     refused("need training documents with dependency trees, but 0 of 0", ["attention"], learned=[])
     refused("but all 32 are too long", ["attention"], read=Read(model, 8, 4))
-    refused("needs at least 2, but 1 came", ["attention"], learned=TRAIN[:1])
+    refused("needs at least 2, but got 1", ["attention"], learned=TRAIN[:1])
 
 
 def _sentences(seed: int, documents: int = 9) -> list[Sentence]:

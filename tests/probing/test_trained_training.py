@@ -131,7 +131,7 @@ def test_whole_documents_are_held_out() -> None:
     assert len(documents[1]) == round(0.1 * 25)
     assert sorted(each.number for each in learned + held) == list(range(100))
     assert held != split(sentences, replace(QUICK, seed=9))[1]
-    with pytest.raises(BadInput, match="needs at least 2, but 1 came"):
+    with pytest.raises(BadInput, match="needs at least 2, but got 1"):
         split(sentences[:4], QUICK)
 
 
@@ -155,11 +155,11 @@ def test_a_loss_that_is_no_number_is_said_in_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"rate": 0.0}, "rate must be a number above 0, but 0.0 came"),
-        ({"epochs": 0}, "epochs must be a whole number of at least 1, but 0 came"),
-        ({"minutes": float("nan")}, "minutes must be a number above 0, but nan came"),
-        ({"held_out": 1.0}, "held_out must lie between 0 and 1, both excluded, but 1.0 came"),
-        ({"seed": -1}, "seed must be a whole number of at least 0, but -1 came"),
+        ({"rate": 0.0}, "rate must be a number above 0, but got 0.0"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1, but got 0"),
+        ({"minutes": float("nan")}, "minutes must be a number above 0, but got nan"),
+        ({"held_out": 1.0}, "held_out must lie between 0 and 1, both excluded, but got 1.0"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, but got -1"),
     ],
 )
 def test_settings_out_of_range_are_refused(given: dict[str, float], said: str) -> None:

@@ -114,7 +114,7 @@ def test_scores_refuse_arrays_that_do_not_fit(name: str, shape: tuple[int, ...])
 def test_scores_refuse_units_of_other_examples() -> None:
     scores = _scores()
     given = {each: getattr(scores, each) for each in Scores.__dataclass_fields__}
-    with pytest.raises(BadInput, match="60 examples have one unit each, but 59 came"):
+    with pytest.raises(BadInput, match="60 examples have one unit each, but got 59"):
         Scores(**given | {"units": scores.units[1:]})
 
 

@@ -21,14 +21,14 @@ from headroles.reports.figures.sensitivity import sensitivity
 from headroles.reports.page import page
 from headroles.reports.sections.role_sheets import depth_rows
 from headroles.reports.summary.pairs import (
-    chosen_pairs,
-    ordered_pairs,
-    outside,
+    is_outside,
+    notable_pairs,
     pair_sentence,
+    pairs_of,
     published_overlap,
 )
 from headroles.reports.summary.summary import summarise
-from headroles.reports.summary.verdicts import splits, support, supports
+from headroles.reports.summary.verdicts import splits_of, support_sentence, supports
 from headroles.reports.words import words
 from headroles.stats.assessment.assess import POWER, RELABELLINGS, assess
 from headroles.stats.effects import INTERVALS
@@ -120,7 +120,7 @@ def test_stable_labels_are_counted_from_the_table() -> None:
         row = found.of(name)
         assert held.labels == (found.decision[row] == 0).sum()
         assert held.steady == (precision.stability[row][found.decision[row] == 0] >= words.STEADY).sum()
-        told = support(held, contrast=False)
+        told = support_sentence(held, contrast=False)
         if 0 < (held.steady or 0) < held.labels:
             assert f"{held.steady} of {held.labels} labels came back in both halves of at least 90" in told
         assert ("of 20 random half-samples" in told) == (held.labels > 0)
@@ -143,7 +143,7 @@ def test_stable_labels_are_counted_from_the_table() -> None:
 def test_few_labels_are_told_in_words(labels: int, steady: int | None, said: str) -> None:
     nan = float("nan")
     held = replace(supports(RUN)[0], labels=labels, steady=steady, detectable=(nan, nan), design=nan)
-    told = support(held, contrast=False)
+    told = support_sentence(held, contrast=False)
     assert told.startswith(said)
     assert bool(told) == bool(said)
 
@@ -162,8 +162,8 @@ def test_detectable_effects_span_the_heads_of_a_role() -> None:
     for name, held in zip(RUN.findings.roles, supports(RUN), strict=True):
         row = RUN.findings.of(name)
         assert held.detectable == (precision.detectable[row].min(), precision.detectable[row].max())
-    assert "smallest detectable effect" in support(supports(RUN)[0], contrast=False)
-    assert "(of the score)" in support(supports(RUN)[-1], contrast=True)
+    assert "smallest detectable effect" in support_sentence(supports(RUN)[0], contrast=False)
+    assert "(of the score)" in support_sentence(supports(RUN)[-1], contrast=True)
 
 
 def test_a_design_effect_is_told_of_groups_only() -> None:
@@ -207,7 +207,7 @@ def test_a_curve_of_a_stand_in_says_where_it_differs() -> None:
 
 
 def test_pairs_are_those_of_the_table_with_interval_and_reference() -> None:
-    every = ordered_pairs(summarise(RUN))
+    every = pairs_of(summarise(RUN))
     rows = {(row[0], row[1]): row[2:] for row in panel_of(RUN, "pairs").rows}
     assert len(rows) == len(assessment_of(RUN).together)
     for each in assessment_of(RUN).together:
@@ -226,7 +226,7 @@ def _together(first: str, second: str, both: int, low: float) -> Together:
 
 def test_a_pair_is_told_with_interval_and_with_dealing_within_layers() -> None:
     found = replace(assessment_of(RUN), together=(_together("local", "delimiter", 19, 18.0),))
-    (pair,) = ordered_pairs(summarise(replace(RUN, assessment=found))).values()
+    (pair,) = pairs_of(summarise(replace(RUN, assessment=found))).values()
     assert pair_sentence(pair).replace("\xa0", " ") == (
         "Of 21 local heads, 19 (90 % [90, 90]) are also delimiter; "
         "dealt at random within layers, 18.9 [18, 20] would be."
@@ -245,9 +245,9 @@ def test_pairs_outside_their_reference_come_first_and_parts_of_a_sieve_are_left_
         _together("local", "unknown", 19, 18.0),
     )
     run = replace(RUN, assessment=replace(assessment_of(RUN), together=together))
-    chosen = chosen_pairs(summarise(run))
+    chosen = notable_pairs(summarise(run))
     assert [pair.found.second for pair in chosen] == ["syntactic", "delimiter"]
-    assert [outside(pair.found) for pair in chosen] == [True, False]
+    assert [is_outside(pair.found) for pair in chosen] == [True, False]
     assert "Of 2 pairs with a head in common, 1 lies outside this range" in panel_of(run, "pairs").caption
     assert "delimiter → delimiter:cls" in {row[0] for row in panel_of(run, "pairs").rows}
     assert not any("unknown" in row[0] for row in panel_of(run, "pairs").rows)
@@ -341,15 +341,15 @@ def test_there_are_words_for_everything_a_decision_can_name() -> None:
     assert set(words.FAMILIES) == set(FAMILIES)
     assert set(words.RESAMPLING) == {name for name, method in METHODS.items() if method.resampled}
     for name in INTERVALS:
-        assert words.shown_interval(Decision(interval=name)) not in INTERVALS
+        assert words.interval_name(Decision(interval=name)) not in INTERVALS
 
 
 def test_what_the_page_says_of_the_methods_is_what_they_do() -> None:
     assert words.ENOUGH_FOR_NOT == ENOUGH_FOR_NOT
     assert (words.POWER, words.RELABELLINGS) == (POWER, RELABELLINGS)
-    assert words.HALF_SAMPLES == SPLITS == splits({"settings": {"splits": None}})
-    assert splits({"settings": {"splits": 20}}) == 20
-    assert splits({"settings": {}}) == splits({"settings": "none"}) == splits({}) == 0
+    assert words.HALF_SAMPLES == SPLITS == splits_of({"settings": {"splits": None}})
+    assert splits_of({"settings": {"splits": 20}}) == 20
+    assert splits_of({"settings": {}}) == splits_of({"settings": "none"}) == splits_of({}) == 0
 
 
 def test_the_embedded_precision_is_the_assessment_bit_for_bit() -> None:

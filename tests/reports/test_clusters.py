@@ -28,13 +28,13 @@ from headroles.reports.words.clusters import (
     SINGLE,
     STABLE,
     among,
-    chance_told,
     choice_notes,
+    claim_sentences,
+    count_groups,
     how_chosen,
     how_clustered,
     how_far,
-    parted,
-    sentences,
+    p_sentence,
 )
 from headroles.stats.clusters import clusters as clusters_module
 from headroles.stats.clusters.clusters import cut, merges
@@ -158,11 +158,11 @@ def test_a_p_says_what_it_is_a_share_of_and_is_never_nought() -> None:
     with_p = [each for each in claims if not np.isnan(each.p)]
     assert len(with_p) == 3
     for each in with_p:
-        told = chance_told(each)
+        told = p_sentence(each)
         assert each.reference in told
         assert f"the share at least as extreme among {among(each)}" in told
     tiny = Claim("x", "", "R2", 0.5, 0.4, 0.6, 1e-6, 999_999, "orders", 9, 9)
-    assert "p = 1e-06" in chance_told(tiny)
+    assert "p = 1e-06" in p_sentence(tiny)
     assert not re.search(r"p = 0[^.\d]", _text(html_of()))
 
 
@@ -182,15 +182,15 @@ def test_placements_behind_a_p_are_counted_as_the_test_counts_them(layers: int, 
 def test_claims_about_roles_have_no_p_and_say_why() -> None:
     claims = [each for each in _found(usual()).claims if each.about_roles]
     assert len(claims) == 2 * len(NAMES) + 1
-    assert {chance_told(each) for each in claims} == {CIRCULAR}
+    assert {p_sentence(each) for each in claims} == {CIRCULAR}
     assert CIRCULAR in _text(html_of())
-    told = sentences(claims)
+    told = claim_sentences(claims)
     assert [each.split(":")[0] for each in told[:-1]] == list(NAMES)
 
 
 def test_an_unknown_claim_is_told_by_its_names() -> None:
     bare = Claim("heads that sing", "", "volume", 0.5, NAN, NAN, NAN, 0, "", 24, 40)
-    assert sentences([bare]) == ("Heads that sing, volume: 0.500.",)
+    assert claim_sentences([bare]) == ("Heads that sing, volume: 0.500.",)
 
 
 def test_the_chosen_number_is_marked_and_missing_numbers_are_gaps() -> None:
@@ -229,7 +229,7 @@ def test_the_tree_says_which_numbers_only_cut_single_heads_off(seed: int, size: 
     tree = merges(np.round(distance) if ties else distance)
     numbers = range(2, size + 1)
     wanted = [int((np.bincount(row) >= 2).sum()) for row in cut(tree, numbers)]
-    assert [parted(tree, number) for number in numbers] == wanted
+    assert [count_groups(tree, number) for number in numbers] == wanted
 
 
 def test_a_number_that_only_cuts_single_heads_off_is_marked_though_its_numbers_are_better() -> None:

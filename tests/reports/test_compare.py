@@ -12,15 +12,15 @@ from plotly.offline import get_plotlyjs
 
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision, Rule, Scores
-from headroles.reports.compare import comparison_page
+from headroles.reports.compare_page import comparison_page
 from headroles.reports.figures.compare import plots
 from headroles.reports.words.compare import (
+    label_changes_by_layer,
     labels_moved,
-    moved_by_layer,
-    names,
     outcomes,
     promise,
     roles_moved,
+    run_names,
     scores_moved,
     sieve_verdict,
 )
@@ -120,15 +120,15 @@ def test_sentences_count_as_the_records_do(found: Comparison) -> None:
         f"Of 60 head × role pairs, {changed} changed, {same} are equivalent within ±0.05 and {open_ones} are "
         f"undetermined; {untested} could not be tested."
     )
-    moved = moved_by_layer(found)
+    moved = label_changes_by_layer(found)
     assert moved.total() == found.swaps[-1].changed
     assert roles_moved(found).startswith("Roles moved most in layer 2: ")
     assert scores_moved(found).startswith("Scores moved most in layer 2 ")
     assert sieve_verdict(found, 2).startswith("None of the 20 heads could be tested")
-    assert names(found) == ("one/<i>model</i>", "another")
+    assert run_names(found) == ("one/<i>model</i>", "another")
     same_model = replace(found, manifest=MANIFEST | {"b": MANIFEST["a"] | {"folder": "runs/c"}})
-    assert names(same_model) == ("runs/a", "runs/c")
-    assert names(replace(found, manifest={})) == ("A", "B")
+    assert run_names(same_model) == ("runs/a", "runs/c")
+    assert run_names(replace(found, manifest={})) == ("A", "B")
 
 
 def test_nothing_moved_is_said_so() -> None:

@@ -16,7 +16,7 @@ from headroles.reports.figures.counts import overlap
 from headroles.reports.figures.p_strip import exponent, p_strip
 from headroles.reports.files import LARGEST, files_of
 from headroles.reports.page import page
-from headroles.reports.sections.calibration import HEADER, calibration_note, percent, simulated
+from headroles.reports.sections.calibration import HEADER, calibration_note, nearest_simulated, percent
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.words import count, ranged
 from headroles.stats.assessment.assess import assess
@@ -215,7 +215,7 @@ def test_what_was_not_simulated_has_no_figures() -> None:
     assert calibration_note(other) is not None
     assert calibration_note(other).rows == ()  # type: ignore[union-attr]
     assert calibration_note(replace(summary, roles=())) is None
-    assert [simulated(units, [20, 50]) for units in (1, 20, 49, 50, 400)] == [20, 20, 20, 50, 50]
+    assert [nearest_simulated(units, [20, 50]) for units in (1, 20, 49, 50, 400)] == [20, 20, 20, 50, 50]
 
 
 def test_few_units_are_told_beside_the_smallest_number_simulated() -> None:

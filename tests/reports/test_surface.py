@@ -21,10 +21,10 @@ from headroles.reports.surface_page import surface_page
 from headroles.reports.words.surface import (
     counts,
     even,
-    harmless,
     harmless_lines,
     known,
     named,
+    noop_sentence,
     peak,
     promise,
     sentence,
@@ -194,22 +194,22 @@ def _noop(layer: int, decision: str, measure: str = "gradient") -> NoOp:
 def test_tests_over_layers_are_told_in_one_sentence() -> None:
     less = [_noop(layer, "less important") for layer in range(4)]
     claim = "changing the attention to the first token matters less than changing that to other tokens"
-    assert harmless(less, 4) == f"In all 4 layers, {claim}."
-    assert harmless(less, 5) == f"In layers 0–3, {claim}."
-    assert harmless(less[:2], 2) == f"In both layers, {claim}."
+    assert noop_sentence(less, 4) == f"In all 4 layers, {claim}."
+    assert noop_sentence(less, 5) == f"In layers 0–3, {claim}."
+    assert noop_sentence(less[:2], 2) == f"In both layers, {claim}."
     mixed = [less[0], less[1], less[3], _noop(2, "undetermined"), _noop(4, "untestable")]
     told = f"In layers 0, 1 and 3, {claim}; layer 2: undetermined; layer 4: untestable."
-    assert harmless(mixed, 5) == told
-    assert harmless([_noop(0, "undetermined")], 2) == f"In no layer is it shown that {claim}."
+    assert noop_sentence(mixed, 5) == told
+    assert noop_sentence([_noop(0, "undetermined")], 2) == f"In no layer is it shown that {claim}."
     more = [_noop(layer, "not less") for layer in range(4)]
-    assert harmless(more, 4) == f"In no layer is it shown that {claim}; all 4 layers: not less."
+    assert noop_sentence(more, 4) == f"In no layer is it shown that {claim}; all 4 layers: not less."
     told = f"In no layer is it shown that {claim}; layers 0–2: not less; layer 3: undetermined."
-    assert harmless([*more[:3], _noop(3, "undetermined")], 5) == told
+    assert noop_sentence([*more[:3], _noop(3, "undetermined")], 5) == told
     told = f"In layer 4, {claim}; layers 0–3: not less; layer 5: undetermined."
-    assert harmless([*more, _noop(4, "less important"), _noop(5, "undetermined")], 6) == told
-    assert harmless([_noop(0, "untestable")], 1) == f"Whether {claim} could be tested in no layer."
+    assert noop_sentence([*more, _noop(4, "less important"), _noop(5, "undetermined")], 6) == told
+    assert noop_sentence([_noop(0, "untestable")], 1) == f"Whether {claim} could be tested in no layer."
     away = "taking away the attention to the first token matters less than taking away that to other tokens"
-    assert harmless([_noop(1, "less important", "attention×gradient")], 3) == f"In layer 1, {away}."
+    assert noop_sentence([_noop(1, "less important", "attention×gradient")], 3) == f"In layer 1, {away}."
 
 
 def test_kinds_that_matter_more_are_not_less_in_words_and_in_the_table(found: Labelling, html: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from headroles.errors import UnknownName
 from headroles.records.view import View
 from headroles.reports.document import policy, template
-from headroles.reports.views.page import LARGEST, SCRIPTS, halves, view_json, view_page
+from headroles.reports.views.page import LARGEST, SCRIPTS, pack_halves, view_json, view_page
 from tests.support.made_views import HOSTILE, encoder_decoder, grouped, usual, with_neurons
 
 
@@ -96,7 +96,7 @@ def test_keys_that_heads_share_and_masks_that_repeat_are_held_once() -> None:
 
 def test_numbers_beyond_16_bits_are_clipped() -> None:
     values = np.array([1e6, -np.inf, 0.5], dtype=np.float32)
-    kept = np.frombuffer(read(halves(values)), dtype="<f2")
+    kept = np.frombuffer(read(pack_halves(values)), dtype="<f2")
     assert kept.tolist() == [LARGEST, -LARGEST, 0.5]
 
 

@@ -177,7 +177,7 @@ def test_a_rare_token_is_rare_in_the_run_not_in_its_input(
     from headroles.sieves.selection import Selection
 
     seen: dict[str, list[str]] = {}
-    honest = Selection.stated
+    honest = Selection.masks_of
 
     def watched(sieves: Selection, example: Example) -> Any:
         (rare,) = [each for each in sieves.masks if each.name == "rare"]
@@ -185,7 +185,7 @@ def test_a_rare_token_is_rare_in_the_run_not_in_its_input(
         seen[example.key] = [example.tokens[place] for place in np.flatnonzero(keys)]
         return honest(sieves, example)
 
-    monkeypatch.setattr(Selection, "stated", watched)
+    monkeypatch.setattr(Selection, "masks_of", watched)
     file = tmp_path / "few.tsv"
     file.write_text("text\nthe the cat\nthe cat cat\ncat house\n")
     label(task=None, data=file, text_a="text", sieve="rare")

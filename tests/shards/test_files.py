@@ -264,7 +264,7 @@ def test_every_byte_is_the_same_for_one_two_and_four_workers_which_all_go_home(
 
 
 def test_sieves_as_they_are_stay_in_this_process(label: Label) -> None:
-    with pytest.raises(BadInput, match=r"stay in this process, but 'inward' came with 2 workers; name it as"):
+    with pytest.raises(BadInput, match=r"stay in this process, but got 'inward' with 2 workers; name it as"):
         label(sieve=[Inward()], workers=2)
 
 

@@ -22,9 +22,9 @@ from headroles.runs import label as label_runs
 from headroles.shards import identity
 from headroles.shards.files import whole_files, written
 from headroles.shards.moment_runs import sample_of
+from headroles.shards.receipts import Tally
 from headroles.shards.resume import Work
 from headroles.shards.survey import surveyed, tasks_of
-from headroles.shards.tally import Tally
 from headroles.shards.verify import verify
 from headroles.shards.work import Receipt, Task
 from headroles.storage.places import Memory, place_of

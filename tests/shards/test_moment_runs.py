@@ -12,9 +12,9 @@ import pytest
 
 from headroles import Labelling
 from headroles.errors import BadInput
+from headroles.exporting import save
 from headroles.judging.again import judge_again
 from headroles.records.moments import GROUPS
-from headroles.runs.label import save
 from headroles.shards.verify import verify
 from headroles.storage.run import load
 
@@ -137,7 +137,7 @@ def test_a_finished_run_that_is_started_again_scores_nothing(
     assert _files(folder) == _files(summed)
 
 
-@pytest.mark.parametrize("at", ["store.write_results", "drop_shards"])
+@pytest.mark.parametrize("at", ["write_results", "drop_shards"])
 def test_a_run_that_was_stopped_while_it_was_finished_scores_nothing_again(
     at: str, summed: Path, label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

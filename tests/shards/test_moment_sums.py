@@ -82,7 +82,7 @@ def test_a_shard_is_added_once_and_in_its_order() -> None:
     parts = [moments_of(part, RULES, number) for number, part in enumerate(_cut(scored(40), 10))]
     two = parts[0].merged(parts[1])
     for wrong in (parts[1], parts[0], two, parts[3]):
-        with pytest.raises(BadInput, match=r"each once, so shard 2 comes next, but [013] came"):
+        with pytest.raises(BadInput, match=r"each once, so shard 2 comes next, but got [013]"):
             two.merged(wrong)
     other = moments_of(replace(scored(10), sieves=("a", "b", "d")), RULES, 2)
     with pytest.raises(BadInput, match="of the same sieves and heads"):

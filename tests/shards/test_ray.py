@@ -230,15 +230,15 @@ def test_the_feed_answers_the_same_however_often_it_is_asked() -> None:
         feed = Feed()
         await feed.give(0, "first")
         assert await feed.there(0)
-        assert [await feed.asked(0) for _ in range(2)] == ["first", "first"]
+        assert [await feed.question(0) for _ in range(2)] == ["first", "first"]
         waiting = asyncio.ensure_future(feed.there(1))
         await asyncio.sleep(0.01)
         assert not waiting.done()
         await feed.give(1, "second")
         assert await waiting
-        await feed.settle(0)
+        await feed.note_answer(0)
         assert await feed.there(0), "a block that was lost is made again with its number"
-        assert await feed.asked(0) is None
+        assert await feed.question(0) is None
         await feed.close()
         assert not await feed.there(2)
 
@@ -250,14 +250,14 @@ def test_the_feed_gives_up_on_what_loses_every_worker_and_on_nothing_else() -> N
         feed = Feed()
         await feed.give(0, next(_tasks(1)))
         for _ in range(3):
-            assert isinstance(await feed.asked(0), Task)
-        failure = await feed.asked(0)
+            assert isinstance(await feed.question(0), Task)
+        failure = await feed.question(0)
         assert str(failure.error()).startswith("a worker may be lost 2 times at one thing, but 3 were lost")
         for _ in range(9):  # one that loads, and is lost later, again and again
-            assert await feed.starting("a") is None
-            await feed.started("a")
-        assert [await feed.starting(each) for each in "abcabcabc"] == [None] * 9
-        assert "loading the model" in str(await feed.starting("b"))
+            assert await feed.note_start("a") is None
+            await feed.note_loaded("a")
+        assert [await feed.note_start(each) for each in "abcabcabc"] == [None] * 9
+        assert "loading the model" in str(await feed.note_start("b"))
 
     asyncio.run(course())
 

@@ -73,7 +73,7 @@ def test_shards_that_are_done_are_kept_and_not_done_again(
             label(out=tmp_path / "run", shard_size=10)
     assert scored == [0, 1]
     with pytest.raises(
-        BadInput, match=r"is read when it is finished, but that in '.*' is not; start the same"
+        BadInput, match=r"is read when it is finished, but the run in '.*' is not; start the same"
     ):
         headroles.load(tmp_path / "run")
     told: list[tuple[int, int]] = []

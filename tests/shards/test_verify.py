@@ -12,7 +12,7 @@ import pytest
 import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
-from headroles.runs.label import report
+from headroles.exporting import report
 from headroles.shards.files import receipt_bytes, receipt_of
 from headroles.shards.verify import Verified, verify
 

@@ -94,7 +94,7 @@ def _spoilt(change: Callable[[np.ndarray], Any]) -> np.ndarray:
 
 
 BAD: dict[str, tuple[Callable[[np.ndarray], Any], str]] = {
-    "NaN": (lambda a: a.__setitem__((0, 0, 0, 0), np.nan), "no NaN or infinite cells, but some came"),
+    "NaN": (lambda a: a.__setitem__((0, 0, 0, 0), np.nan), "no NaN or infinite cells, but some were given"),
     "infinity": (lambda a: a.__setitem__((1, 2, 8, 8), np.inf), "no NaN or infinite cells"),
     "scores before the softmax": (
         lambda a: np.log(a),

@@ -115,7 +115,7 @@ def test_a_family_refuses_a_wrong_parameter(name: str, sentence: str) -> None:
 
 
 def test_families_have_no_published_scores() -> None:
-    with pytest.raises(BadSieve, match=r"the released notebooks' sieves only .* but 'syntactic:det' came"):
+    with pytest.raises(BadSieve, match=r"the released notebooks' sieves only .* but got 'syntactic:det'"):
         sieve_of("syntactic:det", "published")
     with pytest.raises(UnknownName, match="no sieve is called 'locul'"):
         sieve_of("locul", "published")

@@ -8,8 +8,14 @@ import pytest
 
 from headroles.records.example import Rule, Scores
 from headroles.stats.columns import Columns, unit_numbers
-from headroles.stats.correction import adjust
-from headroles.stats.families import FAMILIES, adjust_families, members, with_contrast
+from headroles.stats.correction import adjust, adjust_rows
+from headroles.stats.families import (
+    FAMILIES,
+    adjust_families,
+    adjust_families_of_draws,
+    members,
+    with_contrast,
+)
 from headroles.stats.moments import complete
 
 Run = tuple[Scores, list[Rule]]
@@ -77,10 +83,19 @@ def test_families_are_sieves_the_run_or_layers_and_contrasts_stand_alone() -> No
 
 def test_families_are_corrected_row_by_row() -> None:
     p = np.random.default_rng(2).random((4, 5, 6)) ** 2
-    whole = adjust_families(p, members(RULES, 2, 3, "run"), "holm", 0.05)
-    layers = adjust_families(p, members(RULES, 2, 3, "layer"), "holm", 0.05)
+    whole = adjust_families_of_draws(p, members(RULES, 2, 3, "run"), "holm", 0.05)
+    layers = adjust_families_of_draws(p, members(RULES, 2, 3, "layer"), "holm", 0.05)
     for row in range(5):
         roles = p[[0, 2, 3], row].ravel()
-        np.testing.assert_array_equal(whole[[0, 2, 3], row].ravel(), adjust(roles, "holm"))
-        np.testing.assert_array_equal(whole[1, row], adjust(p[1, row], "holm"))
-        np.testing.assert_array_equal(layers[2, row, 3:], adjust(p[2, row, 3:], "holm"))
+        np.testing.assert_array_equal(whole[[0, 2, 3], row].ravel(), adjust_rows(roles[None], "holm")[0])
+        np.testing.assert_array_equal(whole[1, row], adjust_rows(p[1, row][None], "holm")[0])
+        np.testing.assert_array_equal(layers[2, row, 3:], adjust_rows(p[2, row, 3:][None], "holm")[0])
+
+
+def test_families_of_findings_are_corrected_by_statsmodels() -> None:
+    p = np.random.default_rng(3).random((4, 6)) ** 2
+    whole = adjust_families(p, members(RULES, 2, 3, "run"), "holm", 0.05)
+    layers = adjust_families(p, members(RULES, 2, 3, "layer"), "holm", 0.05)
+    np.testing.assert_array_equal(whole[[0, 2, 3]].ravel(), adjust(p[[0, 2, 3]].ravel(), "holm"))
+    np.testing.assert_array_equal(whole[1], adjust(p[1], "holm"))
+    np.testing.assert_array_equal(layers[2, 3:], adjust(p[2, 3:], "holm"))

@@ -15,7 +15,15 @@ from scipy.special import gammaln
 
 from headroles.stats import effects
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.effects import SCALE, bayes_factors, bca, design_effect, effect_interval, hedges
+from headroles.stats.effects import (
+    SCALE,
+    bayes_factors,
+    bca,
+    design_effect,
+    effect_interval,
+    hedges,
+    jzs_by_logarithms,
+)
 from headroles.stats.methods.closed_form import student, student_skew
 from headroles.stats.moments import describe
 from tests.support.reference import draws
@@ -273,7 +281,19 @@ def test_a_bayes_factor_is_the_integral_to_thirty_digits(statistic: float, n: in
     with mpmath.workdps(30):
         above = mpmath.quad(over, [-8, -4, -2, -1, 0, 1, 2, 3, 4, 6, 8, 12, 20, 40, 90])
         exact = above / (1 + t**2 / (n - 1)) ** (-mpmath.mpf(n) / 2)
-    assert bayes_factors(np.array([statistic]), np.array([n]))[0] == pytest.approx(float(exact), rel=1e-9)
+    given = np.array([statistic]), np.array([n])
+    assert jzs_by_logarithms(*given, np.array([True]))[0][0] == pytest.approx(float(exact), rel=1e-9)
+    assert bayes_factors(*given)[0] == pytest.approx(float(exact), rel=1e-7)
+
+
+def test_bayes_factors_are_asked_of_pingouin_where_its_integral_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pingouin, "bayesfactor_ttest", lambda t, n, r: f"{1000 * t + n}")  # text, as once
+    ours = bayes_factors(np.array([2.0, 4000.0, np.nan]), np.array([20, 30, 40]))
+    assert ours[0] == 2020.0
+    assert ours[1] > 1e40
+    assert np.isnan(ours[2])
 
 
 def test_bayes_factors_of_scores_are_those_of_pingouins_t_test() -> None:

@@ -86,20 +86,20 @@ def test_a_share_asks_for_fewer_examples_and_needs_no_orientation() -> None:
 
 
 BAD: list[tuple[dict[str, object], str]] = [
-    ({"effect": 0.0}, "effect must be a number above 0, in standard deviations beyond θ, but 0.0 came"),
+    ({"effect": 0.0}, "effect must be a number above 0, in standard deviations beyond θ, but got 0.0"),
     ({"effect": float("nan")}, "effect must be a number above 0"),
     ({"effect": 1e-9}, "ask for a larger effect"),
-    ({"heads": 0}, "heads must be a whole number of at least 1, but 0 came"),
-    ({"sieves": 0}, "sieves must be a whole number of at least 1, but 0 came"),
-    ({"power": 1.0}, "power must lie between 0 and 1, both excluded, but 1.0 came"),
-    ({"alpha": 0.0}, "alpha must lie between 0 and 1, both excluded, but 0.0 came"),
-    ({"share": 0.0}, "share must lie above 0 and be at most 1, but 0.0 came"),
-    ({"share": 1.5}, "share must lie above 0 and be at most 1, but 1.5 came"),
+    ({"heads": 0}, "heads must be a whole number of at least 1, but got 0"),
+    ({"sieves": 0}, "sieves must be a whole number of at least 1, but got 0"),
+    ({"power": 1.0}, "power must lie between 0 and 1, both excluded, but got 1.0"),
+    ({"alpha": 0.0}, "alpha must lie between 0 and 1, both excluded, but got 0.0"),
+    ({"share": 0.0}, "share must lie above 0 and be at most 1, but got 0.0"),
+    ({"share": 1.5}, "share must lie above 0 and be at most 1, but got 1.5"),
     ({"share": 0.1, "correction": "holm"}, "share matters to false discovery rates .* 'holm'"),
-    ({"family": "layer"}, "layers are needed for the family 'layer' and for no other, but no layers came"),
-    ({"layers": 12}, "for no other, but layers came with the family 'sieve'"),
-    ({"family": "layer", "layers": 7}, "but 144 heads came for 7 layers"),
-    ({"family": "layer", "layers": 0}, "layers must be a whole number of at least 1, but 0 came"),
+    ({"family": "layer"}, "layers are needed for the family 'layer' and for no other, but got none"),
+    ({"layers": 12}, "for no other, but got layers with the family 'sieve'"),
+    ({"family": "layer", "layers": 7}, "but got 144 heads for 7 layers"),
+    ({"family": "layer", "layers": 0}, "layers must be a whole number of at least 1, but got 0"),
 ]
 
 

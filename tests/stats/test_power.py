@@ -210,10 +210,10 @@ def test_planning_with_a_share_finds_nearly_so_many_of_the_heads_that_hold_the_r
     [
         ((0.0, 0.05, 0.8), "effect must be a number above 0"),
         ((-0.3, 0.05, 0.8), "effect must be a number above 0"),
-        ((float("nan"), 0.05, 0.8), "but nan came"),
-        ((float("inf"), 0.05, 0.8), "but inf came"),
-        ((0.3, 0.0, 0.8), "cut must lie between 0 and 1, both excluded, but 0.0 came"),
-        ((0.3, 0.05, 1.0), "power must lie between 0 and 1, both excluded, but 1.0 came"),
+        ((float("nan"), 0.05, 0.8), "but got nan"),
+        ((float("inf"), 0.05, 0.8), "but got inf"),
+        ((0.3, 0.0, 0.8), "cut must lie between 0 and 1, both excluded, but got 0.0"),
+        ((0.3, 0.05, 1.0), "power must lie between 0 and 1, both excluded, but got 1.0"),
         ((1e-7, 0.05, 0.8), "no fewer than 1,000,000,000 units; ask for a larger effect"),
     ],
 )
@@ -227,9 +227,9 @@ def test_what_no_number_of_units_can_find_is_refused(
 def test_a_cut_of_no_family_or_correction_is_refused() -> None:
     with pytest.raises(UnknownName, match="did you mean 'fdr_bh'"):
         assumed_cut("bh", 0.05, 144)
-    with pytest.raises(BadInput, match=r"alpha must lie between 0 and 1, both excluded, but 0\.0 came"):
+    with pytest.raises(BadInput, match=r"alpha must lie between 0 and 1, both excluded, but got 0\.0"):
         assumed_cut("holm", 0.0, 144)
-    with pytest.raises(BadInput, match="tests must be a whole number of at least 1, but 0 came"):
+    with pytest.raises(BadInput, match="tests must be a whole number of at least 1, but got 0"):
         assumed_cut("holm", 0.05, 0)
     for share in (0.0, 1.1, float("nan")):
         with pytest.raises(BadInput, match="share must lie above 0 and be at most 1"):

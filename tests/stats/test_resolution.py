@@ -35,9 +35,9 @@ def test_unknown_names_are_refused_with_the_nearest(given: dict[str, str], said:
     [
         (Decision(alpha=0.0), "alpha must lie between 0 and 1"),
         (Decision(alpha=1.0), "alpha must lie between 0 and 1"),
-        (Decision(resamples=98), "at least 99 and at most 1,000,000, but 98 came"),
-        (Decision(seed=-1), "at least 0, but -1 came"),
-        (Decision(resamples=1_000_001), "at most 1,000,000, but 1000001 came"),
+        (Decision(resamples=98), "at least 99 and at most 1,000,000, but got 98"),
+        (Decision(seed=-1), "at least 0, but got -1"),
+        (Decision(resamples=1_000_001), "at most 1,000,000, but got 1000001"),
         (Decision(test="wilcoxon", correction="maxT"), "maxT compares studentised means"),
         (Decision(test="t-published", correction="maxT"), "take one of t-skew, t, bootstrap-t, sign-flip"),
     ],
@@ -87,7 +87,7 @@ def test_the_number_required_is_enough_for_a_label(scores_of: Callable[..., Run]
 
 def test_rules_that_are_not_those_of_the_scores_are_refused(scores_of: Callable[..., Run]) -> None:
     scores, rules = scores_of(0)
-    with pytest.raises(BadInput, match="3 rules came for 4 sieves"):
+    with pytest.raises(BadInput, match="got 3 rules for 4 sieves"):
         judge(scores, rules[:3], Decision())
     orphan = [replace(rules[0], contrast="s9"), *rules[1:]]
     with pytest.raises(BadInput, match="only with its contrast 's9', but no rule has that name"):

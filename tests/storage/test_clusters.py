@@ -16,10 +16,10 @@ from jaxtyping import config
 
 from headroles import load
 from headroles.errors import BadInput, HeadrolesError
+from headroles.exporting import save
 from headroles.extraction.jobs import divergence as divergence_job
 from headroles.options.cluster import cluster_options_of
 from headroles.records.clusters import METHODS, WAYS, Clustered, Divergence, Neighbours
-from headroles.runs.label import save
 from headroles.stats.clusters import clusters
 from headroles.storage.clusters import clustered_in, texts_of_clustered
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
@@ -310,8 +310,8 @@ def test_records_know_the_ways_and_methods_that_there_are() -> None:
         ({"sums": np.ones((5, 7))}, "'sums' as floats of shape"),
         ({"block": np.array([0, 1, 5])}, "every unit is in one of the 5 blocks"),
         ({"block": np.array([-1, 1])}, "every unit is in one of the 5 blocks"),
-        ({"way": "median"}, "'median' and 0.0 came"),
-        ({"smoothing": 1.0}, "'mean' and 1.0 came"),
+        ({"way": "median"}, "got 'median' and 0.0"),
+        ({"smoothing": 1.0}, "got 'mean' and 1.0"),
     ],
 )
 def test_divergences_that_do_not_fit_together_are_told(change: dict[str, Any], told: str) -> None:

@@ -15,9 +15,9 @@ import pytest
 import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
+from headroles.exporting import save
 from headroles.records.example import Decision, Example, Rule, Scores
 from headroles.records.kept_maps import Exhibited
-from headroles.runs.label import save
 from headroles.stats.engine import judge
 from headroles.storage.folder import EXHIBITED, MAPS, SHOWN, TYPICAL, manifest_in
 from headroles.storage.kept_maps import candidates, exhibited_in, exhibited_of, files_of_exhibited, wanted

@@ -11,10 +11,10 @@ import pytest
 
 import headroles
 from headroles.errors import BadInput
+from headroles.exporting import report, save
 from headroles.records.findings import Labelling
 from headroles.records.probes import Probed
 from headroles.records.surface import Surface
-from headroles.runs.label import report, save
 from headroles.stats.surface import noop_tests
 from headroles.storage.folder import CLUSTERED, EXHIBITED, LAYERS, NOOP, PROBED, SURFACE
 from tests.support.clustered_runs import clustered_run

@@ -1,6 +1,7 @@
 """Where files of a run lie: folders, addresses, and an object store of this machine."""
 
 import errno
+import hashlib
 import os
 from functools import partial
 from pathlib import Path
@@ -43,17 +44,20 @@ def test_files_are_written_read_listed_and_deleted(place: Place) -> None:
     assert place.names("none/") == []
     place.write("plan.json", b"\x00" * 100_000)
     assert place.read("plan.json") == b"\x00" * 100_000
+    assert place.sha256("plan.json") == hashlib.sha256(b"\x00" * 100_000).hexdigest()
     place.delete("plan.json")
     place.delete("plan.json")
     with pytest.raises(FileNotFoundError):
         place.read("plan.json")
+    with pytest.raises(FileNotFoundError):
+        place.sha256("plan.json")
     assert place_of(place.url).names("scores") == ["scores/part-00000.parquet"]
 
 
 @pytest.mark.parametrize("name", ["", "/etc/passwd", "../beside", "scores/../../beside", "a//b", "."])
 def test_a_name_that_leaves_its_place_is_refused(name: str, tmp_path: Path) -> None:
     for each in (LocalPlace(tmp_path / "run"), FsspecPlace("memory://run")):
-        for what in (partial(each.write, data=b""), each.read, each.delete):
+        for what in (partial(each.write, data=b""), each.read, each.sha256, each.delete):
             with pytest.raises(BadInput, match="must stay within its place"):
                 what(name)
     assert not list(tmp_path.iterdir())
@@ -117,7 +121,7 @@ def test_paths_and_addresses_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_an_address_of_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"of a kind that fsspec serves.*'swift9://bucket/run' came"):
+    with pytest.raises(BadInput, match=r"of a kind that fsspec serves.*but got 'swift9://bucket/run'"):
         place_of("swift9://bucket/run")
 
 

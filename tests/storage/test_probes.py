@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import headroles
 from headroles.errors import BadInput
+from headroles.exporting import save
 from headroles.records.findings import Labelling
 from headroles.records.probes import Probed, Tallies
-from headroles.runs.label import save
 from headroles.storage.folder import PROBED, RUN, TALLIES, renamed
 from headroles.storage.probes import KINDS, probed_in, tallies_bytes, texts_of_probed
 from headroles.storage.run import write_results

@@ -9,8 +9,8 @@ import pytest
 
 import headroles
 from headroles.errors import BadInput, HeadrolesError
+from headroles.exporting import report
 from headroles.judging.again import judge_again
-from headroles.runs.label import report
 from headroles.shards.verify import verify
 from headroles.storage.places import FsspecPlace, Place, place_of
 from headroles.storage.remote import local_copy

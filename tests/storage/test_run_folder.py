@@ -19,10 +19,10 @@ import pytest
 import headroles
 from headroles import Example, Labelling
 from headroles.errors import BadInput
+from headroles.exporting import save
 from headroles.options.label import LabelOptions
 from headroles.records.example import Rule
 from headroles.records.findings import COLUMNS
-from headroles.runs.label import save
 
 PLAIN = ("local", "delimiter", "block")
 FILES = [
@@ -370,7 +370,7 @@ def test_a_crash_before_the_first_shard_leaves_the_run_that_was_there(
     monkeypatch.setattr(place, crash)
     with pytest.raises(KeyboardInterrupt):
         label(limit=5, out=run, overwrite=True)
-    monkeypatch.setattr("headroles.judging.again.judged", crash)
+    monkeypatch.setattr("headroles.judging.scores.judge", crash)
     with pytest.raises(KeyboardInterrupt):
         headroles.judge_again(run, alpha=0.1)
     assert _contents(run) == before
@@ -437,7 +437,7 @@ def test_a_full_disk_leaves_a_judged_run_as_it_was(run: Path, full_disk: Callabl
     with pytest.raises(BadInput, match=r"the results of the run cannot be written \(No space left"):
         headroles.judge_again(run, alpha=0.01)
     with pytest.raises(BadInput, match=r"'.*report.html' cannot be written \(No space left"):
-        headroles.runs.label.report(run)
+        headroles.exporting.report(run)
     assert _contents(run) == before
 
 
@@ -534,11 +534,11 @@ def test_rules_survive_with_their_unknown_bounds(label: Label, tmp_path: Path) -
 @pytest.mark.with_report
 def test_the_report_of_a_folder_is_written_again_as_it_was(run: Path, tmp_path: Path) -> None:
     other = tmp_path / "deep" / "page.html"
-    assert headroles.runs.label.report(run, other) == other
+    assert headroles.exporting.report(run, other) == other
     assert filecmp.cmp(other, run / "report.html", shallow=False)
     assert [each.name for each in other.parent.iterdir()] == ["page.html"]
     with pytest.raises(BadInput, match="cannot be written"):
-        headroles.runs.label.report(run, tmp_path)
+        headroles.exporting.report(run, tmp_path)
 
 
 def test_the_manifest_says_which_kind_of_run_it_is(run: Path) -> None:

@@ -1,9 +1,9 @@
-"""Reading attention while a model runs: the weights of each layer pass by and are dropped.
+"""Read attention while a model runs: the weights of each layer are handed to a reader and then dropped.
 
 Two names are registered with transformers' attention interfaces. ``headroles-eager`` uses the eager
-mask and the model's own eager attention, whose weights it reads. ``headroles`` uses the sdpa mask and
-returns the library's sdpa output, so the model's activations are those of the plain model; the
-weights are formed beside it by the model's own eager function, in float32. Models outside the
+mask and the model's own eager attention, and reads its weights. ``headroles`` uses the sdpa mask and
+returns the library's sdpa output, so the model's activations are those of the plain model. The weights
+are formed in addition, by the model's own eager function, in float32. Models that do not use the
 interface run eagerly with ``output_attentions=True``.
 """
 
@@ -36,15 +36,15 @@ FUSED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How attention is read: by which registered name, or as returned by the model.
+    """The way attention is read: under a registered name, or as returned by the model.
 
     Attributes:
         name: "headroles", "headroles-eager" or "output_attentions".
-        causal: Whether every layer hides later keys; returned attention comes without its mask, so
-            this is all that is known of it, and elsewhere plans are made by it beforehand.
-        kind: "decoder" or "cross" of an encoder-decoder that reads two texts; "self" of any network
-            with one stack, an encoder by itself among them.
-        modules: What computes this kind, where the network computes others too; None: all modules.
+        causal: Whether every layer hides later keys. Returned attention has no mask, so nothing else is
+            known about it; otherwise plans are made by this before the model runs.
+        kind: "decoder" or "cross" for an encoder-decoder that reads two texts; "self" for any network
+            with one stack, also an encoder by itself.
+        modules: Modules that compute this kind, where the network computes others too; None for all.
     """
 
     name: str
@@ -62,25 +62,25 @@ def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
         query = query.detach().requires_grad_()  # parameters are frozen: the graph begins at these weights
     output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
     if running is not None and running.reads(module):
-        _tell_keys(running, key)
+        _hand_over_keys(running, key)
         _hand_over(running, weights, attention_mask)
     return output, None
 
 
-def _tell_keys(running: Pass, key: torch.Tensor) -> None:
-    """Say how many heads of keys a layer has: here they are not yet repeated for query heads."""
+def _hand_over_keys(running: Pass, key: torch.Tensor) -> None:
+    """Pass on how many key heads a layer has: here they are not yet repeated for query heads."""
     if isinstance(running.reader, KeyReader):
         running.reader.read_keys(running.layer, key.shape[1])
 
 
 def _hand_over(running: Pass, weights: torch.Tensor, mask: Any, *, causal: bool = False) -> None:
-    """Give a layer's weights (examples, heads, queries, keys) to the reader, whole or one by one."""
+    """Give a layer's weights (examples, heads, queries, keys) to the reader, at once or one by one."""
     layer, running.layer = running.layer, running.layer + 1
     visible: Sequence[Visible]
-    if running.crossing is not None:
-        weights, visible = running.crossing.squares(weights), running.crossing.under(mask)
+    if running.cross is not None:
+        weights, visible = running.cross.to_squares(weights), running.cross.arrays(mask)
     else:
-        visible = running.seen.under(mask, causal)
+        visible = running.visible_sets.arrays(mask, causal)
     if isinstance(running.reader, GraphReader):
         running.reader.read_graph(layer, weights, visible)
         return
@@ -95,10 +95,10 @@ def _hand_over(running: Pass, weights: torch.Tensor, mask: Any, *, causal: bool 
 
 @contextmanager
 def _one_thread(device: torch.device) -> Iterator[None]:
-    """One thread for the many small operations on single examples.
+    """Use one thread for the many small operations on single examples.
 
-    Split over threads, each of them waits for the scheduler whenever another process wants a core,
-    which takes longer than the operation itself.
+    Split over threads, each operation waits for the scheduler whenever another process wants a core,
+    and that takes longer than the operation itself.
     """
     threads = torch.get_num_threads()
     if device.type == "cpu":
@@ -112,17 +112,17 @@ def _one_thread(device: torch.device) -> Iterator[None]:
 def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
     running = _RUNNING.get()
     if running is not None and running.reads(module):
-        _tell_keys(running, key)
-        if running.crossing is not None:
-            read_across(running, running.crossing, module, query, key, attention_mask, rest)
+        _hand_over_keys(running, key)
+        if running.cross is not None:
+            read_across(running, running.cross, module, query, key, attention_mask, rest)
         elif not read_together(running, module, query, key, attention_mask, rest):
             read_beside(running, module, query, key, attention_mask, rest)
         running.layer += 1
     if running is not None and running.trial:
         causal = hides_later(module, query, attention_mask, rest)
-        rows, keys, kind = slice(0, query.shape[2]), key.shape[2], query.dtype
-        whole = block_mask(attention_mask, causal, 0, rows, keys, kind, query.device)
-        return own_eager(module)(module, query, key, value, whole, **rest)[0], None
+        rows, keys, dtype = slice(0, query.shape[2]), key.shape[2], query.dtype
+        mask = block_mask(attention_mask, causal, 0, rows, keys, dtype, query.device)
+        return own_eager(module)(module, query, key, value, mask, **rest)[0], None
     return sdpa_attention_forward(module, query, key, value, attention_mask, **rest)
 
 
@@ -144,19 +144,19 @@ def run(
     """Run a model once and hand every layer's attention to a reader.
 
     Args:
-        model: With its attention implementation already set for the way.
-        way: How attention is read.
-        inputs: Padded on the right.
-        lengths: Real tokens of each example; in cross attention those of decoder and encoder together.
-        reader: Gets the attention, layer by layer; a ``GraphReader`` with the graph of gradients.
-        trial: For the check at load: into how many blocks an input is cut, while every layer passes
-            on what the eager function gives and weights have the model's precision; 0 for no trial.
+        model: The model, with its attention implementation already set for the way.
+        way: The way attention is read.
+        inputs: Tensors for the model, padded on the right.
+        lengths: Tokens of each example without padding; for cross attention of decoder and encoder together.
+        reader: Takes the attention, layer by layer; a ``GraphReader`` gets it with the graph of gradients.
+        trial: For the check at load: number of blocks into which an input is cut, while every layer passes
+            on the output of the eager function and weights have the model's precision; 0 for no trial.
 
     Returns:
         The model's last hidden state (logits, where it has a head) and the number of layers read.
     """
-    crossing = Crossing(sides_of(inputs)) if way.kind == CROSS else None
-    running = Pass(reader, lengths, trial, modules=way.modules, crossing=crossing)
+    cross = Crossing(sides_of(inputs)) if way.kind == CROSS else None
+    running = Pass(reader, lengths, trial, modules=way.modules, cross=cross)
     if isinstance(reader, GraphReader):
         with torch.enable_grad():
             output = _forward(model, way, inputs, running)
@@ -167,17 +167,17 @@ def run(
 
 
 def _forward(model: Any, way: Way, inputs: dict[str, torch.Tensor], running: Pass) -> torch.Tensor:
-    """The first output of a run whose attention is handed over."""
-    given = inputs | stacks.uncached(inputs)
+    """Run the model, hand its attention to the reader, and return the first output."""
+    arguments = inputs | stacks.uncached(inputs)
     if way.name == RETURNED:
-        returned = model(**given, output_attentions=True)
-        both = way.kind in (DECODER, CROSS)
-        for weights in getattr(returned, stacks.RETURNED[way.kind if both else SELF]):
+        returned = model(**arguments, output_attentions=True)
+        decodes = way.kind in (DECODER, CROSS)
+        for weights in getattr(returned, stacks.RETURNED[way.kind if decodes else SELF]):
             _hand_over(running, weights, None, causal=way.causal)
     else:
         token = _RUNNING.set(running)
         try:
-            returned = model(**given)
+            returned = model(**arguments)
         finally:
             _RUNNING.reset(token)
     return returned[0]  # type: ignore[no-any-return]

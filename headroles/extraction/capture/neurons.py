@@ -1,4 +1,4 @@
-"""What attention weights are made of: taken where a layer computes them, and put together again."""
+"""Take queries, keys and biases where a layer computes its weights, and recompute the weights from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,15 +12,15 @@ from headroles.records.view import Neurons
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """One call of a layer's attention, of one example.
+    """One call of a layer's attention, for one example.
 
     Attributes:
-        module: The layer's attention.
+        module: The layer's attention module.
         query: (1, heads, queries, size), after rotary positions and norms.
         key: (1, key heads, keys, size), likewise.
-        mask: Added to the logits (1, 1, queries, keys); None where every key is seen.
+        mask: Added to the logits (1, 1, queries, keys); None where every key is visible.
         weights: (1, heads, queries, keys), by the model's own function.
-        settings: What else the function got: scaling, softcap, position_bias, ….
+        settings: Other arguments of the function: scaling, softcap, position_bias, ….
     """
 
     module: torch.nn.Module
@@ -33,13 +33,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What one layer's weights are made of, in float32, for chosen heads.
+    """The parts that one layer's weights are computed from, in float32, for chosen heads.
 
     Attributes:
         query: (heads, queries, size).
-        key: (heads, keys, size); a key head that several heads share stands at each of them.
-        scaling: What products are multiplied with.
-        softcap: NaN for none.
+        key: (heads, keys, size); a key head that several heads share is repeated for each of them.
+        scaling: Factor of the products.
+        softcap: Cap of the logits; NaN for none.
         bias: (heads, queries, keys); None for none.
         visible: (queries, keys), whether a query sees a key.
         sink: (heads,), logit of the key that is dropped; None for none.
@@ -57,17 +57,17 @@ class Parts:
 
 
 def parts_of(call: Call, heads: Sequence[int]) -> Parts:
-    """What a call's weights are made of.
+    """Return the parts that a call's weights are computed from.
 
     Heads that share keys are neighbours: of 8 heads on 2 key heads, the first four share key head 0.
 
     Raises:
-        ValueError: When the call's arrays are not laid out as attention is.
+        ValueError: When the call's arrays do not have the layout of attention.
     """
-    given, chosen = call.settings, list(heads)
-    each = call.query.shape[1] // call.key.shape[1]
-    group = tuple(head // each for head in chosen)
-    scaling, softcap, bias = given.get("scaling"), given.get("softcap"), given.get("position_bias")
+    settings, chosen = call.settings, list(heads)
+    share = call.query.shape[1] // call.key.shape[1]
+    group = tuple(head // share for head in chosen)
+    scaling, softcap, bias = settings.get("scaling"), settings.get("softcap"), settings.get("position_bias")
     if bias is not None:
         bias = bias.expand(call.weights.shape)[0, chosen].float() if bool(bias.any()) else None
     return Parts(
@@ -76,14 +76,14 @@ def parts_of(call: Call, heads: Sequence[int]) -> Parts:
         scaling=call.query.shape[-1] ** -0.5 if scaling is None else float(scaling),
         softcap=float("nan") if softcap is None else float(softcap),
         bias=bias,
-        visible=_visible(call),
-        sink=_sink(call, chosen),
+        visible=_visible_cells(call),
+        sink=_sink_logits(call, chosen),
         group=group,
     )
 
 
 def rebuilt(parts: Parts) -> torch.Tensor:
-    """The weights (heads, queries, keys) that parts make, in float32.
+    """Return the weights (heads, queries, keys) computed from parts, in float32.
 
     Example:
         >>> one = torch.ones(1, 2, 4)
@@ -104,68 +104,69 @@ def rebuilt(parts: Parts) -> torch.Tensor:
 
 
 def nearest_parts(call: Call, heads: Sequence[int]) -> tuple[Parts | None, float]:
-    """The parts that make a call's weights, and how far off they are.
+    """Return the parts of a call's weights, and how far the weights computed from them are off.
 
-    A sink counts as one only where it is needed: some models use theirs after the weights.
+    A sink is kept only where it brings the weights closer: some models use theirs after the weights.
 
     Returns:
-        The parts and the largest difference; None and infinity where the call cannot be read so.
+        The parts and the largest difference; None and infinity where the call has no such parts.
     """
     try:
         parts = parts_of(call, heads)
-        wanted = call.weights[0, list(heads)].float()
-        found = parts, _apart(parts, wanted)
+        weights = call.weights[0, list(heads)].float()
+        nearest = parts, _largest_difference(parts, weights)
         if parts.sink is not None:
             without = replace(parts, sink=None)
-            found = min(found, (without, _apart(without, wanted)), key=lambda each: each[1])
+            other = without, _largest_difference(without, weights)
+            nearest = min(nearest, other, key=lambda pair: pair[1])
     except (RuntimeError, TypeError, ValueError, IndexError, ZeroDivisionError):
         return None, float("inf")
-    return found
+    return nearest
 
 
 def neurons_of(layers: Sequence[Parts]) -> Neurons:
-    """The record of several layers' parts."""
+    """Return the record of several layers' parts."""
     first = layers[0]
     bias = None
-    if any(each.bias is not None for each in layers):
-        none = torch.zeros(*first.query.shape[:2], first.key.shape[1])
-        bias = _stacked([none if each.bias is None else each.bias for each in layers])
+    if any(layer.bias is not None for layer in layers):
+        zeros = torch.zeros(*first.query.shape[:2], first.key.shape[1])
+        bias = _stack_arrays([zeros if layer.bias is None else layer.bias for layer in layers])
     heads = len(first.group)
-    nothing = torch.full((heads,), float("nan"))
+    no_sink = torch.full((heads,), float("nan"))
     return Neurons(
-        query=_stacked([each.query for each in layers]),
-        key=_stacked([each.key for each in layers]),
-        scaling=np.array([each.scaling for each in layers]),
-        softcap=np.array([each.softcap for each in layers]),
+        query=_stack_arrays([layer.query for layer in layers]),
+        key=_stack_arrays([layer.key for layer in layers]),
+        scaling=np.array([layer.scaling for layer in layers]),
+        softcap=np.array([layer.softcap for layer in layers]),
         bias=bias,
-        visible=_stacked([each.visible for each in layers]),
-        sink=_stacked([nothing if each.sink is None else each.sink for each in layers]),
+        visible=_stack_arrays([layer.visible for layer in layers]),
+        sink=_stack_arrays([no_sink if layer.sink is None else layer.sink for layer in layers]),
         group=first.group,
     )
 
 
-def _stacked(arrays: Sequence[torch.Tensor]) -> np.ndarray:
-    return np.stack([each.cpu().numpy() for each in arrays])
+def _stack_arrays(arrays: Sequence[torch.Tensor]) -> np.ndarray:
+    return np.stack([array.cpu().numpy() for array in arrays])
 
 
-def _apart(parts: Parts, weights: torch.Tensor) -> float:
-    """Largest difference of the rebuilt weights from the model's; infinity where one is no number."""
+def _largest_difference(parts: Parts, weights: torch.Tensor) -> float:
+    """Return the largest difference of the recomputed weights from the model's; infinity where it is NaN."""
     largest = float((rebuilt(parts) - weights).abs().max())
     return float("inf") if np.isnan(largest) else largest
 
 
-def _visible(call: Call) -> torch.Tensor:
+def _visible_cells(call: Call) -> torch.Tensor:
     queries, keys = call.weights.shape[2:]
     if call.mask is None:
         return torch.ones((queries, keys), dtype=torch.bool, device=call.weights.device)
-    own = call.mask[0, :1, :, :keys].expand(1, queries, keys)[0]
-    return own if own.dtype == torch.bool else own > torch.finfo(own.dtype).min / 2
+    mask = call.mask[0, :1, :, :keys].expand(1, queries, keys)[0]
+    return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
 
 
-def _sink(call: Call, heads: list[int]) -> torch.Tensor | None:
-    """Logits of the key that is dropped, one per head."""
+def _sink_logits(call: Call, heads: list[int]) -> torch.Tensor | None:
+    """Return the logits of the key that is dropped, one per head; None for none."""
     settings = call.settings
-    found = settings.get("s_aux", settings.get("sinks", getattr(call.module, "sinks", None)))
-    if found is None or found.numel() != call.query.shape[1]:
+    sinks = settings.get("s_aux", settings.get("sinks", getattr(call.module, "sinks", None)))
+    if sinks is None or sinks.numel() != call.query.shape[1]:
         return None
-    return found.detach().reshape(-1)[heads].float()  # type: ignore[no-any-return]
+    return sinks.detach().reshape(-1)[heads].float()  # type: ignore[no-any-return]

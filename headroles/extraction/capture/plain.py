@@ -1,7 +1,7 @@
-"""Attention calls of one input, each handed over with the queries and keys it was made of.
+"""Run a model on one input, and take the queries, keys and weights of each attention call.
 
 A third name is registered with transformers' attention interfaces. ``headroles-view`` uses the eager
-mask and the model's own eager attention, so what a view shows is what the plain eager model computes.
+mask and the model's own eager attention, so a view shows what the plain eager model computes.
 """
 
 from collections.abc import Callable
@@ -21,37 +21,37 @@ from headroles.records.view import SELF
 VIEWED = "headroles-view"
 
 Taker = Callable[[Call], None]
-_TAKING: ContextVar[Taker | None] = ContextVar("headroles_view", default=None)
+_TAKER: ContextVar[Taker | None] = ContextVar("headroles_view", default=None)
 
 
-def _viewed(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
+def _hand_over_call(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
     output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
-    taker = _TAKING.get()
+    taker = _TAKER.get()
     if taker is not None:
         taker(Call(module, query, key, attention_mask, weights, rest))
     return output, None
 
 
-AttentionInterface.register(VIEWED, _viewed)
+AttentionInterface.register(VIEWED, _hand_over_call)
 AttentionMaskInterface.register(VIEWED, eager_mask)
 
 
 def run_viewed(network: Any, inputs: Inputs, taker: Taker) -> None:
-    """Run a model once and hand over every call of its attention."""
+    """Run a model once and hand every call of its attention to ``taker``."""
     network.set_attn_implementation(VIEWED)
-    token = _TAKING.set(taker)
+    token = _TAKER.set(taker)
     try:
         with torch.inference_mode():
             network(**inputs, **uncached(inputs))
     finally:
-        _TAKING.reset(token)
+        _TAKER.reset(token)
 
 
 def run_plain(network: Any, inputs: Inputs, kinds: tuple[str, ...]) -> dict[str, list[torch.Tensor]]:
-    """Weights (heads, queries, keys) of the plain eager model, by kind and layer.
+    """Return the weights (heads, queries, keys) of the plain eager model, by kind and layer.
 
     Raises:
-        BadInput: When the model does not return one attention per layer, all of as many heads.
+        BadInput: When the model does not return one attention per layer, all with equally many heads.
     """
     network.set_attn_implementation("eager")
     if network.config._attn_implementation != "eager":
@@ -61,7 +61,7 @@ def run_plain(network: Any, inputs: Inputs, kinds: tuple[str, ...]) -> dict[str,
         )
     with torch.inference_mode():
         output = network(**inputs, **uncached(inputs), output_attentions=True)
-    found = {}
+    weights_by_kind = {}
     for kind in kinds:
         returned = getattr(output, RETURNED[kind if len(kinds) > 1 else SELF], None) or ()
         shapes = {None if weights is None else tuple(weights.shape[1:]) for weights in returned}
@@ -72,15 +72,15 @@ def run_plain(network: Any, inputs: Inputs, kinds: tuple[str, ...]) -> dict[str,
                 f"input, by as many heads, but {type(network).__name__} gave "
                 f"{sorted(map(str, shapes)) or 'none'}; its heads cannot be read"
             )
-        found[kind] = [weights[0].float() for weights in returned]
-    return found
+        weights_by_kind[kind] = [weights[0].float() for weights in returned]
+    return weights_by_kind
 
 
 def kind_of(call: Call, inputs: Inputs, kinds: tuple[str, ...]) -> str:
-    """Which kind of attention a call is, by how many queries and keys it has.
+    """Return the kind of attention of a call, by its numbers of queries and keys.
 
     Raises:
-        ValueError: When it is of none.
+        ValueError: When no kind has these numbers.
     """
     shape = tuple(call.weights.shape[2:])
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""What takes attention as it passes by."""
+"""Protocols of readers, which take attention while a model runs, and of the keys that queries can see."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -9,14 +9,14 @@ import torch
 from headroles.plans.masks import Band, Cells, Mask, Match
 
 Visible = np.ndarray | None
-"""Which keys each query of an example can see (tokens, tokens); None means all."""
+"""The keys that each query of an example can see (tokens, tokens); None for all."""
 
 Shown = Mask | None
-"""The same for long examples: a ``Band`` of offsets where it is one, which takes no room."""
+"""The same for long examples: a ``Band`` of offsets where it is one, which takes no memory."""
 
 
 def key_of(visible: Visible | Mask) -> bytes:
-    """What equal visible sets of one example have in common, to remember by; empty for all keys."""
+    """Return bytes that are equal for equal visible sets of an example, for look-up; empty for all keys."""
     if visible is None:
         return b""
     if isinstance(visible, Band):
@@ -29,13 +29,13 @@ def key_of(visible: Visible | Mask) -> bytes:
     return np.packbits(visible).tobytes()
 
 
-def dense(shown: Shown, length: int) -> Visible:
-    """A visible set as an array, for readers of whole attention."""
-    return None if shown is None else np.ascontiguousarray(shown.rows(0, length))
+def dense(visible: Shown, length: int) -> Visible:
+    """Return a visible set as an array, for readers of whole attention."""
+    return None if visible is None else np.ascontiguousarray(visible.rows(0, length))
 
 
 def shown_of(visible: Visible | Mask) -> Shown:
-    """A visible set as a mask: a band, the same keys for some of the queries, or else its cells.
+    """Return a visible set as a mask: a band, the same keys for some of the queries, or else its cells.
 
     Example:
         >>> causal = shown_of(np.tri(4, dtype=bool))
@@ -58,45 +58,45 @@ def shown_of(visible: Visible | Mask) -> Shown:
 
 @runtime_checkable
 class Reader(Protocol):
-    """What is done with attention as it passes by."""
+    """A reader takes attention while a model runs."""
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
-        """Take rows (heads, rows, tokens) of queries ``start`` on, cut to the example's own length.
+        """Take rows (heads, rows, tokens) of the queries from ``start`` on, cut to the example's own length.
 
-        ``visible`` says which keys each query of the example can see; None means all.
+        ``visible`` marks the keys that each query of the example can see; None for all.
         """
 
 
 @runtime_checkable
 class BatchReader(Reader, Protocol):
-    """A reader that takes a whole batch at once where its weights lie together, padded."""
+    """A reader that can take the padded weights of a whole batch at once."""
 
     def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
-        """Take weights (examples, heads, tokens, tokens), and what each example's queries can see."""
+        """Take weights (examples, heads, tokens, tokens), and the keys visible in each example."""
 
 
 @runtime_checkable
 class TogetherReader(BatchReader, Protocol):
-    """A reader that says whether the batch at hand should come as one, also where that takes extra work."""
+    """A reader that states whether it takes the batch at hand at once, even where that is extra work."""
 
     @property
     def together(self) -> bool:
-        """Whether weights that are formed beside the model should be formed for all examples at once."""
+        """Return whether weights that are formed beside the model are formed for all examples at once."""
 
 
 @runtime_checkable
 class LongReader(Reader, Protocol):
-    """A reader that takes rows of long examples without the keys that none of them can see."""
+    """A reader that takes rows of long examples without the keys that no query of them can see."""
 
     def read_rows(
-        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: Shown
+        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, visible: Shown
     ) -> None:
-        """Take rows (heads, rows, keys) of queries ``start`` on to keys ``first`` on; other keys get 0."""
+        """Take rows (heads, rows, keys): queries from ``start``, keys from ``first`` on; other keys get 0."""
 
 
 @runtime_checkable
 class KeyReader(Reader, Protocol):
-    """A reader that is also told how many heads of keys and values a layer has, before its weights."""
+    """A reader that also takes the number of key-value heads of a layer, before its weights."""
 
     def read_keys(self, layer: int, heads: int) -> None:
         """Take the number of key-value heads; fewer than query heads where these share them."""
@@ -104,10 +104,10 @@ class KeyReader(Reader, Protocol):
 
 @runtime_checkable
 class GraphReader(Protocol):
-    """A reader that gets the very weights the model goes on with, and says what they have gradients of."""
+    """A reader that gets the tensors the model itself goes on with, and defines the loss to differentiate."""
 
     def read_graph(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
         """Take weights (examples, heads, tokens, tokens) with their graph, padding included."""
 
     def loss(self, output: torch.Tensor) -> torch.Tensor:
-        """One number of the model's output, such as logits (examples, tokens, words); then comes backward."""
+        """Return one number of the output, such as logits (examples, tokens, words), to differentiate."""

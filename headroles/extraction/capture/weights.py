@@ -1,8 +1,7 @@
-"""Weights formed beside the model: by its own eager function, in blocks of query rows, in float32.
+"""Form attention weights beside the model, by its own eager function, in float32.
 
-Weights of a whole batch formed beside the model at once, by its own eager function, in float32.
-
-Cross attention formed beside the model: by its own eager function, in blocks of rows of joint examples.
+Weights of one example are formed in blocks of query rows, those of a batch of short examples at once,
+and cross attention in blocks of rows of joint examples.
 """
 
 import sys
@@ -17,91 +16,95 @@ from headroles.extraction.capture.visible import Pass, hides_later
 from headroles.plans.masks import Band
 
 WHOLE = 256
-"""Up to this many tokens an example's weights are formed at once; beyond, in blocks of query rows."""
+"""Most tokens of an example whose weights are formed at once; longer ones are formed in blocks of rows."""
 CACHE = 8 * 2**20
-"""Bytes that one block of weights may take, so that it stays in the processor's cache."""
+"""Most bytes of one block of weights on a CPU, so that it stays in the cache."""
 ROOM = 2**27
-"""The same on other devices, where many small blocks would take longer."""
+"""Most bytes of one block on other devices, where many small blocks would take longer."""
 
 
 def own_eager(module: torch.nn.Module) -> Callable[..., Any]:
-    """The eager attention function of the module's own file, or of a base class's file."""
+    """Return the eager attention function of the module's own file, or of a base class's file."""
     for base in type(module).__mro__:
-        found = getattr(sys.modules.get(base.__module__), "eager_attention_forward", None)
-        if found is not None:
-            return found  # type: ignore[no-any-return]
+        function = getattr(sys.modules.get(base.__module__), "eager_attention_forward", None)
+        if function is not None:
+            return function  # type: ignore[no-any-return]
     raise LookupError(f"{type(module).__name__} has no eager attention function")
 
 
 def read_beside(
     running: Pass, module: Any, query: torch.Tensor, key: torch.Tensor, mask: Any, rest: dict[str, Any]
 ) -> None:
-    """Form the weights by the model's own eager function and hand them over, block by block.
+    """Form the weights by the model's own eager function and hand them to the reader, block by block.
 
-    Keys that no query of a block can see are left out, and count as 0 where a reader wants whole rows. In
-    float32; on trial in the model's precision, in as many blocks as are to be tried.
+    Keys that no query of a block can see are left out, and count as 0 where a reader takes whole rows.
+    Weights are float32; in the check at load they have the model's precision and its number of blocks.
     """
     if isinstance(running.reader, GraphReader):
         raise TypeError("weights formed beside the model have no gradients; run it with 'headroles-eager'")
     causal = hides_later(module, query, mask, rest)
     for example, length in enumerate(running.lengths):
-        kind = query.dtype if running.trial else torch.float32
-        keys = key[example : example + 1, :, :length].to(kind)
-        cut = length > WHOLE or running.trial > 1
-        shown = running.seen.shown(mask, causal, example) if cut else None
+        dtype = query.dtype if running.trial else torch.float32
+        keys = key[example : example + 1, :, :length].to(dtype)
+        in_blocks = length > WHOLE or running.trial > 1
+        visible = running.visible_sets.visible_mask(mask, causal, example) if in_blocks else None
         step = rows_at_once(length, query.shape[1], query.device)
         step = -(-length // running.trial) if running.trial else step
         for start in range(0, length, step):
             stop = min(start + step, length)
-            first, last = reach(shown, start, stop, length)
-            block = block_mask(mask, causal, example, slice(start, stop), length, kind, keys.device)
-            extra = {name: each for name, each in rest.items() if name not in ("is_causal", "position_bias")}
+            first, last = reach(visible, start, stop, length)
+            block = block_mask(mask, causal, example, slice(start, stop), length, dtype, keys.device)
+            extra = {
+                name: value for name, value in rest.items() if name not in ("is_causal", "position_bias")
+            }
             bias = rest.get("position_bias")
             if bias is not None:
-                bias = bias[min(example, bias.shape[0] - 1)][None, :, start:stop, first:last].to(kind)
+                bias = bias[min(example, bias.shape[0] - 1)][None, :, start:stop, first:last].to(dtype)
                 extra["position_bias"] = bias
-            asked = query[example : example + 1, :, start:stop].to(kind)
-            seen = None if block is None else block[..., first:last]
-            there = keys[:, :, first:last]
-            _, weights = own_eager(module)(module, asked, there, there[..., :0], seen, **extra)
+            queries = query[example : example + 1, :, start:stop].to(dtype)
+            additive = None if block is None else block[..., first:last]
+            visible_keys = keys[:, :, first:last]
+            _, weights = own_eager(module)(
+                module, queries, visible_keys, visible_keys[..., :0], additive, **extra
+            )
             _hand_over(running, mask, causal, (example, start, first), weights[0].float())
 
 
 def rows_at_once(length: int, heads: int, device: torch.device) -> int:
-    """How many query rows are formed at a time."""
+    """Return how many query rows are formed at a time."""
     if length <= WHOLE:
         return length
     room = CACHE if device.type == "cpu" else ROOM
     return max(1, room // (4 * heads * length))
 
 
-def reach(shown: Shown, start: int, stop: int, length: int) -> tuple[int, int]:
-    """First and one past the last key that some queries can see; all where that is not a band.
+def reach(visible: Shown, start: int, stop: int, length: int) -> tuple[int, int]:
+    """Return the first and one past the last key that some queries can see; all where that is not a band.
 
     Example:
         >>> reach(Band(-2, 0, 9), 4, 6, 9)
         (2, 6)
     """
-    if not isinstance(shown, Band):
+    if not isinstance(visible, Band):
         return 0, length
-    first, last = max(0, start + shown.low), min(length, stop + shown.high)
+    first, last = max(0, start + visible.low), min(length, stop + visible.high)
     return (first, last) if first < last else (0, length)
 
 
 def _hand_over(
     running: Pass, mask: Any, causal: bool, place: tuple[int, int, int], rows: torch.Tensor
 ) -> None:
-    """Give rows of an example from a query on, to keys from a first one on, to the reader."""
+    """Give the reader rows of an example, from one query on and for keys from a first one on."""
     (example, start, first), reader = place, running.reader
     length = running.lengths[example]
     assert not isinstance(reader, GraphReader)
     if length > WHOLE and isinstance(reader, LongReader):
-        shown = running.seen.shown(mask, causal, example)
-        reader.read_rows(running.layer, example, start, rows, first, shown)
+        visible = running.visible_sets.visible_mask(mask, causal, example)
+        reader.read_rows(running.layer, example, start, rows, first, visible)
         return
     if rows.shape[2] < length:
         rows = torch.nn.functional.pad(rows, (first, length - first - rows.shape[2]))
-    reader.read(running.layer, example, start, rows, running.seen.of(mask, causal, example))
+    reader.read(running.layer, example, start, rows, running.visible_sets.array(mask, causal, example))
 
 
 def block_mask(
@@ -113,46 +116,46 @@ def block_mask(
     kind: torch.dtype,
     device: torch.device,
 ) -> torch.Tensor | None:
-    """The additive mask of a block of query rows of one example."""
+    """Return the additive mask of a block of query rows of one example; None where all keys are visible."""
     if mask is None:
         if not causal:
             return None
         position = torch.arange(length, device=device)
-        seen = (position[None, :] <= position[rows, None])[None, None]
+        visible = (position[None, :] <= position[rows, None])[None, None]
     else:
-        seen = mask[min(example, mask.shape[0] - 1)][None, :, rows, :length]
-        if seen.dtype != torch.bool:
-            return seen.to(kind)
-    return torch.zeros(seen.shape, dtype=kind, device=device).masked_fill(~seen, torch.finfo(kind).min)
+        visible = mask[min(example, mask.shape[0] - 1)][None, :, rows, :length]
+        if visible.dtype != torch.bool:
+            return visible.to(kind)
+    return torch.zeros(visible.shape, dtype=kind, device=device).masked_fill(~visible, torch.finfo(kind).min)
 
 
 def read_together(
     running: Pass, module: Any, query: torch.Tensor, key: torch.Tensor, mask: Any, rest: dict[str, Any]
 ) -> bool:
-    """Form a layer's weights (examples, heads, tokens, tokens) and hand them over, if the reader wants that.
+    """Form a layer's weights (examples, heads, tokens, tokens) and hand them over, for readers of batches.
 
-    Where examples are short, or the device is not a processor, one operation on all of them takes hardly
-    longer than one on a single example.
+    Where examples are short, or the device is not a CPU, one operation on all of them takes hardly longer
+    than one on a single example.
 
     Returns:
-        Whether it was done: not on trial, nor for a reader that takes examples one by one.
+        Whether it was done: not in the check at load, nor for a reader that takes examples one by one.
     """
     reader = running.reader
     if running.trial or not isinstance(reader, TogetherReader) or not reader.together:
         return False
     causal = hides_later(module, query, mask, rest)
-    extra = {name: each for name, each in rest.items() if name not in ("is_causal", "position_bias")}
+    extra = {name: value for name, value in rest.items() if name not in ("is_causal", "position_bias")}
     if rest.get("position_bias") is not None:
         extra["position_bias"] = rest["position_bias"].float()
     keys = key.float()
-    hidden = _additive(mask, causal, query)
-    _, weights = own_eager(module)(module, query.float(), keys, keys[..., :0], hidden, **extra)
-    reader.read_batch(running.layer, weights.float(), running.seen.under(mask, causal))
+    additive = _additive(mask, causal, query)
+    _, weights = own_eager(module)(module, query.float(), keys, keys[..., :0], additive, **extra)
+    reader.read_batch(running.layer, weights.float(), running.visible_sets.arrays(mask, causal))
     return True
 
 
 def _additive(mask: torch.Tensor | None, causal: bool, query: torch.Tensor) -> torch.Tensor | None:
-    """The mask of a whole batch as numbers that are added to scores before the softmax."""
+    """Return the mask of a whole batch as numbers that are added to the logits."""
     if mask is None:
         if not causal:
             return None
@@ -175,60 +178,67 @@ def read_across(
 ) -> None:
     """Form the weights of cross attention and hand them over as rows of joint examples, block by block.
 
-    In float32; on trial in the model's precision, in as many blocks as are to be tried.
+    They are float32; in the check at load they have the model's precision and its number of blocks.
     """
     if isinstance(running.reader, GraphReader):
         raise TypeError("weights formed beside the model have no gradients; run it with 'headroles-eager'")
-    kind = query.dtype if running.trial else torch.float32
-    for example, (said, read) in enumerate(crossing.sides):
-        tokens = said + read
+    dtype = query.dtype if running.trial else torch.float32
+    for example, (decoder, encoder) in enumerate(crossing.sides):
+        tokens = decoder + encoder
         step = rows_at_once(tokens, query.shape[1], query.device)
         step = -(-tokens // running.trial) if running.trial else step
-        keys = key[example, None, :, :read].to(kind)
+        keys = key[example, None, :, :encoder].to(dtype)
         for start in range(0, tokens, step):
-            stop, inner = min(start + step, tokens), min(start + step, said)
-            rows = torch.zeros((query.shape[1], stop - start, read), device=query.device)
-            if start < inner:
-                here = slice(start, inner)
-                seen, extra = _beside(mask, rest, example, here, read, kind)
-                asked = query[example, None, :, here].to(kind)
-                formed = own_eager(module)(module, asked, keys, keys[..., :0], seen, **extra)[1]
-                rows[:, : inner - start] = formed[0]
+            stop, last_row = min(start + step, tokens), min(start + step, decoder)
+            rows = torch.zeros((query.shape[1], stop - start, encoder), device=query.device)
+            if start < last_row:
+                block = slice(start, last_row)
+                additive, extra = _beside(mask, rest, example, block, encoder, dtype)
+                queries = query[example, None, :, block].to(dtype)
+                weights = own_eager(module)(module, queries, keys, keys[..., :0], additive, **extra)[1]
+                rows[:, : last_row - start] = weights[0]
             _hand_over_cross(running, crossing, mask, (example, start), rows)
 
 
 def _hand_over_cross(
     running: Pass, crossing: Crossing, mask: Any, place: tuple[int, int], rows: torch.Tensor
 ) -> None:
-    """Give rows of a joint example, from one on, with their weights on the encoder, to the reader."""
+    """Give the reader rows of a joint example, from one query on, with their weights on the encoder."""
     (example, start), reader = place, running.reader
-    said, read = crossing.sides[example]
+    decoder, encoder = crossing.sides[example]
     assert not isinstance(reader, GraphReader)
-    if said + read > WHOLE and isinstance(reader, LongReader):
-        reader.read_rows(running.layer, example, start, rows, said, crossing.shown(mask, example))
+    if decoder + encoder > WHOLE and isinstance(reader, LongReader):
+        reader.read_rows(running.layer, example, start, rows, decoder, crossing.visible_mask(mask, example))
         return
-    whole = torch.nn.functional.pad(rows, (said, 0))
-    reader.read(running.layer, example, start, whole, crossing.of(mask, example))
+    whole = torch.nn.functional.pad(rows, (decoder, 0))
+    reader.read(running.layer, example, start, whole, crossing.array(mask, example))
 
 
 def _beside(
-    mask: torch.Tensor | None, rest: dict[str, Any], example: int, rows: slice, read: int, kind: torch.dtype
+    mask: torch.Tensor | None,
+    rest: dict[str, Any],
+    example: int,
+    rows: slice,
+    encoder: int,
+    dtype: torch.dtype,
 ) -> tuple[torch.Tensor | None, dict[str, Any]]:
-    """The additive mask, and what else the eager function gets, for a block of query rows of one example."""
-    extra = {name: each for name, each in rest.items() if name not in ("is_causal", "position_bias")}
-    seen = (
-        None if mask is None else mask[min(example, mask.shape[0] - 1)][None, :, _within(mask, rows), :read]
+    """Return the additive mask and the other arguments of the eager function for a block of query rows."""
+    extra = {name: value for name, value in rest.items() if name not in ("is_causal", "position_bias")}
+    additive = (
+        None
+        if mask is None
+        else mask[min(example, mask.shape[0] - 1)][None, :, _within(mask, rows), :encoder]
     )
-    if seen is not None and seen.dtype == torch.bool:
-        hidden = torch.zeros(seen.shape, dtype=kind, device=seen.device)
-        seen = hidden.masked_fill(~seen, torch.finfo(kind).min)
+    if additive is not None and additive.dtype == torch.bool:
+        zeros = torch.zeros(additive.shape, dtype=dtype, device=additive.device)
+        additive = zeros.masked_fill(~additive, torch.finfo(dtype).min)
     bias = rest.get("position_bias")
     if bias is not None:
-        own = bias[min(example, bias.shape[0] - 1)][None, :, _within(bias, rows), :read]
-        extra["position_bias"] = own.to(kind)
-    return None if seen is None else seen.to(kind), extra
+        own = bias[min(example, bias.shape[0] - 1)][None, :, _within(bias, rows), :encoder]
+        extra["position_bias"] = own.to(dtype)
+    return None if additive is None else additive.to(dtype), extra
 
 
-def _within(each: torch.Tensor, rows: slice) -> slice:
-    """The rows, or the one row that stands for all queries."""
-    return slice(None) if each.shape[2] == 1 else rows
+def _within(tensor: torch.Tensor, rows: slice) -> slice:
+    """Return the rows, or the one row that stands for all queries."""
+    return slice(None) if tensor.shape[2] == 1 else rows

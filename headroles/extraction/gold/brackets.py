@@ -1,4 +1,4 @@
-"""Coreference written in brackets at words: ``(3`` opens a mention of entity 3, ``3)`` closes it."""
+"""Read coreference from brackets at words: ``(3`` opens a mention of entity 3, ``3)`` closes it."""
 
 import re
 from collections.abc import Callable
@@ -11,12 +11,12 @@ PART = re.compile(r"(?P<entity>.+)\[(?P<part>\d+)/\d+\]")
 
 
 class Brackets:
-    """The mentions of one document while its words are read.
+    """Collects the mentions of one document while its words are read.
 
-    Mentions may nest, cross, start or end together; a closing bracket closes the entity's mention
+    Mentions may nest, cross, start or end together. A closing bracket closes the mention of its entity
     that was opened last. Notes at one word stand side by side, with or without bars between them:
-    ``(1(2)`` and ``(1|(2)`` say the same. Of a mention in several parts, ``(e5[1/2]`` … ``e5[2/2])``,
-    the first part is taken.
+    ``(1(2)`` and ``(1|(2)`` mean the same. Of a mention in several parts, ``(e5[1/2]`` … ``e5[2/2])``,
+    only the first part is kept.
 
     Example:
         >>> brackets = Brackets()
@@ -27,50 +27,50 @@ class Brackets:
     """
 
     def __init__(self, entity: Callable[[str], str] = str) -> None:
-        """Take how the entity's name is found in what an opening bracket holds; all of it by default."""
+        """Begin without mentions; ``entity`` turns the text of an opening bracket into the entity's name."""
         self._entity = entity
         self._open: dict[str, list[tuple[int, str]]] = {}
-        self._found: list[Mention] = []
+        self._mentions: list[Mention] = []
 
     def read(self, notes: str, start: int, stop: int, place: str) -> None:
-        """Take the notes at a word.
+        """Read the notes at a word.
 
         Args:
-            notes: Such as ``"(3(4)"``.
+            notes: The notes, such as ``"(3(4)"``.
             start: First word of a mention that opens here.
             stop: One past the last word of a mention that closes here.
             place: File and line, for errors.
 
         Raises:
-            BadInput: When the notes are something else, or a mention is closed that is not open.
+            BadInput: When the notes are not of this form, or close a mention that is not open.
         """
-        beside = NOTE.sub("", notes).replace("|", "")
-        if beside or not notes.strip("|"):
+        rest = NOTE.sub("", notes).replace("|", "")
+        if rest or not notes.strip("|"):
             raise BadInput(
                 f"{place}: coreference is written (3 where a mention of entity 3 starts, 3) where it ends, "
-                f"and (3) where it is one word, but {notes!r} came"
+                f"and (3) where it is one word, but got {notes!r}"
             )
         for note in NOTE.finditer(notes):
-            one, opens, closes = note.groups()
+            whole, opens, closes = note.groups()
             if closes is None:
-                name = self._entity(one or opens)
+                name = self._entity(whole or opens)
                 self._open.setdefault(name, []).append((start, place))
             if opens is None:
-                self._close(closes if closes is not None else self._entity(one), stop, place)
+                self._close(closes if closes is not None else self._entity(whole), stop, place)
 
     def closed(self) -> tuple[Mention, ...]:
-        """All mentions in the order of their first words, longer first where they start together.
+        """Return all mentions in the order of their first words, longer ones first where they start together.
 
         Raises:
-            BadInput: When one was opened and not closed, naming where it was opened.
+            BadInput: When a mention was not closed, naming the line that opened it.
         """
-        left = [(place, name) for name, starts in self._open.items() for _, place in starts]
-        if left:
+        unclosed = [(place, name) for name, starts in self._open.items() for _, place in starts]
+        if unclosed:
             raise BadInput(
-                f"{left[0][0]}: a mention that is opened is closed in the same document, but the one of "
-                f"entity {left[0][1]!r} is not"
+                f"{unclosed[0][0]}: a mention that is opened is closed in the same document, but the one of "
+                f"entity {unclosed[0][1]!r} is not"
             )
-        return in_order(self._found)
+        return in_order(self._mentions)
 
     def _close(self, name: str, stop: int, place: str) -> None:
         starts = self._open.get(name)
@@ -82,9 +82,9 @@ class Brackets:
         start, _ = starts.pop()
         part = PART.fullmatch(name)
         if start < stop and (part is None or int(part["part"]) == 1):
-            self._found.append(Mention(start, stop, name if part is None else part["entity"]))
+            self._mentions.append(Mention(start, stop, name if part is None else part["entity"]))
 
 
 def in_order(mentions: list[Mention]) -> tuple[Mention, ...]:
-    """Mentions in the order of their first words, longer first where they start together."""
-    return tuple(sorted(mentions, key=lambda each: (each.start, -each.stop, each.entity)))
+    """Sort mentions by their first words, longer ones first where they start together."""
+    return tuple(sorted(mentions, key=lambda mention: (mention.start, -mention.stop, mention.entity)))

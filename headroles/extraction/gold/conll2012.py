@@ -1,4 +1,4 @@
-"""Coreference in columns as in CoNLL-2012, with OntoGUM's three columns and LitBank's empty cells."""
+"""Read coreference in columns as in CoNLL-2012, also in OntoGUM's three columns and LitBank's empty cells."""
 
 import re
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ FEW, MANY = 3, 11
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenDocument:
     """A document while its lines are read."""
 
     name: str
@@ -30,25 +30,25 @@ class _Open:
 
 
 def read_columns(path: Path, name: str) -> list[Document]:
-    """One document per ``#begin document (NAME); part 000``, or ``# begin document NAME``.
+    """Return one document per ``#begin document (NAME); part 000``, or ``# begin document NAME``.
 
     Lines have at least eleven cells between tabs or blanks: the word is the fourth, its part of speech
     the fifth (``-`` or ``_`` for none), coreference the last (``-``, ``_`` or, after a tab, nothing at
-    all for none). Or they have three cells between tabs: number, word, coreference. Blank lines part
-    sentences. The text is the words with a blank between each two, punctuation too. Parts of one
+    all for none). Or they have three cells between tabs: number, word, coreference. Blank lines separate
+    sentences. The text is the words with a blank between each two, also before punctuation. Parts of one
     document are documents of their own in one group.
 
     Raises:
         BadInput: Naming file, line and rule.
     """
     documents: list[Document] = []
-    current: _Open | None = None
+    current: _OpenDocument | None = None
     for number, line in numbered(path):
         begin = BEGIN.fullmatch(line.strip())
         if begin or END.fullmatch(line.strip()):
             documents += [] if current is None else [_document(current, path, name)]
             title = begin["name"].strip() if begin else ""
-            current = _Open(title or f"document {len(documents) + 1}", number) if begin else None
+            current = _OpenDocument(title or f"document {len(documents) + 1}", number) if begin else None
         elif not line.strip():
             if current is not None:
                 current.width = 0
@@ -58,24 +58,24 @@ def read_columns(path: Path, name: str) -> list[Document]:
                     f"{path}, line {number}: words stand between '#begin document (NAME); part 000' and "
                     f"'#end document', but this line does not; add the line that begins the document"
                 )
-            _take(current, line, f"{path}, line {number}")
+            _add_line(current, line, f"{path}, line {number}")
     documents += [] if current is None else [_document(current, path, name)]
     if not documents:
         raise BadInput(f"a CoNLL-2012 file holds at least one document, but '{path}' has none")
     return documents
 
 
-def _take(document: _Open, line: str, place: str) -> None:
+def _add_line(document: _OpenDocument, line: str, place: str) -> None:
     cells = line.split("\t") if "\t" in line else line.split()
     width = len(cells)
     if width != FEW and width < MANY:
         raise BadInput(
             f"{place}: a line has {FEW} cells between tabs (number, word, coreference) or at least {MANY} "
-            f"(coreference last), but {width} came"
+            f"(coreference last), but got {width}"
         )
     if document.width and width != document.width:
         raise BadInput(
-            f"{place}: lines of one sentence have equally many cells, here {document.width}, but {width} came"
+            f"{place}: lines of one sentence have equally many cells, here {document.width}, but got {width}"
         )
     if not document.width:
         document.lengths.append(0)
@@ -91,14 +91,16 @@ def _take(document: _Open, line: str, place: str) -> None:
     document.lengths[-1] += 1
 
 
-def _document(document: _Open, path: Path, name: str) -> Document:
+def _document(document: _OpenDocument, path: Path, name: str) -> Document:
     if not document.words:
         raise BadInput(
             f"{path}, line {document.line}: a document holds at least one word, "
             f"but {document.name!r} has none"
         )
-    named = PART.fullmatch(document.name)
-    title, part = (named["name"], int(named["part"] or 0)) if named else (document.name, 0)
+    numbered_part = PART.fullmatch(document.name)
+    title, part = (
+        (numbered_part["name"], int(numbered_part["part"] or 0)) if numbered_part else (document.name, 0)
+    )
     group = f"{name}/{title}"
     text, spans = laid_out(document.words)
     return Document(

@@ -1,4 +1,4 @@
-"""Documents as JSON lines: one object each, with words and whatever is annotated of them."""
+"""Read documents from JSON lines: one object each, with words and any annotation of them."""
 
 import json
 from collections.abc import Sequence
@@ -18,18 +18,18 @@ Span = tuple[int, int]
 
 
 def read_jsonlines(path: Path, name: str) -> list[Document]:
-    """One document per line, a JSON object with these fields, of which only ``words`` is required.
+    """Return one document per line, a JSON object with these fields; only ``words`` is required.
 
     - ``words``: the words.
-    - ``document``: the document's name; the number of the line, from 0, where absent.
-    - ``sentences``: how many words each sentence has; one sentence where absent.
+    - ``document``: the document's name; by default the number of the document in the file, from 0.
+    - ``sentences``: the number of words of each sentence; by default all words are one sentence.
     - ``heads``: the head of each word, numbered from 1 within its sentence as in CoNLL-U; 0 for the root.
     - ``relations``, ``tags``, ``features``: a string per word.
-    - ``spaces``: whether a blank follows each word; one follows each where absent.
+    - ``spaces``: whether a blank follows each word; by default one follows every word.
     - ``mentions``: pairs of first word and one past the last, from 0 over the document.
     - ``trees``, ``parser``: see ``parser_of``.
-    - ``clusters``: lists of mentions that corefer, each mention given by its place in ``mentions``, from
-      0, or as a pair of its own. A mention in no cluster is of an entity of its own.
+    - ``clusters``: lists of mentions that corefer. Each mention is a number, its place in ``mentions``
+      from 0, or a pair. A mention in no cluster is of an entity of its own.
 
     Raises:
         BadInput: Naming file, line and rule.
@@ -44,17 +44,17 @@ def read_jsonlines(path: Path, name: str) -> list[Document]:
             raise BadInput(f"{path}, line {number}: each line is one JSON object, but {error}") from error
         if not isinstance(row, dict):
             raise BadInput(
-                f"{path}, line {number}: each line is one JSON object, but a {type(row).__name__} came"
+                f"{path}, line {number}: each line is one JSON object, but got a {type(row).__name__}"
             )
         documents.append(_document(row, path, number, f"{name}/{row.get('document', len(documents))}"))
     return documents
 
 
 def parser_of(path: Path) -> str | None:
-    """The parser that made the trees of a file of JSON lines; None unless its first line says so.
+    """Return the parser that made the trees of a file of JSON lines; None unless its first line names one.
 
     Lines that ``headroles preprocess depparse`` made of texts have the fields ``"trees": "automatic"`` and
-    ``"parser"``; what annotators made has neither.
+    ``"parser"``; lines of annotators have neither.
 
     Raises:
         BadInput: When the file cannot be read.
@@ -64,28 +64,28 @@ def parser_of(path: Path) -> str | None:
         row = json.loads(first)
     except (json.JSONDecodeError, RecursionError):
         return None
-    said = isinstance(row, dict) and row.get("trees") == "automatic"
-    return str(row.get("parser", "a parser")) if said else None
+    automatic = isinstance(row, dict) and row.get("trees") == "automatic"
+    return str(row.get("parser", "a parser")) if automatic else None
 
 
 def _document(row: dict[str, Any], path: Path, number: int, key: str) -> Document:
     place = f"{path}, line {number}"
-    words = _listed(row, "words", str, None, place)
+    words = _list_field(row, "words", str, None, place)
     if not words or not all(word.strip() for word in words):
         raise BadInput(f"{place}: 'words' is a list of at least one word, none of them blank")
     _check_characters(" ".join([*words, key]), place)
     count = len(words)
-    lengths = _listed(row, "sentences", int, None, place)
+    lengths = _list_field(row, "sentences", int, None, place)
     lengths = [count] if lengths is None else lengths
     if sum(lengths) != count or min(lengths) < 1:
         raise BadInput(
             f"{place}: 'sentences' says how many words each sentence has, {count} in all and none without, "
-            f"but {lengths} came"
+            f"but got {lengths}"
         )
-    text, spans = laid_out(words, _listed(row, "spaces", bool, count, place))
-    heads = _listed(row, "heads", int, count, place)
+    text, spans = laid_out(words, _list_field(row, "spaces", bool, count, place))
+    heads = _list_field(row, "heads", int, count, place)
     relations, tags, features = (
-        _listed(row, each, str, count, place) for each in ("relations", "tags", "features")
+        _list_field(row, field, str, count, place) for field in ("relations", "tags", "features")
     )
     return Document(
         key=key,
@@ -93,7 +93,7 @@ def _document(row: dict[str, Any], path: Path, number: int, key: str) -> Documen
         spans=spans,
         words=tuple(words),
         sentences=firsts(lengths),
-        heads=None if heads is None else _heads(heads, lengths, path, number),
+        heads=None if heads is None else _document_heads(heads, lengths, path, number),
         relations=None if relations is None else tuple(relations),
         tags=None if tags is None else tuple(tags),
         features=None if features is None else tuple(features),
@@ -101,8 +101,10 @@ def _document(row: dict[str, Any], path: Path, number: int, key: str) -> Documen
     )
 
 
-def _listed(row: dict[str, Any], field: str, kind: type, count: int | None, place: str) -> list[Any] | None:
-    """A field that is a list of one kind of value, with one per word where ``count`` says how many."""
+def _list_field(
+    row: dict[str, Any], field: str, kind: type, count: int | None, place: str
+) -> list[Any] | None:
+    """Return a field that is a list of one kind of value, of ``count`` values where a count is given."""
     values = row.get(field)
     if values is None:
         return None
@@ -110,14 +112,14 @@ def _listed(row: dict[str, Any], field: str, kind: type, count: int | None, plac
     if not fits or (count is not None and len(values) != count):
         size = "" if count is None else f" with one value per word ({count})"
         kinds = {str: "strings", int: "whole numbers", bool: "true and false"}[kind]
-        came = f"{len(values)} values" if fits else f"{values!r:.60}"
-        raise BadInput(f"{place}: {field!r} is a list of {kinds}{size}, but {came} came")
+        given = f"{len(values)} values" if fits else f"{values!r:.60}"
+        raise BadInput(f"{place}: {field!r} is a list of {kinds}{size}, but got {given}")
     listed: list[Any] = values
     return listed
 
 
 def _check_characters(text: str, place: str) -> None:
-    """Refuse half of a surrogate pair, which JSON can spell and no file can hold."""
+    """Check that a text has no lone surrogate, which JSON can spell but no file can hold."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -127,29 +129,29 @@ def _check_characters(text: str, place: str) -> None:
         ) from error
 
 
-def _heads(
+def _document_heads(
     heads: Sequence[int], lengths: Sequence[int], path: Path, number: int
 ) -> Int[np.ndarray, " words"]:
-    whole, at = [], 0
+    all_heads, at = [], 0
     for length in lengths:
         own = [head - 1 for head in heads[at : at + length]]
         check_tree(own, path, [number] * length)
-        whole += [-1 if head < 0 else head + at for head in own]
+        all_heads += [-1 if head < 0 else head + at for head in own]
         at += length
-    return np.array(whole, dtype=np.int32)
+    return np.array(all_heads, dtype=np.int32)
 
 
 def _mentions(row: dict[str, Any], words: int, place: str) -> tuple[Mention, ...]:
-    listed, clusters = ([] if row.get(each) is None else row[each] for each in ("mentions", "clusters"))
+    listed, clusters = ([] if row.get(field) is None else row[field] for field in ("mentions", "clusters"))
     if not isinstance(listed, list) or not isinstance(clusters, list):
-        raise BadInput(f"{place}: 'mentions' and 'clusters' are lists, but something else came")
-    spans = [_span(each, words, place) for each in listed]
+        raise BadInput(f"{place}: 'mentions' and 'clusters' are lists, but got something else")
+    spans = [_parse_span(pair, words, place) for pair in listed]
     entities: dict[Span, str] = {}
     for entity, cluster in enumerate(clusters):
         if not isinstance(cluster, list):
-            raise BadInput(f"{place}: a cluster is a list of mentions, but {cluster!r:.60} came")
+            raise BadInput(f"{place}: a cluster is a list of mentions, but got {cluster!r:.60}")
         for member in cluster:
-            span = _member(member, spans, words, place)
+            span = _member_span(member, spans, words, place)
             if entities.setdefault(span, str(entity)) != str(entity):
                 raise BadInput(f"{place}: a mention is in one cluster, but {list(span)} is in two")
     for index, span in enumerate(spans):
@@ -157,23 +159,23 @@ def _mentions(row: dict[str, Any], words: int, place: str) -> tuple[Mention, ...
     return in_order([Mention(*span, entity) for span, entity in entities.items()])
 
 
-def _member(member: object, spans: Sequence[Span], words: int, place: str) -> Span:
+def _member_span(member: object, spans: Sequence[Span], words: int, place: str) -> Span:
     if type(member) is not int:
-        return _span(member, words, place)
+        return _parse_span(member, words, place)
     if not 0 <= member < len(spans):
         raise BadInput(
             f"{place}: a cluster names mentions by their place in 'mentions', from 0 to {len(spans) - 1}, "
-            f"or as pairs, but {member} came"
+            f"or as pairs, but got {member}"
         )
     return spans[member]
 
 
-def _span(pair: object, words: int, place: str) -> Span:
-    if isinstance(pair, list) and len(pair) == 2 and all(type(each) is int for each in pair):
+def _parse_span(pair: object, words: int, place: str) -> Span:
+    if isinstance(pair, list) and len(pair) == 2 and all(type(end) is int for end in pair):
         start, stop = pair
         if 0 <= start < stop <= words:
             return start, stop
     raise BadInput(
         f"{place}: a mention is a pair of its first word and one past its last, from 0 to {words}, "
-        f"but {pair!r:.60} came"
+        f"but got {pair!r:.60}"
     )

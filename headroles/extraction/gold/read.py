@@ -1,4 +1,4 @@
-"""Documents with gold annotation from a file, in whichever layout it has."""
+"""Read documents with gold annotation from a file of any known layout."""
 
 import re
 from collections import Counter
@@ -12,8 +12,8 @@ from headroles.extraction.gold.jsonlines import read_jsonlines
 from headroles.extraction.gold.pronouns import BRACKETED, LINE, read_gap, read_winobias
 from headroles.extraction.gold.treebank import read_treebank
 from headroles.extraction.gold.word_columns import read_words
+from headroles.extraction.texts.files import kind_of
 from headroles.extraction.texts.lines import numbered
-from headroles.extraction.texts.sources import kind_of
 from headroles.records.documents import Document
 
 READERS: dict[str, Callable[[Path, str], list[Document]]] = {
@@ -25,39 +25,39 @@ READERS: dict[str, Callable[[Path, str], list[Document]]] = {
     "jsonl": read_jsonlines,
 }
 LAYOUTS = tuple(READERS)
-"""Names of the layouts that are read."""
+"""Names of the layouts that can be read."""
 
 ENDINGS = {".conllu": "conllu", ".jsonl": "jsonl", ".conll": "conll2012"}
 PAIR = re.compile(r"\S+\s+\d+-\S+")
 
 
 def read_documents(path: Path, name: str, layout: str | None = None) -> list[Document]:
-    """The documents of a file, zipped (``.gz``) or not, their keys each their own.
+    """Return the documents of a file, gzipped (``.gz``) or not, with distinct keys.
 
     Args:
         path: The file.
         name: First part of the keys.
-        layout: One of ``LAYOUTS``; told from the file's ending or its first lines where None:
+        layout: One of ``LAYOUTS``. None to recognise it by the file's ending or its first lines:
             ``.conllu``, ``.jsonl``, ``.conll`` or a line ``#begin document``, GAP's header, a number and
             a sentence with two mentions in square brackets, a word and its head as in ``cat 3-nsubj``.
 
     Raises:
         UnknownName: For another layout.
-        BadInput: When the layout cannot be told, and for any line that breaks its rules, naming file,
+        BadInput: When the layout is not recognised, and for any line that breaks its rules, naming file,
             line and rule.
     """
     if layout is None:
         layout = layout_of(path)
     elif layout not in READERS:
         raise UnknownName("layout of gold annotation", layout, LAYOUTS)
-    return list(_own_keys(READERS[layout](path, name)))
+    return list(_with_distinct_keys(READERS[layout](path, name)))
 
 
 def layout_of(path: Path) -> str:
-    """The layout of a file, from its ending or its first lines.
+    """Return the layout of a file, by its ending or its first lines.
 
     Raises:
-        BadInput: When neither says, or the file cannot be read.
+        BadInput: When neither shows a layout, or the file cannot be read.
     """
     ending = ENDINGS.get(kind_of(path))
     if ending is not None:
@@ -67,18 +67,18 @@ def layout_of(path: Path) -> str:
         if BEGIN.fullmatch(text):
             return "conll2012"
         if text and not text.startswith("#"):
-            found = _layout_of_line(line)
-            if found is not None:
-                return found
+            layout = _layout_of_line(line)
+            if layout is not None:
+                return layout
             break
     raise BadInput(
-        f"the layout of gold annotation is told from a file's ending or first lines, but those of '{path}' "
-        f"say none; name it: {', '.join(LAYOUTS)}"
+        f"the layout of gold annotation is recognised by a file's ending or first lines, but those of "
+        f"'{path}' show none; name it: {', '.join(LAYOUTS)}"
     )
 
 
 def _layout_of_line(line: str) -> str | None:
-    """What the first line that is no comment says."""
+    """Return the layout that the first line without a comment shows; None for no known one."""
     cells = line.split("\t")
     if {"Pronoun", "Pronoun-offset"} <= set(cells):
         return "gap"
@@ -91,12 +91,12 @@ def _layout_of_line(line: str) -> str | None:
     return "words" if PAIR.fullmatch(line.strip()) else None
 
 
-def _own_keys(documents: Iterable[Document]) -> Iterable[Document]:
-    """Documents of which the second and later ones of a name get a key of their own in the same group."""
-    seen: Counter[str] = Counter()
+def _with_distinct_keys(documents: Iterable[Document]) -> Iterable[Document]:
+    """Yield the documents; second and later ones of one key get a distinct key and a common group."""
+    counts: Counter[str] = Counter()
     for document in documents:
-        seen[document.key] += 1
-        times = seen[document.key]
+        counts[document.key] += 1
+        times = counts[document.key]
         if times > 1:
             yield replace(document, key=f"{document.key} ({times})", group=document.group or document.key)
         else:

@@ -1,4 +1,4 @@
-"""Documents of CoNLL-U files: trees, parts of speech, and coreference as GUM and CorefUD write it."""
+"""Read documents of CoNLL-U files: trees, parts of speech, and coreference as in GUM and CorefUD."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -15,15 +15,15 @@ from headroles.records.documents import Document, Mention
 
 NONE = "_"
 IDENTIFIERS = ("GRP", "eid")
-"""What the field of an entity's name is called in ``# global.Entity``; else it is the first."""
+"""Names of the field with an entity's name in ``# global.Entity``; without one it is the first field."""
 
 
 def read_treebank(path: Path, name: str) -> list[Document]:
-    """One document per ``# newdoc``; sentences that belong to none are documents of their own.
+    """Return one document per ``# newdoc``; sentences that belong to none are documents of their own.
 
     The text is that of the sentences, joined by one blank each. Words of a multi-word token share its
-    letters; empty nodes are passed over, their mentions too. Parts of speech are universal (cell 4),
-    or specific (cell 5) where a word has no universal one, "" where it has neither. Parts of speech,
+    letters. Empty nodes and their mentions are skipped. Parts of speech are universal (cell 4), or
+    specific (cell 5) where a word has no universal one, or "" where it has neither. Parts of speech,
     features and mentions (``Entity=`` in the last cell) are None where the whole file has none.
 
     Raises:
@@ -31,24 +31,24 @@ def read_treebank(path: Path, name: str) -> list[Document]:
     """
     sentences = list(read_sentences(path))
     annotated = (
-        any(tag != (NONE, NONE) for each in sentences for tag in each.tags),
-        any(feature != NONE for each in sentences for feature in each.features),
-        any(each.entities for each in sentences),
+        any(tag != (NONE, NONE) for sentence in sentences for tag in sentence.tags),
+        any(feature != NONE for sentence in sentences for feature in sentence.features),
+        any(sentence.entities for sentence in sentences),
     )
     documents = []
     numbered = enumerate(sentences)
-    for (document, lone), members in groupby(numbered, key=lambda pair: _document(*pair)):
-        key = f"{name}/{lone if document is None else document}"
-        documents.append(_joined(key, [sentence for _, sentence in members], path, annotated))
+    for (document, own_number), members in groupby(numbered, key=lambda pair: _document(*pair)):
+        key = f"{name}/{own_number if document is None else document}"
+        documents.append(_join_sentences(key, [sentence for _, sentence in members], path, annotated))
     return documents
 
 
 def _document(number: int, sentence: Sentence) -> tuple[str | None, int]:
-    """What sentences of one document share: its name, or, without one, nothing."""
+    """Return what sentences of one document share: its name, or, without one, nothing."""
     return sentence.document, number if sentence.document is None else 0
 
 
-def _joined(
+def _join_sentences(
     key: str, sentences: Sequence[Sentence], path: Path, annotated: tuple[bool, bool, bool]
 ) -> Document:
     tagged, featured, linked = annotated
@@ -56,7 +56,7 @@ def _joined(
     at = base = 0
     for sentence in sentences:
         text, words = rebuilt(sentence)
-        spans.append(_visible(sentence, words.spans, path, len(text)) + at)
+        spans.append(_visible_spans(sentence, words.spans, path, len(text)) + at)
         heads.append(np.where(words.heads < 0, -1, words.heads + base))
         texts.append(text)
         at += len(text) + 1
@@ -71,17 +71,17 @@ def _joined(
         heads=np.concatenate(heads).astype(np.int32),
         relations=tuple(relation for sentence in sentences for relation in sentence.relations),
         tags=tuple("" if tag == NONE else tag for tag in tags) if tagged else None,
-        features=tuple("" if each == NONE else each for s in sentences for each in s.features)
+        features=tuple("" if feature == NONE else feature for s in sentences for feature in s.features)
         if featured
         else None,
-        mentions=_mentions(sentences, path) if linked else None,
+        mentions=_read_mentions(sentences, path) if linked else None,
     )
 
 
-def _visible(
+def _visible_spans(
     sentence: Sentence, spans: Int[np.ndarray, "words 2"], path: Path, length: int
 ) -> Int[np.ndarray, "words 2"]:
-    """Spans none of which is empty: a word for which its token has no letter left takes a neighbour's."""
+    """Return spans that are not empty: a word for which its token has no letter left gets a neighbour's."""
     blank = [line for form, line in zip(sentence.forms, sentence.lines, strict=True) if not form.strip()]
     if blank:
         raise BadInput(f"{path}, line {blank[0]}: a word has letters, but this one is blank")
@@ -103,10 +103,10 @@ def _visible(
     return filled
 
 
-def _mentions(sentences: Sequence[Sentence], path: Path) -> tuple[Mention, ...]:
+def _read_mentions(sentences: Sequence[Sentence], path: Path) -> tuple[Mention, ...]:
     fields = sentences[0].entity_fields.split("-")
-    place = next((fields.index(each) for each in IDENTIFIERS if each in fields), 0)
-    brackets = Brackets(lambda held: held.split("-")[: place + 1][-1])
+    place = next((fields.index(name) for name in IDENTIFIERS if name in fields), 0)
+    brackets = Brackets(lambda text: text.split("-")[: place + 1][-1])
     base = 0
     for sentence in sentences:
         for line, start, stop, notes in sentence.entities:

@@ -1,4 +1,4 @@
-"""Sentences in the lines of the code of Clark et al. (2019): a word, a blank, its head and relation."""
+"""Read sentences in the format of the code of Clark et al. (2019): a word, a blank, its head and relation."""
 
 from pathlib import Path
 
@@ -13,10 +13,10 @@ Row = tuple[int, str, int, str]
 
 
 def read_words(path: Path, name: str) -> list[Document]:
-    """One document per sentence of ``word head-relation`` lines, blank lines between sentences.
+    """Return one document per sentence of ``word head-relation`` lines, blank lines between sentences.
 
     Heads are numbers of words from 1, 0 for the root, as in ``0-root``; a relation may hold hyphens.
-    The text is the words with a blank between each two, punctuation too.
+    The text is the words with a blank between each two, also before punctuation.
 
     Raises:
         BadInput: Naming file, line and rule.
@@ -40,7 +40,7 @@ def _row(line: str, path: Path, number: int) -> Row:
     if len(cells) != 2 or not head.isdecimal() or not hyphen or not relation:
         raise BadInput(
             f"{path}, line {number}: a line is a word, a blank, the number of its head (0 for the root), a "
-            f"hyphen and the relation, as in 'cat 3-nsubj', but {line.strip()!r} came"
+            f"hyphen and the relation, as in 'cat 3-nsubj', but got {line.strip()!r}"
         )
     return number, cells[0], int(head) - 1, relation
 

@@ -1,4 +1,4 @@
-"""Two jobs done in one pass over the inputs."""
+"""Do two jobs in one pass over the inputs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ OtherResult = TypeVar("OtherResult")
 
 @dataclass(frozen=True, slots=True)
 class Twice(Generic[One, Other]):
-    """One example made ready for both jobs."""
+    """One example that is prepared for both jobs."""
 
     first: One
     second: Other
 
     @property
     def tokenised(self) -> Tokenised:
-        """Its pieces."""
+        """Return its pieces."""
         return self.first.tokenised
 
 
@@ -43,36 +43,36 @@ class Both(Generic[One, OneTable, OneResult, Other, OtherTable, OtherResult]):
         self._first, self._second = first, second
 
     def table(self, tokenised: Sequence[Tokenised]) -> tuple[OneTable, OtherTable]:
-        """Where the results of both come together."""
+        """Return empty tables for the results of both."""
         return self._first.table(tokenised), self._second.table(tokenised)
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Twice[One, Other]]:
-        """Make a batch ready for both."""
+        """Prepare a batch for both."""
         first = self._first.prepare(tokenised, places)
         second = self._second.prepare(tokenised, places)
-        return [Twice(one, other) for one, other in zip(first, second, strict=True)]
+        return [Twice(own, other) for own, other in zip(first, second, strict=True)]
 
     def reader(self, batch: list[Twice[One, Other]], table: tuple[OneTable, OtherTable]) -> Reader:
-        """What hands the attention of a batch to both.
+        """Return a reader that hands the attention of a batch to the readers of both.
 
         Raises:
-            BadInput: When one of them reads gradients, which needs a pass of its own.
+            BadInput: When one job reads gradients, which needs a pass of its own.
         """
-        first = self._first.reader([each.first for each in batch], table[0])
-        second = self._second.reader([each.second for each in batch], table[1])
+        first = self._first.reader([prepared.first for prepared in batch], table[0])
+        second = self._second.reader([prepared.second for prepared in batch], table[1])
         if isinstance(first, GraphReader) or isinstance(second, GraphReader):
             raise BadInput(
                 "gradients are read in a pass of their own, not beside another job; run them apart"
             )
-        return _Readers(first, second, [each.tokenised.size for each in batch])
+        return _ReaderPair(first, second, [prepared.tokenised.size for prepared in batch])
 
     def result(self, table: tuple[OneTable, OtherTable]) -> tuple[OneResult, OtherResult]:
-        """What a finished shard gives."""
+        """Return both results of a finished shard."""
         return self._first.result(table[0]), self._second.result(table[1])
 
 
-class _Readers:
-    """Two readers in turn."""
+class _ReaderPair:
+    """Hands attention to two readers in turn."""
 
     def __init__(self, first: Reader, second: Reader, sizes: Sequence[int]) -> None:
         self._first, self._second, self._sizes = first, second, sizes
@@ -83,7 +83,7 @@ class _Readers:
         self._second.read(layer, example, start, rows, visible)
 
     def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
-        """Hand a whole batch to both, or its examples one by one to what does not take batches."""
+        """Hand a whole batch to both, or its examples one by one to a reader that takes no batches."""
         for reader in (self._first, self._second):
             if isinstance(reader, BatchReader):
                 reader.read_batch(layer, weights, visible)

@@ -1,7 +1,4 @@
-"""Divergences between heads, summed over inputs as attention passes by.
-
-Jensen-Shannon divergence between all pairs of heads of one input.
-"""
+"""Compute Jensen-Shannon divergences between all pairs of heads, and sum them over inputs by unit."""
 
 import math
 from collections.abc import Sequence
@@ -20,37 +17,43 @@ from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.clusters import WAYS, Divergence
 
 CELLS = 4096
-"""Cells of a map that are done together on a processor; sums of so few stay accurate in float32. Half as many
-take a tenth less with one thread, and a fifth more with two, which wait for each other between calls."""
+"""Cells of a map in one block on a CPU; sums over so few stay accurate in float32. Half as many take a tenth
+less time with one thread, and a fifth more with two, which wait for each other between calls."""
 LATER = 24
-"""Heads done together on a processor: three blocks of heads × cells (1.2 MB) nearly fit its second cache."""
+"""Heads in one block on a CPU: three blocks of heads × cells (1.2 MB) nearly fit its second-level cache."""
 DEVICE_CELLS = 2**14
-"""Cells done together on a device."""
+"""Cells in one block on another device."""
 DEVICE_BLOCK = 2**26
-"""Numbers in one block of heads × cells on a device (256 MB in float32)."""
+"""Numbers in one block of heads × cells on another device (256 MB in float32)."""
 SPARE = 0.05
-"""Share of cells that are 0 in every head, from which on it pays to leave them out."""
+"""Share of cells that are 0 in every head, above which it pays to leave them out."""
 TINY = 2.0**-101
-"""Added to every half weight, so that 0 · log 0 is 0; of no weight beside any that is not."""
+"""Added to every half weight, so that 0 · log 0 is 0; negligible against any weight that is not 0."""
+BUFFER = 2**28
+"""Most bytes of the attention of a batch while its layers are read."""
+KEPT = 2**27
+"""Most bytes of the sums of all blocks, in float32."""
+FEWEST = 50
+"""Fewest blocks, where there are as many units."""
 
 
 def pair_divergences(
     attention: Float[torch.Tensor, "heads tokens tokens"], *, smoothing: float = 0.0, threads: int = 1
 ) -> Float[np.ndarray, " pairs"]:
-    """Jensen-Shannon divergence between the rows of every two heads, summed over query rows, in nats.
+    """Return the Jensen-Shannon divergence between the rows of every two heads, summed over rows, in nats.
 
     JS(a, b) = H((a + b) / 2) − (H(a) + H(b)) / 2 with H the Shannon entropy of a row: 0 for equal rows,
     ln 2 for rows that share no key. All rows count, those of special tokens too. Cells that are 0 in all
-    heads, as keys hidden by a causal mask are, say nothing and are left out.
+    heads, such as keys hidden by a causal mask, add nothing and are left out.
 
-    In float32 the error of a sum is some 1e-6 of it, more for heads that are nearly equal; in float64
-    some 1e-13. Heads that are equal have exactly 0.
+    In float32 the relative error of a sum is about 1e-6, and more for heads that are nearly equal; in
+    float64 it is about 1e-13. Equal heads have exactly 0.
 
     Args:
-        attention: Weights of one input, queries by keys; each row sums to 1. float32 or float64 says in
-            what precision entropies are computed; sums over blocks of cells are always in float64.
-        smoothing: Share ε of even attention mixed into every row before: ``(1 − ε) a + ε / tokens``.
-        threads: On a processor: how many share the work.
+        attention: Weights of one input, queries by keys; each row sums to 1. Their dtype, float32 or
+            float64, is the precision of entropies; sums over blocks of cells are always in float64.
+        smoothing: Share ε of even attention mixed into every row first: ``(1 − ε) a + ε / tokens``.
+        threads: Number of threads on a CPU.
 
     Returns:
         One float64 per pair in condensed order, (0, 1), (0, 2), …, (1, 2), …; from 0 to tokens × ln 2.
@@ -65,16 +68,18 @@ def pair_divergences(
         [2.773, 0.0, 2.773]
     """
     heads, tokens = attention.shape[:2]
-    halves = _halves(attention.reshape(heads, tokens * tokens), smoothing, tokens)
-    sums = _sums(halves.numpy(), threads) if halves.device.type == "cpu" else device_sums(halves)
-    alone = sums.diagonal()
+    halves = _half_weights(attention.reshape(heads, tokens * tokens), smoothing, tokens)
+    sums = _entropy_sums(halves.numpy(), threads) if halves.device.type == "cpu" else device_sums(halves)
+    entropies = sums.diagonal()
     rows, columns = np.triu_indices(heads, 1)
-    divergences: np.ndarray = np.maximum((alone[rows] + alone[columns]) / 2 - sums[rows, columns], 0.0)
+    divergences: np.ndarray = np.maximum(
+        (entropies[rows] + entropies[columns]) / 2 - sums[rows, columns], 0.0
+    )
     return divergences
 
 
-def _halves(cells: torch.Tensor, smoothing: float, tokens: int) -> torch.Tensor:
-    """Half of every weight (heads, cells), so that halves of two heads add up to their mean."""
+def _half_weights(cells: torch.Tensor, smoothing: float, tokens: int) -> torch.Tensor:
+    """Return half of every weight (heads, cells), so that halves of two heads add up to their mean."""
     empty = cells.amax(dim=0) == 0
     if float(empty.float().mean()) > SPARE:
         cells = cells[:, ~empty]
@@ -82,22 +87,22 @@ def _halves(cells: torch.Tensor, smoothing: float, tokens: int) -> torch.Tensor:
     return halves.add_(0.5 * smoothing / tokens + TINY)
 
 
-def _sums(halves: Float[np.ndarray, "heads cells"], threads: int) -> Float[np.ndarray, "heads heads"]:
-    """Σ m log m over cells, m the mean of two heads' weights; the upper triangle, diagonal included."""
+def _entropy_sums(halves: Float[np.ndarray, "heads cells"], threads: int) -> Float[np.ndarray, "heads heads"]:
+    """Return Σ m log m over cells, m the mean of two heads' weights; upper triangle with the diagonal."""
     starts = range(0, halves.shape[1], CELLS)
     if threads == 1 or len(starts) == 1:
-        return _sums_at(halves, starts)
+        return _block_sums(halves, starts)
     shares = [starts[first::threads] for first in range(threads)]
     with ThreadPoolExecutor(threads, thread_name_prefix="divergence") as pool:
-        sums: np.ndarray = sum(pool.map(lambda share: _sums_at(halves, share), shares), start=np.zeros(()))
+        sums: np.ndarray = sum(pool.map(lambda share: _block_sums(halves, share), shares), start=np.zeros(()))
     return sums
 
 
-def _sums_at(halves: np.ndarray, starts: range) -> np.ndarray:
-    """The sums over the blocks of cells that begin at ``starts``.
+def _block_sums(halves: np.ndarray, starts: range) -> np.ndarray:
+    """Return the sums over the blocks of cells that begin at ``starts``.
 
-    A block of later heads stays in the cache while every head up to them passes by. The logarithm is
-    numpy's, which is several times as fast as torch's on processors with wide registers.
+    A block of later heads stays in the cache while every head up to them is compared with it. The
+    logarithm is numpy's, which is several times as fast as torch's on CPUs with wide registers.
     """
     heads, cells = halves.shape
     log, unit = logarithm(halves.dtype)
@@ -108,67 +113,59 @@ def _sums_at(halves: np.ndarray, starts: range) -> np.ndarray:
         for low in range(0, heads, LATER):
             later = part[low : low + LATER]
             high = low + len(later)
-            means, logs = (each[: later.size].reshape(later.shape) for each in room)
-            found = np.zeros((high, len(later)), dtype=halves.dtype)
+            means, logs = (array[: later.size].reshape(later.shape) for array in room)
+            block_sums = np.zeros((high, len(later)), dtype=halves.dtype)
             for head in range(high):
-                own = max(0, head - low)  # pairs with itself and those after it
-                mean, logged = (means, logs) if own == 0 else (means[own:], logs[own:])
-                np.add(later[own:], part[head], out=mean)
+                first = max(0, head - low)  # pairs with itself and those after it
+                mean, logged = (means, logs) if first == 0 else (means[first:], logs[first:])
+                np.add(later[first:], part[head], out=mean)
                 log(mean, out=logged)
-                np.vecdot(mean, logged, out=found[head, own:])
-            sums[:high, low:high] += found
+                np.vecdot(mean, logged, out=block_sums[head, first:])
+            sums[:high, low:high] += block_sums
     return sums * unit
 
 
 def logarithm(kind: np.dtype[Any]) -> tuple[np.ufunc, float]:
-    """Numpy's quickest logarithm of a precision on this processor, and what makes its values nats.
+    """Return numpy's fastest logarithm of a precision on this CPU, and the factor that makes it nats.
 
-    That of base 2 where numpy has one for wide registers, as it does for AVX-512; else the natural one,
+    It is base 2 where numpy has a version for wide registers, as for AVX-512; else the natural logarithm,
     which has more such versions.
     """
-    told = getattr(np.lib, "introspect", None)  # not in the first numpy 2
-    if told is None:
+    introspection = getattr(np.lib, "introspect", None)  # not in the first numpy 2
+    if introspection is None:
         return np.log, 1.0
-    versions = told.opt_func_info(func_name="^log2$", signature=kind.name).get("log2", {})
-    wide = any(not each["current"].startswith("baseline") for each in versions.values())
+    versions = introspection.opt_func_info(func_name="^log2$", signature=kind.name).get("log2", {})
+    wide = any(not version["current"].startswith("baseline") for version in versions.values())
     return (np.log2, math.log(2)) if wide else (np.log, 1.0)
 
 
 def device_sums(halves: Float[torch.Tensor, "heads cells"]) -> Float[np.ndarray, "heads heads"]:
-    """Σ m log m as on a processor, in larger blocks and by torch, for accelerators.
+    """Return Σ m log m as on a CPU, in larger blocks and by torch, for accelerators.
 
     Args:
-        halves: Half of every weight, none of them 0.
+        halves: Half of every weight, without zeros.
 
     Returns:
         The upper triangle of all pairs of heads, diagonal included; 0 below it.
     """
     heads, cells = halves.shape
-    wide = torch.float32 if halves.device.type == "mps" else torch.float64
-    sums = torch.zeros((heads, heads), dtype=wide, device=halves.device)
+    dtype = torch.float32 if halves.device.type == "mps" else torch.float64
+    sums = torch.zeros((heads, heads), dtype=dtype, device=halves.device)
     later = max(1, DEVICE_BLOCK // DEVICE_CELLS)
     for start in range(0, cells, DEVICE_CELLS):
         part = halves[:, start : start + DEVICE_CELLS]
         for head in range(heads):
             for first in range(head, heads, later):
                 means = part[first : first + later] + part[head]
-                sums[head, first : first + later] += torch.xlogy(means, means).sum(dim=1, dtype=wide)
-    found: np.ndarray = sums.cpu().double().numpy()
-    return found
-
-
-BUFFER = 2**28
-"""Bytes that the attention of a batch's inputs may take while their layers come in."""
-KEPT = 2**27
-"""Bytes that the sums of all blocks may take in float32."""
-FEWEST = 50
-"""Blocks that are kept at least, where there are as many units."""
+                sums[head, first : first + later] += torch.xlogy(means, means).sum(dim=1, dtype=dtype)
+    array: np.ndarray = sums.cpu().double().numpy()
+    return array
 
 
 def fitting_batch(layers: int, heads: int, max_length: int, wanted: int) -> int:
-    """The largest batch, up to ``wanted`` inputs, whose attention in all layers takes under 256 MB.
+    """Return the largest batch, up to ``wanted`` inputs, whose attention in all layers takes at most 256 MB.
 
-    One input where not even one fits; it is held whole then.
+    It is at least 1: a single input is held whole even where it takes more.
 
     Args:
         layers: Number of layers.
@@ -184,7 +181,7 @@ def fitting_batch(layers: int, heads: int, max_length: int, wanted: int) -> int:
 
 
 class Sums:
-    """Divergences of all pairs of heads, summed by block of units as inputs come in.
+    """Divergences of all pairs of heads, summed by block of units while inputs are read.
 
     Memory grows with the square of the number of heads, and with the number of blocks, which is
     bounded: 12 bytes per block and pair, at most 400 MB up to 1,150 heads.
@@ -209,11 +206,11 @@ class Sums:
         if way not in WAYS:
             raise UnknownName("way of summing divergences", way, WAYS)
         if not 0 <= smoothing < 1:
-            raise BadInput(f"smoothing must be at least 0 and below 1, but {smoothing} came")
+            raise BadInput(f"smoothing must be at least 0 and below 1, but got {smoothing}")
         if not units or layers * heads < 2:
             raise BadInput(
-                f"divergences need at least one input and two heads, but {len(units)} inputs and "
-                f"{layers * heads} heads came"
+                f"divergences need at least one input and two heads, but got {len(units)} inputs and "
+                f"{layers * heads} heads"
             )
         self.layers, self.heads, self.smoothing, self.way = layers, heads, smoothing, way
         pairs = layers * heads * (layers * heads - 1) // 2
@@ -229,9 +226,9 @@ class Sums:
         """Add one input; adding it again changes nothing.
 
         Args:
-            place: Which of the inputs it is.
+            place: Place of the input among all.
             tokens: Its length, which is its number of query rows.
-            divergences: Of all pairs of heads, summed over its rows (nats).
+            divergences: Divergences of all pairs of heads, summed over its rows, in nats.
         """
         if self._done[place]:
             return
@@ -241,11 +238,11 @@ class Sums:
         self._done[place] = True
 
     def has(self, place: int) -> bool:
-        """Whether an input has been added."""
+        """Return whether an input has been added."""
         return bool(self._done[place])
 
     def divergence(self) -> Divergence:
-        """The sums as a record, in float32.
+        """Return the sums as a record, in float32.
 
         Raises:
             BadInput: When not all inputs have been added.
@@ -270,49 +267,48 @@ class Sums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """One input ready for the model, and where it stands in its shard."""
+    """One input that is ready for the model, and its place in its shard."""
 
     place: int
     tokenised: Tokenised
 
 
 class Diverging:
-    """The job of summing divergences between all heads; a shard's result is how many inputs it had.
+    """The job of summing divergences between all heads; the result of a shard is its number of inputs.
 
-    It counts inputs as ``stream`` brings them, so each stream needs a job of its own.
+    It counts inputs in the order of ``stream``, so each stream needs a job of its own.
     """
 
     def __init__(self, model: Model, sums: Sums, *, threads: int | None = None) -> None:
-        """Take a model, where divergences are added up, and how many threads share the work.
+        """Take a model, the sums to add to, and the number of threads.
 
-        Without a number of threads these are torch's, asked here: while attention is handed over it
-        has one.
+        By default it is torch's number of threads now: while attention is handed over, torch has one.
         """
         self.layers, self.heads = model.layers, model.heads
         self.sums = sums
         self.threads = threads or torch.get_num_threads()
-        self._seen = 0
+        self._count = 0
 
     def table(self, tokenised: Sequence[Tokenised]) -> range:
-        """Places of a shard's inputs among all."""
-        start, self._seen = self._seen, self._seen + len(tokenised)
-        return range(start, self._seen)
+        """Return the places of a shard's inputs among all."""
+        start, self._count = self._count, self._count + len(tokenised)
+        return range(start, self._count)
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Whole]:
-        """Nothing is laid over attention beforehand."""
+        """Return the batch; nothing else is prepared."""
         return [Whole(int(place), tokenised[place]) for place in places]
 
     def reader(self, batch: list[Whole], table: range) -> "Diverger":
-        """What takes the attention of a batch."""
+        """Return the reader of a batch's attention."""
         return Diverger(self, batch, table)
 
     def result(self, table: range) -> int:
-        """Inputs of the shard; their divergences are in the sums."""
+        """Return the number of inputs of the shard; their divergences are in the sums."""
         return len(table)
 
 
 class Diverger:
-    """Keeps the attention of each input until its last layer is in."""
+    """Keeps the attention of each input until its last layer has been read."""
 
     def __init__(self, job: Diverging, batch: list[Whole], table: range) -> None:
         """Take the job, the batch, and the places of its shard's inputs among all."""
@@ -320,12 +316,12 @@ class Diverger:
         self._held: dict[int, torch.Tensor] = {}
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
-        """Take a block of query rows of one input; at its last one, compare the heads of all layers."""
-        whole, job = self._batch[example], self._job
-        place = self._table[whole.place]
-        if job.sums.has(place):  # of a batch that was halved after this input was done
+        """Take a block of query rows of one input; after the last one, compare the heads of all layers."""
+        prepared, job = self._batch[example], self._job
+        place = self._table[prepared.place]
+        if job.sums.has(place):  # its batch was halved after this input was done
             return
-        size = whole.tokenised.size
+        size = prepared.tokenised.size
         held = self._held.get(example)
         if held is None:
             held = rows.new_empty((job.layers, job.heads, size, size))
@@ -333,5 +329,5 @@ class Diverger:
         held[layer, :, start : start + rows.shape[1]] = rows
         if layer + 1 == job.layers and start + rows.shape[1] == size:
             attention = self._held.pop(example).flatten(0, 1)
-            found = pair_divergences(attention, smoothing=job.sums.smoothing, threads=job.threads)
-            job.sums.add(place, size, found)
+            divergences = pair_divergences(attention, smoothing=job.sums.smoothing, threads=job.threads)
+            job.sums.add(place, size, divergences)

@@ -1,4 +1,4 @@
-"""How much a loss depends on attention: gradients of the loss to attention weights, by kind of key."""
+"""Measure how much a loss depends on attention: gradients to attention weights, by kind of key."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ from headroles.records.passage import Passage
 Kinds = Callable[[Example], Mapping[str, Bool[np.ndarray, " tokens"]]]
 MEASURES = ("gradient", "attention×gradient")
 BUDGET = 2**30
-"""Bytes that the weights, gradients and logits of a batch may take: all layers' live at once."""
+"""Most bytes of the weights, gradients and logits of a batch, of all layers at once."""
 COPIES, LOGITS = 4, 3
-"""How many arrays of the size of a layer's weights, and of the logits, a backward pass holds."""
+"""Numbers of arrays of the size of a layer's weights, and of the logits, that a backward pass holds."""
 
 
 def gradient_shards(
@@ -42,24 +42,24 @@ def gradient_shards(
     max_length: int,
     advance: Callable[[int], None],
 ) -> Iterator[Shard]:
-    """Importance of attention to each kind of key, for every input, layer and head.
+    """Yield the importance of attention to each kind of key, for every input, layer and head.
 
     ``gradient:KIND`` is the mean over the keys j of the kind of each key's mean of |∂loss/∂A_ij| over the
-    queries i that can see it (any tokens of the input, special ones included): in a decoder early keys do
-    not weigh more because more queries see them. ``attention×gradient:KIND`` is that of
-    |A_ij ∂loss/∂A_ij|. The loss is that of the input alone (the sum
-    over a batch gives each input its own gradient), in nats or as ``losses`` says, so values are 0 or more
-    and have no upper bound. A masked token is of no kind: the model does not see which one it is. Weights
-    are varied as if rows need not sum to 1. NaN where an input has no such key, or no loss.
+    queries i that can see it (any tokens of the input, special ones included). So in a decoder early keys
+    do not weigh more because more queries see them. ``attention×gradient:KIND`` is the same mean of
+    |A_ij ∂loss/∂A_ij|. The loss is that of the input alone (the sum over a batch gives each input its own
+    gradient), in nats or as ``losses`` defines it, so values are 0 or more and have no upper bound. A
+    masked token is of no kind: the model does not see which one it is. Weights are varied as if rows need
+    not sum to 1. NaN where an input has no such key, or no loss.
 
     Source: Clark et al. (2019), section 3.2 and Figure 3 (gradient of the masked-language-modelling loss).
 
     Args:
         model: From ``load_with_loss``.
-        passages: All of one width (single texts or pairs).
-        kinds: Which tokens of an example are of each kind, always the same kinds in the same order.
-        options: What losses depend on.
-        batch_size: Largest batch; less is taken where the attention of all layers would not fit in memory.
+        passages: All single texts, or all pairs.
+        kinds: Returns the tokens of each kind of an example, always the same kinds in the same order.
+        options: Options of the loss.
+        batch_size: Largest batch; smaller where the attention of all layers would not fit in memory.
         max_length: Longest input, in tokens.
         advance: Called with the number of inputs done since the last call.
 
@@ -68,12 +68,12 @@ def gradient_shards(
         ``attention×gradient:KIND``; ``cells`` counts the keys of the kind.
 
     Raises:
-        BadInput: When labels do not fit, a model of next words sees later ones, or memory does not suffice.
+        BadInput: When labels do not fit, a model of next words sees later ones, or memory is too small.
     """
     return stream(
         model,
         passages,
-        _Weighing(model, kinds, options),
+        _ImportanceJob(model, kinds, options),
         batch_size=min(batch_size, fitting(model, max_length)),
         max_length=max_length,
         advance=advance,
@@ -81,10 +81,10 @@ def gradient_shards(
 
 
 def fitting(model: LossModel, length: int) -> int:
-    """The largest batch of inputs of a length whose attention and logits fit in ``BUDGET``; at least 1.
+    """Return the largest batch of inputs of a length whose attention and logits fit in ``BUDGET``, or 1.
 
-    A decoder of classes answers at the last token that is no padding: where it does not know the padding
-    that it gets, inputs go one by one.
+    A decoder of classes answers at the last token that is not padding. Where its configuration does not
+    name the padding token that it gets, inputs are read one by one.
     """
     pad = getattr(model.tokenizer, "pad_token_id", None) or 0
     if model.about == CLASSES and model.network.config.pad_token_id != pad:
@@ -96,13 +96,13 @@ def fitting(model: LossModel, length: int) -> int:
 
 @dataclass(slots=True)
 class _Input:
-    """One input ready for the model, its masked tokens replaced.
+    """One input that is ready for the model, with masked tokens replaced.
 
     Attributes:
         place: Its place in the shard.
-        tokenised: What the model gets.
-        target: Of its loss.
-        keys: Which tokens are of each kind (kinds, tokens).
+        tokenised: Pieces that the model reads.
+        target: Target of its loss.
+        keys: Tokens of each kind (kinds, tokens).
     """
 
     place: int
@@ -112,7 +112,7 @@ class _Input:
 
 
 class _Table:
-    """The importances of one shard while they come in."""
+    """The importances of one shard while they are computed."""
 
     def __init__(self, tokenised: Sequence[Tokenised], kinds: tuple[str, ...], model: LossModel) -> None:
         count = len(tokenised)
@@ -122,7 +122,7 @@ class _Table:
         self.cells = np.full((len(kinds), count), np.nan)
 
     def shard(self) -> Shard:
-        """The finished importances."""
+        """Return the finished importances."""
         columns = len(MEASURES) * len(self.kinds)
         return Shard.of(
             self.tokenised,
@@ -134,86 +134,86 @@ class _Table:
         )
 
 
-class _Weighing:
-    """The job of weighing attention by the loss."""
+class _ImportanceJob:
+    """The job of measuring the importance of attention for the loss."""
 
     def __init__(self, model: LossModel, kinds: Kinds, options: LossOptions) -> None:
         self._model, self._kinds, self._options = model, kinds, options
 
     def table(self, tokenised: Sequence[Tokenised]) -> _Table:
-        """Empty importances of a shard, with the kinds of its first input."""
+        """Return empty importances of a shard, with the kinds of its first input."""
         names = tuple(self._kinds(example_of(tokenised[0], None, arcs=False)))
         return _Table(tokenised, names, self._model)
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[_Input]:
-        """Mask tokens, and find the keys of each kind that are left."""
+        """Mask tokens, and find the keys of each kind that remain."""
         batch = []
         for place in places.tolist():
-            found = self._kinds(example_of(tokenised[place], None, arcs=False))
-            shown, target = with_target(self._model, tokenised[place], self._options)
-            keys = np.stack(list(found.values()))
-            if shown is not tokenised[place]:
+            by_kind = self._kinds(example_of(tokenised[place], None, arcs=False))
+            masked, target = with_target(self._model, tokenised[place], self._options)
+            keys = np.stack(list(by_kind.values()))
+            if masked is not tokenised[place]:
                 keys[:, target.places] = False
-            batch.append(_Input(place, shown, target, keys))
+            batch.append(_Input(place, masked, target, keys))
         return batch
 
-    def reader(self, batch: list[_Input], table: _Table) -> "_Importance":
-        """What takes the gradients of a batch."""
-        for each in batch:
-            table.cells[:, each.place] = each.keys.sum(axis=1)
-        return _Importance(self._model, batch, table)
+    def reader(self, batch: list[_Input], table: _Table) -> "_ImportanceReader":
+        """Return the reader of a batch's gradients."""
+        for item in batch:
+            table.cells[:, item.place] = item.keys.sum(axis=1)
+        return _ImportanceReader(self._model, batch, table)
 
     def result(self, table: _Table) -> Shard:
-        """The finished importances."""
+        """Return the finished importances."""
         return table.shard()
 
 
-class _Importance:
-    """Takes each layer's gradients in the backward pass, as soon as they are there."""
+class _ImportanceReader:
+    """Takes each layer's gradients in the backward pass, as soon as they are computed."""
 
     def __init__(self, model: LossModel, batch: list[_Input], table: _Table) -> None:
         self.model, self.batch, self.table = model, batch, table
-        self.told = [True] * len(batch)
+        self.has_loss = [True] * len(batch)
 
     def read_graph(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
-        """Ask for the gradients to a layer's weights."""
+        """Request the gradients to a layer's weights."""
         if self.model.about == CAUSAL:
             self._check_causal(visible)
-        attention, seen = weights.detach(), list(visible)
+        attention, visible_sets = weights.detach(), list(visible)
 
         def take(gradient: torch.Tensor) -> None:
-            self._write(layer, attention, gradient, seen)
+            self._write(layer, attention, gradient, visible_sets)
 
         weights.register_hook(take)  # type: ignore[no-untyped-call]
 
     def loss(self, output: torch.Tensor) -> torch.Tensor:
-        """The sum of the inputs' losses: each has its own gradient."""
-        each, self.told = losses(self.model, output, [one.target for one in self.batch])
-        return each.sum()
+        """Return the sum of the inputs' losses, in which each input has its own gradient."""
+        values, self.has_loss = losses(self.model, output, [item.target for item in self.batch])
+        return values.sum()
 
     def _write(
         self, layer: int, attention: torch.Tensor, gradient: torch.Tensor, visible: list[Visible]
     ) -> None:
-        """Means over the keys of each kind, of each key's mean over the queries that see it."""
-        for row, (each, seen) in enumerate(zip(self.batch, visible, strict=True)):
-            if not self.told[row]:
+        """Write means over the keys of each kind, of each key's mean over the queries that see it."""
+        for row, (item, mask) in enumerate(zip(self.batch, visible, strict=True)):
+            if not self.has_loss[row]:
                 continue
-            n = each.tokenised.size
+            n = item.tokenised.size
             size = gradient[row, :, :n, :n].abs()
             size = size if size.dtype == torch.float64 else size.float()
-            if seen is not None:
-                size = size * torch.from_numpy(seen).to(size.device)
-            queries = np.full(n, n) if seen is None else seen.sum(axis=0)
-            keys = each.keys.T * (queries > 0)[:, None]
+            if mask is not None:
+                size = size * torch.from_numpy(mask).to(size.device)
+            queries = np.full(n, n) if mask is None else mask.sum(axis=0)
+            keys = item.keys.T * (queries > 0)[:, None]
             share = keys / np.maximum(queries, 1)[:, None] / np.maximum(keys.sum(axis=0), 1)
             weight = torch.from_numpy(share).to(size.device, size.dtype)
-            both = torch.stack([size.sum(1), (size * attention[row, :, :n, :n]).sum(1)]) @ weight
-            there = keys.any(axis=0)
-            self.table.values[:, there, each.place, layer] = both.permute(0, 2, 1).cpu().numpy()[:, there]
+            means = torch.stack([size.sum(1), (size * attention[row, :, :n, :n]).sum(1)]) @ weight
+            exist = keys.any(axis=0)
+            self.table.values[:, exist, item.place, layer] = means.permute(0, 2, 1).cpu().numpy()[:, exist]
 
     def _check_causal(self, visible: Sequence[Visible]) -> None:
-        for each, seen in zip(self.batch, visible, strict=True):
-            if each.tokenised.size > 1 and (seen is None or np.triu(seen, 1).any()):
+        for item, mask in zip(self.batch, visible, strict=True):
+            if item.tokenised.size > 1 and (mask is None or np.triu(mask, 1).any()):
                 raise BadInput(
                     f"a loss of next words needs a model that cannot see them, but "
                     f"{self.model.described['name']!r} ({self.model.described['architecture']}) does; "

@@ -1,6 +1,6 @@
-"""Probes asked of every head as attention passes by, and the table of their answers.
+"""Ask probes of every head while a model runs, and collect the answers in a table by shard.
 
-Windows that are asked together: what each is asked, and all of it on the device.
+Windows of a batch are asked together: their words and choices lie on the device as one group.
 """
 
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ from headroles.records.documents import Choices, Window
 from headroles.records.probes import MATCHED, ChoiceProbe, DecodingProbe
 
 FEW = 0.7
-"""Words that are asked about, of all, up to which the others are left out of the reading."""
+"""Largest share of words that probes ask about, at which all other words are left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """One window ready for the model: the word of each token, and what each probe asks.
+    """One window that is ready for the model: the word of each token, and the questions of each probe.
 
-    Rows are those of all probes in turn, as in ``Answers``; ``choices`` has None for probes that decode.
+    Rows are those of all probes in turn, as in ``Answers``. ``choices`` has None for probes that decode.
     """
 
     place: int
@@ -53,44 +53,44 @@ class Group:
     Attributes:
         members: The windows.
         space: Their words, on the device.
-        choices: What each probe asks of them, on the device; None for probes that decode.
-        items: Items by row and window; NaN where there are none.
+        choices: Choices of each probe, on the device; None for probes that decode.
+        items: Numbers of items by row and window; NaN where there are none.
     """
 
     def __init__(
         self, probes: Sequence[ChoiceProbe | DecodingProbe], members: Sequence[Asked], device: torch.device
     ) -> None:
-        """Take the probes, the windows and where their attention will lie."""
+        """Take the probes, the windows and the device of their attention."""
         self.members, self.device = members, device
-        whole = any(isinstance(probe, ChoiceProbe) and probe.contrast for probe in probes)
-        asked = [_Few(whole, each) for each in members]
-        counts = [each.count for each in asked]
-        pick = any(few.count < each.window.size for few, each in zip(asked, members, strict=True))
-        self.space = word_space([each.words for each in asked], counts, self.device, pick=pick)
+        contrasts = any(isinstance(probe, ChoiceProbe) and probe.contrast for probe in probes)
+        needed = [_NeededWords(contrasts, member) for member in members]
+        counts = [words.count for words in needed]
+        pick = any(words.count < member.window.size for words, member in zip(needed, members, strict=True))
+        self.space = word_space([words.words for words in needed], counts, self.device, pick=pick)
         self.choices: list[DeviceChoices | None] = []
         for number, probe in enumerate(probes):
-            own = [each for few in asked if (each := few.choices[number]) is not None]
-            chosen = to_device(own, max(counts), self.device) if isinstance(probe, ChoiceProbe) else None
-            self.choices.append(chosen)
-        items = np.stack([each.items for each in members], axis=1).astype(np.float32)
+            own = [choices for words in needed if (choices := words.choices[number]) is not None]
+            on_device = to_device(own, max(counts), self.device) if isinstance(probe, ChoiceProbe) else None
+            self.choices.append(on_device)
+        items = np.stack([member.items for member in members], axis=1).astype(np.float32)
         self.items = np.where(items > 0, items, np.float32(np.nan))
         self._compared: dict[tuple[int, ...], Compared] = {}
 
     def compared(self, visible: Sequence[Visible]) -> Compared:
-        """What even attention puts on pairs of words of a sentence; worked out once per kind of mask."""
-        key = tuple(id(seen) for seen in visible)
+        """Return even attention on pairs of words of a sentence, computed once for each set of masks."""
+        key = tuple(id(mask) for mask in visible)
         if key not in self._compared:
-            sizes = [asked.tokenised.size for asked in self.members]
+            sizes = [member.tokenised.size for member in self.members]
             even = even_words(visible, sizes, self.space)
             self._compared[key] = compared(even * self._same_sentence())
         return self._compared[key]
 
     def _same_sentence(self) -> torch.Tensor:
-        """1 on pairs of different words of one sentence (examples, words, words)."""
+        """Return 1 on pairs of different words of one sentence, else 0 (examples, words, words)."""
         width = self.space.words
         same = np.zeros((len(self.members), width, width), dtype=np.float32)
-        for row, asked in enumerate(self.members):
-            window = asked.window
+        for row, member in enumerate(self.members):
+            window = member.window
             words = np.arange(window.start, window.stop)
             sentence = np.searchsorted(window.document.sentences, words, side="right")
             own = sentence[:, None] == sentence[None, :]
@@ -100,45 +100,50 @@ class Group:
     def decoded(
         self, probe: DecodingProbe, attention: torch.Tensor
     ) -> Float[np.ndarray, "columns examples heads"]:
-        """Right items of a probe that decodes structures, example by example."""
+        """Return the right items of a probe that decodes structures, for each example."""
         array = attention.contiguous().cpu().numpy()
-        found = []
-        for row, asked in enumerate(self.members):
-            own = array[row, :, : asked.window.size, : asked.window.size]
-            found.append(probe.decode(own, asked.window).reshape(-1, own.shape[0]))
-        return np.stack(found, axis=1).astype(np.float64)
+        rights = []
+        for row, member in enumerate(self.members):
+            own = array[row, :, : member.window.size, : member.window.size]
+            rights.append(probe.decode(own, member.window).reshape(-1, own.shape[0]))
+        return np.stack(rights, axis=1).astype(np.float64)
 
 
-class _Few:
-    """What a window is asked, in words counted among those that ask or are candidates.
+class _NeededWords:
+    """The questions to a window, with words numbered among those that ask or are candidates.
 
-    All words where a contrast or a structure needs all, or most are asked about anyway.
+    These are all words where a contrast or a structure needs all, or where most are asked about anyway.
     """
 
-    def __init__(self, whole: bool, asked: Asked) -> None:
-        self.count, self.words, self.choices = asked.window.size, asked.words, asked.choices
-        if whole or None in asked.choices:
+    def __init__(self, all_words: bool, member: Asked) -> None:
+        self.count, self.words, self.choices = member.window.size, member.words, member.choices
+        if all_words or None in member.choices:
             return
         needed = np.zeros(self.count, dtype=np.bool_)
-        for each in asked.choices:
-            assert each is not None
-            needed[each.query] = True
-            needed |= each.candidates.any(axis=0)
+        for choices in member.choices:
+            assert choices is not None
+            needed[choices.query] = True
+            needed |= choices.candidates.any(axis=0)
         if needed.sum() > FEW * self.count:
             return
         number = np.where(needed, np.cumsum(needed) - 1, -1)
         self.count = max(1, int(needed.sum()))
-        self.words = np.where(asked.words < 0, -1, number[asked.words])
+        self.words = np.where(member.words < 0, -1, number[member.words])
         self.choices = tuple(
-            Choices(each.rows, number[each.query], each.candidates[:, needed], each.right[:, needed])
-            for each in asked.choices
-            if each is not None
+            Choices(
+                choices.rows,
+                number[choices.query],
+                choices.candidates[:, needed],
+                choices.right[:, needed],
+            )
+            for choices in member.choices
+            if choices is not None
         )
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerColumn:
-    """One column of scores: which probe, row and direction, and whether it is the contrast of these."""
+    """One column of scores: its probe, row and direction, and whether it is their contrast."""
 
     probe: int
     row: int
@@ -148,17 +153,17 @@ class AnswerColumn:
 
 
 def answer_columns(probes: Sequence[ChoiceProbe | DecodingProbe]) -> tuple[AnswerColumn, ...]:
-    """The columns of probes; each contrast follows the column it belongs to."""
-    made = []
+    """Return the columns of probes; each contrast follows the column it belongs to."""
+    columns = []
     for number, probe in enumerate(probes):
         kinds = (False, True) if isinstance(probe, ChoiceProbe) and probe.contrast else (False,)
         for row, label in enumerate(probe.rows):
-            for turn, direction in enumerate(probe.directions):
+            for direction_number, direction in enumerate(probe.directions):
                 for matched in kinds:
                     parts = (probe.name, label, direction, MATCHED if matched else "")
                     name = ":".join(part for part in parts if part)
-                    made.append(AnswerColumn(number, row, turn, matched, name))
-    return tuple(made)
+                    columns.append(AnswerColumn(number, row, direction_number, matched, name))
+    return tuple(columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,11 +172,11 @@ class Answers:
 
     Attributes:
         examples: Keys of the windows.
-        tokens: Lengths.
+        tokens: Numbers of tokens.
         values: Share of right answers (or mean contrast) by column, example, layer and head; NaN
             without items.
-        items: Items by row (the rows of all probes in turn) and example.
-        hits: Right answers of each baseline; −1 beyond those of the probe.
+        items: Numbers of items by row (the rows of all probes in turn) and example.
+        hits: Numbers of right answers of each baseline; −1 beyond the baselines of the probe.
     """
 
     examples: tuple[str, ...]
@@ -194,39 +199,39 @@ class Questioning:
         self.model, self.probes, self.windows = model, tuple(probes), windows
         self.columns = answer_columns(probes)
         self.starts = np.cumsum([0, *(len(probe.rows) for probe in probes)])
-        self.rows = np.array([self.starts[each.probe] + each.row for each in self.columns])
+        self.rows = np.array([self.starts[column.probe] + column.row for column in self.columns])
         self.baselines = max(len(probe.baselines) for probe in probes)
         self.contrasts = any(isinstance(probe, ChoiceProbe) and probe.contrast for probe in probes)
         self.scratch = Scratch(model.device)
 
     def table(self, tokenised: Sequence[Tokenised]) -> Answers:
-        """Empty answers of a shard."""
+        """Return empty answers of a shard."""
         count, rows = len(tokenised), int(self.starts[-1])
         shape = (len(self.columns), count, self.model.layers, self.model.heads)
         return Answers(
-            examples=tuple(each.passage.key for each in tokenised),
-            tokens=np.array([each.size for each in tokenised], dtype=np.int64),
+            examples=tuple(passage.passage.key for passage in tokenised),
+            tokens=np.array([passage.size for passage in tokenised], dtype=np.int64),
             values=np.full(shape, np.nan, dtype=np.float32),
             items=np.zeros((rows, count), dtype=np.int64),
             hits=np.full((rows, count, self.baselines), -1),
         )
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Asked]:
-        """Work out what each window is asked."""
-        return [self._asked(int(place), tokenised[place]) for place in places]
+        """Compute the questions to each window."""
+        return [self._questions(int(place), tokenised[place]) for place in places]
 
     def reader(self, batch: list[Asked], table: Answers) -> "Questioner":
-        """What asks the batch as its attention passes by; what needs no attention is noted at once."""
-        for asked in batch:
-            table.items[:, asked.place] = asked.items
-            table.hits[:, asked.place] = asked.hits
+        """Return the reader of a batch's attention; items and baseline hits need none and are stored now."""
+        for member in batch:
+            table.items[:, member.place] = member.items
+            table.hits[:, member.place] = member.hits
         return Questioner(self, batch, table)
 
     def result(self, table: Answers) -> Answers:
-        """The finished answers."""
+        """Return the finished answers."""
         return table
 
-    def _asked(self, place: int, tokenised: Tokenised) -> Asked:
+    def _questions(self, place: int, tokenised: Tokenised) -> Asked:
         window = self.windows[tokenised.passage.key]
         rows = int(self.starts[-1])
         items = np.zeros(rows, dtype=np.int64)
@@ -234,13 +239,13 @@ class Questioning:
         choices: list[Choices | None] = []
         for number, probe in enumerate(self.probes):
             own = slice(self.starts[number], self.starts[number + 1])
-            asked = None
+            probe_choices = None
             if isinstance(probe, ChoiceProbe):
-                asked, _ = probe.choices(window)
-                items[own] = asked.rows.sum(axis=1)
+                probe_choices, _ = probe.choices(window)
+                items[own] = probe_choices.rows.sum(axis=1)
             else:
                 items[own] = probe.items(window)
-            choices.append(asked)
+            choices.append(probe_choices)
             hits[own, : len(probe.baselines)] = probe.baseline_hits(window)
         words = example_of(tokenised, tokenised.passage.words, False).word
         return Asked(place, tokenised, window, words, tuple(choices), items, hits)
@@ -255,7 +260,7 @@ class Questioner:
         self.groups: dict[tuple[int, ...], Group] = {}
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
-        """Take a block of query rows of one example; at the last one, ask its heads."""
+        """Take a block of query rows of one example; after the last one, ask its heads."""
         group = self._group((example,))
         size = self.batch[example].tokenised.size
         if rows.shape[1] == size:
@@ -282,14 +287,14 @@ class Questioner:
     def _group(self, members: tuple[int, ...]) -> Group:
         if members not in self.groups:
             self.groups[members] = Group(
-                self.job.probes, [self.batch[each] for each in members], self.job.model.device
+                self.job.probes, [self.batch[member] for member in members], self.job.model.device
             )
         return self.groups[members]
 
     def _ask(self, layer: int, group: Group, keys: torch.Tensor, visible: Sequence[Visible]) -> None:
         scratch = self.job.scratch
         attention = from_words(keys, group.space, scratch)
-        places = [asked.place for asked in group.members]
+        places = [member.place for member in group.members]
         shared = profile(attention, group.compared(visible), scratch) if self.job.contrasts else None
         position = 0
         for number, probe in enumerate(self.job.probes):
@@ -301,10 +306,10 @@ class Questioner:
                     sums.append(right_answers(attention, choices, direction == 1, scratch))
                     if probe.contrast and shared is not None:
                         sums.append(contrast(shared, choices, direction == 1))
-                found = torch.stack(sums, dim=2).permute(1, 2, 0, 3).flatten(0, 1).cpu().numpy()
+                rights = torch.stack(sums, dim=2).permute(1, 2, 0, 3).flatten(0, 1).cpu().numpy()
             else:
-                found = group.decoded(probe, attention)
-            stop = position + len(found)
-            shares = found / group.items[self.job.rows[position:stop], :, None]
+                rights = group.decoded(probe, attention)
+            stop = position + len(rights)
+            shares = rights / group.items[self.job.rows[position:stop], :, None]
             self.table.values[position:stop, places, layer] = shares
             position = stop

@@ -1,4 +1,4 @@
-"""Surface statistics taken from attention as it passes by: one product and one entropy per layer."""
+"""Surface statistics of attention as it passes by: one product and one entropy for each layer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,6 @@ from jaxtyping import Float
 
 from headroles.extraction.capture.readers import Visible, key_of
 from headroles.extraction.model.load import Model
-from headroles.extraction.scoring.kernels import DevicePlan, linear, to_device
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.plans.plan import Laid
@@ -18,11 +17,11 @@ from headroles.records.example import Example
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """What is counted.
+    """The statistics to count.
 
     Attributes:
         columns: Number of statistics, the entropy of all rows and of the first token's rows last.
-        lay: The statistics of an example and the keys that its queries see, in single precision.
+        lay: Gives the plan of an example and the keys that its queries see, in single precision.
         smoothing: Share of each row that is spread evenly before entropies are taken.
     """
 
@@ -33,19 +32,19 @@ class Counting:
 
 @dataclass(slots=True)
 class Prepared:
-    """One example ready for the model, with what is counted by visible set."""
+    """One example ready for the model, with its plans by visible set."""
 
     place: int
     tokenised: Tokenised
     example: Example
-    laid: dict[bytes, Laid] = field(default_factory=dict)
+    plans: dict[bytes, Laid] = field(default_factory=dict)
 
 
 class SurfaceTable:
-    """The statistics of one shard while they come in."""
+    """The statistics of one shard while they are computed."""
 
     def __init__(self, tokenised: Sequence[Tokenised], columns: int, model: Model) -> None:
-        """Make room for examples of one shard."""
+        """Make room for the examples of one shard."""
         shape = (columns, len(tokenised), model.layers)
         self.tokenised = tokenised
         self.values = np.full((*shape, model.heads), np.nan, dtype=np.float32)
@@ -54,19 +53,19 @@ class SurfaceTable:
         self.low, self.high = np.full(columns, np.inf), np.full(columns, -np.inf)
 
     def note(self, place: int, layer: int, counted: Laid) -> None:
-        """Take over what is known of a layer of an example besides its attention."""
+        """Take the values of even attention, the cells and the bounds from the plan of an example's layer."""
         plan = counted.plan
         self.even[:, place, layer] = counted.even
         self.cells[:, place] = np.fmax(self.cells[:, place], plan.cells)
         self.low, self.high = np.fmin(self.low, plan.low), np.fmax(self.high, plan.high)
 
     def unequal(self) -> int:
-        """Examples whose layers do not all give the same for even attention."""
-        apart = np.nan_to_num(self.even, nan=-1.0)
-        return int((apart != apart[:, :, :1]).any(axis=(0, 2)).sum())
+        """Return the number of examples whose layers differ in the values of even attention."""
+        even = np.nan_to_num(self.even, nan=-1.0)
+        return int((even != even[:, :, :1]).any(axis=(0, 2)).sum())
 
     def shard(self) -> Shard:
-        """The finished statistics; even attention is that of the mean layer."""
+        """Return the finished statistics; the null is even attention, averaged over layers."""
         known = ~np.isnan(self.even)
         total, count = np.where(known, self.even, 0.0).sum(axis=2), known.sum(axis=2)
         return Shard.of(
@@ -80,34 +79,41 @@ class SurfaceTable:
 
 
 class SurfaceReader:
-    """Takes the statistics of one batch's attention as it passes by."""
+    """Takes the statistics of the attention of one batch as it passes by."""
 
     def __init__(self, model: Model, counting: Counting, batch: list[Prepared], table: SurfaceTable) -> None:
-        """Take a batch, and where its statistics come together."""
+        """Take a batch, and the table that collects its statistics."""
         self._device, self._counting = model.device, counting
         self._batch, self._table = batch, table
-        self._plans: dict[tuple[int, bytes], tuple[Laid, DevicePlan]] = {}
+        self._plans: dict[tuple[int, bytes], tuple[Laid, torch.Tensor]] = {}
         self._masses: dict[int, torch.Tensor] = {}
         self._spread: dict[int, list[torch.Tensor]] = {}
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
         """Add a block of query rows; at the last one, write the layer's statistics."""
-        counted, plan = self._laid(example, visible)
-        if len(plan.linear):
-            inside, _ = linear(plan, rows, start)
+        counted, weight = self._plan_of(example, visible)
+        if len(weight):
+            heads, count, tokens = rows.shape
+            part = slice(start * tokens, (start + count) * tokens)
+            added = weight[:, part] @ rows.reshape(heads, -1).T
             before = self._masses.get(example)
-            self._masses[example] = inside if before is None else before + inside
+            self._masses[example] = added if before is None else before + added
         self._spread.setdefault(example, []).append(entropies(rows, self._counting.smoothing))
         if start + rows.shape[1] == self._batch[example].tokenised.size:
             self._write(layer, example, counted)
 
-    def _laid(self, example: int, visible: Visible) -> tuple[Laid, DevicePlan]:
+    def _plan_of(self, example: int, visible: Visible) -> tuple[Laid, torch.Tensor]:
+        """Return the plan, and its weights on the device, in memory that torch aligned.
+
+        Products of the same numbers differ in their last bits with the alignment of their operands.
+        """
         key = key_of(visible)
         if (example, key) not in self._plans:
             prepared = self._batch[example]
-            counted = prepared.laid.get(key) or self._counting.lay(prepared.example, visible)
-            self._plans[example, key] = counted, to_device(counted.plan, self._device)
-            prepared.laid.clear()  # the copy on the device is enough
+            counted = prepared.plans.get(key) or self._counting.lay(prepared.example, visible)
+            weight = torch.from_numpy(counted.plan.weight).to(self._device, copy=True)
+            self._plans[example, key] = counted, weight
+            prepared.plans.clear()  # the copy on the device is enough
         return self._plans[example, key]
 
     def _write(self, layer: int, example: int, counted: Laid) -> None:
@@ -126,7 +132,7 @@ class SurfaceReader:
 def entropies(
     rows: Float[torch.Tensor, "heads rows tokens"], smoothing: float = 0.0
 ) -> Float[torch.Tensor, "heads rows"]:
-    """Entropy of every row in nats; the fast twin of ``headroles.sieves.spread.entropies``.
+    """Return the entropy of every row in nats; the fast twin of ``headroles.sieves.spread.entropies``.
 
     Example:
         >>> entropies(torch.full((1, 1, 4), 0.25, dtype=torch.float64)).numpy().round(4).tolist()
@@ -141,32 +147,32 @@ class Surfacing:
     """The job of taking the surface statistics of every head on every example."""
 
     def __init__(self, model: Model, counting: Counting) -> None:
-        """Take a model, and what is counted."""
+        """Take a model, and the statistics to count."""
         self._model, self._counting = model, counting
         self.unequal = 0
         """Examples so far whose layers see different keys, so that even attention differs by layer."""
 
     def table(self, tokenised: Sequence[Tokenised]) -> SurfaceTable:
-        """Empty statistics of a shard."""
+        """Return the empty statistics of a shard."""
         return SurfaceTable(tokenised, self._counting.columns, self._model)
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
-        """Find what is counted in a batch, for the keys that are seen if the model is no other."""
+        """Lay the statistics over a batch, for the keys that its queries are expected to see."""
         batch = []
         for place in places:
-            each = tokenised[place]
-            example = example_of(each, None, arcs=False)
-            causal = self._model.way.causal and each.size > 1
-            seen = np.tri(each.size, dtype=np.bool_) if causal else None
-            laid = {key_of(seen): self._counting.lay(example, seen)}
-            batch.append(Prepared(int(place), each, example, laid))
+            given = tokenised[place]
+            example = example_of(given, None, arcs=False)
+            causal = self._model.way.causal and given.size > 1
+            visible = np.tri(given.size, dtype=np.bool_) if causal else None
+            plans = {key_of(visible): self._counting.lay(example, visible)}
+            batch.append(Prepared(int(place), given, example, plans))
         return batch
 
     def reader(self, batch: list[Prepared], table: SurfaceTable) -> SurfaceReader:
-        """What takes the statistics of the batch as its attention passes by."""
+        """Return the reader that takes the statistics of the batch as its attention passes by."""
         return SurfaceReader(self._model, self._counting, batch, table)
 
     def result(self, table: SurfaceTable) -> Shard:
-        """The finished statistics."""
+        """Return the finished statistics."""
         self.unequal += table.unequal()
         return table.shard()

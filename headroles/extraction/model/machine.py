@@ -1,6 +1,6 @@
-"""What a model runs on: threads, processor and linear algebra, which the last bits of scores depend on.
+"""Describe the machine: threads, the CPU, its cores and the linear algebra library.
 
-How many processors there are for this process, asked without loading anything.
+The last bits of scores depend on them.
 """
 
 import os
@@ -14,7 +14,7 @@ import torch
 
 @contextmanager
 def threads_of(number: int | None) -> Iterator[None]:
-    """Have torch use some threads in this process, and afterwards as many as before; None changes nothing."""
+    """Let torch use ``number`` threads in this process, then as many as before; None changes nothing."""
     before = torch.get_num_threads()
     if number is not None:
         torch.set_num_threads(number)
@@ -25,21 +25,21 @@ def threads_of(number: int | None) -> Iterator[None]:
 
 
 def machine() -> dict[str, str]:
-    """The processor and the library of linear algebra, for the record."""
-    told = torch.__config__.show().split("\n")
-    known = ("Math Kernel Library", "OpenBLAS", "BLIS", "Accelerate")
-    names = [line.strip(" -") for line in told if any(each in line for each in known)]
-    modes = [line.strip(" -") for line in told if "CPU capability" in line]
+    """Return the CPU and the library of linear algebra, for the record."""
+    lines = torch.__config__.show().split("\n")
+    libraries = ("Math Kernel Library", "OpenBLAS", "BLIS", "Accelerate")
+    names = [line.strip(" -") for line in lines if any(library in line for library in libraries)]
+    modes = [line.strip(" -") for line in lines if "CPU capability" in line]
     return {"cpu": _cpu(), "blas": "; ".join([*names[:1], *modes]) or "unknown"}
 
 
 def device_name(device: torch.device) -> str:
-    """What a device is: of a graphics processor its name, else its kind."""
+    """Return the name of a GPU, or else the type of the device."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 def _cpu() -> str:
-    """The name of the processor, as far as the system tells it."""
+    """Return the name of the CPU, as far as the system gives it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -49,7 +49,7 @@ def _cpu() -> str:
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """Return how many logical CPUs this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""The check at load: what is read while a model runs must be what the plain model computes."""
+"""Choose at load how a model's attention is read, and check it against what the plain model computes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,15 +13,15 @@ from headroles.extraction.capture.readers import Visible
 from headroles.extraction.capture.weights import WHOLE
 
 TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2e-2, torch.float16: 2e-3}
-"""Largest difference of captured from returned weights, both formed in the model's own precision."""
+"""Largest difference of captured from returned weights, both in the model's own precision."""
 
 CUT = 1e-3
-"""Largest difference where an input is cut: products of other shapes round otherwise."""
+"""Largest difference where an input is cut into blocks: products of other shapes round differently."""
 
 LONG = 512
-"""Longest input on which hidden keys are searched for; known windows are of 256 tokens."""
+"""Longest input on which hidden keys are searched for; known attention windows have 256 tokens."""
 CORNER = 8
-"""Offsets with fewer cells than this are not looked at when hidden keys are searched for."""
+"""Fewest cells of an offset that is examined when hidden keys are searched for."""
 
 SENTENCE = "The heads of a model look at words, and at each other."
 
@@ -30,12 +30,12 @@ Tensors = dict[str, torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """How a model is read, and what was counted on the trial, from tensors and not from its config.
+    """The way a model is read, with its layers and heads, counted on tensors and not taken from its config.
 
     Attributes:
         way: The way of reading.
-        layers: Layers that compute attention.
-        heads: Query heads of each.
+        layers: Number of layers that compute attention.
+        heads: Query heads of each layer.
         key_heads: Heads of keys and values of each layer; fewer than ``heads`` where query heads share
             them (grouped-query attention), 1 where all do (multi-query attention).
     """
@@ -46,11 +46,11 @@ class Chosen:
     key_heads: tuple[int, ...]
 
 
-class _Kept:
+class _KeepingReader:
     """A reader that keeps every layer of one example.
 
-    It also notes how many heads its keys have, the largest weight on a key said to be hidden, and
-    whether all later keys are.
+    It also keeps the number of key heads of each layer, the largest weight on a hidden key, and whether
+    all later keys are hidden.
     """
 
     def __init__(self) -> None:
@@ -66,8 +66,8 @@ class _Kept:
         self.blocks.setdefault(layer, []).append(rows.clone())
         self.causal &= visible is not None and np.array_equal(visible, np.tri(len(visible), dtype=np.bool_))
         if visible is not None:
-            seen = torch.from_numpy(visible[start : start + rows.shape[1]]).to(rows.device)
-            self.hidden = max(self.hidden, float(rows.masked_fill(seen, 0).max()))
+            mask = torch.from_numpy(visible[start : start + rows.shape[1]]).to(rows.device)
+            self.hidden = max(self.hidden, float(rows.masked_fill(mask, 0).max()))
 
     @property
     def layers(self) -> list[torch.Tensor]:
@@ -77,37 +77,39 @@ class _Kept:
 def chosen(
     network: Any, tokenizer: Any, device: torch.device, max_length: int, *, fused: bool = True
 ) -> Chosen:
-    """Choose the way of reading, and compare what it reads with the plain eager model's weights.
+    """Choose the way of reading, and compare its weights with the plain eager model's.
 
     Args:
         network: Loaded with eager attention.
         tokenizer: Its tokenizer.
-        device: Where the network lies.
-        max_length: Longest input that will come; long ones are read in blocks.
+        device: Device that holds the network.
+        max_length: Longest input of the run; long ones are read in blocks.
         fused: Whether weights may be formed beside the model, where they have no gradients.
 
     Returns:
         The way, and the numbers of layers, heads, and heads of keys and values.
 
     Raises:
-        BadInput: When the model cannot run on a text, computes no attention, or is misread.
+        BadInput: When the model cannot run on a text, computes no attention, or is read wrongly.
     """
-    inputs = _inputs(tokenizer, SENTENCE, device)
+    inputs = _encode(tokenizer, SENTENCE, device)
     try:
-        output, returned, cached = _plain(network, inputs)
+        output, returned, cached = _run_plain(network, inputs)
         heads = returned[0].shape[0]
         small = device.type == "cpu" and max_length <= WHOLE and network.dtype == torch.float32
         way = Way(FUSED if fused and not small and network._supports_sdpa else EAGER)
         network.set_attn_implementation(way.name)
-        kept = _Kept()
-        if _agrees(network, way, inputs, output, returned, kept):
-            way = replace(way, causal=kept.causal)
-            shared = _counted(list(kept.key_heads.values()), len(returned), heads)
-            return Chosen(way, len(returned), heads, shared)
+        reader = _KeepingReader()
+        if _check_reading(network, way, inputs, output, returned, reader):
+            way = replace(way, causal=reader.causal)
+            key_heads = _key_heads_by_layer(list(reader.key_heads.values()), len(returned), heads)
+            return Chosen(way, len(returned), heads, key_heads)
         network.set_attn_implementation("eager")
         text = " ".join([SENTENCE] * (LONG // 8))
-        causal = _causal(network, _inputs(tokenizer, text, device, min(max_length, LONG)))
-        return Chosen(Way(RETURNED, causal), len(returned), heads, _counted(cached, len(returned), heads))
+        causal = _hides_later_keys(network, _encode(tokenizer, text, device, min(max_length, LONG)))
+        return Chosen(
+            Way(RETURNED, causal), len(returned), heads, _key_heads_by_layer(cached, len(returned), heads)
+        )
     except (RuntimeError, TypeError, ValueError, AttributeError, LookupError, NotImplementedError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BadInput(
@@ -116,15 +118,15 @@ def chosen(
         ) from error
 
 
-def _inputs(tokenizer: Any, text: str, device: torch.device, max_length: int | None = None) -> Tensors:
+def _encode(tokenizer: Any, text: str, device: torch.device, max_length: int | None = None) -> Tensors:
     encoded = tokenizer(text, return_tensors="pt", truncation=max_length is not None, max_length=max_length)
-    return {name: each.to(device) for name, each in encoded.items()}
+    return {name: ids.to(device) for name, ids in encoded.items()}
 
 
-def _plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.Tensor], list[int]]:
-    """Output and weights (heads, tokens, tokens) by layer of the plain eager model, and cached key heads.
+def _run_plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.Tensor], list[int]]:
+    """Return the plain eager model's output, its weights (heads, tokens, tokens) by layer, and key heads.
 
-    The last are counted from the keys that a decoder caches, by layer; none where nothing is cached.
+    Key heads are counted on the keys that a decoder caches, by layer; none where nothing is cached.
     """
     network.set_attn_implementation("eager")
     if network.config._attn_implementation != "eager":
@@ -134,8 +136,8 @@ def _plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.Tens
         )
     with torch.inference_mode():
         plain = network(**inputs, output_attentions=True)
-    found = getattr(plain, "attentions", None) or ()
-    shapes = {None if weights is None else tuple(weights.shape[1:]) for weights in found}
+    returned = getattr(plain, "attentions", None) or ()
+    shapes = {None if weights is None else tuple(weights.shape[1:]) for weights in returned}
     n = inputs["input_ids"].shape[1]
     square = all(shape is not None and shape[1:] == (n, n) for shape in shapes)
     if len(shapes) != 1 or not square:
@@ -144,46 +146,51 @@ def _plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.Tens
             f"gave {sorted(map(str, shapes)) or 'none'} for {n} tokens; its heads cannot be read"
         )
     layers = getattr(getattr(plain, "past_key_values", None), "layers", ())
-    cached = [_own_keys(each) for each in layers if getattr(each, "keys", None) is not None]
-    return plain[0], [weights[0].float() for weights in found], cached
+    cached = [_count_key_heads(layer) for layer in layers if getattr(layer, "keys", None) is not None]
+    return plain[0], [weights[0].float() for weights in returned], cached
 
 
-def _own_keys(cached: Any) -> int:
-    """Heads of keys and values of a layer's cache, those that are the head before once more left out.
+def _count_key_heads(cached: Any) -> int:
+    """Return the number of key-value heads of a layer's cache, without heads that repeat the one before.
 
     Falcon's newer decoder caches them repeated for its query heads.
     """
-    both = torch.cat([cached.keys[0], cached.values[0]], dim=-1)
-    own = 1 + int((both[1:] != both[:-1]).flatten(1).any(1).sum())
-    return own if bool(both.any()) and len(both) % own == 0 else len(both)
+    heads = torch.cat([cached.keys[0], cached.values[0]], dim=-1)
+    distinct = 1 + int((heads[1:] != heads[:-1]).flatten(1).any(1).sum())
+    return distinct if bool(heads.any()) and len(heads) % distinct == 0 else len(heads)
 
 
-def _counted(found: Sequence[int], layers: int, heads: int) -> tuple[int, ...]:
-    """Heads of keys by layer, as found; those of queries where none were seen, as in encoders."""
-    return tuple(found) if len(found) == layers else (heads,) * layers
+def _key_heads_by_layer(counts: Sequence[int], layers: int, heads: int) -> tuple[int, ...]:
+    """Return the key heads by layer as counted, or the query heads where none were read, as in encoders."""
+    return tuple(counts) if len(counts) == layers else (heads,) * layers
 
 
-def _agrees(
-    network: Any, way: Way, inputs: Tensors, output: torch.Tensor, returned: list[torch.Tensor], kept: _Kept
+def _check_reading(
+    network: Any,
+    way: Way,
+    inputs: Tensors,
+    output: torch.Tensor,
+    returned: list[torch.Tensor],
+    reader: _KeepingReader,
 ) -> bool:
-    """Whether attention is read as returned; False when the model does not call the interface at all.
+    """Check that attention is read as returned; False when the model does not call the interface at all.
 
-    The weights are compared on a run whose every layer gets what it gets in the plain eager model, so
-    that no rounding adds up over layers, and once more cut into two blocks; the output is compared
-    on a run as runs will be.
+    The weights are compared on a run in which every layer gets the same input as in the plain eager
+    model, so that no rounding adds up over layers, and once more cut into two blocks. The output is
+    compared on a usual run.
     """
-    close, n = TOLERANCE[network.dtype], inputs["input_ids"].shape[1]
-    _, calls = run(network, way, inputs, [n], kept, trial=1)
+    tolerance, n = TOLERANCE[network.dtype], inputs["input_ids"].shape[1]
+    _, calls = run(network, way, inputs, [n], reader, trial=1)
     if calls == 0:
         return False
-    same = kept.hidden == 0 and _equal(kept.layers, returned, close)
+    same = reader.hidden == 0 and _all_close(reader.layers, returned, tolerance)
     if way.name == FUSED:
-        halves = _Kept()
-        run(network, way, inputs, [n], halves, trial=2)
-        same = same and _equal(halves.layers, returned, max(close, CUT))
-    usual, _ = run(network, way, inputs, [n], _Kept())
-    reference = output if way.name == EAGER else _plain_fused(network, inputs, way.name)
-    if not same or not torch.allclose(usual, reference, rtol=close, atol=close):
+        second_reader = _KeepingReader()
+        run(network, way, inputs, [n], second_reader, trial=2)
+        same = same and _all_close(second_reader.layers, returned, max(tolerance, CUT))
+    usual, _ = run(network, way, inputs, [n], _KeepingReader())
+    reference = output if way.name == EAGER else _run_plain_fused(network, inputs, way.name)
+    if not same or not torch.allclose(usual, reference, rtol=tolerance, atol=tolerance):
         raise BadInput(
             f"what is read while {type(network).__name__} runs must be what the plain model computes, but "
             f"it is not ({calls} attention calls for {len(returned)} layers); "
@@ -192,13 +199,13 @@ def _agrees(
     return True
 
 
-def _equal(ours: list[torch.Tensor], theirs: list[torch.Tensor], close: float) -> bool:
-    if [tuple(each.shape) for each in ours] != [tuple(each.shape) for each in theirs]:
+def _all_close(ours: list[torch.Tensor], theirs: list[torch.Tensor], close: float) -> bool:
+    if [tuple(weights.shape) for weights in ours] != [tuple(weights.shape) for weights in theirs]:
         return False
     return all(torch.allclose(a, b, rtol=0, atol=close) for a, b in zip(ours, theirs, strict=True))
 
 
-def _plain_fused(network: Any, inputs: Tensors, way: str) -> torch.Tensor:
+def _run_plain_fused(network: Any, inputs: Tensors, way: str) -> torch.Tensor:
     network.set_attn_implementation("sdpa")
     with torch.inference_mode():
         output: torch.Tensor = network(**inputs)[0]
@@ -206,22 +213,22 @@ def _plain_fused(network: Any, inputs: Tensors, way: str) -> torch.Tensor:
     return output
 
 
-def _causal(network: Any, inputs: Tensors) -> bool:
-    """Whether a model outside the interface hides later keys: read from weights of a long input.
+def _hides_later_keys(network: Any, inputs: Tensors) -> bool:
+    """Return whether a model that does not use the interface hides later keys, from weights of a long input.
 
-    A hidden offset is 0 in all heads and places. Single cells say nothing, since small weights
-    become 0 in half precision, and neither do the far corners, which have few cells.
+    A hidden offset is 0 in all heads and places. Single cells show nothing, since small weights become 0
+    in half precision; nor do the far corners, which have few cells.
     """
-    _, returned, _ = _plain(network, inputs)
-    seen = [weights.amax(0) > 0 for weights in returned]
-    n = seen[0].shape[0]
+    _, returned, _ = _run_plain(network, inputs)
+    visible = [weights.amax(0) > 0 for weights in returned]
+    n = visible[0].shape[0]
     reach = max(1, n - CORNER)
-    later = any(bool(layer.triu(1).any()) for layer in seen)
+    later = any(bool(layer.triu(1).any()) for layer in visible)
     offsets = range(-reach + 1, reach if later else 1)
-    if all(bool(layer.diagonal(d).any()) for layer in seen for d in offsets):
+    if all(bool(layer.diagonal(d).any()) for layer in visible for d in offsets):
         return not later
     raise BadInput(
-        f"keys must be hidden in every layer by one rule, all later ones or none, where a model does not say "
-        f"which, but those of {type(network).__name__} are not at {n} tokens; "
+        f"keys must be hidden in every layer by one rule, all later ones or none, where a model does not "
+        f"state which, but those of {type(network).__name__} are not at {n} tokens; "
         f"give a smaller --max-length, or another model"
     )

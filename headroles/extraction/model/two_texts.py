@@ -1,6 +1,6 @@
-"""Pairs for an encoder-decoder: the first text is read by the encoder, the second by the decoder.
+"""Tokenise pairs for an encoder-decoder: the first text for the encoder, the second for the decoder.
 
-What a decoder reads so that it says a text: the text's tokens, shifted right.
+A decoder that is to produce a text reads the text's tokens shifted right; that rule is here too.
 """
 
 import inspect
@@ -23,7 +23,7 @@ from headroles.records.view import CROSS, DECODER, ENCODER, SELF
 
 
 class Target:
-    """A tokenizer as it makes the texts a decoder is to say."""
+    """A tokenizer that tokenises texts as targets, which a decoder is to produce."""
 
     is_fast = True
 
@@ -36,10 +36,10 @@ class Target:
 
 
 def ready_to_shift(network: Any, checkpoint: Checkpoint) -> None:
-    """Tell an encoder-decoder's configuration which token its decoder starts from, where it does not say.
+    """Set the start token of a decoder in its configuration, where the configuration has none.
 
-    It is what the checkpoint's settings for generation say; without any, the padding token, which
-    the models that say nothing (T5) start from.
+    It is that of the checkpoint's settings for generation. Without these it is the padding token, from
+    which models without the setting (T5) start.
     """
     if getattr(network.config, "decoder_start_token_id", None) is not None:
         return
@@ -54,46 +54,46 @@ def ready_to_shift(network: Any, checkpoint: Checkpoint) -> None:
 
 
 def shifted_right(network: Any, labels: list[int]) -> list[int]:
-    """What the model's own code makes its decoder read so that it says the labels.
+    """Return the tokens that a decoder reads to produce the labels, by the model's own code.
 
     Raises:
-        BadInput: When the model has no such code, or it does something else.
+        BadInput: When the model has no such code, or the code does something else.
     """
-    config, given = network.config, torch.tensor([labels])
+    config, batch = network.config, torch.tensor([labels])
     if hasattr(network, "_shift_right"):
-        return _by_one(network, network._shift_right(given)[0].tolist(), labels)
+        return _check_shift(network, network._shift_right(batch)[0].tolist(), labels)
     for base in type(network).__mro__:
         shift = getattr(sys.modules.get(base.__module__), "shift_tokens_right", None)
         if shift is not None:
-            arguments = (given, config.pad_token_id, config.decoder_start_token_id)
-            wanted = len(inspect.signature(shift).parameters)
-            return _by_one(network, shift(*arguments[:wanted])[0].tolist(), labels)
+            arguments = (batch, config.pad_token_id, config.decoder_start_token_id)
+            count = len(inspect.signature(shift).parameters)
+            return _check_shift(network, shift(*arguments[:count])[0].tolist(), labels)
     raise BadInput(
         f"a decoder reads its text shifted right by the model's own rule, but {type(network).__name__} has "
         f"none that is known; give the first text alone, for its encoder"
     )
 
 
-def behind(start: str, said: Example) -> Example:
-    """The example of what a decoder reads: a start token, then all but the last token of its text, text 1.
+def behind(start: str, target: Example) -> Example:
+    """Return the example that a decoder reads: a start token, then text 1 without its last token.
 
     Example:
-        >>> said = Example("note", ("it", "rains", "</s>"), segment=np.array([0, 0, -1]))
-        >>> read = behind("<pad>", said)
+        >>> target = Example("note", ("it", "rains", "</s>"), segment=np.array([0, 0, -1]))
+        >>> read = behind("<pad>", target)
         >>> read.tokens, read.segment.tolist(), read.first.tolist()
         (('<pad>', 'it', 'rains'), [-1, 1, 1], [True, False, False])
     """
-    tokens = (start, *said.tokens[:-1])
+    tokens = (start, *target.tokens[:-1])
     return Example(
-        said.key,
+        target.key,
         tokens,
-        segment=np.array([-1, *np.where(said.segment >= 0, 1, -1)[:-1]]),
+        segment=np.array([-1, *np.where(target.segment >= 0, 1, -1)[:-1]]),
         first=np.arange(len(tokens)) == 0,
-        word=np.array([-1, *said.word[:-1]]),
+        word=np.array([-1, *target.word[:-1]]),
     )
 
 
-def _by_one(network: Any, shifted: list[int], labels: list[int]) -> list[int]:
+def _check_shift(network: Any, shifted: list[int], labels: list[int]) -> list[int]:
     if shifted[1:] == labels[:-1]:
         return shifted
     raise BadInput(
@@ -103,12 +103,12 @@ def _by_one(network: Any, shifted: list[int], labels: list[int]) -> list[int]:
 
 
 class TwoTexts:
-    """The tokenizer of an encoder-decoder of which decoder or cross attention is read.
+    """The tokenizer of an encoder-decoder whose decoder or cross attention is read.
 
     The decoder's tokens are those of the second text, shifted right by the model's own rule: a start
     token opens them, and the last one is only predicted. Where cross attention is read, an input is a
-    joint one: the decoder's tokens, which attend, then the encoder's, which are attended to. In all else
-    it is the tokenizer that it was made of.
+    joint one: the decoder's tokens, which attend, then the encoder's, which are attended to. All other
+    attributes are those of the wrapped tokenizer.
     """
 
     def __init__(self, tokenizer: Any, network: Any, kind: str) -> None:
@@ -117,96 +117,98 @@ class TwoTexts:
         self._tokenizer, self._network = tokenizer, network
 
     def __getattr__(self, name: str) -> Any:
-        """What the tokenizer says of itself: special tokens, their numbers and the like."""
+        """Return attributes of the wrapped tokenizer, such as special tokens and their numbers."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._tokenizer, name)
 
     def tokenised(self, passages: Sequence[Passage], max_length: int) -> list[Tokenised]:
-        """Tokenise pairs; each text is cut by itself.
+        """Tokenise pairs; each text is truncated by itself.
 
         Args:
             passages: Pairs.
-            max_length: Most tokens that the encoder reads, and most that the decoder does.
+            max_length: Most tokens of the encoder, and most tokens of the decoder.
 
         Raises:
-            BadInput: For single texts, or what ``tokenise`` refuses, or when the model's rule of shifting
-                is not known.
+            BadInput: For single texts, for texts that ``tokenise`` refuses, or when the model's rule of
+                shifting is not known.
         """
-        alone = next((each for each in passages if len(each.texts) != 2), None)
-        if alone is not None:
+        single = next((passage for passage in passages if len(passage.texts) != 2), None)
+        if single is not None:
             raise BadInput(
                 f"{self.kind} attention needs pairs, text_a for the encoder and text_b for the decoder, but "
-                f"{alone.key!r} is a single text; name a second column with --text-b, or label --kind encoder"
+                f"{single.key!r} is a single text; name a second column with --text-b, or use --kind encoder"
             )
-        first, second = ([_only(each, text) for each in passages] for text in (0, 1))
-        read = tokenise(self._tokenizer, first, max_length)
-        said = tokenise(Target(self._tokenizer), second, max_length)
-        return [self._joined(*each) for each in zip(passages, read, said, strict=True)]
+        first, second = ([_single_text(passage, text) for passage in passages] for text in (0, 1))
+        sources = tokenise(self._tokenizer, first, max_length)
+        targets = tokenise(Target(self._tokenizer), second, max_length)
+        return [self._join(*triple) for triple in zip(passages, sources, targets, strict=True)]
 
-    def _joined(self, passage: Passage, read: Tokenised, said: Tokenised) -> Tokenised:
-        """What encoder and decoder read of a pair, as the tokens of the kind that is scored."""
-        shifted = shifted_right(self._network, said.inputs["input_ids"])
-        written = _written(str(self._tokenizer.convert_ids_to_tokens(shifted[0])), said)
+    def _join(self, passage: Passage, source: Tokenised, target: Tokenised) -> Tokenised:
+        """Return the input of encoder and decoder for a pair, with the tokens of the kind that is read."""
+        shifted = shifted_right(self._network, target.inputs["input_ids"])
+        decoder = _shift_target(str(self._tokenizer.convert_ids_to_tokens(shifted[0])), target)
         inputs = {
-            ENCODED: read.inputs["input_ids"],
-            MASKS[ENCODED]: [1] * read.size,
+            ENCODED: source.inputs["input_ids"],
+            MASKS[ENCODED]: [1] * source.size,
             DECODED: shifted,
-            MASKS[DECODED]: [1] * written.size,
+            MASKS[DECODED]: [1] * decoder.size,
         }
-        whole = replace(written, passage=passage, inputs=inputs, truncated=read.truncated or said.truncated)
+        joint = replace(
+            decoder, passage=passage, inputs=inputs, truncated=source.truncated or target.truncated
+        )
         if self.kind == DECODER:
-            return whole
+            return joint
         return replace(
-            whole,
-            tokens=(*written.tokens, *read.tokens),
-            texts=np.concatenate([written.texts, read.texts]),
-            spans=np.concatenate([written.spans, read.spans]),
-            class_id=np.concatenate([written.class_id, opening(read)]),
-            stack=np.repeat(np.array([0, 1], dtype=np.int32), [written.size, read.size]),
+            joint,
+            tokens=(*decoder.tokens, *source.tokens),
+            texts=np.concatenate([decoder.texts, source.texts]),
+            spans=np.concatenate([decoder.spans, source.spans]),
+            class_id=np.concatenate([decoder.class_id, opening(source)]),
+            stack=np.repeat(np.array([0, 1], dtype=np.int32), [decoder.size, source.size]),
         )
 
 
 def network_of(
     network: Any, tokenizer: Any, checkpoint: Checkpoint, kind: str | None
 ) -> tuple[Any, Any, str]:
-    """The network that is read, its tokenizer, and the kind of attention.
+    """Return the network to read, its tokenizer, and the kind of attention.
 
     Args:
-        network: As loaded.
+        network: The network as loaded.
         tokenizer: Its tokenizer.
-        checkpoint: Where it comes from; may say from which token a decoder starts.
-        kind: As asked for; None for an encoder-decoder's encoder, and for all of any other model.
+        checkpoint: The checkpoint; it may name the token from which a decoder starts.
+        kind: Kind of attention; None for an encoder-decoder's encoder, and for all of any other model.
 
     Raises:
         BadInput: When the model has no attention of that kind.
     """
-    both = bool(network.config.is_encoder_decoder)
-    known = (ENCODER, DECODER, CROSS) if both else (SELF,)
-    chosen = known[0] if kind is None else kind
-    if chosen not in known:
-        what = "encoder and decoder" if both else "one stack of layers"
+    has_decoder = bool(network.config.is_encoder_decoder)
+    kinds = (ENCODER, DECODER, CROSS) if has_decoder else (SELF,)
+    chosen = kinds[0] if kind is None else kind
+    if chosen not in kinds:
+        parts = "encoder and decoder" if has_decoder else "one stack of layers"
         raise BadInput(
-            f"--kind is of what the model has, but {checkpoint.name!r} ({type(network).__name__}) has {what} "
-            f"and {kind!r} came; allowed: {', '.join(known)}"
+            f"--kind names attention that the model has, but {checkpoint.name!r} ({type(network).__name__}) "
+            f"has {parts} and no {kind!r} attention; allowed: {', '.join(kinds)}"
         )
     if chosen in (DECODER, CROSS):
         ready_to_shift(network, checkpoint)
         return network, TwoTexts(tokenizer, network, chosen), chosen
-    return (network.get_encoder() if both else network), tokenizer, chosen
+    return (network.get_encoder() if has_decoder else network), tokenizer, chosen
 
 
-def _only(passage: Passage, text: int) -> Passage:
-    """One text of a pair."""
+def _single_text(passage: Passage, text: int) -> Passage:
+    """Return one text of a pair."""
     return Passage(passage.key, (passage.texts[text],))
 
 
-def _written(start: str, said: Tokenised) -> Tokenised:
-    """What a decoder reads so that it says a text: a start token, then all but the last; of text 1."""
+def _shift_target(start: str, target: Tokenised) -> Tokenised:
+    """Return the tokens that a decoder reads to produce text 1: a start token, then all but the last."""
     return replace(
-        said,
-        tokens=(start, *said.tokens[:-1]),
-        texts=np.array([-1, *np.where(said.texts >= 0, 1, -1)[:-1]], dtype=np.int32),
-        spans=np.concatenate([np.zeros((1, 2), dtype=np.int64), said.spans[:-1]]),
-        class_id=np.arange(said.size) == 0,
+        target,
+        tokens=(start, *target.tokens[:-1]),
+        texts=np.array([-1, *np.where(target.texts >= 0, 1, -1)[:-1]], dtype=np.int32),
+        spans=np.concatenate([np.zeros((1, 2), dtype=np.int64), target.spans[:-1]]),
+        class_id=np.arange(target.size) == 0,
     )

@@ -1,37 +1,38 @@
-"""Parses kept on disk by text and parser, so that a text is parsed once and not once a run."""
+"""Cache of parses on disk by text and parser, so that a text is parsed once and not once per run."""
 
 import hashlib
 import os
 import sqlite3
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+
+from platformdirs import user_cache_path
 
 from headroles.extraction.parsing.packing import pack, unpack
 from headroles.records.passage import Words
 
 NONE, VARIABLE = "none", "HEADROLES_CACHE"
 LARGEST = 2 * 2**30
-"""Bytes of the parses of one parser, some two million sentences; nothing is added beyond."""
+"""Largest size in bytes of the parses of one parser, about two million sentences; nothing is added beyond."""
 PAGE = 4096
-ASKED = 500
-"""Texts looked up in one query."""
+QUERY = 500
+"""Number of texts looked up in one query."""
 PATIENCE = 20.0
-"""Seconds that another process may hold the file before what was asked is done without it."""
+"""Seconds that another process may hold the file before a call does without it."""
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 TABLE = "CREATE TABLE IF NOT EXISTS parses (key BLOB PRIMARY KEY, words BLOB NOT NULL) WITHOUT ROWID"
 
 
 def cache_folder(asked: str | None) -> Path | None:
-    """Where parses are kept: the folder asked for, that of ``HEADROLES_CACHE``, or the user's cache.
+    """Return the folder of the cache: the requested one, that of ``HEADROLES_CACHE``, or the user's.
 
     Args:
         asked: A folder, "none" for no cache, or None for the usual place.
 
     Returns:
-        The folder, whether it is there or not; None for no cache.
+        The folder, which need not exist; None for no cache.
 
     Example:
         >>> cache_folder("none") is None, cache_folder("parses").name
@@ -40,21 +41,18 @@ def cache_folder(asked: str | None) -> Path | None:
     named = asked or os.environ.get(VARIABLE) or None
     if named is not None:
         return None if named == NONE else Path(named).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    elif sys.platform == "darwin":
-        base = "~/Library/Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "headroles"
+    return user_cache_path("headroles", appauthor=False, opinion=False)
 
 
 def opened_cache(asked: str | None, identity: str) -> tuple["ParseCache | None", str | None]:
-    """The cache of one parser, and a sentence where there should be one but cannot.
+    """Open the cache of one parser.
 
     Args:
         asked: As for ``cache_folder``.
-        identity: Says all that decides how a text is parsed; another parser has another file.
+        identity: Everything that decides how a text is parsed; another parser has another file.
+
+    Returns:
+        The cache, None for no cache; and a sentence where the cache cannot be opened, otherwise None.
     """
     try:
         folder = cache_folder(asked)
@@ -68,15 +66,16 @@ def opened_cache(asked: str | None, identity: str) -> tuple["ParseCache | None",
 
 
 class ParseCache:
-    """Words of texts as one parser gives them, in one SQLite file that many processes share.
+    """The words of texts from one parser, in one SQLite file that many processes share.
 
-    What is read equals what was put in, or is a miss: every entry has a checksum over its key and its
-    words, and a file that is no database any more is replaced by an empty one. A process that is killed
-    leaves no half entry. Whatever else fails (disk full, another process in the way) is a miss as well.
+    A value that is read equals the value that was put in, or is a miss: every entry has a checksum over its
+    key and its words, and a file that is no longer a database is replaced by an empty one. A process that is
+    killed leaves no half entry. Every other failure (disk full, file locked by another process) is a miss,
+    too.
     """
 
     def __init__(self, folder: Path, identity: str) -> None:
-        """Open the file of a parser, making it and its folder where they are not there.
+        """Open the file of a parser; make file and folder where they are missing.
 
         Raises:
             OSError, sqlite3.Error: When it cannot be written.
@@ -96,51 +95,52 @@ class ParseCache:
                 self._replace()
 
     def key(self, text: str) -> bytes:
-        """What the parse of a text is kept under."""
+        """Return the key of the parse of a text."""
         return hashlib.sha256(self._identity + b"\0" + text.encode()).digest()
 
     def get(self, texts: Sequence[str]) -> dict[str, Words]:
-        """The words of those texts that are there and whole."""
+        """Return the words of those texts that are in the cache and undamaged."""
         keys = {self.key(text): text for text in texts}
         found: dict[str, Words] = {}
         wanted = list(keys)
-        with self._lock, self._mended():
-            for start in range(0, len(wanted), ASKED):
-                part = wanted[start : start + ASKED]
-                asked = f"SELECT key, words FROM parses WHERE key IN ({','.join('?' * len(part))})"
-                for key, packed in self._opened().execute(asked, part):
+        with self._lock, self._repaired():
+            for start in range(0, len(wanted), QUERY):
+                part = wanted[start : start + QUERY]
+                query = f"SELECT key, words FROM parses WHERE key IN ({','.join('?' * len(part))})"
+                for key, packed in self._connection().execute(query, part):
                     words = unpack(packed, key) if isinstance(packed, bytes) else None
                     if words is not None:
                         found[keys[key]] = words
         return found
 
     def put(self, words: Mapping[str, Words]) -> None:
-        """Keep the words of some texts, all or none of them."""
+        """Put in the words of some texts, all of them or none."""
         rows = [
-            (key, pack(each, key)) for key, each in ((self.key(text), each) for text, each in words.items())
+            (key, pack(parse, key))
+            for key, parse in ((self.key(text), parse) for text, parse in words.items())
         ]
         if not rows:
             return
-        with self._lock, self._mended(), self._opened() as database:
+        with self._lock, self._repaired(), self._connection() as database:
             database.execute("BEGIN IMMEDIATE")
             database.executemany("INSERT OR REPLACE INTO parses VALUES (?, ?)", rows)
 
     def close(self) -> None:
-        """Let the file go; it is opened again when something is asked of it."""
+        """Close the file; it is opened again when it is needed."""
         with self._lock:
             self._close()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _connection(self) -> sqlite3.Connection:
         return self._open() if self._database is None else self._database
 
     def _open(self) -> sqlite3.Connection:
-        """Connect; a rollback journal, not a write-ahead log, because that needs a local disk."""
+        """Connect, with a rollback journal: a write-ahead log would need a local disk."""
         database = sqlite3.connect(self.file, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         self._database = database
         try:
             self._seen = self.file.stat()
             database.execute("PRAGMA journal_mode = TRUNCATE")
-            # What a power cut may damage is found by its checksum and made again.
+            # Damage by a power cut is found by the checksum, and the entry made again.
             database.execute("PRAGMA synchronous = OFF")
             database.execute(f"PRAGMA max_page_count = {LARGEST // PAGE}")
             database.execute(TABLE)
@@ -156,8 +156,8 @@ class ParseCache:
                 database.close()
 
     @contextmanager
-    def _mended(self) -> Iterator[None]:
-        """Do without what fails; a damaged file is replaced."""
+    def _repaired(self) -> Iterator[None]:
+        """Ignore failures, and replace a damaged file."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -167,7 +167,7 @@ class ParseCache:
                     self._replace()
 
     def _replace(self) -> None:
-        """An empty file in place of a damaged one, unless another process has replaced it by now."""
+        """Replace a damaged file by an empty one, unless another process has already done so."""
         self._close()
         with suppress(FileNotFoundError):
             now = self.file.stat()

@@ -1,4 +1,4 @@
-"""What is known of words and tokens from outside an input: lemmas, vectors, and how often tokens occur."""
+"""Lemmas, word vectors and token frequencies: facts about words and tokens from outside an input."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,18 +14,18 @@ from headroles.records.example import Lexical
 from headroles.records.passage import Passage, Words
 
 PART = 256
-"""Passages that are tokenised at a time to be counted."""
+"""Number of passages that are tokenised at once for counting."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
-    """Lemmas, vectors and frequencies for the inputs of a run; None where not asked for.
+    """Lemmas, vectors and frequencies for the inputs of a run; None where they are not requested.
 
     Attributes:
-        lemmas: Whether words bring lemmas that are wanted.
-        places: Row of each word's vector, words in lower case.
-        vectors: The vectors, of length 1, and a last row of zeros for words without one.
-        frequency: How often each token occurs in all inputs.
+        lemmas: Whether the words have lemmas and lemmas are requested.
+        places: Row of the vector of each word, words in lower case.
+        vectors: The vectors, of length 1, and a last row of zeros for words without a vector.
+        frequency: Count of each token in all inputs.
     """
 
     lemmas: bool = False
@@ -34,30 +34,32 @@ class Lexicon:
     frequency: Mapping[str, int] | None = None
 
     def lexical(self, tokenised: Tokenised, words: Sequence[Words] | None) -> Lexical:
-        """What is known of one input.
+        """Return lemmas, vectors and frequencies of one input.
 
         Args:
-            tokenised: Its pieces.
+            tokenised: Its tokens.
             words: The words of its texts; None where no sieve reads them.
         """
         texts = list(zip(tokenised.passage.texts, words or (), strict=False))
         lemmas: tuple[str, ...] | None = None
         if self.lemmas and words is not None:
-            lemmas = tuple(lemma for _, each in texts for lemma in each.lemmas or ("",) * len(each.relations))
+            lemmas = tuple(
+                lemma for _, parse in texts for lemma in parse.lemmas or ("",) * len(parse.relations)
+            )
         vectors = None
         if self.places is not None and self.vectors is not None and words is not None:
-            spans = [(text, *span) for text, each in texts for span in each.spans.tolist()]
+            spans = [(text, *span) for text, parse in texts for span in parse.spans.tolist()]
             unknown = len(self.vectors) - 1
             rows = [self.places.get(text[start:stop].lower(), unknown) for text, start, stop in spans]
             vectors = self.vectors[np.array(rows, dtype=np.int64)]
-        often = None
+        counts = None
         if self.frequency is not None:
-            often = np.array([self.frequency.get(token, 0) for token in tokenised.tokens], dtype=np.int64)
-        return Lexical(lemmas=lemmas, vectors=vectors, frequency=often)
+            counts = np.array([self.frequency.get(token, 0) for token in tokenised.tokens], dtype=np.int64)
+        return Lexical(lemmas=lemmas, vectors=vectors, frequency=counts)
 
 
 def unit_rows(table: Float32[np.ndarray, "words dimensions"]) -> Float32[np.ndarray, "rows dimensions"]:
-    """Vectors of length 1 (zeros stay zeros), and a last row of zeros.
+    """Scale vectors to length 1 (zeros stay zeros), and add a last row of zeros.
 
     Example:
         >>> unit_rows(np.array([[3, 4], [0, 0]], dtype=np.float32)).tolist()
@@ -69,14 +71,14 @@ def unit_rows(table: Float32[np.ndarray, "words dimensions"]) -> Float32[np.ndar
 
 
 def token_frequencies(tokenizer: Any, passages: Iterable[Passage], max_length: int) -> Counter[str]:
-    """How often each token occurs in inputs as the model gets them, special tokens among them.
+    """Count each token in the inputs as the model gets them, with special tokens.
 
     Raises:
         BadInput: As for ``tokenise``.
     """
-    counted: Counter[str] = Counter()
-    coming = iter(passages)
-    while part := list(islice(coming, PART)):
-        for each in tokenise(tokenizer, part, max_length):
-            counted.update(each.tokens)
-    return counted
+    counts: Counter[str] = Counter()
+    remaining = iter(passages)
+    while part := list(islice(remaining, PART)):
+        for tokenised in tokenise(tokenizer, part, max_length):
+            counts.update(tokenised.tokens)
+    return counts

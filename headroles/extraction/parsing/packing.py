@@ -1,4 +1,4 @@
-"""Words of a text as bytes: what the cache keeps on disk, and what parser processes send back."""
+"""Words of a text as bytes, for the cache on disk and for the answers of parser processes."""
 
 import hashlib
 import json
@@ -11,21 +11,21 @@ import numpy as np
 from headroles.records.passage import Words
 
 FORMAT = 1
-"""Raised whenever the bytes, or the words that a parser's document becomes, change."""
+"""Version of the format; to be raised when the bytes, or the words made from a document, change."""
 HEAD = struct.Struct("<16sBI")
 """Checksum, format, number of words."""
 CHECK = 16
 
 
 def pack(words: Words, key: bytes) -> bytes:
-    """The words of a text, whole and checked: spans and heads as they lie, relations and lemmas as JSON.
+    """Pack the words of a text with a checksum: spans and heads as integers, relations and lemmas as JSON.
 
     Args:
-        words: Of one text.
-        key: What they are kept under; the checksum covers it, so that words of another text never pass.
+        words: The words of one text.
+        key: Their key in the cache; the checksum covers it, so that words of another text never pass.
 
     Returns:
-        A checksum, then what it is taken over.
+        A checksum, then the bytes that it covers.
     """
     names = json.dumps([words.relations, words.lemmas], ensure_ascii=False).encode()
     arrays = words.spans.astype("<i4").tobytes() + words.heads.astype("<i4").tobytes()
@@ -34,9 +34,9 @@ def pack(words: Words, key: bytes) -> bytes:
 
 
 def unpack(packed: bytes, key: bytes) -> Words | None:
-    """The words that ``pack`` was given; None where the bytes are damaged, or kept under another key.
+    """Return the words that were packed; None where the bytes are damaged or belong to another key.
 
-    Arrays and strings equal the parser's own, types included.
+    Arrays and strings equal those of the parser, with the same types.
     """
     if len(packed) < HEAD.size or packed[:CHECK] != _check(key, packed[CHECK:]):
         return None
@@ -46,13 +46,13 @@ def unpack(packed: bytes, key: bytes) -> Words | None:
     spans = np.frombuffer(packed, "<i4", 2 * count, HEAD.size).astype(np.int32)
     heads = np.frombuffer(packed, "<i4", count, HEAD.size + spans.nbytes).astype(np.int32)
     relations, lemmas = json.loads(packed[HEAD.size + spans.nbytes + heads.nbytes :])
-    return Words(spans.reshape(-1, 2), heads, _shared(relations), None if lemmas is None else tuple(lemmas))
+    return Words(spans.reshape(-1, 2), heads, _interned(relations), None if lemmas is None else tuple(lemmas))
 
 
 def _check(key: bytes, rest: bytes) -> bytes:
     return hashlib.blake2b(rest, digest_size=CHECK, key=key[:64]).digest()
 
 
-def _shared(names: list[Any]) -> tuple[str, ...]:
-    """Names of relations, each string held once however many words bear it."""
+def _interned(names: list[Any]) -> tuple[str, ...]:
+    """Return names of relations with each string held once in memory, however many words have it."""
     return tuple(map(sys.intern, names))

@@ -1,4 +1,4 @@
-"""The spaCy pipeline that parses, what it is, and what becomes of its documents."""
+"""The spaCy pipeline that parses: load it, describe it, and turn its documents into words."""
 
 import hashlib
 import json
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def parsed(parser: "Language", texts: Sequence[str]) -> Iterator[Words]:
-    """The words of texts, each parsed by itself; documents become arrays at once."""
+    """Yield the words of texts, each parsed by itself; documents are turned into arrays at once."""
     with parser.memory_zone():
         for doc in parser.pipe(texts, batch_size=1):
             yield words_of(doc)
 
 
 def words_of(doc: Any) -> Words:
-    """The words of a parsed document: its tokens but for blanks; what hangs on a blank is a root."""
+    """Return the words of a parsed document: its tokens except blanks; a token below a blank is a root."""
     tokens = [token for token in doc if not token.is_space]
     place = {token.i: index for index, token in enumerate(tokens)}
     heads = [
@@ -44,14 +44,14 @@ def words_of(doc: Any) -> Words:
 
 
 def load_parser(name: str | None) -> tuple["Language", dict[str, str]]:
-    """A spaCy pipeline that parses dependencies, and what it is.
+    """Load a spaCy pipeline that parses dependencies, and describe it.
 
     Args:
-        name: An installed pipeline's name or a path; None for the parser that headroles ships.
+        name: Name of an installed pipeline, or a path; None for the parser that headroles ships.
 
     Returns:
-        The pipeline, and what it is for the record: name, version, licence, whether it is the one shipped,
-        SHA-256 over its files, and the version of spaCy.
+        The pipeline, and its description for the manifest: name, version, licence, whether it is the one
+        shipped, SHA-256 over its files, and the version of spaCy.
 
     Raises:
         BadInput: When it cannot be loaded or has no parser.
@@ -85,18 +85,17 @@ def load_parser(name: str | None) -> tuple["Language", dict[str, str]]:
 
 
 def identity_of(described: dict[str, str]) -> str:
-    """What parses are kept under: all that decides what becomes of a text, on one kind of machine."""
-    told = {name: described[name] for name in ("name", "version", "sha256", "spacy")}
-    return json.dumps([FORMAT, version("thinc"), told], sort_keys=True)
+    """Return everything that decides the parse of a text on one kind of machine, as a key for parses."""
+    parser = {name: described[name] for name in ("name", "version", "sha256", "spacy")}
+    return json.dumps([FORMAT, version("thinc"), parser], sort_keys=True)
 
 
 def _digest(path: Path | None) -> str:
-    """SHA-256 over the files of a pipeline, and their names; "" for one that has none."""
+    """Return the SHA-256 over the files of a pipeline and their names; "" for a pipeline without files."""
     digest = hashlib.sha256()
-    files = [] if path is None else [each for each in Path(path).rglob("*") if each.is_file()]
-    for file in sorted(each for each in files if each.suffix != ".pyc"):
+    files = [] if path is None else [file for file in Path(path).rglob("*") if file.is_file()]
+    for file in sorted(file for file in files if file.suffix != ".pyc"):
         digest.update(f"{file.relative_to(str(path)).as_posix()}\0{file.stat().st_size}\0".encode())
         with file.open("rb") as content:
-            while part := content.read(2**20):
-                digest.update(part)
+            hashlib.file_digest(content, lambda: digest)  # goes on with the digest
     return digest.hexdigest() if files else ""

@@ -1,4 +1,4 @@
-"""Processes that parse texts ahead of the model."""
+"""A pool of processes that parse texts ahead of the model."""
 
 import json
 import os
@@ -18,64 +18,64 @@ from headroles.extraction.parsing.process import KEY, receive, send
 from headroles.records.passage import Words
 
 MOST = 16
-"""Processes at most: each loads a parser of its own."""
+"""Largest number of processes; each loads its own parser."""
 CHUNK = 32
-"""Texts that a process is given at once."""
+"""Number of texts that a process gets at once."""
 
 Parses = dict[str, Words]
 _Work = SimpleQueue["tuple[list[str], Future[Parses]] | None"]
 
 
 def processes_here() -> int:
-    """How many processes parse beside a model: one for each processor that this one may use, but one.
+    """Return the number of parser processes: one less than the processors that this process may use.
 
-    The one that is left is the model's; 0 where there is only one.
+    The remaining processor is for the model. The number is 0 where there is only one processor.
     """
     return min(processors() - 1, MOST)
 
 
 class ParserPool:
-    """A few processes of one parser. Results may be waited for, taken back, or never asked for."""
+    """A few processes with one parser. Results may be waited for, cancelled, or ignored."""
 
     def __init__(self, parser: str | None, described: dict[str, str], processes: int) -> None:
-        """Start them; each is used once it has loaded the parser.
+        """Start the processes; each is used once it has loaded the parser.
 
         Args:
-            parser: Name or path of a pipeline; None for the one shipped.
-            described: What it is; a process whose parser is another is not used.
-            processes: How many, at least 1.
+            parser: Name or path of a pipeline; None for the shipped one.
+            described: Its description; a process that loads another parser is not used.
+            processes: Number of processes, at least 1.
         """
         self._work: _Work = SimpleQueue()
         self._started: list[subprocess.Popen[bytes]] = []
         request = json.dumps(parser).encode()
         over = Event()
-        given = (self._work, self._started, over, request, described)
+        args = (self._work, self._started, over, request, described)
         self._threads = [
-            Thread(target=_serve, args=given, name="parser", daemon=True) for _ in range(processes)
+            Thread(target=_serve, args=args, name="parser", daemon=True) for _ in range(processes)
         ]
         for thread in self._threads:
             thread.start()
         self.close: Callable[[], object] = weakref.finalize(
             self, _end, self._work, self._started, over, self._threads
         )
-        """Ends the processes; called by itself when nothing holds the pool any more."""
+        """Ends the processes; called automatically when nothing refers to the pool any more."""
 
     @property
     def alive(self) -> bool:
-        """Whether any process is still there to parse."""
+        """Return whether any process can still parse."""
         return any(thread.is_alive() for thread in self._threads)
 
     def submit(self, texts: Sequence[str]) -> list[tuple[list[str], "Future[Parses]"]]:
-        """Have texts parsed, in chunks that are taken up in turn.
+        """Queue texts for parsing, in chunks that are parsed in turn.
 
         Returns:
-            The texts of each chunk, and what will hold their words. One that no process has begun can be
-            cancelled; one whose process died has an exception.
+            The texts of each chunk, and a future of their words. A future that no process has begun can be
+            cancelled; the future of a process that died has an exception.
         """
         chunks = [list(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK)]
         work = [(chunk, Future[Parses]()) for chunk in chunks]
-        for each in work:
-            self._work.put(each)
+        for item in work:
+            self._work.put(item)
         return work
 
 
@@ -86,59 +86,59 @@ def _serve(
     request: bytes,
     described: dict[str, str],
 ) -> None:
-    """Start one process and hand it chunks until there are no more, or it fails and is given up."""
-    with suppress(Exception), _process() as (process, come, go):
+    """Start one process and give it chunks until the pool is closed, or until the process fails."""
+    with suppress(Exception), _process() as (process, answers, requests):
         started.append(process)
-        send(go, [request])
-        (told,) = receive(come)
-        if json.loads(told) != described:
+        send(requests, [request])
+        (description,) = receive(answers)
+        if json.loads(description) != described:
             return
         while not over.is_set() and (item := work.get()) is not None:
             texts, future = item
             if future.set_running_or_notify_cancel():
-                _parse(come, go, texts, future)
+                _parse(answers, requests, texts, future)
 
 
 @contextmanager
 def _process() -> Iterator[tuple["subprocess.Popen[bytes]", BinaryIO, BinaryIO]]:
-    """A process and its two ends; it is gone when this is left.
+    """Start a process; give it with the pipe of its answers and that of its requests, and end it afterwards.
 
-    It finds modules where this process finds them, in the current folder last if at all: a ``json.py``
-    there is the user's.
+    It imports modules from the same places as this process. The current folder comes last, and only where
+    this process uses it, because a ``json.py`` there is a file of the user.
     """
-    places = [*filter(None, sys.path), *([os.getcwd()] if "" in sys.path else [])]
-    alone = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    folders = [*filter(None, sys.path), *([os.getcwd()] if "" in sys.path else [])]
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "headroles.extraction.parsing.process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=os.environ | alone | {"PYTHONPATH": os.pathsep.join(places)},
+        env=os.environ | one_thread | {"PYTHONPATH": os.pathsep.join(folders)},
     )
-    go, come = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
+    requests, answers = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
     try:
-        yield process, come, go
+        yield process, answers, requests
     finally:
         process.kill()
         process.wait()
-        for stream in (come, go):
-            with suppress(OSError):  # what it never read
+        for stream in (answers, requests):
+            with suppress(OSError):  # the process never read all of it
                 stream.close()
 
 
-def _parse(come: BinaryIO, go: BinaryIO, texts: list[str], future: "Future[Parses]") -> None:
+def _parse(answers: BinaryIO, requests: BinaryIO, texts: list[str], future: "Future[Parses]") -> None:
     try:
-        send(go, [text.encode() for text in texts])
-        found = [unpack(packed, KEY) for packed in receive(come)]
-        whole = {text: words for text, words in zip(texts, found, strict=True) if words is not None}
+        send(requests, [text.encode() for text in texts])
+        parses = [unpack(packed, KEY) for packed in receive(answers)]
+        undamaged = {text: words for text, words in zip(texts, parses, strict=True) if words is not None}
     except BaseException as error:
         future.set_exception(error)
         raise
-    future.set_result(whole)
+    future.set_result(undamaged)
 
 
 def _end(work: _Work, started: list["subprocess.Popen[bytes]"], over: Event, threads: list[Thread]) -> None:
-    """End the processes, whether they are busy or not, and the threads that served them."""
+    """End the processes, busy or not, and the threads that serve them."""
     over.set()
     for _ in threads:
         work.put(None)

@@ -1,7 +1,7 @@
-"""A process that parses: texts come in by its standard input, packed words go out by its standard output.
+"""A parser process: it reads texts from standard input and writes packed words to standard output.
 
-The pool starts it as ``python -P -m headroles.extraction.parsing.process``. It ends when its input ends,
-so that none outlives the process that started it, however that one ended.
+The pool starts it as ``python -P -m headroles.extraction.parsing.process``. It ends when its input ends, so
+that it never outlives the process that started it.
 """
 
 import json
@@ -14,47 +14,47 @@ from typing import BinaryIO
 from headroles.extraction.parsing.packing import pack
 
 SIZE = struct.Struct("<I")
-"""What goes before every message: its bytes."""
+"""Layout of the numbers before a message and before each of its parts."""
 KEY = b"parser process"
-"""What packed words are checked with on their way."""
+"""Key of the checksum of packed words on their way between processes."""
 
 
 def send(stream: BinaryIO, parts: Sequence[bytes]) -> None:
-    """Write how many parts there are, and each with its size before it."""
+    """Write the number of parts, and each part after its size."""
     stream.write(SIZE.pack(len(parts)) + b"".join(SIZE.pack(len(part)) + part for part in parts))
     stream.flush()
 
 
 def receive(stream: BinaryIO) -> list[bytes]:
-    """The parts of one message.
+    """Read the parts of one message.
 
     Raises:
-        EOFError: When the other side has ended.
+        EOFError: When the other process has ended.
     """
-    return [_exactly(stream, _size(stream)) for _ in range(_size(stream))]
+    return [_read(stream, _size(stream)) for _ in range(_size(stream))]
 
 
 def _size(stream: BinaryIO) -> int:
-    (size,) = SIZE.unpack(_exactly(stream, SIZE.size))
+    (size,) = SIZE.unpack(_read(stream, SIZE.size))
     return int(size)
 
 
-def _exactly(stream: BinaryIO, size: int) -> bytes:
-    found = stream.read(size)
-    if len(found) < size:
+def _read(stream: BinaryIO, size: int) -> bytes:
+    content = stream.read(size)
+    if len(content) < size:
         raise EOFError
-    return found
+    return content
 
 
-def answer(come: BinaryIO, go: BinaryIO) -> None:
-    """Load the parser that the first message names, say what it is, and parse until the input ends."""
+def answer(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Load the parser that the first message names, send its description, and parse until the input ends."""
     from headroles.extraction.parsing.pipeline import load_parser, parsed
 
-    (named,) = receive(come)
-    parser, described = load_parser(json.loads(named))
-    send(go, [json.dumps(described).encode()])
-    for texts in _messages(come):
-        send(go, [pack(words, KEY) for words in parsed(parser, [text.decode() for text in texts])])
+    (name,) = receive(requests)
+    parser, described = load_parser(json.loads(name))
+    send(answers, [json.dumps(described).encode()])
+    for texts in _messages(requests):
+        send(answers, [pack(words, KEY) for words in parsed(parser, [text.decode() for text in texts])])
 
 
 def _messages(stream: BinaryIO) -> Iterator[list[bytes]]:
@@ -66,13 +66,13 @@ def _messages(stream: BinaryIO) -> Iterator[list[bytes]]:
 
 
 def main() -> None:
-    """Serve; whatever a library prints goes to the standard error, never among the answers."""
-    go = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    """Serve; text that a library prints goes to standard error, never among the answers."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
-        answer(sys.stdin.buffer, go)
+        answer(sys.stdin.buffer, answers)
     except (KeyboardInterrupt, BrokenPipeError, EOFError):
-        os._exit(0)  # the other side has gone: nothing to say, and nobody to say it to
+        os._exit(0)  # the other process has ended
 
 
 if __name__ == "__main__":

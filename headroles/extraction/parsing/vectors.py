@@ -1,4 +1,4 @@
-"""Word vectors from text files in GloVe's layout."""
+"""Read word vectors from text files in the layout of GloVe."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Vectors:
     """Fixed word vectors.
 
     Attributes:
-        places: Row of each word, all of them in lower case.
+        places: Row of each word, words in lower case.
         table: The vectors.
     """
 
@@ -30,11 +30,11 @@ class Vectors:
 
     @property
     def size(self) -> int:
-        """Numbers in a vector."""
+        """Return the number of dimensions of a vector."""
         return int(self.table.shape[1])
 
     def rows(self, words: Sequence[str]) -> Int[np.ndarray, " words"]:
-        """Row of each word in lower case; the number of rows for an unknown one.
+        """Return the row of each word, looked up in lower case; the number of rows for an unknown word.
 
         Example:
             >>> vectors = Vectors({"a": 0, "cat": 1}, np.ones((2, 3), dtype=np.float32))
@@ -46,21 +46,21 @@ class Vectors:
 
 
 def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
-    """Read ``word n1 n2 …`` lines, plain or gzipped; a first line ``count size`` is passed over.
+    """Read ``word n1 n2 …`` lines, plain or gzipped; a first line ``count size`` is skipped.
 
-    Words are lower-cased; of several that are then the same, the first counts (files are ordered by
-    how frequent words are).
+    Words are lower-cased. Of several words that are then equal, the first is kept (files are ordered by the
+    frequency of words).
 
     Args:
         path: The file.
-        wanted: Words to keep, in lower case; None for all. The others' numbers are counted, not read.
+        wanted: Words to keep, in lower case; None for all. The numbers of other words are counted, not read.
 
     Raises:
-        BadInput: Naming file, line and rule, for a line with another number of columns, a cell that is
-            no finite number, or a file without vectors.
+        BadInput: When a line has another number of columns, a cell is not a finite number, or the file has
+            no vectors. The message names file, line and rule.
     """
     places: dict[str, int] = {}
-    kept: list[np.ndarray] = []
+    vectors: list[np.ndarray] = []
     size = words = 0
     with opened(path) as text:
         for number, raw in enumerate(text, start=1):
@@ -74,17 +74,17 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
             if len(cells) != size or not size:
                 raise BadInput(
                     f"{path}, line {number}: every word has as many numbers as the first line ({size}, "
-                    f"at least 1), between single blanks, but {len(cells)} came after {word!r}"
+                    f"at least 1), between single blanks, but got {len(cells)} after {word!r}"
                 )
             name = word.lower()
             if name not in places and (wanted is None or name in wanted):
-                places[name] = len(kept)
-                kept.append(_numbers(cells, f"{path}, line {number}"))
+                places[name] = len(vectors)
+                vectors.append(_numbers(cells, f"{path}, line {number}"))
     if not words:
         raise BadInput(
             f"a file of word vectors holds at least one word and its numbers, but '{path}' has none"
         )
-    return Vectors(places, np.stack(kept) if kept else np.zeros((0, size), dtype=np.float32))
+    return Vectors(places, np.stack(vectors) if vectors else np.zeros((0, size), dtype=np.float32))
 
 
 def _numbers(cells: list[str], place: str) -> Float32[np.ndarray, " size"]:
@@ -96,7 +96,7 @@ def _numbers(cells: list[str], place: str) -> Float32[np.ndarray, " size"]:
     except ValueError:
         pass
     wrong = next(cell for cell in cells if not _is_number(cell))
-    raise BadInput(f"{place}: a word is followed by finite numbers such as 0.25, but {wrong[:40]!r} came")
+    raise BadInput(f"{place}: a word is followed by finite numbers such as 0.25, but got {wrong[:40]!r}")
 
 
 def _is_number(cell: str) -> bool:

@@ -1,4 +1,4 @@
-"""The job of a run of sieves: annotated and laid out beside the model, scored as attention passes by."""
+"""The job of scoring by sieves: inputs are annotated beside the model, and scored as attention passes by."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from headroles.extraction.capture.readers import shown_of
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.lexicon import Lexicon
-from headroles.extraction.scoring.prepared import Columns, Prepared, long_planned, planned, together_of
+from headroles.extraction.scoring.prepared import Columns, Prepared, long_planned, together_of
 from headroles.extraction.scoring.reader import Reader, Shard, Table
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.plans.masks import Band
@@ -21,51 +21,48 @@ class Sieving:
     def __init__(
         self, model: Model, sieves: Columns, annotator: Annotator | None, lexicon: Lexicon | None = None
     ) -> None:
-        """Take a model, the sieves, what gives words and trees, and what knows of words (or None)."""
+        """Take a model, the sieves, the annotator of words and trees, and the lexicon (or None)."""
         self._model, self._sieves = model, sieves
         self._annotator, self._lexicon = annotator, lexicon
 
     def table(self, tokenised: Sequence[Tokenised]) -> Table:
-        """Empty scores of a shard, whose texts may from now on be parsed ahead of the model."""
+        """Return the empty scores of a shard; its texts may be parsed ahead of the model from now on."""
         if self._annotator is not None:
-            self._annotator.expect(each.passage for each in tokenised)
+            self._annotator.expect(given.passage for given in tokenised)
         return Table(self._sieves, tokenised, self._model)
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
         """Annotate a batch and lay the sieves over it."""
-        chosen = [tokenised[place] for place in places]
-        passages = [each.passage for each in chosen]
-        words = self._annotator.words(passages) if self._annotator else [None] * len(chosen)
+        inputs = [tokenised[place] for place in places]
+        passages = [given.passage for given in inputs]
+        words = self._annotator.words(passages) if self._annotator else [None] * len(inputs)
         arcs = "arcs" in self._sieves.needs
         batch = []
-        for place, each, own in zip(places, chosen, words, strict=True):
-            known = self._lexicon.lexical(each, own) if self._lexicon else None
-            batch.append(Prepared(int(place), each, example_of(each, own, arcs, known)))
+        for place, given, own_words in zip(places, inputs, words, strict=True):
+            lexical = self._lexicon.lexical(given, own_words) if self._lexicon else None
+            batch.append(Prepared(int(place), given, example_of(given, own_words, arcs, lexical)))
         self._lay(batch)
         return batch
 
     def _lay(self, batch: list[Prepared]) -> None:
-        """Lay the sieves over a batch by what is known beforehand of the keys that its queries will see."""
+        """Lay the sieves over a batch, for the keys that its queries are expected to see."""
         causal = self._model.way.causal
         together = together_of(self._model, self._sieves, batch)
         if together is not None:
-            seen = [foreseen(each.tokenised, causal) for each in batch]
-            together.plans(seen, max(each.tokenised.size for each in batch))
+            visible = [foreseen(prepared.tokenised, causal) for prepared in batch]
+            together.plans(visible, max(prepared.tokenised.size for prepared in batch))
         for prepared in batch:
-            each, prepared.together = prepared.tokenised, together
-            if together is not None:
-                continue
-            if prepared.long:
-                later = causal and each.stack is None
-                shown = Band(1 - each.size, 0, each.size) if later else shown_of(foreseen(each, causal))
+            given, prepared.together = prepared.tokenised, together
+            if together is None:
+                earlier_only = causal and given.stack is None and given.size > 1
+                band = Band(1 - given.size, 0, given.size) if earlier_only else None
+                shown = band or shown_of(foreseen(given, causal))
                 long_planned(prepared, self._sieves, shown)
-            else:
-                planned(prepared, self._sieves, foreseen(each, causal))
 
     def reader(self, batch: list[Prepared], table: Table) -> Reader:
-        """What scores the batch as its attention passes by."""
+        """Return the reader that scores the batch as its attention passes by."""
         return Reader(self._model, batch, table)
 
     def result(self, table: Table) -> Shard:
-        """The finished scores."""
+        """Return the finished scores."""
         return table.shard()

@@ -1,94 +1,75 @@
-"""Inputs made ready for the model: each with what its sieves say, by itself or as part of its batch.
-
-What reading asks of the sieves.
-"""
+"""Inputs prepared for the model, each with the plans of its sieves, and the protocols that sieves fulfil."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from headroles.extraction.capture.readers import Shown, key_of
-from headroles.extraction.capture.weights import WHOLE
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.batches.reading import Together, reads_together
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.batch import Asking, Stated
 from headroles.plans.masks import Mask
-from headroles.plans.plan import LongPlan, Plan
+from headroles.plans.plan import LongPlan
 from headroles.records.example import Example
 
 
 @runtime_checkable
 class Columns(Protocol):
-    """What the stream asks of the sieves."""
+    """The sieves of a run, as the reader of attention uses them."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of all columns, those of scorers last."""
+        """Return the names of all columns, those of scorers last."""
 
     @property
     def needs(self) -> frozenset[str]:
-        """Annotation the sieves read."""
+        """Return the annotation that the sieves read."""
 
     @property
     def scorers(self) -> Sequence["LayerScorer"]:
-        """Sieves that see attention, one column each."""
-
-    def plan(self, example: Example, visible: Bool[np.ndarray, "tokens tokens"] | None) -> Plan:
-        """The mask sieves laid over one example."""
+        """Return the sieves that see attention; each has one column."""
 
     def long_plan(self, example: Example, visible: Mask | None) -> LongPlan:
-        """The same for a long example."""
+        """Lay the mask sieves over one example, for attention that comes in blocks of rows."""
 
     @property
-    def asking(self) -> Asking:
-        """What mask sieves and contrasts ask of every example."""
+    def layout(self) -> Asking:
+        """Return the columns and settings of mask sieves and contrasts, the same for every example."""
 
-    def stated(self, example: Example) -> Stated:
-        """What they say of one, as kinds of mask."""
+    def masks_of(self, example: Example) -> Stated:
+        """Return the masks of one example."""
 
 
 @runtime_checkable
 class LayerScorer(Protocol):
-    """A sieve that sees attention, one layer at a time."""
+    """A sieve that scores attention, one layer at a time."""
 
     def score(
         self, attention: Float[np.ndarray, "heads tokens tokens"], example: Example
     ) -> Float[np.ndarray, " heads"]:
-        """One number per head."""
+        """Return one number per head."""
 
     def null(self, example: Example) -> float:
-        """The score's chance value on this example."""
+        """Return the chance value of the score on this example."""
 
 
 @dataclass(slots=True)
 class Prepared:
-    """One example ready for the model, with its plans by visible set or with those of its whole batch."""
+    """One example ready for the model, with its own plans by visible set, or with the plans of its batch."""
 
     place: int
     tokenised: Tokenised
     example: Example
-    plans: dict[bytes, Plan] = field(default_factory=dict)
     long_plans: dict[bytes, LongPlan] = field(default_factory=dict)
     together: Together | None = None
 
-    @property
-    def long(self) -> bool:
-        """Whether its attention comes in blocks of rows, of which only sums are kept."""
-        return self.tokenised.size > WHOLE
-
-
-def planned(prepared: Prepared, sieves: Columns, visible: np.ndarray | None) -> Plan:
-    key = key_of(visible)
-    if key not in prepared.plans:
-        prepared.plans[key] = sieves.plan(prepared.example, visible)
-    return prepared.plans[key]
-
 
 def long_planned(prepared: Prepared, sieves: Columns, shown: Shown) -> LongPlan:
+    """Return the plan of an example for a visible set, made at the first call."""
     key = key_of(shown)
     if key not in prepared.long_plans:
         prepared.long_plans[key] = sieves.long_plan(prepared.example, shown)
@@ -96,16 +77,16 @@ def long_planned(prepared: Prepared, sieves: Columns, shown: Shown) -> LongPlan:
 
 
 def together_of(model: Model, sieves: Columns, batch: Sequence[Prepared]) -> Together | None:
-    """What is laid over a batch as one; None where its examples are read one by one.
+    """Return the plans of a batch that is read as one; None where its examples are read one by one.
 
-    That of the batch as it was made ready, unless it has been halved since. Examples of cross attention
-    and, on a processor, long ones are read by themselves, and so are all where no sieve is a mask.
+    The plans made beside the model are used again unless the batch has been halved since. Examples of
+    cross attention and, on a processor, long ones are read one by one, in blocks of rows.
     """
     sizes = [prepared.tokenised.size for prepared in batch]
     crossing = any(prepared.tokenised.stack is not None for prepared in batch)
-    if crossing or not sieves.asking.linear or not reads_together(sizes, model.heads, model.device):
+    if crossing or not reads_together(sizes, model.heads, model.device):
         return None
-    made = batch[0].together
-    if made is not None and len(made.examples) == len(batch):
-        return made
+    known = batch[0].together
+    if known is not None and len(known.examples) == len(batch):
+        return known
     return Together(sieves, [prepared.example for prepared in batch], model.heads, model.device)

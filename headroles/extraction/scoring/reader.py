@@ -1,4 +1,4 @@
-"""Sieves laid over attention as it passes by, and the table their scores come together in."""
+"""The reader that scores attention as it passes by, and the table that collects the scores of a shard."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from headroles.extraction.capture.readers import Shown, Visible, key_of, shown_o
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.batches.reading import BatchPlan, BatchScores
 from headroles.extraction.scoring.blocks.sums import LongScorers, LongSums
-from headroles.extraction.scoring.kernels import DevicePlan, contrast, linear, to_device, unfit
-from headroles.extraction.scoring.prepared import Columns, Prepared, long_planned, planned, together_of
+from headroles.extraction.scoring.finite import not_finite
+from headroles.extraction.scoring.prepared import Columns, Prepared, long_planned, together_of
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.plan import LongPlan, Plan
 from headroles.plans.scorers import per_head
@@ -21,7 +21,7 @@ from headroles.records.example import Example
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shard:
-    """Scores of a run of passages, in their order.
+    """Scores of consecutive passages, in their order.
 
     Attributes:
         examples: Keys.
@@ -46,22 +46,22 @@ class Shard:
 
     @classmethod
     def of(cls, tokenised: Sequence[Tokenised], **arrays: np.ndarray) -> "Shard":
-        """A shard of these inputs.
+        """Return a shard of these inputs.
 
         Args:
-            tokenised: The inputs, which say keys, lengths and whether they were cut.
-            **arrays: Everything else, by name.
+            tokenised: The inputs, which give keys, lengths and whether they were cut.
+            **arrays: All other fields, by name.
         """
         return cls(
-            examples=tuple(each.passage.key for each in tokenised),
-            tokens=np.array([each.size for each in tokenised], dtype=np.int64),
-            truncated=np.array([each.truncated for each in tokenised], dtype=np.bool_),
+            examples=tuple(given.passage.key for given in tokenised),
+            tokens=np.array([given.size for given in tokenised], dtype=np.int64),
+            truncated=np.array([given.truncated for given in tokenised], dtype=np.bool_),
             **arrays,
         )
 
 
 class Table:
-    """The scores of one shard while they come in."""
+    """The scores of one shard while they are computed."""
 
     def __init__(self, sieves: Columns, tokenised: Sequence[Tokenised], model: Model) -> None:
         columns, count = len(sieves.columns), len(tokenised)
@@ -74,25 +74,25 @@ class Table:
         self.high = np.full(columns, -np.inf)
 
     def note(self, place: int, plan: Plan | LongPlan) -> None:
-        """Take over what a plan says of its example besides scores.
+        """Take the number of cells and the bounds from the plan of an example.
 
-        An example has a plan for each set of keys that layers see (such as windows and all): of cells the
-        most is kept, so that a column that speaks in some layers has them.
+        An example has a plan for each set of keys that layers see (such as windows and all keys). The
+        largest number of cells is kept, so that a column with a value in some layers has it.
         """
         self.cells[: plan.columns, place] = np.fmax(self.cells[: plan.columns, place], plan.cells)
         self.low[: plan.columns] = np.fmin(self.low[: plan.columns], plan.low)
         self.high[: plan.columns] = np.fmax(self.high[: plan.columns], plan.high)
 
     def note_batch(self, places: Sequence[int], plan: BatchPlan) -> None:
-        """The same for some examples that were planned together."""
-        said = {name: getattr(plan, name).double().cpu().numpy() for name in ("cells", "low", "high")}
-        count = said["cells"].shape[1]
-        self.cells[:count, places] = np.fmax(self.cells[:count, places], said["cells"].T)
-        self.low[:count] = np.fmin(self.low[:count], np.fmin.reduce(said["low"], axis=0))
-        self.high[:count] = np.fmax(self.high[:count], np.fmax.reduce(said["high"], axis=0))
+        """Take the same from the plan of a batch, for its examples at these places."""
+        cells, low, high = (values.double().cpu().numpy() for values in (plan.cells, plan.low, plan.high))
+        count = cells.shape[1]
+        self.cells[:count, places] = np.fmax(self.cells[:count, places], cells.T)
+        self.low[:count] = np.fmin(self.low[:count], np.fmin.reduce(low, axis=0))
+        self.high[:count] = np.fmax(self.high[:count], np.fmax.reduce(high, axis=0))
 
     def shard(self) -> Shard:
-        """The finished scores."""
+        """Return the finished scores."""
         return Shard.of(
             self.tokenised,
             values=self.values,
@@ -104,17 +104,14 @@ class Table:
 
 
 class Reader:
-    """Scores one batch's attention as it passes by."""
+    """Scores the attention of one batch as it passes by."""
 
     def __init__(self, model: Model, batch: list[Prepared], table: Table) -> None:
         self.device = model.device
         self.batch = batch
         self.table = table
-        self.plans: dict[tuple[int, bytes], DevicePlan] = {}
-        self.sums: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
-        self.blocks: dict[int, list[torch.Tensor]] = {}
         self.long: dict[tuple[int, bytes], LongSums] = {}
-        self.asked: dict[int, LongScorers] = {}
+        self.scorers: dict[int, LongScorers] = {}
         together = together_of(model, table.sieves, batch)
         self.scores = None if together is None else BatchScores(together, model.layers, model.device)
         for prepared in batch:
@@ -123,11 +120,11 @@ class Reader:
 
     @property
     def together(self) -> bool:
-        """Whether all examples are read as one."""
+        """Return whether all examples are read as one."""
         return self.scores is not None
 
     def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
-        """Read all examples of a layer as one, where they are short and of one stack; else one by one."""
+        """Read a layer of all examples: as one where they are short and of one stack, else one by one."""
         if self.scores is None:
             for example, prepared in enumerate(self.batch):
                 size = prepared.tokenised.size
@@ -136,104 +133,54 @@ class Reader:
         sieves, places = self.table.sieves, [prepared.place for prepared in self.batch]
         for part, plan in self.scores.add(weights, visible):
             self.table.note_batch(places[part], plan)
-        row = sieves.asking.columns
+        first = sieves.layout.columns
         if self.scores.done:
-            self.table.values[:row, places] = self.scores.values()
+            self.table.values[:first, places] = self.scores.values()
         for prepared, own, seen in zip(self.batch, weights, visible, strict=True) if sieves.scorers else ():
             size, values = prepared.tokenised.size, self.table.values[:, prepared.place, layer]
-            self._ask(values, layer, row, own[:, :size, :size], prepared.example, seen)
+            self._score(values[first:], layer, own[:, :size, :size], prepared.example, seen)
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
-        """Add a block of query rows; at the last one, write the layer's scores."""
-        prepared = self.batch[example]
-        if prepared.long:
-            self.read_rows(layer, example, start, rows, 0, shown_of(visible))
+        """Read one example: all of its rows where it is a batch by itself, else a block of query rows."""
+        if self.scores is not None:
+            self.read_batch(layer, rows[None], [visible])
             return
-        plan = self._plan(example, visible)
-        if len(plan.linear):
-            inside, base = linear(plan, rows, start)
-            before = self.sums.get(example)
-            if before is not None:
-                inside = inside + before[0]
-                base = None if base is None or before[1] is None else base + before[1]
-            self.sums[example] = (inside, base)
-        whole = rows.shape[1] == prepared.tokenised.size
-        if not whole and (plan.profiles or self.table.sieves.scorers):
-            self.blocks.setdefault(example, []).append(rows)
-        if start + rows.shape[1] == prepared.tokenised.size:
-            blocks = self.blocks.pop(example, [rows])
-            attention = rows if whole else torch.cat(blocks, dim=1)
-            self._write(layer, example, plan, attention, visible)
+        self.read_rows(layer, example, start, rows, 0, shown_of(visible))
 
     def read_rows(
         self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: Shown
     ) -> None:
-        """Add a block of a long example; at its last one, write the layer's scores."""
+        """Add a block of query rows; at the last one of a layer, write its scores."""
         prepared, key = self.batch[example], (example, key_of(shown))
         if key not in self.long:
             plan = long_planned(prepared, self.table.sieves, shown)
             self.table.note(prepared.place, plan)
             self.long[key] = LongSums(plan, self.device)
-            self.asked[example] = LongScorers(self.table.sieves.scorers, prepared.example)
+            self.scorers[example] = LongScorers(self.table.sieves.scorers, prepared.example)
             prepared.long_plans.clear()
-        sums, asked = self.long[key], self.asked[example]
+        sums, scorers = self.long[key], self.scorers[example]
         if self.table.sieves.scorers and not bool(rows.isfinite().all()):
-            raise unfit(prepared.example.key, layer)
+            raise not_finite(prepared.example.key, layer)
         sums.add(start, rows, first)
-        asked.add(start, rows, first, shown)
+        scorers.add(start, rows, first, shown)
         if start + rows.shape[1] < prepared.tokenised.size:
             return
         values = self.table.values[:, prepared.place, layer]
         values[: sums.plan.columns] = sums.finish()
         if np.isinf(values[: sums.plan.columns]).any():
-            raise unfit(prepared.example.key, layer)
+            raise not_finite(prepared.example.key, layer)
         if self.table.sieves.scorers:
-            values[sums.plan.columns :] = asked.finish(shown)
+            values[sums.plan.columns :] = scorers.finish(shown)
 
-    def _plan(self, example: int, visible: np.ndarray | None) -> DevicePlan:
-        key = (example, key_of(visible))
-        if key not in self.plans:
-            plan = planned(self.batch[example], self.table.sieves, visible)
-            self.table.note(self.batch[example].place, plan)
-            self.plans[key] = to_device(plan, self.device)
-            self.batch[example].plans.clear()  # the copy on the device is enough
-        return self.plans[key]
-
-    def _write(
-        self, layer: int, example: int, plan: DevicePlan, attention: torch.Tensor, visible: Visible
+    def _score(
+        self, values: np.ndarray, layer: int, attention: torch.Tensor, example: Example, visible: Visible
     ) -> None:
-        prepared = self.batch[example]
-        values, fine = self.table.values[:, prepared.place, layer], True
-        if len(plan.linear):
-            inside, base = self.sums.pop(example)
-            found = inside.cpu().numpy()
-            fine = bool(np.isfinite(found).all())
-            if base is not None:
-                found = torch.where(base > 0, inside / base, torch.nan).cpu().numpy()
-            values[plan.linear.cpu().numpy()] = found
-        for profile in plan.profiles:
-            beyond = contrast(profile, attention).cpu().numpy()
-            fine = fine and bool(np.isfinite(beyond).all())
-            values[profile.columns] = beyond
-        if not fine:
-            raise unfit(prepared.example.key, layer)
-        self._ask(values, layer, plan.columns, attention, prepared.example, visible)
-
-    def _ask(
-        self,
-        values: np.ndarray,
-        layer: int,
-        row: int,
-        attention: torch.Tensor,
-        example: Example,
-        visible: Visible,
-    ) -> None:
-        """Ask the scorers for their rows of a layer's values, from one on."""
+        """Write the numbers of the scorers, a row each, for a layer of an example."""
         scorers = self.table.sieves.scorers
         if scorers:
             array = attention.cpu().numpy()
             if not np.isfinite(array).all():
-                raise unfit(example.key, layer)
+                raise not_finite(example.key, layer)
             array.flags.writeable = False
-            for place, scorer in enumerate(scorers, start=row):
+            for place, scorer in enumerate(scorers):
                 values[place] = per_head(scorer, array, example, visible)

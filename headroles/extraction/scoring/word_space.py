@@ -1,4 +1,4 @@
-"""From attention between word pieces to attention between words, for whole batches on the device."""
+"""Attention between words from attention between word pieces, for whole batches on the device."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ from headroles.extraction.scoring.scratch import Scratch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordSpace:
-    """Which piece belongs to which word, for examples padded to one width.
+    """The words of the pieces of examples padded to one width.
 
-    Examples and words, and examples and rows, are counted together where it says "flat": example × words
-    + word, example × rows + row.
+    "Flat" numbers count examples and words, or examples and rows, together: example × words + word,
+    example × rows + row.
 
     Attributes:
         words: Words of the widest example.
-        word: Word of each piece, ``words`` where it is in none (examples, 1, 1, tokens).
+        word: Word of each piece, ``words`` where it is in no word (examples, 1, 1, tokens).
         member: 1 where a piece is part of a word (examples, tokens, words + 1), where sums are matrix
             products; None on the CPU.
         rows: The queries that are pieces of words (examples, rows); None where rows are all queries.
         first: Row of the first piece of each word, flat (examples × words).
         absent: Words without a piece, flat.
         several: Words of several pieces, flat.
-        pieces: How many these have (several, 1).
+        pieces: Number of pieces of each of these (several, 1).
         inner: Rows of all their pieces, flat, one word after another.
-        starts: Where each word begins among them.
+        starts: Place of the first piece of each word in ``inner``.
     """
 
     words: int
@@ -48,13 +48,13 @@ class WordSpace:
 def word_space(
     words: Sequence[Int[np.ndarray, "_"]], counts: Sequence[int], device: torch.device, *, pick: bool = False
 ) -> WordSpace:
-    """The word space of some examples.
+    """Make the word space of some examples.
 
     Args:
         words: Word of each token, −1 on tokens of no word, per example.
         counts: Words of each example; a word without any token gets and gives no attention.
-        device: Where the attention lies.
-        pick: Whether to leave out rows of tokens of no word; ``rows_of`` has to be applied then.
+        device: The device of the attention.
+        pick: Whether to leave out rows of tokens of no word; then apply ``rows_of``.
     """
     examples, tokens, most = len(words), max(map(len, words)), max(counts)
     word = np.full((examples, tokens), most)
@@ -80,16 +80,16 @@ def word_space(
     index = [first, np.flatnonzero(pieces == 0), several, pieces[several, None].astype(np.float32)]
     index += [piece[pieces[cell] > 1], np.cumsum(pieces[several]) - pieces[several]]
     placed = torch.from_numpy(word[:, None, None]).to(device)
-    return WordSpace(most, placed, member, rows, *(torch.from_numpy(each).to(device) for each in index))
+    return WordSpace(most, placed, member, rows, *(torch.from_numpy(array).to(device) for array in index))
 
 
 def to_words(rows: torch.Tensor, space: WordSpace, scratch: Scratch | None = None) -> torch.Tensor:
-    """Attention to words: the sum over their pieces, one after another.
+    """Sum attention to words over their pieces, one piece after another.
 
     Args:
         rows: Attention of any queries to all pieces (examples, heads, rows, tokens).
-        space: Which piece belongs to which word.
-        scratch: Memory for the answer, which then holds until the next call.
+        space: The words of the pieces.
+        scratch: Memory for the result, which is then valid until the next call.
 
     Returns:
         (examples, heads, rows, words + 1); the last column is attention to pieces of no word.
@@ -105,12 +105,12 @@ def to_words(rows: torch.Tensor, space: WordSpace, scratch: Scratch | None = Non
 
 
 def from_words(keys: torch.Tensor, space: WordSpace, scratch: Scratch | None = None) -> torch.Tensor:
-    """Attention from words: the mean over their pieces.
+    """Average attention from words over their pieces.
 
     Args:
         keys: Attention of the rows of the word space to words, from ``to_words``.
-        space: Which piece belongs to which word.
-        scratch: Memory for the answer, which then holds until the next call.
+        space: The words of the pieces.
+        scratch: Memory for the result, which is then valid until the next call.
 
     Returns:
         (examples, heads, words, words), in memory one example and word after another.
@@ -129,22 +129,22 @@ def from_words(keys: torch.Tensor, space: WordSpace, scratch: Scratch | None = N
 
 
 def rows_of(attention: torch.Tensor, space: WordSpace, scratch: Scratch | None = None) -> torch.Tensor:
-    """The rows of the word space (examples, heads, rows, …) among all queries (…, tokens, …)."""
+    """Select the rows of the word space (examples, heads, rows, …) from all queries (…, tokens, …)."""
     if space.rows is None:
         return attention
     examples, heads, _, width = attention.shape
     which = space.rows[:, None, :, None].expand(-1, heads, -1, width)
     shape = (examples, heads, space.rows.shape[1], width)
-    found = attention.new_empty(shape) if scratch is None else scratch.take("rows", shape)
-    return torch.gather(attention, 2, which, out=found)
+    rows = attention.new_empty(shape) if scratch is None else scratch.take("rows", shape)
+    return torch.gather(attention, 2, which, out=rows)
 
 
 def even_words(visible: Sequence[Visible], sizes: Sequence[int], space: WordSpace) -> torch.Tensor:
-    """What attention even over the visible keys puts on each pair of words (examples, words, words)."""
+    """Return attention between words (examples, words, words) that is even over the visible keys."""
     width = space.word.shape[3]
     even = np.zeros((len(sizes), 1, width, width), dtype=np.float32)
-    for row, (seen, size) in enumerate(zip(visible, sizes, strict=True)):
-        own = np.ones((size, size), dtype=np.float32) if seen is None else seen.astype(np.float32)
+    for row, (given, size) in enumerate(zip(visible, sizes, strict=True)):
+        own = np.ones((size, size), dtype=np.float32) if given is None else given.astype(np.float32)
         even[row, 0, :size, :size] = own / np.maximum(own.sum(axis=1, keepdims=True), 1)
     level = torch.from_numpy(even).to(space.word.device)
     return from_words(to_words(rows_of(level, space), space), space)[:, 0]

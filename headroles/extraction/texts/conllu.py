@@ -1,4 +1,4 @@
-"""Sentences of CoNLL-U files: one parser, for passages with gold trees and for whole documents."""
+"""Read sentences of CoNLL-U files with their trees, for passages and for whole documents."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ COLUMNS = 10
 
 @dataclass(slots=True)
 class Sentence:
-    """One sentence as its lines say it, lists with one entry per word unless said otherwise.
+    """One sentence as its lines state it; lists have one entry per word unless stated otherwise.
 
     Attributes:
         document: Name of its document; None before the first ``# newdoc``.
         entity_fields: Names of the fields of a mention (``# global.Entity``); "" where not named.
-        surface: Of each surface token its form, whether a blank follows, and how many words it has.
+        surface: For each surface token its form, whether a blank follows, and its number of words.
         forms: The words.
         lemmas: Their lemmas; ``"_"`` for none.
         heads: Head of each word, counted from 0 in the sentence; −1 for the root.
@@ -29,9 +29,9 @@ class Sentence:
         tags: Universal and specific part of speech; ``"_"`` for none.
         features: Morphological features; ``"_"`` for none.
         lines: Line of each word in the file.
-        entities: Each ``Entity=`` note, with its line, the word that a mention opened there starts
-            with, and one past the word that a mention closed there ends with; equal at empty nodes.
-        covered: How many words the multi-word tokens so far reach up to.
+        entities: Each ``Entity=`` note: its line, the first word of a mention that opens there, one past
+            the last word of a mention that closes there, and the note. The two are equal at empty nodes.
+        covered: Number of words up to the end of the last multi-word token so far.
     """
 
     document: str | None
@@ -49,20 +49,20 @@ class Sentence:
 
 
 def read_conllu(path: Where, name: str) -> list[Passage]:
-    """As ``stream_conllu``, all at once."""
+    """Return all passages of ``stream_conllu`` as a list."""
     return list(stream_conllu(path, name))
 
 
 def stream_conllu(path: Where, name: str, first: int = 0) -> Iterator[Passage]:
-    """One passage per sentence, as they are read; ``# newdoc`` names its group.
+    """Yield one passage per sentence while the file is read; ``# newdoc`` names its group.
 
-    The text is rebuilt from the surface tokens and ``SpaceAfter=No``; the words of a multi-word
-    token share its span; empty nodes are passed over.
+    The text is rebuilt from the surface tokens and ``SpaceAfter=No``. The words of a multi-word
+    token share its span. Empty nodes are skipped.
 
     Args:
         path: The file.
         name: First part of the keys.
-        first: Number of the first sentence, which the second part counts from.
+        first: Number of the first sentence; the second part of the keys counts from it.
 
     Raises:
         BadInput: Naming file, line and rule.
@@ -73,30 +73,30 @@ def stream_conllu(path: Where, name: str, first: int = 0) -> Iterator[Passage]:
 
 
 def read_sentences(path: Where) -> Iterator[Sentence]:
-    """The sentences of a CoNLL-U file, each with a tree that is one.
+    """Yield the sentences of a CoNLL-U file, and check that the heads of each form a tree.
 
     Raises:
-        BadInput: Naming file, line and rule; also when there is no sentence, or none in a document.
+        BadInput: Naming file, line and rule; also when the file, or a document in it, has no sentence.
     """
-    current, documents = Sentence(None), _Documents(path)
+    current, documents = Sentence(None), _DocumentTracker(path)
     for number, line in numbered(path):
         if line.startswith("#"):
             documents.comment(number, line)
         elif line.strip():
             current.document, current.entity_fields = documents.name, documents.entity_fields
             documents.filled = documents.any = True
-            _take(current, line.split("\t"), path, number)
+            _add_word(current, line.split("\t"), path, number)
         elif current.surface:
-            yield _finished(current, path, f"line {number}")
+            yield _check_sentence(current, path, f"line {number}")
             current = Sentence(None)
     if current.surface:
-        yield _finished(current, path, "end of file")
+        yield _check_sentence(current, path, "end of file")
     documents.close()
 
 
 @dataclass(slots=True)
-class _Documents:
-    """Which document the lines belong to, and whether it, and any, has words yet."""
+class _DocumentTracker:
+    """The document that the lines belong to, and whether it, and any document, has words yet."""
 
     path: Where
     name: str | None = None
@@ -130,10 +130,10 @@ class _Documents:
             )
 
 
-def _take(sentence: Sentence, cells: list[str], path: Where, line: int) -> None:
+def _add_word(sentence: Sentence, cells: list[str], path: Where, line: int) -> None:
     if len(cells) != COLUMNS:
         raise BadInput(
-            f"{path}, line {line}: a CoNLL-U line has {COLUMNS} cells between tabs, but {len(cells)} came"
+            f"{path}, line {line}: a CoNLL-U line has {COLUMNS} cells between tabs, but got {len(cells)}"
         )
     misc = cells[9].split("|")
     word = len(sentence.forms)
@@ -145,16 +145,16 @@ def _take(sentence: Sentence, cells: list[str], path: Where, line: int) -> None:
         return
     spaced = "SpaceAfter=No" not in misc
     if "-" in cells[0]:
-        _take_range(sentence, cells, f"{path}, line {line}", spaced)
+        _add_range(sentence, cells, f"{path}, line {line}", spaced)
         return
     if cells[0] != str(word + 1):
         raise BadInput(
-            f"{path}, line {line}: words are numbered from 1 without gaps, but {cells[0]!r} came after {word}"
+            f"{path}, line {line}: words are numbered from 1 without gaps, but got {cells[0]!r} after {word}"
         )
     if not cells[6].isdecimal() or cells[6] == cells[0]:
         raise BadInput(
             f"{path}, line {line}: the head (cell 7) is another word's number, or 0 for the root, "
-            f"but {cells[6]!r} came"
+            f"but got {cells[6]!r}"
         )
     sentence.forms.append(cells[1])
     sentence.lemmas.append(cells[2])
@@ -167,20 +167,20 @@ def _take(sentence: Sentence, cells: list[str], path: Where, line: int) -> None:
         sentence.surface.append((cells[1], spaced, 1))
 
 
-def _take_range(sentence: Sentence, cells: list[str], place: str, spaced: bool) -> None:
+def _add_range(sentence: Sentence, cells: list[str], place: str, spaced: bool) -> None:
     first, _, last = cells[0].partition("-")
     following = len(sentence.forms) + 1
     fits = first == str(following) and last.isdecimal() and int(last) >= following
     if not fits or following <= sentence.covered:
         raise BadInput(
             f"{place}: a multi-word token's id spans the words that follow it, here from {following} on, "
-            f"as in {following}-{following + 1}, but {cells[0]!r} came"
+            f"as in {following}-{following + 1}, but got {cells[0]!r}"
         )
     sentence.surface.append((cells[1], spaced, int(last) - int(first) + 1))
     sentence.covered = int(last)
 
 
-def _finished(sentence: Sentence, path: Where, end: str) -> Sentence:
+def _check_sentence(sentence: Sentence, path: Where, end: str) -> Sentence:
     words = len(sentence.forms)
     if not any(form.strip() for form, _, _ in sentence.surface):
         raise BadInput(f"{path}, {end}: a sentence has a text, but all of its {words} words are blank")
@@ -191,10 +191,10 @@ def _finished(sentence: Sentence, path: Where, end: str) -> Sentence:
 
 
 def rebuilt(sentence: Sentence) -> tuple[str, Words]:
-    """The text of a sentence from its surface tokens, and its words in it."""
+    """Return the text of a sentence, rebuilt from its surface tokens, and its words."""
     text, spans, word = "", [], 0
     for form, spaced, count in sentence.surface:
-        spans += _split(len(text), form, sentence.forms[word : word + count])
+        spans += _word_spans(len(text), form, sentence.forms[word : word + count])
         word += count
         text += form + (" " if spaced else "")
     return text.rstrip(), Words(
@@ -206,14 +206,14 @@ def rebuilt(sentence: Sentence) -> tuple[str, Words]:
 
 
 def _lemmas(sentence: Sentence) -> tuple[str, ...] | None:
-    """The lemmas, "" where none is told (``_``, unless the word itself is that); None where none is."""
+    """Return the lemmas, "" for none (``_``, unless the word itself is ``_``); None if no word has one."""
     pairs = zip(sentence.lemmas, sentence.forms, strict=True)
-    told = tuple("" if lemma == "_" != form else lemma for lemma, form in pairs)
-    return told if any(told) else None
+    lemmas = tuple("" if lemma == "_" != form else lemma for lemma, form in pairs)
+    return lemmas if any(lemmas) else None
 
 
-def _split(start: int, form: str, words: list[str]) -> list[tuple[int, int]]:
-    """Spans of the words of a surface token: as they are spelled, else in proportion to their length."""
+def _word_spans(start: int, form: str, words: list[str]) -> list[tuple[int, int]]:
+    """Return the spans of the words of a surface token, by spelling or else in proportion to their length."""
     if len(words) == 1:
         return [(start, start + len(form))]
     joined = "".join(words)

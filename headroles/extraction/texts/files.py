@@ -1,4 +1,4 @@
-"""Opening a user's file: one place for missing, empty, binary and wrongly encoded ones, and for addresses."""
+"""Open the user's files and addresses, and refuse missing, empty, binary and wrongly encoded ones."""
 
 import gzip
 import io
@@ -14,11 +14,11 @@ from headroles.errors import BadInput
 Where = str | Path
 """A path of this machine, or an address such as ``s3://bucket/texts.jsonl.gz`` (as text)."""
 PATTERN = frozenset("*?[")
-"""Letters that make a path a pattern, unless a file has that very name."""
+"""Characters that make a path a pattern, unless a file has exactly that name."""
 
 
 def kind_of(where: Where) -> str:
-    """The ending that says what a file holds, ``.gz`` aside.
+    """Return the ending that states the format of a file, in lower case and without ``.gz``.
 
     Example:
         >>> kind_of("s3://bucket/part-0.JSONL.gz")
@@ -30,7 +30,7 @@ def kind_of(where: Where) -> str:
 
 @contextmanager
 def opened(where: Where) -> Iterator[TextIO]:
-    """A UTF-8 text file, plain or gzipped, a byte-order mark passed over.
+    """Open a UTF-8 text file, plain or gzipped, without its byte-order mark.
 
     Raises:
         BadInput: When it is missing, a folder, empty, binary or not UTF-8.
@@ -38,14 +38,14 @@ def opened(where: Where) -> Iterator[TextIO]:
     try:
         with binary(where) as raw:
             zipped = raw.read(2) == b"\x1f\x8b"
-            start = _plain(raw, zipped).read(65536)
+            start = _decompressed(raw, zipped).read(65536)
             if not start.strip(b"\xef\xbb\xbf \t\r\n"):
                 raise BadInput(f"a file to read must hold text, but '{where}' is empty")
             if b"\x00" in start:
                 raise BadInput(
                     f"the data must be text in UTF-8, but '{where}' is binary (it holds zero bytes)"
                 )
-            with io.TextIOWrapper(_plain(raw, zipped), encoding="utf-8-sig", newline="") as text:
+            with io.TextIOWrapper(_decompressed(raw, zipped), encoding="utf-8-sig", newline="") as text:
                 yield text
     except UnicodeDecodeError as error:
         raise BadInput(
@@ -56,21 +56,21 @@ def opened(where: Where) -> Iterator[TextIO]:
         raise BadInput(f"the data file '{where}' cannot be read: {error}") from error
 
 
-def _plain(raw: io.BufferedReader, zipped: bool) -> io.BufferedReader:
-    """A file from its start, unpacked while it is read."""
+def _decompressed(raw: io.BufferedReader, zipped: bool) -> io.BufferedReader:
+    """Return a file from its start, decompressed while it is read."""
     raw.seek(0)
     return io.BufferedReader(gzip.GzipFile(fileobj=raw)) if zipped else raw
 
 
 @contextmanager
 def binary(where: Where) -> Iterator[io.BufferedReader]:
-    """The bytes of a file of this machine or at an address, which can be read from anywhere in it.
+    """Open the bytes of a local file or of an address, with random access.
 
     Raises:
         BadInput: When it is missing, a folder, or cannot be read.
     """
     if isinstance(where, str) and is_address(where):
-        with _remote(where) as raw:
+        with _open_remote(where) as raw:
             yield raw
         return
     path = Path(where)
@@ -86,8 +86,8 @@ def binary(where: Where) -> Iterator[io.BufferedReader]:
 
 
 @contextmanager
-def _remote(url: str) -> Iterator[io.BufferedReader]:
-    """The bytes of what lies at an address."""
+def _open_remote(url: str) -> Iterator[io.BufferedReader]:
+    """Open the bytes of a file at an address."""
     try:
         with told(f"'{url}'", "read"):
             system, path = system_of(url)
@@ -98,10 +98,10 @@ def _remote(url: str) -> Iterator[io.BufferedReader]:
 
 
 def files_of(where: Where, kinds: tuple[str, ...]) -> list[Where]:
-    """The files that a path, a folder or a pattern such as ``texts/*.parquet`` names, in the order of names.
+    """List the files that a path, a folder or a pattern such as ``texts/*.parquet`` names, sorted by name.
 
-    Of a folder these are the files in it, at any depth, of one of the kinds; names that begin with a point
-    or an underscore, and folders of such names, are passed over.
+    For a folder these are its files of one of the kinds, at any depth. Files and folders whose names begin
+    with a point or an underscore are skipped.
 
     Args:
         where: What the user named; a path without such files in it names itself.
@@ -110,18 +110,18 @@ def files_of(where: Where, kinds: tuple[str, ...]) -> list[Where]:
     Raises:
         BadInput: When a folder or pattern holds no such file, or files of several kinds.
     """
-    found = (
+    files = (
         _remote_files(where) if isinstance(where, str) and is_address(where) else _local_files(Path(where))
     )
-    if found is None:
+    if files is None:
         return [where]
-    known = [each for each, inside in found if kind_of(each) in kinds and not _hidden(inside)]
+    known = [file for file, inside in files if kind_of(file) in kinds and not _hidden(inside)]
     if not known:
         raise BadInput(
             f"a folder or pattern of data names files that end in {', '.join(kinds)}, with or without .gz, "
             f"but '{where}' names none"
         )
-    several = sorted({kind_of(each) for each in known})
+    several = sorted({kind_of(file) for file in known})
     if len(several) > 1:
         raise BadInput(
             f"the files of one folder or pattern are of one kind, but '{where}' names "
@@ -135,32 +135,32 @@ def _hidden(inside: str) -> bool:
 
 
 def _local_files(path: Path) -> list[tuple[Where, str]] | None:
-    """Files that a folder or pattern names, each with its name inside; None for what is neither."""
+    """Return the files of a folder or pattern, each with its path inside it; None for anything else."""
     try:
         if path.is_dir():
-            return [(each, each.relative_to(path).as_posix()) for each in path.rglob("*") if each.is_file()]
+            return [(file, file.relative_to(path).as_posix()) for file in path.rglob("*") if file.is_file()]
         if path.exists() or not PATTERN & {*str(path)}:
             return None
         root = Path(path.anchor)
         parts = str(path.relative_to(root)) if path.anchor else str(path)
-        return [(each, each.name) for each in root.glob(parts) if each.is_file()]
+        return [(file, file.name) for file in root.glob(parts) if file.is_file()]
     except (OSError, ValueError) as error:
         raise BadInput(f"the data '{path}' cannot be read: {error}") from error
 
 
 def _remote_files(url: str) -> list[tuple[Where, str]] | None:
-    """As ``_local_files``, at an address."""
+    """Return what ``_local_files`` does, for an address."""
     try:
         with told(f"'{url}'", "read"):
             system, path = system_of(url)
             if PATTERN & {*path}:
                 return [
-                    (system.unstrip_protocol(each), each.rpartition("/")[2]) for each in system.glob(path)
+                    (system.unstrip_protocol(file), file.rpartition("/")[2]) for file in system.glob(path)
                 ]
             if not system.isdir(path):
                 return None
             return [
-                (system.unstrip_protocol(each), each[len(path) :].strip("/")) for each in system.find(path)
+                (system.unstrip_protocol(file), file[len(path) :].strip("/")) for file in system.find(path)
             ]
     except FileNotFoundError as error:
         raise BadInput(f"a file to read must exist, but there is none at '{url}'") from error

@@ -1,4 +1,4 @@
-"""What is on the hub: asked once, quickly, so that a missing network is one sentence and no long wait."""
+"""Look up models and data sets on the hub, once and quickly: without a network there is one error soon."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +8,11 @@ from typing import Any
 from headroles.errors import BadInput
 
 PATIENCE = 1.5
-"""Seconds to wait for the hub; loading without this question retries for 23."""
+"""Seconds to wait for the hub; loading without this request first retries for 23 seconds."""
 
 
 def exists(path: Path) -> bool:
-    """Whether there is such a file or folder; False for names that no path can have."""
+    """Return whether a file or folder exists; False for names that no path can have."""
     try:
         return path.exists()
     except OSError:
@@ -20,7 +20,7 @@ def exists(path: Path) -> bool:
 
 
 def reachable(name: str, kind: str, revision: str | None = None) -> None:
-    """Ask the hub for a repository.
+    """Check that the hub has a repository.
 
     Args:
         name: The repository.
@@ -28,14 +28,14 @@ def reachable(name: str, kind: str, revision: str | None = None) -> None:
         revision: A branch, tag or commit.
 
     Raises:
-        BadInput: When the hub has no such repository, or cannot be asked.
+        BadInput: When the hub has no such repository, or cannot be reached.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
 
-    ask = HfApi().model_info if kind == "model" else HfApi().dataset_info
+    request = HfApi().model_info if kind == "model" else HfApi().dataset_info
     try:
-        ask(name, revision=revision, timeout=PATIENCE)
+        request(name, revision=revision, timeout=PATIENCE)
     except HFValidationError as error:
         raise BadInput(
             f"{name!r} is neither a local folder nor a name on the hub (owner/name); check the spelling"
@@ -47,7 +47,7 @@ def reachable(name: str, kind: str, revision: str | None = None) -> None:
     except HfHubHTTPError as error:
         reason = " ".join(str(error).split())[:300]
         raise BadInput(f"the hub refused the {kind} {name!r}: {reason}") from error
-    except Exception as error:  # every network library below has errors of its own
+    except Exception as error:  # each network library below it raises its own errors
         raise BadInput(
             f"the {kind} {name!r} is not on this machine and the hub cannot be reached "
             f"({type(error).__name__}); connect to the network, or give the path of a local folder"
@@ -55,14 +55,14 @@ def reachable(name: str, kind: str, revision: str | None = None) -> None:
 
 
 def load_split(repository: str, config: str, split: str, *, stream: bool = False) -> Iterator[dict[str, Any]]:
-    """Rows of one split of a dataset, from the hub or from a local folder in the hub's layout.
+    """Yield the rows of one split of a dataset, from the hub or from a local folder in the hub's layout.
 
     Args:
-        repository: Name on the hub, or a folder, whose rows are always read as they are now.
+        repository: Name on the hub, or a folder; the rows of a folder are always read anew.
         config: Configuration of the dataset.
         split: The split.
-        stream: Whether rows are fetched as they are read; else the dataset is fetched whole, and kept in
-            the cache of the hub.
+        stream: Whether rows are downloaded as they are read; else the whole dataset is downloaded first,
+            and kept in the cache of the hub.
 
     Raises:
         BadInput: When it cannot be reached, or has no such configuration or split.
@@ -76,7 +76,7 @@ def load_split(repository: str, config: str, split: str, *, stream: bool = False
 
     disable_progress_bar()
     try:
-        with TemporaryDirectory() as fresh:  # the cache would give a folder's rows as they once were
+        with TemporaryDirectory() as fresh:  # the shared cache could hold outdated rows of a folder
             cache = fresh if local else None
             yield from load_dataset(
                 repository, config, split=split, streaming=local or stream, cache_dir=cache

@@ -1,4 +1,4 @@
-"""Inputs of ``headroles extract``: JSON objects with a text, words or tokens, everything else kept."""
+"""Read the inputs of ``headroles extract``: JSON objects with a text, words or tokens, all fields kept."""
 
 import io
 import json
@@ -19,7 +19,7 @@ from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
 from headroles.records.passage import Passage, Words
 
 GIVEN = ("text", "words", "tokens")
-"""Fields of which every object has exactly one."""
+"""Fields; every object has exactly one of them."""
 UNCUT = 10**6
 
 
@@ -28,11 +28,11 @@ class MapInput:
     """One input whose attention is stored.
 
     Attributes:
-        row: The object as it came.
+        row: The object as it was read.
         given: "text", "words" or "tokens".
         tokenised: Its pieces.
-        word: Word of each piece, from 0 over all texts; −1 on special tokens, and on every piece where
-            tokens came.
+        word: Word of each piece, from 0 over all texts; −1 on special tokens, and on every piece of an
+            object with "tokens".
     """
 
     row: dict[str, Any]
@@ -42,34 +42,34 @@ class MapInput:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON list, or of JSON lines, ``.gz`` too.
+    """Return the objects of a JSON list or of JSON lines, gzipped or not.
 
     Raises:
-        BadInput: When the file is no such list, naming the place.
+        BadInput: When the file is neither, naming the place.
     """
     with opened(path) as file:
         text = file.read()
     if not text.lstrip().startswith("["):
         return [row for _, row in objects(io.StringIO(text, newline=""), path)]
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError) as error:  # also numbers of too many digits
         raise BadInput(f"'{path}' must be a list of JSON objects, or one a line, but {error}") from error
-    for number, row in enumerate(found):
+    for number, row in enumerate(values):
         if not isinstance(row, dict):
-            raise BadInput(f"{path}, object {number}: each is a JSON object, but a {type(row).__name__} came")
-    if not found:
+            raise BadInput(f"{path}, object {number}: each is a JSON object, but got a {type(row).__name__}")
+    if not values:
         raise BadInput(f"'{path}' must hold at least one object, but its list is empty")
-    rows: list[dict[str, Any]] = found
+    rows: list[dict[str, Any]] = values
     return rows
 
 
 def written(kept: Any, place: str) -> str:
-    """What is kept as JSON, as it will stand in the list of examples.
+    """Return a value as JSON text, in the form of the list of examples.
 
     Raises:
-        BadInput: When it holds what no JSON in UTF-8 can hold: NaN, an infinite number, half a character
-            (a lone surrogate), or lists within lists without end.
+        BadInput: When JSON in UTF-8 cannot hold it: NaN, an infinite number, half a character (a lone
+            surrogate), or lists nested too deeply.
     """
     try:
         text = json.dumps(kept, ensure_ascii=False, indent=1, allow_nan=False)
@@ -83,7 +83,7 @@ def written(kept: Any, place: str) -> str:
 
 
 def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path) -> list[MapInput]:
-    """Tokenise objects; none is cut.
+    """Tokenise objects without truncation.
 
     Args:
         tokenizer: Of the model.
@@ -102,53 +102,53 @@ def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapI
     if len(fields) != 1:
         raise BadInput(
             f"{place}: each object has exactly one of {', '.join(GIVEN)}, but "
-            f"{' and '.join(fields) or 'none'} came; fields: {', '.join(map(str, row)) or 'none'}"
+            f"got {' and '.join(fields) or 'none'}; fields: {', '.join(map(str, row)) or 'none'}"
         )
     given, value = fields[0], row[fields[0]]
-    several = value if isinstance(value, list) else [value]
-    blank = not several or any(not isinstance(each, str) or not each.strip() for each in several)
+    strings = value if isinstance(value, list) else [value]
+    blank = not strings or any(not isinstance(string, str) or not string.strip() for string in strings)
     pair = given == "text" and isinstance(value, list) and len(value) != 2
     if blank or pair or (given != "text" and not isinstance(value, list)):
         wanted = "a string, or a list of two" if given == "text" else "a list of strings"
-        raise BadInput(f"{place}: {given!r} is {wanted}, none blank, but {value!r:.80} came")
-    written(row, place)  # refused here rather than when all maps are made
+        raise BadInput(f"{place}: {given!r} is {wanted}, none blank, but got {value!r:.80}")
+    written(row, place)  # fail here rather than after all maps are computed
     key, group = str(row.get("key", number)), row.get("group")
     unit = None if group is None else str(group)
     if given == "tokens":
-        tokenised = pretokenised(tokenizer, Passage(key, (" ".join(several),), unit), several, place)
+        tokenised = pretokenised(tokenizer, Passage(key, (" ".join(strings),), unit), strings, place)
         return MapInput(row, given, tokenised, np.full(tokenised.size, -1, dtype=np.int32))
     if given == "words":
-        text, spans = laid_out(several)
-        words = Words(spans, np.full(len(several), -1, dtype=np.int32), ("",) * len(several))
+        text, spans = laid_out(strings)
+        words = Words(spans, np.full(len(strings), -1, dtype=np.int32), ("",) * len(strings))
         tokenised = tokenise(tokenizer, [Passage(key, (text,), unit, (words,))], UNCUT)[0]
         return MapInput(row, given, tokenised, example_of(tokenised, (words,), arcs=False).word)
-    tokenised = tokenise(tokenizer, [Passage(key, tuple(several), unit)], UNCUT)[0]
+    tokenised = tokenise(tokenizer, [Passage(key, tuple(strings), unit)], UNCUT)[0]
     return MapInput(row, given, tokenised, words_of(tokenised))
 
 
 def pretokenised(tokenizer: Any, passage: Passage, tokens: Sequence[str], place: str) -> Tokenised:
-    """Tokens as they came, for the model: special tokens are those the tokenizer calls so.
+    """Return given tokens as a model reads them; special tokens are those that the tokenizer lists.
 
-    A text ends at a special token; the one after it is the second. Unknown words and masks are part of
+    A text ends at a special token, and the second text follows it. Unknown words and masks are part of
     a text.
 
     Raises:
         BadInput: When the tokenizer does not know a token.
     """
     vocabulary = tokenizer.get_vocab()
-    strange = [token for token in tokens if token not in vocabulary]
-    if strange:
+    unknown = [token for token in tokens if token not in vocabulary]
+    if unknown:
         raise BadInput(
-            f"{place}: every token is one of the model's vocabulary, but {strange[0]!r} is not; give 'words' "
+            f"{place}: every token is one of the model's vocabulary, but {unknown[0]!r} is not; give 'words' "
             f"or 'text' to have them made"
         )
     inner = {getattr(tokenizer, name, None) for name in ("unk_token", "mask_token")}
     specials = {*tokenizer.all_special_tokens} - inner
     special = np.array([token in specials for token in tokens])
-    opens = ~special & np.concatenate([[True], special[:-1]])
-    texts = np.where(special, -1, np.cumsum(opens) - 1).astype(np.int32)
+    starts = ~special & np.concatenate([[True], special[:-1]])
+    texts = np.where(special, -1, np.cumsum(starts) - 1).astype(np.int32)
     ids = [vocabulary[token] for token in tokens]
-    segments = np.maximum(0, np.cumsum(opens) - 1)
+    segments = np.maximum(0, np.cumsum(starts) - 1)
     inputs = {"input_ids": ids}
     if "token_type_ids" in tokenizer.model_input_names:
         inputs["token_type_ids"] = np.minimum(segments, 1).tolist()

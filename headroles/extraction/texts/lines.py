@@ -1,4 +1,4 @@
-"""What all readers of gold annotation do alike: lines with their numbers, words laid out as a text."""
+"""Read numbered lines, and join words into texts, for all readers of gold annotation."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -10,7 +10,7 @@ from headroles.extraction.texts.files import Where, opened
 
 
 def numbered(path: Where) -> Iterator[tuple[int, str]]:
-    """Lines of a text file, numbered from 1, without their ends (whether LF or CRLF) and byte-order mark.
+    """Yield the lines of a text file, numbered from 1, without line ends (LF or CRLF) and byte-order mark.
 
     Raises:
         BadInput: When the file is missing, a folder, empty, binary or not UTF-8.
@@ -23,11 +23,11 @@ def numbered(path: Where) -> Iterator[tuple[int, str]]:
 def laid_out(
     words: Sequence[str], spaces: Sequence[bool] | None = None
 ) -> tuple[str, Int[np.ndarray, "words 2"]]:
-    """A text of words, and the character span of each in it.
+    """Join words into a text, and return it with the character span of each word.
 
     Args:
         words: None of them empty.
-        spaces: Whether a blank follows each word; all but the last where None.
+        spaces: Whether a blank follows each word; None for a blank after every word but the last.
 
     Example:
         >>> text, spans = laid_out(["It", "rains", "."], [True, False, False])
@@ -43,7 +43,7 @@ def laid_out(
 
 
 def firsts(lengths: Sequence[int]) -> Int[np.ndarray, " sentences"]:
-    """First word of each sentence from how many words each has.
+    """Return the first word of each sentence, given the number of words of each.
 
     Example:
         >>> firsts([3, 1, 2]).tolist()

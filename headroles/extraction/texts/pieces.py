@@ -1,4 +1,4 @@
-"""How many pieces a tokenizer makes of the words of documents."""
+"""Count the word pieces that a tokenizer makes of documents."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,16 +12,16 @@ from headroles.extraction.texts.windows import passage_of
 from headroles.records.documents import Document, Window
 
 UNCUT = 10**6
-"""More pieces than any document has, so that nothing is cut where pieces are counted."""
+"""More pieces than any document has, so that nothing is truncated where pieces are counted."""
 
 
 def room_of(tokenizer: Any, size: int, option: str) -> int:
-    """Pieces of a text that fit into an input beside the special tokens.
+    """Return the number of pieces of a text that fit into an input with its special tokens.
 
     Args:
         tokenizer: Of the model.
         size: Longest input in tokens.
-        option: That names the size, for the error.
+        option: Name of the option that sets the size, for the error.
 
     Raises:
         BadInput: When none fits.
@@ -36,14 +36,14 @@ def room_of(tokenizer: Any, size: int, option: str) -> int:
 
 
 def pieces_of(tokenizer: Any, documents: Sequence[Document]) -> list[Int[np.ndarray, "_"]]:
-    """Pieces of each word of each document, special tokens aside; 0 for a word that has none.
+    """Count the pieces of each word of each document, without special tokens; 0 for a word without any.
 
     Raises:
         BadInput: When the tokenizer keeps no character offsets, or makes nothing of a document.
     """
-    whole = [passage_of(Window(each, 0, len(each.words), 0)) for each in documents]
-    counted = []
-    for tokenised, document in zip(tokenise(tokenizer, whole, UNCUT), documents, strict=True):
+    passages = [passage_of(Window(document, 0, len(document.words), 0)) for document in documents]
+    counts = []
+    for tokenised, document in zip(tokenise(tokenizer, passages, UNCUT), documents, strict=True):
         word = example_of(tokenised, tokenised.passage.words, False).word
-        counted.append(np.bincount(word[word >= 0], minlength=len(document.words)))
-    return counted
+        counts.append(np.bincount(word[word >= 0], minlength=len(document.words)))
+    return counts

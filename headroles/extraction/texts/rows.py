@@ -1,4 +1,4 @@
-"""Rows of tables, one after the other: tab- or comma-separated, JSON lines, Parquet."""
+"""Read the rows of tables one by one: tab- or comma-separated files, JSON lines and Parquet files."""
 
 import csv
 import json
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLES = (".tsv", ".csv", ".jsonl", ".parquet")
-"""How files of rows end, ``.gz`` aside."""
+"""Endings of files of rows, without ``.gz``."""
 AT_ONCE = 512
-"""Rows of a Parquet file that are held at once."""
+"""Rows of a Parquet file in memory at a time."""
 
 Row = tuple[str, dict[str, object]]
-"""Where a row is, for errors, and its cells by column."""
+"""The place of a row, for errors, and its cells by column."""
 
 
 def rows_of(where: Where, texts: Sequence[str] = (), labels: Sequence[str] = ()) -> Iterator[Row]:
-    """The rows of a table by the ending of its file; ``.tsv`` without quotes, as GLUE's files must be read.
+    """Read the rows of a table by the ending of its file; ``.tsv`` without quoting, as GLUE's files need.
 
     Args:
         where: The file.
-        texts: Columns that hold texts. Of a Parquet file no others are read than these and the labels.
+        texts: Columns that hold texts. Of a Parquet file only these and the labels are read.
         labels: Columns that hold names or numbers.
 
     Raises:
@@ -48,9 +48,11 @@ def _table_rows(where: Where, delimiter: str) -> Iterator[Row]:
         try:
             reader = csv.reader(text, delimiter=delimiter, quoting=quoting)
             header = next(reader)
-            twice = sorted({name for name in header if name and header.count(name) > 1})
-            if twice:
-                raise BadInput(f"'{where}' has two columns called {twice[0]!r}; give each a name of its own")
+            repeated = sorted({name for name in header if name and header.count(name) > 1})
+            if repeated:
+                raise BadInput(
+                    f"'{where}' has two columns called {repeated[0]!r}; give each a name of its own"
+                )
             for cells in reader:
                 if cells:
                     yield f"{where}, line {reader.line_num}", _row(cells, header, where, reader.line_num)
@@ -62,14 +64,14 @@ def _row(cells: list[str], header: list[str], where: Where, line: int) -> dict[s
     if len(cells) > len(header):
         raise BadInput(
             f"{where}, line {line}: a row has as many cells as the header ({len(header)}), "
-            f"but {len(cells)} came"
+            f"but got {len(cells)}"
         )
     blank: list[object] = [None] * (len(header) - len(cells))
     return dict(zip(header, [*cells, *blank], strict=True))
 
 
 def objects(lines: Iterable[str], where: Where) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of JSON lines, each with its place; blank lines are passed over.
+    """Yield the objects of JSON lines, each with its place; blank lines are skipped.
 
     Raises:
         BadInput: For a line that is no object, naming it.
@@ -83,7 +85,7 @@ def objects(lines: Iterable[str], where: Where) -> Iterator[tuple[str, dict[str,
         except (ValueError, RecursionError) as error:  # also numbers of too many digits
             raise BadInput(f"{place}: each line is one JSON object, but {error}") from error
         if not isinstance(row, dict):
-            raise BadInput(f"{place}: each line is one JSON object, but a {type(row).__name__} came")
+            raise BadInput(f"{place}: each line is one JSON object, but got a {type(row).__name__}")
         yield place, row
 
 
@@ -94,8 +96,8 @@ def _json_rows(where: Where, labels: Sequence[str]) -> Iterator[Row]:
                 value = row.get(label)
                 if isinstance(value, float) and not math.isfinite(value):
                     raise BadInput(
-                        f"{place}: {label!r} is a name or a number, or null where it is unknown, but {value} "
-                        f"came"
+                        f"{place}: {label!r} is a name or a number, or null where it is unknown, "
+                        f"but got {value}"
                     )
             yield place, row
 
@@ -125,7 +127,7 @@ def _parquet_rows(where: Where, texts: Sequence[str], labels: Sequence[str]) -> 
 
 
 def _check_types(where: Where, schema: "pa.Schema", texts: Sequence[str], labels: Sequence[str]) -> None:
-    """Refuse columns that are missing or of no type that they may have, before any row is read."""
+    """Check that columns exist and have an allowed type, before any row is read."""
     names: list[str] = schema.names
     for column in (*texts, *labels):
         if names.count(column) != 1:
@@ -134,28 +136,30 @@ def _check_types(where: Where, schema: "pa.Schema", texts: Sequence[str], labels
                 if column not in names
                 else BadInput(f"'{where}' has two columns called {column!r}; give each a name of its own")
             )
-        found = schema.field(column).type
-        if not _holds(found, label=column in labels):
-            what = "names or whole numbers" if column in labels else "texts"
-            raise BadInput(f"'{where}': the column {column!r} must hold {what}, but it holds {found}")
+        column_type = schema.field(column).type
+        if not _allows_type(column_type, label=column in labels):
+            allowed = "names or whole numbers" if column in labels else "texts"
+            raise BadInput(
+                f"'{where}': the column {column!r} must hold {allowed}, but it holds {column_type}"
+            )
 
 
-def _holds(found: Any, *, label: bool) -> bool:
-    """Whether a type is one of text, or for labels of whole numbers; also where each value is kept once."""
+def _allows_type(column_type: Any, *, label: bool) -> bool:
+    """Return whether a type, dictionary-encoded or not, is text, or for labels also whole numbers."""
     from pyarrow import types
 
-    plain = found.value_type if types.is_dictionary(found) else found
+    plain = column_type.value_type if types.is_dictionary(column_type) else column_type
     text = types.is_string(plain) or types.is_large_string(plain) or types.is_string_view(plain)
     return bool(text or (label and (types.is_integer(plain) or types.is_boolean(plain))))
 
 
 def missing(place: str, column: str, columns: Sequence[object]) -> BadInput:
-    """What to say where a column is not there.
+    """Return the error for a column that is not there.
 
     Args:
         place: The file, or the row in it.
         column: Its name.
-        columns: Those that are there.
+        columns: The columns that are there.
     """
-    there = ", ".join(map(str, columns)) or "none"
-    return BadInput(f"{place}: the column {column!r} is needed but not there; columns: {there}")
+    known = ", ".join(map(str, columns)) or "none"
+    return BadInput(f"{place}: the column {column!r} is needed but not there; columns: {known}")

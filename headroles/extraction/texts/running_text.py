@@ -1,4 +1,4 @@
-"""Documents of running text without annotation, read one at a time."""
+"""Read documents of running text without annotation, one at a time."""
 
 import re
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ class RunningText:
 
     Attributes:
         name: Its title, or "document N" with N from 1 on.
-        text: Its lines as they stand in the file, headings and blank lines left out.
-        paragraphs: Parts of it that share no sentence: the lines of an article, which hold a paragraph
-            each, or the whole document, whose lines may be broken anywhere.
+        text: Its lines as in the file, without headings and blank lines.
+        paragraphs: Parts of it that share no sentence: the lines of an article, each a paragraph, or else
+            the whole document, whose lines may be broken anywhere.
     """
 
     name: str
@@ -27,11 +27,11 @@ class RunningText:
 
 
 def read_running_text(path: Path) -> Iterator[RunningText]:
-    """Documents of a file of plain text, ``.gz`` too, in their order.
+    """Yield the documents of a file of plain text, gzipped or not, in their order.
 
-    A file whose first line that is not blank is a title in the layout of WikiText, `` = Title = ``, has
-    one document from each such line to the next, one paragraph per line; its headings (any number of
-    ``=``, as many on both sides) are left out. In any other file blank lines divide documents.
+    A file whose first non-blank line is a title in the layout of WikiText, `` = Title = ``, has
+    one document from each such line to the next, and one paragraph per line. Its headings (any number of
+    ``=``, the same on both sides) are left out. In any other file blank lines divide documents.
 
     Args:
         path: The file.
@@ -42,56 +42,56 @@ def read_running_text(path: Path) -> Iterator[RunningText]:
     with opened(path) as text:
         lines = iter(text)
         first = next((line for line in lines if line.strip()), "")
-        rest = _with_first(first, lines)
-        yield from _articles(rest) if level_of(first) == 1 else _divided(rest)
+        rest = _chain_first(first, lines)
+        yield from _split_at_titles(rest) if level_of(first) == 1 else _split_at_blank_lines(rest)
 
 
 def level_of(line: str) -> int:
-    """How many ``=`` stand on both sides of a heading in WikiText's layout; 0 for any other line.
+    """Return the number of ``=`` on each side of a heading in WikiText's layout; 0 for any other line.
 
     Example:
         >>> [level_of(line) for line in (" = Lobster = ", " = = Life cycle = = ", "a = b", " = a = = ")]
         [1, 2, 0, 0]
     """
-    found = HEADING.fullmatch(line)
-    return found[1].count("=") if found and found[1] == found[3] else 0
+    heading = HEADING.fullmatch(line)
+    return heading[1].count("=") if heading and heading[1] == heading[3] else 0
 
 
 def title_of(line: str) -> str:
-    """The words of a heading."""
-    found = HEADING.fullmatch(line)
-    return found[2] if found else ""
+    """Return the words of a heading; "" for any other line."""
+    heading = HEADING.fullmatch(line)
+    return heading[2] if heading else ""
 
 
-def _with_first(first: str, lines: Iterator[str]) -> Iterator[str]:
+def _chain_first(first: str, lines: Iterator[str]) -> Iterator[str]:
     yield first
     yield from lines
 
 
-def _articles(lines: Iterator[str]) -> Iterator[RunningText]:
-    name, kept = "", list[str]()
+def _split_at_titles(lines: Iterator[str]) -> Iterator[RunningText]:
+    name, lines_kept = "", list[str]()
     for line in lines:
         level = level_of(line)
         if level == 1:
-            if kept:
-                yield RunningText(name, "".join(kept), tuple(kept))
-            name, kept = title_of(line), []
+            if lines_kept:
+                yield RunningText(name, "".join(lines_kept), tuple(lines_kept))
+            name, lines_kept = title_of(line), []
         elif level == 0 and line.strip():
-            kept.append(line)
-    if kept:
-        yield RunningText(name, "".join(kept), tuple(kept))
+            lines_kept.append(line)
+    if lines_kept:
+        yield RunningText(name, "".join(lines_kept), tuple(lines_kept))
 
 
-def _divided(lines: Iterator[str]) -> Iterator[RunningText]:
-    number, kept = 1, list[str]()
+def _split_at_blank_lines(lines: Iterator[str]) -> Iterator[RunningText]:
+    number, lines_kept = 1, list[str]()
     for line in lines:
         if line.strip():
-            kept.append(line)
-        elif kept:
-            yield _document(number, "".join(kept))
-            number, kept = number + 1, []
-    if kept:
-        yield _document(number, "".join(kept))
+            lines_kept.append(line)
+        elif lines_kept:
+            yield _document(number, "".join(lines_kept))
+            number, lines_kept = number + 1, []
+    if lines_kept:
+        yield _document(number, "".join(lines_kept))
 
 
 def _document(number: int, text: str) -> RunningText:

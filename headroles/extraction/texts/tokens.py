@@ -1,4 +1,4 @@
-"""Passages to examples: a tokenizer's pieces with their texts, words and special tokens."""
+"""Tokenise passages, and make examples of the pieces with their texts, words and special tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from headroles.records.passage import Passage, Words
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tokenised:
-    """One passage as the model gets it.
+    """One passage as the model reads it.
 
     Attributes:
-        passage: Where it comes from.
-        inputs: What the tokenizer returned for the model, unpadded: token ids and the like.
+        passage: The passage.
+        inputs: Inputs of the model by name, unpadded, such as token ids.
         tokens: The pieces, special tokens included.
-        texts: Which text each piece belongs to; −1 on special tokens.
+        texts: The text that each piece belongs to; −1 on special tokens.
         spans: Character span of each piece in its text.
         class_id: Whether each piece is the class token by its id.
         truncated: Whether pieces were cut off.
-        stack: Of the pieces of a joint input for cross attention, 0 where the decoder reads them and 1
-            where the encoder does; None of any other input.
+        stack: For a joint input for cross attention, 0 for pieces that the decoder reads and 1 for those
+            that the encoder reads; None for any other input.
     """
 
     passage: Passage
@@ -39,16 +39,16 @@ class Tokenised:
 
     @property
     def size(self) -> int:
-        """Number of pieces."""
+        """Return the number of pieces."""
         return len(self.tokens)
 
 
 @runtime_checkable
 class OwnWay(Protocol):
-    """A tokenizer that makes passages ready in a way of its own."""
+    """A tokenizer that tokenises whole passages by its own rule."""
 
     def tokenised(self, passages: Sequence[Passage], max_length: int) -> list[Tokenised]:
-        """The passages as the model gets them."""
+        """Return the passages as the model reads them."""
 
 
 def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> list[Tokenised]:
@@ -58,7 +58,7 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
     or lists of special tokens; special tokens written out in a text stay text.
 
     Raises:
-        BadInput: When the tokenizer keeps no character offsets or makes nothing of a text, or single
+        BadInput: When the tokenizer keeps no character offsets or makes no token of a text, or single
             texts and pairs are mixed.
     """
     if isinstance(tokenizer, OwnWay):
@@ -70,7 +70,7 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
         )
     widths = {len(passage.texts) for passage in passages}
     if len(widths) > 1:
-        raise BadInput("a run has single texts or pairs, but both came; split them into two files")
+        raise BadInput("a run has single texts or pairs, but got both; split them into two files")
     columns = [[passage.texts[k] for passage in passages] for k in range(widths.pop() if widths else 0)]
     if not columns:
         return []
@@ -81,7 +81,7 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
         split_special_tokens=True,
         return_offsets_mapping=False,
     )
-    made = []
+    tokenised = []
     for k, (passage, encoding) in enumerate(zip(passages, batch.encodings, strict=True)):
         ids = encoding.sequence_ids
         if not ids:
@@ -89,7 +89,7 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
                 f"every input has at least one token, but {type(tokenizer).__name__} makes none of "
                 f"{passage.key!r} ({passage.texts[0][:40]!r}); mend or drop it"
             )
-        made.append(
+        tokenised.append(
             Tokenised(
                 passage=passage,
                 inputs={name: values[k] for name, values in batch.items()},
@@ -100,35 +100,35 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
                 truncated=bool(encoding.overflowing),
             )
         )
-    return made
+    return tokenised
 
 
 def example_of(
     tokenised: Tokenised, words: Sequence[Words] | None, arcs: bool, lexical: Lexical | None = None
 ) -> Example:
-    """The example of a tokenised passage.
+    """Return the example of a tokenised passage.
 
     Args:
         tokenised: Its pieces.
         words: Words and trees of its texts; None when no sieve needs them.
-        arcs: Whether the arcs are wanted too.
-        lexical: What is known of its words and tokens from outside it.
+        arcs: Whether the example has arcs too.
+        lexical: Facts about its words and tokens from outside the passage.
     """
     special = tokenised.texts < 0
     word = np.full(tokenised.size, -1, dtype=np.int32)
-    found: list[Arc] = []
+    all_arcs: list[Arc] = []
     base = 0
-    for text, each in enumerate(words or ()):
-        mine = np.flatnonzero(tokenised.texts == text)
-        word[mine] = base + _aligned(tokenised.passage.texts[text], tokenised.spans[mine], each)
+    for text, own_words in enumerate(words or ()):
+        pieces = np.flatnonzero(tokenised.texts == text)
+        word[pieces] = base + _align_pieces(tokenised.passage.texts[text], tokenised.spans[pieces], own_words)
         if arcs:
-            pairs = zip(each.heads.tolist(), each.relations, strict=True)
-            found += [
+            pairs = zip(own_words.heads.tolist(), own_words.relations, strict=True)
+            all_arcs += [
                 Arc(base + index, base + head, relation)
                 for index, (head, relation) in enumerate(pairs)
                 if head >= 0
             ]
-        base += len(each.heads)
+        base += len(own_words.heads)
     return Example(
         key=tokenised.passage.key,
         tokens=tokenised.tokens,
@@ -136,7 +136,7 @@ def example_of(
         special=special,
         first=opening(tokenised),
         word=word,
-        arcs=tuple(found) if arcs and words is not None else None,
+        arcs=tuple(all_arcs) if arcs and words is not None else None,
         group=tokenised.passage.group,
         mentions=tokenised.passage.mentions,
         lexical=lexical,
@@ -145,7 +145,7 @@ def example_of(
 
 
 def opening(tokenised: Tokenised) -> Bool[np.ndarray, " tokens"]:
-    """The class token by its id; without one, the special token that opens the input."""
+    """Mark the class token, by its id; without one, the special token that opens the input."""
     special = tokenised.texts < 0
     by_id: np.ndarray = special & tokenised.class_id
     if by_id.any():
@@ -155,20 +155,20 @@ def opening(tokenised: Tokenised) -> Bool[np.ndarray, " tokens"]:
     return first
 
 
-def _aligned(text: str, spans: np.ndarray, words: Words) -> Int[np.ndarray, " pieces"]:
-    """The word that holds each piece's first visible character.
+def _align_pieces(text: str, spans: np.ndarray, words: Words) -> Int[np.ndarray, " pieces"]:
+    """Return the word that holds each piece's first visible character.
 
-    Blanks at a piece's start are passed over; a piece without a visible character goes to the next
-    word (the last one at the end of the text).
+    Blanks at the start of a piece are skipped. A piece without a visible character belongs to the next
+    word (to the last one at the end of the text).
     """
-    starts = np.array([_visible(text, int(start), int(end)) for start, end in spans], dtype=np.int64)
+    starts = np.array([_first_visible(text, int(start), int(end)) for start, end in spans], dtype=np.int64)
     ends = words.spans[:, 1]
     index = np.searchsorted(ends, starts, side="right")
     clipped: np.ndarray = np.minimum(index, len(ends) - 1)
     return clipped
 
 
-def _visible(text: str, start: int, end: int) -> int:
+def _first_visible(text: str, start: int, end: int) -> int:
     while start < end and text[start].isspace():
         start += 1
     return start

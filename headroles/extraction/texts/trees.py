@@ -1,4 +1,4 @@
-"""A gold tree is a tree: heads are words of the sentence, one of them the root, and all lead to it."""
+"""Check that gold heads form a tree: each is a word of the sentence, and all lead to its one root."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ from headroles.extraction.texts.files import Where
 
 
 def check_tree(heads: Sequence[int], path: Where, lines: Sequence[int]) -> None:
-    """Refuse heads of one sentence that are no tree.
+    """Check that the heads of one sentence form a tree.
 
     Args:
         heads: Head of each word, counted from 0 within the sentence; −1 for the root.
-        path: The file they come from.
-        lines: Line of each word in it.
+        path: The file that holds them.
+        lines: Line of each word in the file.
 
     Raises:
         BadInput: For a head outside the sentence, no root or a second one, or a circle; words are
@@ -22,7 +22,7 @@ def check_tree(heads: Sequence[int], path: Where, lines: Sequence[int]) -> None:
     for head, line in zip(heads, lines, strict=True):
         if not -1 <= head < words:
             raise BadInput(
-                f"{path}, line {line}: heads are words of the sentence (1 to {words}), but {head + 1} came"
+                f"{path}, line {line}: heads are words of the sentence (1 to {words}), but got {head + 1}"
             )
     roots = [word for word, head in enumerate(heads) if head == -1]
     if not roots:
@@ -45,18 +45,18 @@ def check_tree(heads: Sequence[int], path: Where, lines: Sequence[int]) -> None:
 
 
 def _circle(heads: Sequence[int], root: int) -> list[int]:
-    """The words of a circle, from its first word on; empty where all words lead to the root."""
+    """Return the words of a circle, from its first word on; empty where all words lead to the root."""
     safe = {root}
     for word in range(len(heads)):
         trail: list[int] = []
-        passed: set[int] = set()
-        while word not in safe and word not in passed:
+        visited: set[int] = set()
+        while word not in safe and word not in visited:
             trail.append(word)
-            passed.add(word)
+            visited.add(word)
             word = heads[word]
-        if word in passed:
+        if word in visited:
             circle = trail[trail.index(word) :]
             first = circle.index(min(circle))
             return circle[first:] + circle[:first]
-        safe |= passed
+        safe |= visited
     return []

@@ -1,4 +1,4 @@
-"""Documents cut into what a model gets at once: sentences, or windows of a number of word pieces."""
+"""Cut documents into inputs of a model: sentences, or windows of a number of word pieces."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from headroles.records.passage import Passage, Words
 
 
 def sentence_windows(documents: Sequence[Document]) -> list[Window]:
-    """One window per sentence, so that a model sees a sentence at a time."""
+    """Return one window per sentence, so that a model reads one sentence at a time."""
     windows = []
     for document in documents:
         starts = document.sentences.tolist()
@@ -23,19 +23,20 @@ def sentence_windows(documents: Sequence[Document]) -> list[Window]:
 def document_windows(
     documents: Sequence[Document], pieces: Sequence[Int[np.ndarray, "_"]], size: int, stride: int
 ) -> list[Window]:
-    """Windows over documents, each of at most ``size`` word pieces, in the order of the documents.
+    """Return windows over documents, each of at most ``size`` word pieces, in the order of the documents.
 
-    Every word is fresh in exactly one window, and a sentence of at most ``size`` pieces is whole in the
-    window where its words are. The next window starts at the first sentence that begins at least
-    ``stride`` pieces after the start of this one (at a word inside a sentence where none begins there),
-    later where the next sentence would not fit otherwise, and where this one ends at the latest. A
-    sentence longer than ``size`` is cut at words; a word longer than ``size`` is a window of its own.
+    Every word is fresh in exactly one window. A sentence of at most ``size`` pieces is whole in the window
+    where its words are fresh. The next window starts at the first sentence that begins at least
+    ``stride`` pieces after the start of this one, or at a word inside a sentence where none begins there.
+    It starts later where the next sentence would not fit otherwise, and at the end of this one at the
+    latest. A sentence longer than ``size`` is cut at words; a word longer than ``size`` is a window of its
+    own.
 
     Documents in the layout of GAP and WinoBias are one window each; words beyond ``size`` are in none.
 
     Args:
-        documents: In any layout.
-        pieces: How many pieces each word of each document has, special tokens aside.
+        documents: Documents in any layout.
+        pieces: Number of pieces of each word of each document, without special tokens.
         size: Most pieces of a window.
         stride: Fewest pieces from the start of a window to that of the next.
 
@@ -52,7 +53,7 @@ def document_windows(
     if not 1 <= stride <= size:
         raise BadInput(
             f"the stride of windows is from 1 piece up to their size, so that no word is left out, "
-            f"but a stride of {stride} came with a size of {size}"
+            f"but got a stride of {stride} with a size of {size}"
         )
     windows = []
     for document, counts in zip(documents, pieces, strict=True):
@@ -67,7 +68,7 @@ def _document_windows(
     if counts.shape != (words,) or counts.min() < 0:
         raise BadInput(
             f"pieces are one number per word, so {words} for document {document.key!r}, "
-            f"but numbers of shape {counts.shape} came"
+            f"but got numbers of shape {counts.shape}"
         )
     total = np.concatenate([[0], np.cumsum(counts)])
     ends = np.append(document.sentences[1:], words)
@@ -87,7 +88,7 @@ def _document_windows(
 def _next_start(
     document: Document, total: Int[np.ndarray, "_"], window: tuple[int, int], size: int, stride: int
 ) -> int:
-    """Where the window after this one starts; ``total`` counts the pieces before each word."""
+    """Return the start of the window after this one; ``total`` counts the pieces before each word."""
     start, stop = window
     if stop == len(document.words):
         return stop
@@ -95,24 +96,24 @@ def _next_start(
     following = int(ends[np.searchsorted(ends, stop, side="right")])
     if total[following] - total[stop] > size:
         following = stop + 1
-    fits = int(np.searchsorted(total, total[following] - size))
-    apart = int(np.searchsorted(total, total[start] + stride))
-    earliest = max(fits, apart)
+    fitting = int(np.searchsorted(total, total[following] - size))
+    spaced = int(np.searchsorted(total, total[start] + stride))
+    earliest = max(fitting, spaced)
     if earliest >= stop:
         return stop
-    begins = document.sentences[(document.sentences >= earliest) & (document.sentences < stop)]
-    return int(begins[0]) if begins.size else earliest
+    starts = document.sentences[(document.sentences >= earliest) & (document.sentences < stop)]
+    return int(starts[0]) if starts.size else earliest
 
 
 def _reach(total: Int[np.ndarray, "_"], start: int, size: int) -> int:
-    """One past the last word of the longest run from ``start`` that has at most ``size`` pieces."""
+    """Return one past the last word of the longest run from ``start`` that has at most ``size`` pieces."""
     return int(np.searchsorted(total, total[start] + size, side="right")) - 1
 
 
 def passage_of(window: Window) -> Passage:
-    """The words of a window as one input: its stretch of the text, with its words and arcs.
+    """Return the words of a window as one input: its part of the text, with its words and arcs.
 
-    Heads outside the window are −1, as roots are. The group is the document's, or its key, so that
+    Heads outside the window are −1, as roots are. The group is that of the document, or else its key. So
     windows of one document are one unit, and a sentence without a document is a unit of its own.
     """
     document, inside = window.document, slice(window.start, window.stop)
@@ -120,9 +121,9 @@ def passage_of(window: Window) -> Passage:
     first, last = int(spans[0, 0]), int(spans[-1, 1])
     heads = np.full(window.size, -1, dtype=np.int32)
     if document.heads is not None:
-        own = document.heads[inside]
-        kept = (own >= window.start) & (own < window.stop)
-        heads = np.where(kept, own - window.start, -1).astype(np.int32)
+        document_heads = document.heads[inside]
+        kept = (document_heads >= window.start) & (document_heads < window.stop)
+        heads = np.where(kept, document_heads - window.start, -1).astype(np.int32)
     relations = document.relations[inside] if document.relations else ("",) * window.size
     words = Words((spans - first).astype(np.int32), heads, relations)
     return Passage(
@@ -135,11 +136,11 @@ def passage_of(window: Window) -> Passage:
 
 
 def _mentions_of(window: Window) -> tuple[Mention, ...] | None:
-    """Mentions that lie wholly in a window, by its words."""
+    """Return the mentions that lie wholly in a window, numbered by its words."""
     if window.document.mentions is None:
         return None
     return tuple(
-        Mention(each.start - window.start, each.stop - window.start, each.entity)
-        for each in window.document.mentions
-        if each.start >= window.start and each.stop <= window.stop
+        Mention(mention.start - window.start, mention.stop - window.start, mention.entity)
+        for mention in window.document.mentions
+        if mention.start >= window.start and mention.stop <= window.stop
     )

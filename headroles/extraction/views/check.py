@@ -1,4 +1,4 @@
-"""The check before a view: attention is read as the plain model computes it, and each call has its place."""
+"""Check before a view that attention is read as the plain model computes it, and find each module's kind."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from headroles.extraction.model.trial import TOLERANCE
 from headroles.extraction.views.parts import Entry
 
 SHORT = 160
-"""Most tokens of the input that the check is made on."""
+"""Most tokens of the input of the check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class Stack:
     """The layers that compute one kind of attention.
 
     Attributes:
-        layers: How many.
-        heads: Heads of each.
-        size: Dimensions of a query; 0 where queries are not seen.
-        biased: Whether something is added to the products.
+        layers: Number of layers.
+        heads: Number of heads in each layer.
+        size: Dimensions of a query; 0 where queries cannot be read.
+        biased: Whether a bias is added to the products.
     """
 
     layers: int
@@ -37,11 +37,11 @@ class Stack:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checked:
-    """What a model does with an input.
+    """The attention that a model computes on an input.
 
     Attributes:
-        stacks: By kind of attention.
-        modules: The kind that each module computes; empty where the model is outside the interface.
+        stacks: Layers by kind of attention.
+        modules: The kind that each module computes; empty where the model does not use the interface.
     """
 
     stacks: dict[str, Stack]
@@ -49,44 +49,48 @@ class Checked:
 
 
 def checked(network: Any, entry: Entry) -> Checked:
-    """Run a model on the beginning of an input, plain and as a view does, and compare the weights.
+    """Run a model on the beginning of an input, as it is and as a view does, and compare the weights.
 
-    Encoder and decoder get lengths that differ there, which tells what each module computes.
+    There encoder and decoder get inputs of different lengths, which shows what each module computes.
 
     Raises:
-        BadInput: When the model cannot run, shows no attention, or is misread.
+        BadInput: When the model cannot run, shows no attention, or is read wrongly.
     """
     kinds, inputs = tuple(entry.sides), cut(entry.inputs, SHORT)
     plain = run_plain(network, inputs, kinds)
     read: dict[str, list[torch.Tensor]] = {kind: [] for kind in kinds}
-    seen: dict[torch.nn.Module, str] = {}
-    made: dict[str, Stack] = {kind: Stack(len(each), each[0].shape[0]) for kind, each in plain.items()}
+    kinds_of_modules: dict[torch.nn.Module, str] = {}
+    stacks: dict[str, Stack] = {
+        kind: Stack(len(layers), layers[0].shape[0]) for kind, layers in plain.items()
+    }
 
     def take(call: Call) -> None:
         kind = kind_of(call, inputs, kinds)
-        if seen.setdefault(call.module, kind) != kind:
-            raise ValueError(f"one module computes {seen[call.module]} and {kind} attention")
+        if kinds_of_modules.setdefault(call.module, kind) != kind:
+            raise ValueError(f"one module computes {kinds_of_modules[call.module]} and {kind} attention")
         read[kind].append(call.weights[0].float())
-        bias, own = call.settings.get("position_bias"), made[kind]
-        biased = own.biased or (bias is not None and bool(bias.any()))
-        made[kind] = Stack(own.layers, own.heads, call.query.shape[-1], biased)
+        bias, stack = call.settings.get("position_bias"), stacks[kind]
+        biased = stack.biased or (bias is not None and bool(bias.any()))
+        stacks[kind] = Stack(stack.layers, stack.heads, call.query.shape[-1], biased)
 
     run_viewed(network, inputs, take)
-    if seen and not all(_equal(read[kind], plain[kind], TOLERANCE[network.dtype]) for kind in kinds):
-        calls, layers = (sum(map(len, each.values())) for each in (read, plain))
+    if kinds_of_modules and not all(
+        _all_close(read[kind], plain[kind], TOLERANCE[network.dtype]) for kind in kinds
+    ):
+        calls, layers = (sum(map(len, weights.values())) for weights in (read, plain))
         raise BadInput(
             f"what is read while {type(network).__name__} runs must be what the plain model computes, but it "
             f"is not ({calls} attention calls for {layers} layers); this architecture cannot be viewed"
         )
-    return Checked(made, seen)
+    return Checked(stacks, kinds_of_modules)
 
 
 @contextmanager
 def in_one_sentence(network: Any) -> Iterator[None]:
-    """What goes wrong while a model runs, as one sentence.
+    """Turn any error of a running model into one sentence.
 
     Raises:
-        BadInput: For any error of the model's own.
+        BadInput: For any error that the model raises.
     """
     try:
         yield
@@ -98,7 +102,7 @@ def in_one_sentence(network: Any) -> Iterator[None]:
         ) from error
 
 
-def _equal(ours: list[torch.Tensor], theirs: list[torch.Tensor], close: float) -> bool:
+def _all_close(ours: list[torch.Tensor], theirs: list[torch.Tensor], close: float) -> bool:
     return len(ours) == len(theirs) and all(
         torch.allclose(a, b, rtol=0, atol=close) for a, b in zip(ours, theirs, strict=True)
     )

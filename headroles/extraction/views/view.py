@@ -1,4 +1,4 @@
-"""Attention of one input, to be looked at: a checkpoint and texts to a view."""
+"""Read the attention of one input for a view, given a checkpoint and texts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,9 +17,9 @@ from headroles.records.view import ENCODER, SELF, View
 
 MEBIBYTE = 2**20
 MOST_WEIGHTS, MOST_NEURONS = 128 * MEBIBYTE, 64 * MEBIBYTE
-"""Most bytes of weights, and of queries, keys and biases, that a view holds."""
+"""Most bytes of weights, and of queries, keys and biases, in a view."""
 SHOWN = 8
-"""Most of the wrong numbers that a sentence repeats."""
+"""Most wrong numbers that an error message repeats."""
 
 
 def read_view(
@@ -33,127 +33,132 @@ def read_view(
     dtype: str = "float32",
     max_length: int = 512,
 ) -> View:
-    """Read a model's attention over one input, and what it is made of.
+    """Read a model's attention over one input, with the queries and keys behind it.
 
-    A model with one stack reads one text or a pair, and gives maps of kind "self". An
-    encoder-decoder reads the first text with its encoder and the second with its decoder, shifted
-    right, and gives maps of its encoder, its decoder and of cross attention; of one text, those of
-    its encoder. Weights are checked against those the plain eager model returns.
+    A model with one stack reads one text or a pair, and gives maps of kind "self". An encoder-decoder
+    reads the first text with its encoder, and the second, shifted right, with its decoder. It gives maps
+    of its encoder, of its decoder and of cross attention; with one text, those of its encoder. Weights
+    are checked against those that the plain eager model returns.
 
     Args:
         checkpoint: From ``headroles.extraction.model.checkpoint.find``.
-        texts: One text or two, not blank; none is cut.
+        texts: One text or two, not blank; none is truncated.
         layers: Numbers of the layers to keep, from 0, counted in each stack; None for all.
         heads: Numbers of the heads to keep, from 0; None for all.
-        neurons: Whether queries and keys are kept too, where they explain the weights and take less
-            than 64 MiB.
+        neurons: Whether queries and keys are kept too, where the weights can be recomputed from them and
+            they take at most 64 MiB.
         device: "auto", "cpu", "cuda" or "mps".
         dtype: "float32", "bfloat16" or "float16".
         max_length: Most tokens of an input; the model may take fewer.
 
     Returns:
-        The view; its notes say what was left out and why.
+        The view; its notes state what was left out and why.
 
     Raises:
         UnknownName: For another dtype.
-        BadInput: When the model cannot be loaded or is misread, the input is blank or too long,
+        BadInput: When the model cannot be loaded or is read wrongly, the input is blank or too long,
             layers or heads do not exist, or the weights take more than 128 MiB.
     """
     if dtype not in DTYPES:
         raise UnknownName("dtype", dtype, DTYPES)
     given = checked_texts(texts)
-    network, entry = _opened(checkpoint, given, device, dtype, max_length)
+    network, entry = _open(checkpoint, given, device, dtype, max_length)
     with quiet(), in_one_sentence(network):
-        found = checked(network, entry)
-    keepers, unknown = _keepers(entry, found, layers, heads)
-    unseen = _unseen(network, found, keepers) if neurons else ""
+        model_stacks = checked(network, entry)
+    keepers, remarks = _keepers(entry, model_stacks, layers, heads)
+    left_out = _why_no_neurons(network, model_stacks, keepers) if neurons else ""
     with quiet(), in_one_sentence(network):
-        _read(network, entry, found, keepers, neurons and not unseen)
-    unclear = (_unclear(keeper) for keeper in keepers.values() if keeper.unclear)
-    notes = (note for note in (*entry.notes, *unknown, unseen, *unclear) if note)
+        _run(network, entry, model_stacks, keepers, neurons and not left_out)
+    unclear = (_unclear_note(keeper) for keeper in keepers.values() if keeper.unclear)
+    notes = (note for note in (*entry.notes, *remarks, left_out, *unclear) if note)
     return View(checkpoint.name, given, tuple(keeper.maps() for keeper in keepers.values()), tuple(notes))
 
 
-def _opened(
+def _open(
     checkpoint: Checkpoint, texts: tuple[str, ...], device: str, dtype: str, max_length: int
 ) -> tuple[Any, Entry]:
-    """The network that reads the texts, and what it is called with."""
+    """Return the network that reads the texts, and its input."""
     place = device_of(device)
     with quiet():
         network, _ = open_network(checkpoint, DTYPES[dtype])
         tokenizer = load_tokenizer(checkpoint)
-    both = bool(network.config.is_encoder_decoder)
-    if both and len(texts) == 1:
+    has_decoder = bool(network.config.is_encoder_decoder)
+    if has_decoder and len(texts) == 1:
         network = network.get_encoder()
     place_on(network, place, checkpoint.name)
     with quiet(), in_one_sentence(network):
-        if both and len(texts) == 2:
+        if has_decoder and len(texts) == 2:
             ready_to_shift(network, checkpoint)
             return network, entry_of_both(network, tokenizer, texts, max_length)
-        entry = entry_of(network, tokenizer, texts, max_length, ENCODER if both else SELF)
-    note = "Only the encoder is shown, because one text came; a second one is what the decoder reads."
-    return network, replace(entry, notes=(note,) if both else ())
+        entry = entry_of(network, tokenizer, texts, max_length, ENCODER if has_decoder else SELF)
+    note = "Only the encoder is shown, because one text was given; a second one is for the decoder."
+    return network, replace(entry, notes=(note,) if has_decoder else ())
 
 
 def _keepers(
-    entry: Entry, found: Checked, layers: Sequence[int] | None, heads: Sequence[int] | None
+    entry: Entry, model_stacks: Checked, layers: Sequence[int] | None, heads: Sequence[int] | None
 ) -> tuple[dict[str, Keeper], tuple[str, ...]]:
-    """What keeps the attention of each kind, and what must be known of the choice.
+    """Return a keeper for each kind of attention, and remarks on the choice of layers and heads.
 
     Raises:
-        BadInput: When a layer or head is nowhere, or the weights would take too much.
+        BadInput: When no stack has a layer or head, or the weights would take too much memory.
     """
-    stacks = found.stacks
+    stacks = model_stacks.stacks
     layers = None if layers is None else tuple(layers)
     heads = None if heads is None else tuple(heads)
-    _known("layers", layers, {kind: stack.layers for kind, stack in stacks.items()})
-    _known("heads", heads, {kind: stack.heads for kind, stack in stacks.items()})
-    kept, notes = [], []
+    _check_numbers("layers", layers, {kind: stack.layers for kind, stack in stacks.items()})
+    _check_numbers("heads", heads, {kind: stack.heads for kind, stack in stacks.items()})
+    keepers, notes = [], []
     for kind, stack in stacks.items():
-        own, some = _chosen(layers, stack.layers), _chosen(heads, stack.heads)
-        if own and some:
-            kept.append(Keeper(kind, stack, entry.sides[kind], own, some))
-        for what, asked, there in (("layers", layers, stack.layers), ("heads", heads, stack.heads)):
-            if asked is not None and max(asked) >= there:
-                notes.append(f"Not all {what} asked for are in {kind} attention, which has {there}.")
-    if not kept:
+        own_layers, own_heads = _selection(layers, stack.layers), _selection(heads, stack.heads)
+        if own_layers and own_heads:
+            keepers.append(Keeper(kind, stack, entry.sides[kind], own_layers, own_heads))
+        for name, numbers, count in (("layers", layers, stack.layers), ("heads", heads, stack.heads)):
+            if numbers is not None and max(numbers) >= count:
+                notes.append(f"Not all {name} asked for are in {kind} attention, which has {count}.")
+    if not keepers:
         raise BadInput(
             "no attention of the model has both the layers and the heads asked for; ask for others"
         )
-    size = sum(keeper.weight_bytes for keeper in kept)
+    size = sum(keeper.weight_bytes for keeper in keepers)
     if size > MOST_WEIGHTS:
         raise BadInput(
             f"a view holds up to {MOST_WEIGHTS // MEBIBYTE} MiB of weights, one byte each, but these take "
             f"{size / MEBIBYTE:,.0f} MiB; choose some with --layers or --heads, or shorten the input"
         )
-    return {keeper.kind: keeper for keeper in kept}, tuple(notes)
+    return {keeper.kind: keeper for keeper in keepers}, tuple(notes)
 
 
-def _chosen(asked: Sequence[int] | None, there: int) -> tuple[int, ...]:
-    return tuple(range(there)) if asked is None else tuple(sorted({each for each in asked if each < there}))
+def _selection(numbers: Sequence[int] | None, count: int) -> tuple[int, ...]:
+    """Return the numbers below a count, sorted; all of them for None."""
+    if numbers is None:
+        return tuple(range(count))
+    return tuple(sorted({number for number in numbers if number < count}))
 
 
-def _known(what: str, asked: Sequence[int] | None, there: dict[str, int]) -> None:
-    """Refuse a choice of nothing, or of what no stack has."""
-    most = max(there.values())
-    wrong = [each for each in asked or () if not 0 <= each < most]
-    if asked is not None and (wrong or not asked):
-        came = ", ".join(map(str, wrong[:SHOWN])) + ", …" * (len(wrong) > SHOWN) or "none"
+def _check_numbers(name: str, numbers: Sequence[int] | None, counts: dict[str, int]) -> None:
+    """Check that a choice of layers or heads is not empty, and that some stack has each of them."""
+    most = max(counts.values())
+    wrong = [number for number in numbers or () if not 0 <= number < most]
+    if numbers is not None and (wrong or not numbers):
+        given = ", ".join(map(str, wrong[:SHOWN])) + ", …" * (len(wrong) > SHOWN) or "none"
         raise BadInput(
-            f"--{what} takes numbers from 0 to {most - 1}, because the model has {most} {what}, but {came} "
-            f"came; leave it out for all of them"
+            f"--{name} takes numbers from 0 to {most - 1}, because the model has {most} {name}, "
+            f"but got {given}; leave it out for all of them"
         )
 
 
-def _read(network: Any, entry: Entry, found: Checked, keepers: dict[str, Keeper], neurons: bool) -> None:
-    """Run the model on the whole input, and let each keeper take what is of its kind."""
+def _run(
+    network: Any, entry: Entry, model_stacks: Checked, keepers: dict[str, Keeper], neurons: bool
+) -> None:
+    """Run the model on the whole input, and hand each keeper the attention of its kind."""
 
     def take(call: Call) -> None:
-        keeper = keepers.get(found.modules[call.module])
+        keeper = keepers.get(model_stacks.modules[call.module])
         if keeper is not None:
             keeper.take(call, neurons)
 
-    if found.modules:
+    if model_stacks.modules:
         run_viewed(network, entry.inputs, take)
     else:
         for kind, returned in run_plain(network, entry.inputs, tuple(entry.sides)).items():
@@ -163,9 +168,9 @@ def _read(network: Any, entry: Entry, found: Checked, keepers: dict[str, Keeper]
         raise ValueError("it computes other layers on the whole input than on its beginning")
 
 
-def _unseen(network: Any, found: Checked, keepers: dict[str, Keeper]) -> str:
-    """Why no queries and keys are kept; "" where they are."""
-    if not found.modules:
+def _why_no_neurons(network: Any, model_stacks: Checked, keepers: dict[str, Keeper]) -> str:
+    """Return why no queries and keys are kept; "" where they are."""
+    if not model_stacks.modules:
         return (
             f"The neuron view is left out, because {type(network).__name__} computes its attention where its "
             f"queries and keys cannot be read."
@@ -179,9 +184,9 @@ def _unseen(network: Any, found: Checked, keepers: dict[str, Keeper]) -> str:
     )
 
 
-def _unclear(keeper: Keeper) -> str:
+def _unclear_note(keeper: Keeper) -> str:
     layers = ", ".join(map(str, keeper.unclear))
     return (
         f"The neuron view of {keeper.kind} attention is left out, because queries and keys do not give the "
-        f"weights of layer {layers} (they are up to {keeper.apart:.2g} off)."
+        f"weights of layer {layers} (they are up to {keeper.largest_difference:.2g} off)."
     )

@@ -1,4 +1,4 @@
-"""One course of training: sentences, their word attention, probes in turn, and the time that is left."""
+"""Train one probe after another on the same sentences and their word attention, within a time limit."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import Vectors
 from headroles.extraction.texts.windows import passage_of
 from headroles.inputs.units import unit_names
-from headroles.probing.trained.judged import RANDOM, Answered, right_heads
+from headroles.probing.trained.accuracy import RANDOM, Answered, right_heads
 from headroles.probing.trained.models import probe_of
 from headroles.probing.trained.sentences import Sentence, Source
 from headroles.probing.trained.training import Fit, Settings, predict, train
@@ -24,15 +24,15 @@ from headroles.records.documents import Window
 from headroles.sieves.language.relations import canonical
 
 Progress = Callable[[str, int, int], None]
-"""Gets what is being done, how much of it is done, and how much there is."""
+"""Called with the name of the stage, how much of it is done, and the total."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Read:
-    """How attention is read.
+    """Settings for reading attention.
 
     Attributes:
-        model: Loaded.
+        model: The loaded model.
         batch_size: Largest batch of sentences.
         max_length: Longest sentence in tokens; longer ones are left out.
     """
@@ -43,33 +43,38 @@ class Read:
 
 
 class Fitted(NamedTuple):
-    """A probe after training, and what it chose."""
+    """A trained probe and its answers."""
 
     answered: Answered
     fit: Fit
 
 
 def sentences_of(windows: Sequence[Window]) -> list[Sentence]:
-    """Windows of one sentence each, with their trees, numbered from 0.
+    """Return windows of one sentence each as sentences with trees, numbered from 0.
 
     Documents of one group, and documents with the same text, are one unit.
     """
-    documents = list({id(each.document): each.document for each in windows}.values())
-    groups, texts = [each.group or None for each in documents], [(each.text,) for each in documents]
-    names = unit_names(groups, texts, [each.key for each in documents])
+    documents = list({id(window.document): window.document for window in windows}.values())
+    groups, texts = (
+        [document.group or None for document in documents],
+        [(document.text,) for document in documents],
+    )
+    names = unit_names(groups, texts, [document.key for document in documents])
     unit = {id(document): name for document, name in zip(documents, names, strict=True)}
-    made = []
+    sentences = []
     for number, window in enumerate(windows):
         (tree,) = passage_of(window).words or ()
-        judged = np.array([canonical(each) != "punct" for each in tree.relations], dtype=np.bool_)
+        judged = np.array([canonical(relation) != "punct" for relation in tree.relations], dtype=np.bool_)
         words = window.document.words[window.start : window.stop]
-        made.append(Sentence(words, tree.heads.astype(np.int64), judged, unit[id(window.document)], number))
-    return made
+        sentences.append(
+            Sentence(words, tree.heads.astype(np.int64), judged, unit[id(window.document)], number)
+        )
+    return sentences
 
 
 @dataclass(slots=True)
 class Course:
-    """All training of one call: the sentences, the time that is left, and what is to be said of it."""
+    """All training of one call: its sentences, time limit and notes."""
 
     sentences: list[Sentence]
     first_tested: int
@@ -84,20 +89,21 @@ class Course:
     tested: list[Sentence] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with all sentences."""
+        """Start with all sentences."""
         self._split(self.sentences)
 
     def _split(self, kept: Sequence[Sentence]) -> None:
-        self.learned = [each for each in kept if each.number < self.first_tested]
-        self.tested = [each for each in kept if each.number >= self.first_tested]
+        """Divide sentences into training and test sentences."""
+        self.learned = [sentence for sentence in kept if sentence.number < self.first_tested]
+        self.tested = [sentence for sentence in kept if sentence.number >= self.first_tested]
 
     def keep(self, maps: WordMaps) -> None:
-        """Go on with the sentences that were read whole.
+        """Keep only the sentences that were read whole.
 
         Raises:
-            BadInput: When none of the test sentences was.
+            BadInput: When no test sentence was.
         """
-        whole = [each for each in self.sentences if maps.kept[each.number]]
+        whole = [sentence for sentence in self.sentences if maps.kept[sentence.number]]
         before = len(self.learned), len(self.tested)
         self._split(whole)
         lost = before[0] - len(self.learned), before[1] - len(self.tested)
@@ -116,17 +122,17 @@ class Course:
     def reading(
         self, read: Read, windows: Sequence[Window], stage: str, later: bool = False
     ) -> Iterator[WordMaps]:
-        """Word attention of all sentences; ``later``: as much time is put by for reading once more."""
-        began = time.monotonic()
+        """Read the word attention of all sentences; with ``later``, reserve as much time to read again."""
+        start = time.monotonic()
         advance = counted(partial(self.progress, stage), len(windows))
-        passages = [passage_of(each) for each in windows]
+        passages = [passage_of(window) for window in windows]
         sizes = {"batch_size": read.batch_size, "max_length": read.max_length}
         with word_maps(read.model, passages, **sizes, advance=advance) as maps:
-            self.reserved = (time.monotonic() - began) * later
+            self.reserved = (time.monotonic() - start) * later
             yield maps
 
     def fit(self, name: str, weights: str, maps: WordMaps | None) -> Fitted:
-        """Train a probe, and let it choose heads on the test sentences."""
+        """Train a probe, and predict heads of the test sentences."""
         settings, label = self.settings, name + RANDOM * (weights == "random")
         probe = probe_of(name, self.vectors, maps, settings.seed)
         source = Source(self.vectors if "words" in name else None, maps)
@@ -150,7 +156,7 @@ class Course:
         return Fitted(answered, fitted)
 
     def deadline(self) -> float:
-        """When the next training has had its share of the time that is left."""
+        """Return the time at which the next training has used its share of the time that is left."""
         if self.settings.minutes is None:
             return float("inf")
         now = time.monotonic()

@@ -1,12 +1,7 @@
-"""Probes that say which word is a word's head (Clark et al. 2019, section 5).
+"""Classifiers that find the head of each word in attention, with baselines and a control.
 
-Each gives logits for every word j over its candidates i: ROOT and the other words of the sentence.
-
-Trees that need no model: each word hangs on its neighbour.
-
-The control of trained probes: the same model with random weights.
-
-Probes that learn to find heads of words in attention: data, models, training, and the control.
+Each classifier (Clark et al. 2019, section 5) gives logits for every word j over its candidates i: ROOT and
+the other words of the sentence. Baselines are branching trees; the control is a model with random weights.
 """
 
 import copy
@@ -27,7 +22,7 @@ from headroles.records.probes import ATTENTION, ATTENTION_WORDS, CLASSIFIERS, DI
 HIDDEN = 256
 """Units of the distances-and-words probe."""
 NEAR = 2
-"""Offsets up to here have an indicator of their own."""
+"""Largest offset with an indicator of its own."""
 
 Logits = Float[torch.Tensor, "sentences words candidates"]
 
@@ -38,13 +33,13 @@ class WordVectors(torch.nn.Module):
     table: torch.Tensor
 
     def __init__(self, vectors: Vectors) -> None:
-        """Take the vectors over; what is learned starts at zero."""
+        """Store the vectors; the learned vectors start at zero."""
         super().__init__()
         self.register_buffer("table", torch.tensor(vectors.table), persistent=False)
         self.learned = torch.nn.Parameter(torch.zeros(2, vectors.size))
 
     def forward(self, batch: Batch, roots: int) -> Float[torch.Tensor, "sentences units size"]:
-        """Vectors of the words of a batch, behind so many of ROOT."""
+        """Return ``roots`` vectors of ROOT, then the vectors of the words of a batch."""
         assert batch.words is not None
         unknown = batch.words >= len(self.table)
         known = torch.nn.functional.embedding(batch.words.masked_fill(unknown, 0), self._filled())
@@ -53,14 +48,15 @@ class WordVectors(torch.nn.Module):
         return torch.cat([root, words], dim=1)
 
     def _filled(self) -> torch.Tensor:
+        """Return the table of vectors, or one row where it is empty."""
         return self.table if len(self.table) else self.learned[:1].detach()
 
 
 class _AttentionProbe(torch.nn.Module):
-    """What both attention probes share: how ROOT is read off special tokens.
+    """Base of both attention probes: it reads ROOT from special tokens.
 
     Attention between a word and ROOT is a learned scalar times that of the class token plus another
-    times that of the other special tokens; a model without special tokens has a learned logit of ROOT.
+    times that of the other special tokens. A model without special tokens has a learned logit of ROOT.
     """
 
     def __init__(self, special: bool) -> None:
@@ -69,18 +65,18 @@ class _AttentionProbe(torch.nn.Module):
         self.bias = torch.nn.Parameter(torch.zeros(()), requires_grad=not special)
 
     def logits(self, cells: Float[torch.Tensor, "sentences units units 2"], batch: Batch) -> Logits:
-        """Logits from what every cell (query, key) says if the query is the dependent, or the head."""
+        """Return logits from the scores of every cell (query, key), with the query as dependent or head."""
         score = (cells[..., 0] + cells[..., 1].transpose(1, 2))[:, SPECIAL:]
         root = score[:, :, :SPECIAL] @ self.special + self.bias
-        both = torch.cat([root[..., None], score[:, :, SPECIAL:]], dim=2)
-        return both.masked_fill(~batch.candidates, -torch.inf)
+        logits = torch.cat([root[..., None], score[:, :, SPECIAL:]], dim=2)
+        return logits.masked_fill(~batch.candidates, -torch.inf)
 
 
 class AttentionProbe(_AttentionProbe):
     """``p(i|j) ∝ exp(Σ_k w_k α^k_ij + u_k α^k_ji)`` with α^k_ij the attention from i to j in head k.
 
     Attributes:
-        weight: Maps × 2: that of the dependent attending to its head (u), and the other way round (w).
+        weight: Maps × 2: the weight of the dependent attending to its head (u), and the reverse (w).
     """
 
     def __init__(self, maps: int, special: bool) -> None:
@@ -89,7 +85,7 @@ class AttentionProbe(_AttentionProbe):
         self.weight = torch.nn.Parameter(torch.zeros(maps, 2))
 
     def forward(self, batch: Batch) -> Logits:
-        """Logits of the candidates."""
+        """Return the logits of the candidates."""
         assert batch.attention is not None
         return self.logits(batch.attention @ self.weight, batch)
 
@@ -97,8 +93,8 @@ class AttentionProbe(_AttentionProbe):
 class AttentionWordsProbe(_AttentionProbe):
     """The weights of the attention probe, linear in the two words' vectors.
 
-    ``w_k = W_k (v_i ⊕ v_j) + b_k`` is a sum of a part of the head and one of the dependent, so no
-    array of maps × words × words × vector size is ever made.
+    ``w_k = W_k (v_i ⊕ v_j) + b_k`` is the sum of a part for the head and one for the dependent, so no
+    array of maps × words × words × vector size is needed.
     """
 
     def __init__(self, maps: int, special: bool, vectors: Vectors, draw: torch.Generator) -> None:
@@ -110,7 +106,7 @@ class AttentionWordsProbe(_AttentionProbe):
         self.level = torch.nn.Parameter(torch.zeros(maps, 2))
 
     def forward(self, batch: Batch) -> Logits:
-        """Logits of the candidates."""
+        """Return the logits of the candidates."""
         assert batch.attention is not None
         words = self.vectors(batch, SPECIAL)
         parts = (words @ self.weight).unflatten(2, (4, -1))
@@ -126,7 +122,7 @@ class AttentionWordsProbe(_AttentionProbe):
 class DistancesWordsProbe(torch.nn.Module):
     """256 tanh units over distance features and the vectors of both words.
 
-    Features: how far the head lies ahead and behind as a share of the sentence's words, indicators of
+    Features: distance to the head ahead and behind as a share of the sentence's words, indicators of
     the offsets −2 to +2, and of ROOT.
     """
 
@@ -137,17 +133,17 @@ class DistancesWordsProbe(torch.nn.Module):
         features = 2 * NEAR + 4
         inputs = features + 2 * vectors.size
 
-        def drawn(*shape: int, reach: float) -> torch.nn.Parameter:
+        def random_parameter(*shape: int, reach: float) -> torch.nn.Parameter:
             return torch.nn.Parameter((torch.rand(shape, generator=draw) * 2 - 1) * reach)
 
-        self.distance = drawn(features, HIDDEN, reach=inputs**-0.5)
-        self.head = drawn(vectors.size, HIDDEN, reach=inputs**-0.5)
-        self.dependent = drawn(vectors.size, HIDDEN, reach=inputs**-0.5)
+        self.distance = random_parameter(features, HIDDEN, reach=inputs**-0.5)
+        self.head = random_parameter(vectors.size, HIDDEN, reach=inputs**-0.5)
+        self.dependent = random_parameter(vectors.size, HIDDEN, reach=inputs**-0.5)
         self.level = torch.nn.Parameter(torch.zeros(HIDDEN))
-        self.out = drawn(HIDDEN, reach=HIDDEN**-0.5)
+        self.out = random_parameter(HIDDEN, reach=HIDDEN**-0.5)
 
     def forward(self, batch: Batch) -> Logits:
-        """Logits of the candidates."""
+        """Return the logits of the candidates."""
         units = self.vectors(batch, 1)
         heads = units @ self.head
         dependents = units[:, 1:] @ self.dependent + self.level
@@ -157,27 +153,27 @@ class DistancesWordsProbe(torch.nn.Module):
 
 
 def distances(batch: Batch) -> Float[torch.Tensor, "sentences words candidates 8"]:
-    """Distance features of every word's candidates, ROOT first."""
+    """Return the distance features of every word's candidates, ROOT first."""
     width, device = batch.target.shape[1], batch.target.device
     places = torch.arange(width, device=device)
     offset = places[None, :] - places[:, None]
     share = offset / batch.lengths[:, None, None]
-    near = [(offset == each).expand(share.shape) for each in range(-NEAR, NEAR + 1)]
+    near = [(offset == distance).expand(share.shape) for distance in range(-NEAR, NEAR + 1)]
     columns = [share.clamp(min=0), (-share).clamp(min=0), *near, torch.zeros_like(share)]
-    words = torch.stack([each.float() for each in columns], dim=3)
+    words = torch.stack([column.float() for column in columns], dim=3)
     root = words.new_zeros(words.shape[0], width, 1, words.shape[3])
     root[..., -1] = 1
     return torch.cat([root, words], dim=2)
 
 
 def probe_of(name: str, vectors: Vectors | None, maps: WordMaps | None, seed: int) -> torch.nn.Module:
-    """A probe by its name, with its initial weights.
+    """Make a probe by its name, with its initial weights.
 
     Args:
-        name: Of ``CLASSIFIERS``.
-        vectors: For probes that read words.
+        name: A name of ``CLASSIFIERS``.
+        vectors: Word vectors, for probes that read words.
         maps: Word attention, for probes that read it.
-        seed: Of the initial weights; torch's own generator is left where it was.
+        seed: Seed of the initial weights; the state of torch's own generator stays.
 
     Raises:
         UnknownName: When there is no such probe.
@@ -196,7 +192,7 @@ BRANCHING = ("right-branching", "left-branching")
 
 
 def branching(name: str, words: int) -> Int[np.ndarray, " words"]:
-    """Heads when every word's head is its neighbour, −1 (the root) at the end of the chain.
+    """Return heads when every word's head is its neighbour, with −1 (the root) at the end of the chain.
 
     "right-branching" takes the word to the right as the head, as the baseline of Clark et al. (2019,
     Table 3) does; "left-branching" the word to the left.
@@ -213,16 +209,16 @@ def branching(name: str, words: int) -> Int[np.ndarray, " words"]:
 
 
 def randomised(model: Model, seed: int) -> Model:
-    """The same model with random weights, but for its word and position embeddings.
+    """Return the same model with random weights, except for its word and position embeddings.
 
-    As the control of Clark et al. (2019, section 5): what a probe finds in it comes from the
-    embeddings and the probe's own learning. The network is built anew from its configuration, with the
-    library's own initialisation for the architecture; then all embeddings (words, positions, text
-    types, relative positions) are copied over, with the normalisation that belongs to their block.
+    This is the control of Clark et al. (2019, section 5): results of a probe on it are due to the
+    embeddings and the probe's own learning. The network is built again from its configuration, with the
+    library's own initialisation for the architecture. Then all embeddings (words, positions, text
+    types, relative positions) are copied, with the normalisation that belongs to their block.
 
     Args:
-        model: Left as it is.
-        seed: Of the random weights; torch's own generator is left where it was.
+        model: The trained model; it is not changed.
+        seed: Seed of the random weights; the state of torch's own generator stays.
 
     Raises:
         BadInput: When the architecture cannot be built from its configuration.
@@ -238,7 +234,7 @@ def randomised(model: Model, seed: int) -> Model:
                 f"the control needs a model that can be built from its configuration, but "
                 f"{type(network).__name__} cannot ({reason}); leave the control out"
             ) from error
-    kept = _kept(network)
+    kept = _embedding_weights(network)
     state = network.state_dict()
     with torch.no_grad():
         for name, tensor in fresh.state_dict().items():
@@ -250,11 +246,11 @@ def randomised(model: Model, seed: int) -> Model:
     return replace(model, network=fresh, described=described)
 
 
-def _kept(network: Any) -> set[str]:
-    """Names of the weights of embeddings, and of the block that holds the word embeddings."""
+def _embedding_weights(network: Any) -> set[str]:
+    """Return the names of the weights of embeddings, and of the block that holds the word embeddings."""
     words = network.get_input_embeddings()
     blocks = [name for name, module in network.named_modules() if isinstance(module, torch.nn.Embedding)]
     block = next(name for name, module in network.named_modules() if module is words).rpartition(".")[0]
     if block:
         blocks.append(block)
-    return {name for name in network.state_dict() if any(name.startswith(f"{each}.") for each in blocks)}
+    return {name for name in network.state_dict() if any(name.startswith(f"{block}.") for block in blocks)}

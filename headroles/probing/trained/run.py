@@ -1,4 +1,4 @@
-"""Documents to trained probes, tested beside baselines and beside probes of a random model."""
+"""Train probes on documents, and test them with baselines and with probes of a random model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,8 +9,8 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import read_vectors
 from headroles.extraction.texts.windows import sentence_windows
+from headroles.probing.trained.accuracy import Answered, contests, right_heads, trained_rows
 from headroles.probing.trained.course import Course, Fitted, Progress, Read, sentences_of
-from headroles.probing.trained.judged import Answered, contests, right_heads, trained_rows
 from headroles.probing.trained.models import BRANCHING, AttentionProbe, branching, randomised
 from headroles.probing.trained.sentences import Sentence
 from headroles.probing.trained.training import Settings
@@ -28,16 +28,16 @@ from headroles.records.probes import (
 ATTENDING = (ATTENTION, ATTENTION_WORDS)
 """Classifiers that read attention."""
 LONGER = 5
-"""Words from which a sentence is no common phrase that two texts may share."""
+"""Length in words from which a sentence is too long for a common phrase that two texts share."""
 
 
 class Training(NamedTuple):
-    """What trained probes give.
+    """Results of trained probes.
 
     Attributes:
         trained: The baselines, then each probe, then the controls.
         contests: Every pair of them.
-        weights: Of the attention probe on the trained model, by layer, head and direction.
+        weights: Weights of the attention probe on the trained model, by layer, head and direction.
         notes: What was left out or cut short, one sentence each.
     """
 
@@ -63,32 +63,32 @@ def train_probes(
     from all words. A probe's head is its most probable candidate, so its arcs need not form a tree.
 
     Args:
-        learned: Documents to learn from; some are held out to stop training.
-        tested: Documents to be judged on.
-        classifiers: Names of ``headroles.records.probes.CLASSIFIERS``.
+        learned: Training documents; some are held out to stop training.
+        tested: Test documents.
+        classifiers: Names from ``headroles.records.probes.CLASSIFIERS``.
         read: The model; None where no classifier reads attention.
         vectors: A file of word vectors, for classifiers that read words.
-        settings: Of the training.
-        progress: Called now and then.
+        settings: Settings of the training.
+        progress: Called from time to time.
 
     Raises:
         UnknownName: For a classifier that does not exist.
-        BadInput: When documents have no trees or are too few, or the model, the vectors or room on
-            the disk is missing.
+        BadInput: When documents have no trees or are too few, when the model or the vectors are missing,
+            or when the disk is full.
     """
     _check(classifiers, read, vectors, (learned, tested))
-    parts = [sentence_windows(each) for each in (learned, tested)]
+    parts = [sentence_windows(documents) for documents in (learned, tested)]
     windows = [window for part in parts for window in part]
     sentences, first = sentences_of(windows), len(parts[0])
-    shared = _shared(sentences[:first], sentences[first:])
+    shared = _overlap_warning(sentences[:first], sentences[first:])
     course = Course(sentences, first, settings, progress, shared)
     if vectors is not None:
-        words = {word.lower() for each in course.sentences for word in each.words}
+        words = {word.lower() for sentence in course.sentences for word in sentence.words}
         course.vectors = read_vectors(vectors, words)
     attending = [name for name in ATTENDING if name in classifiers]
     course.fits = len(set(classifiers)) + len(attending) * settings.control
     if read is None or not attending:
-        return _finished(course, [course.fit(DISTANCES_WORDS, "", None)])
+        return _results(course, [course.fit(DISTANCES_WORDS, "", None)])
     fits = []
     with course.reading(read, windows, "reading attention", later=settings.control) as maps:
         course.keep(maps)
@@ -96,20 +96,21 @@ def train_probes(
             fits.append(course.fit(DISTANCES_WORDS, "", None))
         fits += [course.fit(name, "trained", maps) for name in attending]
     if settings.control:
-        random = replace(read, model=randomised(read.model, settings.seed))
-        with course.reading(random, windows, "reading attention of random weights") as maps:
+        random_model = replace(read, model=randomised(read.model, settings.seed))
+        with course.reading(random_model, windows, "reading attention of random weights") as maps:
             fits += [course.fit(name, "random", maps) for name in attending]
-    return _finished(course, fits, read.model)
+    return _results(course, fits, read.model)
 
 
-def _finished(course: Course, fits: Sequence[Fitted], model: Model | None = None) -> Training:
+def _results(course: Course, fits: Sequence[Fitted], model: Model | None = None) -> Training:
+    """Add the baselines, and compute accuracies, tests and weights."""
     tested = course.tested
     answered = [
-        Answered(name, "", right_heads([branching(name, len(each.words)) for each in tested], tested))
+        Answered(name, "", right_heads([branching(name, len(sentence.words)) for sentence in tested], tested))
         for name in BRANCHING
     ]
-    answered += [each.answered for each in fits]
-    learned = [each.fit.probe for each in fits if each.answered.weights == "trained"]
+    answered += [fitted.answered for fitted in fits]
+    learned = [fitted.fit.probe for fitted in fits if fitted.answered.weights == "trained"]
     weights = [
         weight
         for probe in learned
@@ -121,6 +122,7 @@ def _finished(course: Course, fits: Sequence[Fitted], model: Model | None = None
 
 
 def _weights(probe: AttentionProbe, model: Model) -> Iterator[Weight]:
+    """Yield the weights of the attention probe by layer, head and direction."""
     table = probe.weight.detach().cpu().numpy().reshape(model.layers, model.heads, 2)
     for layer in range(model.layers):
         for head in range(model.heads):
@@ -134,17 +136,18 @@ def _check(
     vectors: Path | None,
     parts: tuple[Sequence[Document], Sequence[Document]],
 ) -> None:
+    """Check the classifiers, and that their model, vectors and trees are there."""
     for name in classifiers:
         if name not in CLASSIFIERS:
             raise UnknownName("classifier", name, CLASSIFIERS)
     if not classifiers:
-        raise BadInput(f"training needs at least one of {', '.join(CLASSIFIERS)}, but no classifier came")
+        raise BadInput(f"training needs at least one of {', '.join(CLASSIFIERS)}, but got no classifier")
     if read is None and set(ATTENDING) & set(classifiers):
-        raise BadInput("a classifier that reads attention needs a model, but none came")
+        raise BadInput("a classifier that reads attention needs a model, but got none")
     if vectors is None and set(classifiers) - {ATTENTION}:
         raise BadInput("a classifier that reads words needs word vectors: name their file with --vectors")
     for what, documents in zip(("training", "test"), parts, strict=True):
-        without = [each.key for each in documents if each.heads is None]
+        without = [document.key for document in documents if document.heads is None]
         if without or not documents:
             raise BadInput(
                 f"trained probes need {what} documents with dependency trees, but {len(without)} of "
@@ -152,11 +155,11 @@ def _check(
             )
 
 
-def _shared(learned: Sequence[Sentence], tested: Sequence[Sentence]) -> list[str]:
-    """A warning where test sentences of more than a few words were learned from."""
-    known = {each.words for each in learned}
-    longer = [each for each in tested if len(each.words) >= LONGER]
-    count = sum(each.words in known for each in longer)
+def _overlap_warning(learned: Sequence[Sentence], tested: Sequence[Sentence]) -> list[str]:
+    """Return a warning where longer test sentences are also training sentences."""
+    training_sentences = {sentence.words for sentence in learned}
+    longer = [sentence for sentence in tested if len(sentence.words) >= LONGER]
+    count = sum(sentence.words in training_sentences for sentence in longer)
     if not count:
         return []
     return [

@@ -1,4 +1,4 @@
-"""What trained probes learn from and are judged on: sentences with trees, and batches of them."""
+"""Sentences with trees for training and testing probes, and batches of them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from headroles.extraction.parsing.vectors import Vectors
 from headroles.records.arrays import frozen
 
 POOL = 64
-"""Batches whose sentences are sorted by length together: enough for little padding in random batches."""
+"""Batches whose sentences are sorted by length together, so that random batches have little padding."""
 PAIRS = 64 * 30**2
-"""Most pairs of units in a batch."""
+"""Largest number of pairs of units in a batch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,11 +22,11 @@ class Sentence:
     """A sentence with its tree.
 
     Attributes:
-        words: Its words.
-        heads: Head word of each, counted from the start of the sentence; −1 for a root.
-        judged: Words that count in the accuracy: all but punctuation.
-        unit: The document it comes from.
-        number: Its place among the sentences whose word attention was read.
+        words: Words of the sentence.
+        heads: Head word of each word, counted from the start of the sentence; −1 for a root.
+        judged: Words that count in the accuracy: all except punctuation.
+        unit: Document of the sentence.
+        number: Position among the sentences whose word attention was read.
     """
 
     words: tuple[str, ...]
@@ -48,8 +48,8 @@ class Batch:
     Attributes:
         lengths: Words of each sentence.
         target: Head of each word as a candidate; 0 where padded.
-        words: Row of each word among the vectors, their number for an unknown one; None without vectors.
-        attention: Query, key and map (layer by layer, heads in order); None where no model is read.
+        words: Row of each word among the vectors, or the number of vectors if unknown; None without vectors.
+        attention: Query, key and map (layer by layer, heads in order); None where no attention is read.
     """
 
     lengths: Int[torch.Tensor, " sentences"]
@@ -59,13 +59,13 @@ class Batch:
 
     @property
     def real(self) -> Bool[torch.Tensor, "sentences words"]:
-        """Which words are not padding."""
+        """Mask of words that are not padding."""
         places = torch.arange(self.target.shape[1], device=self.target.device)
         return places < self.lengths[:, None]
 
     @property
     def candidates(self) -> Bool[torch.Tensor, "sentences words candidates"]:
-        """What each word may choose: ROOT and the real words but itself; ROOT alone where padded."""
+        """Mask of each word's candidates: ROOT and the other real words; ROOT alone where padded."""
         real, width = self.real, self.target.shape[1]
         other = ~torch.eye(width, dtype=torch.bool, device=real.device)
         words = real[:, None, :] & real[:, :, None] & other
@@ -74,12 +74,12 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """Makes batches.
+    """Source of batches.
 
     Attributes:
-        vectors: For probes that read words.
-        maps: For probes that read attention.
-        device: Where batches go.
+        vectors: Word vectors, for probes that read words.
+        maps: Word attention, for probes that read it.
+        device: Device of the batches.
     """
 
     vectors: Vectors | None = None
@@ -87,8 +87,8 @@ class Source:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def batch(self, sentences: Sequence[Sentence]) -> Batch:
-        """Sentences as one batch."""
-        count, width = len(sentences), max(len(each.words) for each in sentences)
+        """Return sentences as one batch."""
+        count, width = len(sentences), max(len(sentence.words) for sentence in sentences)
         target = np.zeros((count, width), dtype=np.int64)
         words = np.zeros((count, width), dtype=np.int64)
         for row, sentence in enumerate(sentences):
@@ -96,40 +96,41 @@ class Source:
             if self.vectors is not None:
                 words[row, : len(sentence.words)] = self.vectors.rows(sentence.words)
         return Batch(
-            lengths=torch.tensor([len(each.words) for each in sentences], device=self.device),
+            lengths=torch.tensor([len(sentence.words) for sentence in sentences], device=self.device),
             target=torch.from_numpy(target).to(self.device),
             words=None if self.vectors is None else torch.from_numpy(words).to(self.device),
             attention=None if self.maps is None else self._attention(self.maps, sentences, width),
         )
 
     def _attention(self, maps: WordMaps, sentences: Sequence[Sentence], width: int) -> torch.Tensor:
+        """Return the word attention of sentences, padded to one width."""
         units = width + SPECIAL
         padded = np.zeros((len(sentences), units, units, maps.maps), dtype=np.float16)
         for row, sentence in enumerate(sentences):
-            own = len(sentence.words) + SPECIAL
-            padded[row, :own, :own] = maps(sentence.number)
+            size = len(sentence.words) + SPECIAL
+            padded[row, :size, :size] = maps(sentence.number)
         return torch.from_numpy(padded).to(self.device).float()
 
 
 def bucketed(lengths: Sequence[int], size: int, order: np.random.Generator) -> Iterator[np.ndarray]:
-    """Places of sentences in batches of similar length, in random order, each place once.
+    """Yield positions of sentences in batches of similar length, in random order, each position once.
 
     Args:
         lengths: Words of each sentence.
         size: Sentences in a batch; fewer where they are long.
-        order: Draws it.
+        order: Generator that draws the order.
     """
     drawn = order.permutation(len(lengths))
     batches = []
     for start in range(0, len(drawn), POOL * size):
         pool = drawn[start : start + POOL * size]
-        ranked = pool[np.argsort([-lengths[place] for place in pool], kind="stable")]
+        ranked = pool[np.argsort([-lengths[position] for position in pool], kind="stable")]
         batches += list(chopped(ranked, lengths, size))
     yield from (batches[k] for k in order.permutation(len(batches)))
 
 
 def chopped(places: np.ndarray, lengths: Sequence[int], size: int) -> Iterator[np.ndarray]:
-    """Places, longest first, in batches of at most ``size`` sentences and ``PAIRS`` pairs of units."""
+    """Yield positions, longest first, in batches of up to ``size`` sentences and ``PAIRS`` pairs of units."""
     start = 0
     while start < len(places):
         fitting = max(1, PAIRS // (lengths[places[start]] + SPECIAL) ** 2)

@@ -1,4 +1,4 @@
-"""Training of probes: Adam on the mean cross-entropy per word, stopped by the loss on held-out documents."""
+"""Train probes with Adam on the mean cross-entropy per word, stopped by the loss on held-out documents."""
 
 import copy
 import time
@@ -13,22 +13,22 @@ from headroles.errors import BadInput
 from headroles.probing.trained.sentences import Batch, Sentence, Source, bucketed, chopped
 
 EVALUATED = 64
-"""Sentences in a batch where nothing is learned."""
+"""Sentences in a batch without training."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How probes are trained.
+    """Settings of the training.
 
     Attributes:
         rate: Learning rate of Adam.
         batch_size: Sentences in a batch.
-        epochs: Most passes over the training sentences.
+        epochs: Largest number of passes over the training sentences.
         patience: Passes without a lower held-out loss after which training stops.
         held_out: Share of the training documents that is held out.
-        seed: Of initial weights, order, held-out part, and the control's random model.
-        minutes: How long all probes together may take, the reading of attention included: the time is
-            shared out among them, and each stops after the pass it is at; None for no limit.
+        seed: Seed of initial weights, order, held-out part, and the control's random model.
+        minutes: Time limit for all probes together, with the reading of attention. The time is shared
+            among them, and each stops after its current pass; None for no limit.
         control: Whether attention probes are trained on the model with random weights, too.
 
     Raises:
@@ -48,15 +48,15 @@ class Settings:
         """Check the ranges."""
         for name in ("batch_size", "epochs", "patience"):
             if getattr(self, name) < 1:
-                raise BadInput(f"{name} must be a whole number of at least 1, but {getattr(self, name)} came")
+                raise BadInput(f"{name} must be a whole number of at least 1, but got {getattr(self, name)}")
         for name in ("rate", "minutes"):
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
-                raise BadInput(f"{name} must be a number above 0, but {value} came")
+                raise BadInput(f"{name} must be a number above 0, but got {value}")
         if not 0 < self.held_out < 1:
-            raise BadInput(f"held_out must lie between 0 and 1, both excluded, but {self.held_out} came")
+            raise BadInput(f"held_out must lie between 0 and 1, both excluded, but got {self.held_out}")
         if self.seed < 0:
-            raise BadInput(f"seed must be a whole number of at least 0, but {self.seed} came")
+            raise BadInput(f"seed must be a whole number of at least 0, but got {self.seed}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,12 +64,12 @@ class Fit:
     """A trained probe.
 
     Attributes:
-        probe: With the weights of its best pass.
-        trained_on: Sentences it learned from, the held-out ones not among them.
+        probe: The probe with the weights of its best pass.
+        trained_on: Number of training sentences without the held-out ones.
         epochs: Passes until the held-out loss was lowest.
         losses: Held-out loss after each pass, in nats per word.
         stopped: Why training ended: "held-out loss", "epochs" or "minutes".
-        seconds: Time it took.
+        seconds: Duration of the training.
     """
 
     probe: torch.nn.Module
@@ -94,32 +94,34 @@ def train(
     On a CPU, equal settings, data and number of threads give equal weights.
 
     Args:
-        probe: With its initial weights, which are changed.
-        source: Makes batches.
-        sentences: To learn from, some documents of which are held out.
-        settings: How.
-        deadline: By ``time.monotonic``, after which no further pass begins (one pass is always made).
+        probe: The probe with its initial weights, which are changed.
+        source: Source of batches.
+        sentences: Training sentences; some of their documents are held out.
+        settings: Settings of the training.
+        deadline: Time by ``time.monotonic`` after which no pass begins (the first pass is always made).
         progress: Called with the number of each finished pass.
 
     Raises:
-        BadInput: When there are fewer than two documents, or the loss is no finite number.
+        BadInput: When there are fewer than two documents, or the loss is not a finite number.
     """
     started = time.monotonic()
-    learned, held = split(sentences, settings)
+    learned, held_out = split(sentences, settings)
     order = np.random.default_rng(settings.seed)
     probe.to(source.device)
-    adam = torch.optim.Adam([each for each in probe.parameters() if each.requires_grad], lr=settings.rate)
-    lengths = [len(each.words) for each in learned]
+    adam = torch.optim.Adam(
+        [parameter for parameter in probe.parameters() if parameter.requires_grad], lr=settings.rate
+    )
+    lengths = [len(sentence.words) for sentence in learned]
     losses: list[float] = []
     best = copy.deepcopy(probe.state_dict())
     stopped = "epochs"
     for epoch in range(1, settings.epochs + 1):
         for places in bucketed(lengths, settings.batch_size, order):
             adam.zero_grad()
-            total, words = _loss(probe, source.batch([learned[place] for place in places]))
+            total, words = _loss(probe, source.batch([learned[position] for position in places]))
             (total / words).backward()  # type: ignore[no-untyped-call]
             adam.step()
-        losses.append(held_loss(probe, source, held))
+        losses.append(held_loss(probe, source, held_out))
         progress(epoch)
         lowest = int(np.argmin(losses)) + 1
         if lowest == epoch:
@@ -137,30 +139,30 @@ def train(
 
 
 def split(sentences: Sequence[Sentence], settings: Settings) -> tuple[list[Sentence], list[Sentence]]:
-    """Sentences to learn from and held-out ones, whole documents each.
+    """Split sentences into training and held-out ones by whole documents.
 
     Raises:
         BadInput: When there are fewer than two documents.
     """
-    units = list(dict.fromkeys(each.unit for each in sentences))
+    units = list(dict.fromkeys(sentence.unit for sentence in sentences))
     if len(units) < 2:
         raise BadInput(
-            f"training holds whole documents out, so it needs at least 2, but {len(units)} came; "
+            f"training holds whole documents out, so it needs at least 2, but got {len(units)}; "
             f"give more training documents"
         )
     drawn = np.random.default_rng(settings.seed).permutation(len(units))
     count = min(max(1, round(settings.held_out * len(units))), len(units) - 1)
-    held = {units[k] for k in drawn[:count]}
-    return [each for each in sentences if each.unit not in held], [
-        each for each in sentences if each.unit in held
+    held_out = {units[k] for k in drawn[:count]}
+    return [sentence for sentence in sentences if sentence.unit not in held_out], [
+        sentence for sentence in sentences if sentence.unit in held_out
     ]
 
 
 def held_loss(probe: torch.nn.Module, source: Source, sentences: Sequence[Sentence]) -> float:
-    """Mean cross-entropy per word, in nats.
+    """Return the mean cross-entropy per word, in nats.
 
     Raises:
-        BadInput: When it is no finite number.
+        BadInput: When it is not a finite number.
     """
     totals, words = 0.0, 0
     with torch.inference_mode():
@@ -177,26 +179,26 @@ def held_loss(probe: torch.nn.Module, source: Source, sentences: Sequence[Senten
 def predict(
     probe: torch.nn.Module, source: Source, sentences: Sequence[Sentence]
 ) -> list[Int[np.ndarray, " words"]]:
-    """The most probable head of every word, −1 for ROOT; of equal ones the first, ROOT before words."""
-    found: list[np.ndarray] = [np.empty(0, dtype=np.int64)] * len(sentences)
+    """Return the most probable head of every word, −1 for ROOT; ties go to the first, ROOT before words."""
+    heads: list[np.ndarray] = [np.empty(0, dtype=np.int64)] * len(sentences)
     with torch.inference_mode():
         for places, batch in _in_order(source, sentences):
             chosen = probe(batch).argmax(dim=2).cpu().numpy() - 1
-            for row, place in enumerate(places):
-                found[place] = chosen[row, : len(sentences[place].words)]
-    return found
+            for row, position in enumerate(places):
+                heads[position] = chosen[row, : len(sentences[position].words)]
+    return heads
 
 
 def _in_order(source: Source, sentences: Sequence[Sentence]) -> Iterator[tuple[np.ndarray, Batch]]:
-    """All sentences in batches of similar length, longest first, with their places."""
-    lengths = [len(each.words) for each in sentences]
+    """Yield all sentences in batches of similar length, longest first, with their positions."""
+    lengths = [len(sentence.words) for sentence in sentences]
     ranked = np.argsort([-length for length in lengths], kind="stable")
     for places in chopped(ranked, lengths, EVALUATED):
-        yield places, source.batch([sentences[place] for place in places])
+        yield places, source.batch([sentences[position] for position in places])
 
 
 def _loss(probe: torch.nn.Module, batch: Batch) -> tuple[torch.Tensor, int]:
-    """Summed cross-entropy of the real words of a batch, and how many there are."""
+    """Return the summed cross-entropy of the real words of a batch, and their number."""
     real = batch.real
     logits, target = probe(batch)[real], batch.target[real]
     return torch.nn.functional.cross_entropy(logits, target, reduction="sum"), len(target)

@@ -1,4 +1,8 @@
-"""Where shards are scored: in this process, in processes beside it, or on a cluster."""
+"""Engines that score shards: in this process, in other processes of this machine, or on a Ray cluster.
+
+Engines may import the records of ``headroles.shards.work``, the worker and the options, and nothing of the
+runs that use them. ``engine_of`` chooses the engine; a newcomer starts with ``here``, the simplest one.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -14,18 +18,18 @@ from headroles.storage.places import Place
 
 @contextmanager
 def engine_of(order: Order, place: Place, corpus: Corpus, advance: Callable[[int], None]) -> Iterator[Engine]:
-    """The engine that options ask for, its first worker ready; leaving it stops all workers.
+    """Give the engine that the options name, with its first worker ready; stop all workers at the end.
 
     Args:
-        order: What its workers do.
-        place: Where shards are written to.
+        order: Instructions for its workers.
+        place: Where shards are written.
         corpus: The inputs.
-        advance: Called with the examples done since the last call; a negative number when some that
+        advance: Called with the number of examples done since the last call; negative when examples that
             were counted have to be done again.
 
     Raises:
         MissingExtra: When the engine is not installed.
-        HeadrolesError: What the worker raised while it was made.
+        HeadrolesError: When the worker raised it while it loaded.
     """
     engine: Engine
     if order.options.engine == "ray":
@@ -45,16 +49,16 @@ def engine_of(order: Order, place: Place, corpus: Corpus, advance: Callable[[int
 
 
 def leaves_the_process(options: LabelOptions) -> bool:
-    """Whether workers are other processes than this one.
+    """Return whether workers are other processes than this one.
 
     Raises:
-        BadInput: When they are, and sieves cannot follow them, as they are no names.
+        BadInput: When they are and a sieve is given as an object, which cannot leave this process.
     """
     apart = options.engine != "local" or options.workers > 1
-    made = [each for each in options.sieve if not isinstance(each, str)]
-    if apart and made:
+    objects = [sieve for sieve in options.sieve if not isinstance(sieve, str)]
+    if apart and objects:
         raise BadInput(
-            f"sieves given as they are stay in this process, but {made[0].name!r} came with "
+            f"sieves given as objects stay in this process, but got {objects[0].name!r} with "
             f"{'the engine ray' if options.engine != 'local' else f'{options.workers} workers'}; name it as "
             f"'path/to/file.py:name' or by its plug-in, or take one worker"
         )
@@ -62,15 +66,16 @@ def leaves_the_process(options: LabelOptions) -> bool:
 
 
 def threads_each(options: LabelOptions) -> int | None:
-    """Threads of each worker: as asked for, else the processors of the machine shared among workers.
+    """Return the threads of each worker: as requested, otherwise an equal share of the processors.
 
     Returns:
-        None for one worker in this process that was not told, which has as many as the process has.
+        The number; None for one worker in this process without a request, which has the threads of the
+        process.
     """
     if options.threads is not None:
         return options.threads
     if options.engine == "local" and options.workers == 1:
         return None
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    there = int(told) if told.isdecimal() and int(told) else processors()
-    return max(1, there // options.workers)
+    setting = os.environ.get("OMP_NUM_THREADS", "")
+    threads = int(setting) if setting.isdecimal() and int(setting) else processors()
+    return max(1, threads // options.workers)

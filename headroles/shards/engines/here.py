@@ -1,4 +1,4 @@
-"""Shards scored one after the other in this process."""
+"""The engine that scores shards one after the other in this process."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -17,22 +17,22 @@ class Here:
     """One worker, in this process."""
 
     def __init__(self, order: Order, place: Place, corpus: Corpus, advance: Callable[[int], None]) -> None:
-        """Take what the worker does; it is made when the engine is entered.
+        """Keep the instructions; the worker is made when the engine is entered.
 
         Args:
-            order: What it does.
+            order: Instructions for the worker.
             place: Where it writes.
             corpus: The inputs.
-            advance: Called with the examples done since the last call.
+            advance: Called with the number of examples done since the last call.
         """
         self._order, self._place, self._corpus, self._advance = order, place, corpus, advance
         self._worker: Worker | None = None
-        self._held = ExitStack()
+        self._stack = ExitStack()
 
     @property
     def facts(self) -> Facts:
-        """Of the model and annotation."""
-        return self._made().facts
+        """Return the facts of the model and annotation."""
+        return self._ready_worker().facts
 
     def score(self, tasks: Iterable[Task]) -> Iterator[Receipt]:
         """Score shards in their order.
@@ -40,37 +40,37 @@ class Here:
         Raises:
             HeadrolesError: When an input cannot be scored.
         """
-        coming = iter(tasks)
-        task = next(coming, None)
+        remaining = iter(tasks)
+        task = next(remaining, None)
         while task is not None:
-            later = next(coming, None)
-            if later is not None:
-                self._made().expect(later)
-            yield self._made().score(task, self._advance)
-            task = later
+            next_task = next(remaining, None)
+            if next_task is not None:
+                self._ready_worker().expect(next_task)
+            yield self._ready_worker().score(task, self._advance)
+            task = next_task
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
-        """Run some inputs once more and keep maps of the heads asked for, by layer, for each."""
-        return self._made().keep(passages, asked)
+        """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
+        return self._ready_worker().keep(passages, asked)
 
-    def _made(self) -> Worker:
+    def _ready_worker(self) -> Worker:
         if self._worker is None:
             raise RuntimeError("an engine is used within 'with'")
         return self._worker
 
     def __enter__(self) -> "Here":
         """Make the worker."""
-        with ExitStack() as held:
-            held.enter_context(threads_of(self._order.threads))
+        with ExitStack() as stack:
+            stack.enter_context(threads_of(self._order.threads))
             self._worker = Worker(self._order, place=self._place, corpus=self._corpus)
-            self._held = held.pop_all()
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let the worker go, and give torch its threads back."""
+        """Close the worker, and restore the number of threads of torch."""
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.close()
-        self._held.close()
+        self._stack.close()

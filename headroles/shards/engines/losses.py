@@ -1,4 +1,4 @@
-"""Errors on their way home from a worker, and how often a worker may be lost at one thing."""
+"""Errors of workers, as the process of the run raises them, and the number of workers that may be lost."""
 
 from dataclasses import dataclass
 from traceback import format_exception
@@ -8,17 +8,21 @@ from headroles.errors import BadInput, HeadrolesError
 from headroles.shards.work import Task
 
 LOSSES = 3
-"""How often a shard, or the start of a worker, may end with the loss of its worker."""
+"""Number of workers lost at the same shard, or at their start, that ends a run."""
 
 
-def ours(name: str | None, said: str) -> HeadrolesError | None:
-    """An error of headroles from the name of its class and its sentence; None where no class is called so."""
+def ours(name: str | None, sentence: str) -> HeadrolesError | None:
+    """Make an error of headroles from the name of its class and its sentence.
+
+    Returns:
+        The error; None when headroles has no error class of this name.
+    """
     kind = getattr(errors, name or "", None)
     if not (isinstance(kind, type) and issubclass(kind, HeadrolesError)):
         return None
-    made: HeadrolesError = kind.__new__(kind, said)
-    made.args = (said,)
-    return made
+    error: HeadrolesError = kind.__new__(kind, sentence)
+    error.args = (sentence,)
+    return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,36 +30,36 @@ class Failure:
     """An error of a worker on Ray.
 
     Attributes:
-        kind: Name of its class, when it is one of headroles; None for any other.
-        said: Its sentence, or the whole trace of any other.
+        kind: Name of its class, when headroles defines it; None for any other error.
+        said: Its sentence; for any other error the whole traceback.
     """
 
     kind: str | None
     said: str
 
     def error(self) -> Exception:
-        """The error as the worker raised it; any other one as a ``RuntimeError`` with its trace."""
+        """Return the error as the worker raised it; other errors as ``RuntimeError`` with their traceback."""
         return ours(self.kind, self.said) or RuntimeError(f"a worker on Ray failed:\n{self.said}")
 
 
 def failure_of(error: Exception) -> Failure:
-    """What of an error crosses to another process."""
+    """Return what another process needs to raise an error again."""
     if isinstance(error, HeadrolesError):
         return Failure(type(error).__name__, str(error))
     return Failure(None, "".join(format_exception(error)))
 
 
 def scoring(task: Task) -> str:
-    """What a worker does with a shard, in words."""
+    """Describe the scoring of a shard, for messages."""
     return f"scoring shard {task.number} ({task.passages[0].key} and on)"
 
 
 def lost(doing: str, how: int | None = None) -> BadInput:
-    """What is to be said when workers were lost too often at one thing.
+    """Return the error for workers that were lost too often at the same work.
 
     Args:
-        doing: What they did, in words.
-        how: Exit code of the last one, or minus its signal; None where nobody knows.
+        doing: Their work, in words.
+        how: Exit code of the last worker, or minus its signal; None where it is unknown.
     """
     ended = "" if how is None else f" (signal {-how})" if how < 0 else f" (exit code {how})"
     return BadInput(

@@ -16,48 +16,51 @@ from headroles.shards.engines.losses import ours
 from headroles.shards.work import Order, Task
 
 PATIENCE = 10.0
-"""Seconds that a worker has to go when it is told to, before it is killed."""
+"""Seconds that a worker has to end after its pipe is closed, before it is killed."""
 START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from headroles.shards.engines.server import serve; serve()"
 )
-"""What a worker's interpreter runs, with ``-P``: this process's main module is left alone, and nothing is
-taken from the current folder that this process would not take from there."""
+"""Code that the interpreter of a worker runs, with ``-P``.
+
+The main module of this process is not imported. Modules are imported from the current folder only where this
+process would do so."""
 
 
 def raised(name: str, text: str, pickled: bytes | None) -> BaseException:
-    """The error of a worker as one of this process.
+    """Return the error of a worker as an error of this process.
 
     Args:
-        name: Of its class.
-        text: What it says.
-        pickled: The error itself, where it could travel; None for our own.
+        name: Name of its class.
+        text: Its message.
+        pickled: The pickled error, where it can be pickled; None for errors of headroles.
     """
-    if (made := ours(name, text)) is not None:
-        return made
+    if (own_error := ours(name, text)) is not None:
+        return own_error
     if pickled is not None:
         with suppress(Exception):
-            found = pickle.loads(pickled)
-            if isinstance(found, BaseException):
-                return found
+            error = pickle.loads(pickled)
+            if isinstance(error, BaseException):
+                return error
     return RuntimeError(f"{name}: {text}")
 
 
 class Process:
-    """One worker's process, and a thread that waits for what it says.
+    """The process of one worker, and a thread that reads its messages.
 
     Attributes:
         task: The shard that it scores; None while it scores none.
-        loaded: Whether it has loaded what it needs.
-        advanced: Examples of its shard that it has told of.
+        loaded: Whether it has loaded the model.
+        advanced: Number of examples of its shard that it has reported.
     """
 
-    def __init__(self, order: Order, told: SimpleQueue[tuple[Process, Any]]) -> None:
-        """Start it.
+    def __init__(self, order: Order, messages: SimpleQueue[tuple[Process, Any]]) -> None:
+        """Start the process.
 
         Args:
-            order: What it does.
-            told: Where what it says comes in: kind and content; "lost" with how it ended is the last.
+            order: Instructions for the worker.
+            messages: Queue that receives its messages, each a kind and a content; the last one is "lost"
+                with the exit code.
         """
         self.task: Task | None = None
         self.loaded = False
@@ -70,19 +73,19 @@ class Process:
             stdout=subprocess.PIPE,
             env=os.environ | limits,
         )
-        self._listener = Thread(target=self._listen, args=(told,), daemon=True, name="worker")
+        self._listener = Thread(target=self._listen, args=(messages,), daemon=True, name="worker")
         self._listener.start()
         self.send(order)
 
     def send(self, content: Any) -> None:
-        """Send a message; a worker that is gone is heard of otherwise."""
+        """Send a message; the loss of a worker is reported by its listener, not here."""
         pipe = self._process.stdin
         with suppress(BrokenPipeError, ValueError):
             if pipe is not None:
                 pickle.dump(content, pipe)
                 pipe.flush()
 
-    def _listen(self, told: SimpleQueue[tuple[Process, Any]]) -> None:
+    def _listen(self, messages: SimpleQueue[tuple[Process, Any]]) -> None:
         pipe = self._process.stdout
         while pipe is not None:
             try:
@@ -90,17 +93,17 @@ class Process:
             except (EOFError, pickle.UnpicklingError, ValueError, OSError):
                 pipe.close()
                 break
-            told.put((self, message))
-        told.put((self, ("lost", self._process.wait())))
+            messages.put((self, message))
+        messages.put((self, ("lost", self._process.wait())))
 
     def dismiss(self) -> None:
-        """Close its pipe, which tells it to go."""
+        """Close its pipe, so that it ends."""
         if self._process.stdin is not None:
-            with suppress(OSError):  # what was not sent yet, to one that is gone
+            with suppress(OSError):  # the process has ended before it read all messages
                 self._process.stdin.close()
 
     def wait(self) -> None:
-        """Wait until it is gone; kill it when that takes long."""
+        """Wait until it has ended; kill it after ``PATIENCE`` seconds."""
         try:
             self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:

@@ -1,8 +1,8 @@
-"""Shards scored side by side, by processes of this machine that live as long as the run.
+"""The engine that scores shards in parallel, in processes of this machine that live as long as the run.
 
-Each worker is a fresh interpreter. It gets its order and its shards over a pipe and writes its files
-itself, so only receipts come back. A worker that is lost is replaced and its shard done again; when this
-process is lost its workers see the end of their pipes and go, too.
+Each worker is a new interpreter. It gets its order and its shards over a pipe and writes its files itself,
+so only receipts return. A lost worker is replaced and its shard is done again. When this process is lost,
+its workers see the end of their pipes and end, too.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ class Processes:
     """Workers in processes of their own."""
 
     def __init__(self, order: Order, advance: Callable[[int], None]) -> None:
-        """Take what the workers do; the first is started when the engine is entered.
+        """Keep the instructions; the first worker is started when the engine is entered.
 
         Args:
-            order: What they do.
-            advance: Called with the examples done since the last call; a negative number when a lost
-                worker's shard has to be done again.
+            order: Instructions for the workers.
+            advance: Called with the number of examples done since the last call; negative when the shard of
+                a lost worker has to be done again.
         """
         self._order, self._advance = order, advance
         self._workers: list[Process] = []
-        self._told: SimpleQueue[tuple[Process, Any]] = SimpleQueue()
+        self._messages: SimpleQueue[tuple[Process, Any]] = SimpleQueue()
         self._facts: Facts | None = None
         self._unloaded = 0
 
     @property
     def facts(self) -> Facts:
-        """Of the model and annotation, as the first worker loaded them."""
+        """Return the facts of the model and annotation, as the first worker loaded them."""
         if self._facts is None:
             raise RuntimeError("an engine is used within 'with'")
         return self._facts
 
     def score(self, tasks: Iterable[Task]) -> Iterator[Receipt]:
-        """Score shards side by side; receipts come in the order in which shards are done.
+        """Score shards in parallel and yield receipts in the order in which shards are done.
 
         A task is taken from the iterable when a worker is free for it.
 
         Raises:
-            HeadrolesError: What a worker raised; or when a shard was lost with its worker too often.
+            HeadrolesError: When a worker raised it, or when a shard lost its worker too often.
         """
         feed = _Feed(tasks)
         while True:
@@ -59,39 +59,39 @@ class Processes:
                 return
             receipt = self._next(feed)
             if receipt is not None:
-                self._hand_out(feed)  # before whoever asked takes time for it
+                self._hand_out(feed)  # before the caller takes time for it
                 yield receipt
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
-        """Run some inputs once more and keep maps of the heads asked for, by layer, for each."""
+        """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
         for _ in range(LOSSES):
             worker = self._ready()
             worker.send(("keep", list(passages), list(asked)))
-            for came, (kind, content) in iter(self._told.get, None):
-                if came is worker and kind == "lost":
+            for sender, (kind, content) in iter(self._messages.get, None):
+                if sender is worker and kind == "lost":
                     self._forget(worker)
                     break
-                if came is worker and kind == "error":
+                if sender is worker and kind == "error":
                     raise raised(*content)
-                if came is worker and kind == "kept":
+                if sender is worker and kind == "kept":
                     maps: list[Maps] = content
                     return maps
-                self._note(came, kind, content)
+                self._note(sender, kind, content)
         raise lost("keeping maps of heads", content)
 
     def _ready(self) -> Process:
-        """A worker that has loaded its model and does nothing."""
+        """Return a worker that has loaded its model and is idle."""
         while True:
             for worker in self._workers:
                 if worker.loaded and worker.task is None:
                     return worker
             if not self._workers:
                 self._start()
-            came, (kind, content) = self._told.get()
-            self._note(came, kind, content)
+            sender, (kind, content) = self._messages.get()
+            self._note(sender, kind, content)
 
     def _hand_out(self, feed: _Feed) -> None:
-        """Give every free worker a shard, and start workers while there are more shards than those."""
+        """Give every free worker a shard, and start workers while more shards are left than workers."""
         for worker in self._workers:
             if worker.loaded and worker.task is None and (task := feed.take()) is not None:
                 worker.task = task
@@ -102,13 +102,13 @@ class Processes:
             waiting += 1
 
     def _next(self, feed: _Feed) -> Receipt | None:
-        """What a worker says next; its receipt when a shard is done."""
-        worker, (kind, content) = self._told.get()
+        """Handle the next message of a worker; return the receipt when it says that a shard is done."""
+        worker, (kind, content) = self._messages.get()
         task = worker.task
         if kind == "receipt" and task is not None:
             worker.task = None
-            if left := _left(worker, task):
-                self._advance(left)
+            if remaining := len(task.passages) - worker.advanced:
+                self._advance(remaining)
             worker.advanced = 0
             receipt: Receipt = content
             return receipt
@@ -119,14 +119,14 @@ class Processes:
         return None
 
     def _note(self, worker: Process, kind: str, content: Any) -> None:
-        """Take in what a worker says beside receipts."""
+        """Handle a message that is not a receipt."""
         if kind == "facts":
             worker.loaded, self._unloaded = True, 0
             if self._facts is None:
                 self._facts = content
             elif content.identity != self._facts.identity:
                 raise BadInput(
-                    "all workers of a run load the same model, code and parser, but a worker found others "
+                    "all workers of a run load the same model, code and parser, but a worker loaded others "
                     "than the first; do not change them while a run is made, and start it again"
                 )
         elif kind == "advance":
@@ -146,16 +146,16 @@ class Processes:
         worker.wait()
 
     def _start(self) -> None:
-        self._workers.append(Process(self._order, self._told))
+        self._workers.append(Process(self._order, self._messages))
 
     def __enter__(self) -> Processes:
-        """Start the first worker, and wait until it has loaded what it needs."""
+        """Start the first worker, and wait until it has loaded the model."""
         try:
             while self._facts is None:
                 if not self._workers:
                     self._start()
-                came, (kind, content) = self._told.get()
-                self._note(came, kind, content)
+                sender, (kind, content) = self._messages.get()
+                self._note(sender, kind, content)
         except BaseException:
             self._stop()
             raise
@@ -164,7 +164,7 @@ class Processes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop all workers and wait until they are gone."""
+        """Stop all workers and wait until they have ended."""
         self._stop()
 
     def _stop(self) -> None:
@@ -175,39 +175,38 @@ class Processes:
             worker.wait()
 
 
-def _left(worker: Process, task: Task) -> int:
-    """Examples of a finished shard that its worker has not told of."""
-    return len(task.passages) - worker.advanced
-
-
 class _Feed:
-    """Tasks that are left, those that came back first."""
+    """The tasks that are left; those that were given back come first."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
-        self._coming = iter(tasks)
-        self._held: list[Task] = []
+        self._remaining = iter(tasks)
+        self._waiting: list[Task] = []
         self._losses: dict[int, int] = {}
 
     def has(self, number: int) -> bool:
-        """Whether there are as many tasks; no more of them are made than that."""
-        while len(self._held) < number:
-            task = next(self._coming, None)
+        """Return whether at least this many tasks are left; no more than these are made."""
+        while len(self._waiting) < number:
+            task = next(self._remaining, None)
             if task is None:
                 return False
-            self._held.append(task)
+            self._waiting.append(task)
         return True
 
     def take(self) -> Task | None:
-        """The next task; None when there is none."""
-        return self._held.pop(0) if self.has(1) else None
+        """Return the next task; None when none is left."""
+        return self._waiting.pop(0) if self.has(1) else None
 
     def give_back(self, task: Task, how: int) -> None:
         """Take back a task whose worker was lost.
 
+        Args:
+            task: The task.
+            how: Exit code of the worker, or minus its signal.
+
         Raises:
-            BadInput: When that happened too often.
+            BadInput: When the task has lost too many workers.
         """
         losses = self._losses[task.number] = self._losses.get(task.number, 0) + 1
         if losses >= LOSSES:
             raise lost(scoring(task), how)
-        self._held.insert(0, task)
+        self._waiting.insert(0, task)

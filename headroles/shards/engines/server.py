@@ -1,4 +1,4 @@
-"""The other end of ``processes``: what a worker's process does."""
+"""The main loop of a worker process, which ``engines.processes`` starts."""
 
 import os
 import pickle
@@ -13,30 +13,30 @@ from headroles.errors import HeadrolesError
 
 
 def serve() -> None:
-    """Load what an order asks for, score shard after shard as they come, and go when no more can come.
+    """Load the model of an order, score each shard that arrives, and end when the pipe is closed.
 
-    Messages come on standard input and leave on standard output, which is closed to everyone else: what a
-    library prints goes to standard error. An interrupt is for the process that started this one, which
-    then closes the pipe.
+    Messages arrive on standard input and leave on standard output. Standard output is closed to everything
+    else: text that a library prints goes to standard error. An interrupt is ignored, because the process that
+    started this one handles it and closes the pipe.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    asked: SimpleQueue[Any] = SimpleQueue()
-    Thread(target=_listen, args=(sys.stdin.buffer, asked), daemon=True).start()
-    _answer(_Answers(answers), asked)
+    messages: SimpleQueue[Any] = SimpleQueue()
+    Thread(target=_listen, args=(sys.stdin.buffer, messages), daemon=True).start()
+    _answer(_Answers(answers), messages)
 
 
-def _listen(pipe: BinaryIO, asked: "SimpleQueue[Any]") -> None:
-    """Pass messages on; end the process at once, whatever it does, when no more can come."""
+def _listen(pipe: BinaryIO, messages: "SimpleQueue[Any]") -> None:
+    """Read messages into a queue; end the process at once, whatever it does, when the pipe is closed."""
     with suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
-            asked.put(pickle.load(pipe))
+            messages.put(pickle.load(pipe))
     os._exit(0)
 
 
 class _Answers:
-    """What goes back, one message at a time."""
+    """The pipe to the process of the run, for one message at a time."""
 
     def __init__(self, pipe: BinaryIO) -> None:
         self._pipe, self._lock = pipe, Lock()
@@ -47,10 +47,10 @@ class _Answers:
             self._pipe.flush()
 
 
-def _answer(answers: _Answers, asked: "SimpleQueue[Any]") -> None:
-    """Do what is asked, one thing after the other; an error is an answer, too."""
+def _answer(answers: _Answers, messages: "SimpleQueue[Any]") -> None:
+    """Answer messages one after the other; an error is sent as an answer."""
     try:
-        order = asked.get()
+        order = messages.get()
         from headroles.extraction.model.machine import threads_of
         from headroles.shards.worker import Worker
 
@@ -58,7 +58,7 @@ def _answer(answers: _Answers, asked: "SimpleQueue[Any]") -> None:
             worker = Worker(order)
             answers.send("facts", worker.facts)
             while True:
-                kind, *content = asked.get()
+                kind, *content = messages.get()
                 if kind == "score":
                     receipt = worker.score(content[0], lambda count: answers.send("advance", count))
                     answers.send("receipt", receipt)
@@ -67,15 +67,15 @@ def _answer(answers: _Answers, asked: "SimpleQueue[Any]") -> None:
     except BrokenPipeError:
         os._exit(0)
     except BaseException as error:
-        answers.send("error", (type(error).__name__, str(error), _packed(error)))
-        asked.get()  # until the pipe is closed
+        answers.send("error", (type(error).__name__, str(error), _pickled(error)))
+        messages.get()  # waits until the pipe is closed
 
 
-def _packed(error: BaseException) -> bytes | None:
-    """An error that is none of ours, as bytes; None where it cannot travel."""
+def _pickled(error: BaseException) -> bytes | None:
+    """Pickle an error; return None for errors of headroles and for errors that cannot be pickled."""
     if isinstance(error, HeadrolesError):
         return None
     try:
         return pickle.dumps(error)
-    except Exception:  # whatever a stranger's error holds
+    except Exception:  # an error of another library may hold anything
         return None

@@ -1,8 +1,6 @@
-"""Single cells of masks: which there are, which are held, and lists of them.
+"""Masks of long inputs in the cheapest of three forms: sets of keys, single cells, or rows block by block.
 
-Masks of long inputs as what can be worked with block by block: sets of keys, single cells, or rows.
-
-Linear sums over attention, put together from sets of keys, single cells and rows.
+``resolved`` finds the form of a mask. ``Sums`` collects linear sums over attention from masks of all forms.
 """
 
 from collections.abc import Sequence
@@ -31,14 +29,15 @@ class Outside:
     taken: Mask
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows units"]:
+        """Return the mask of queries ``start`` to ``stop``."""
         inside: np.ndarray = ~self.taken.rows(start, stop)
         return inside
 
 
 def listed(cells: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> Listed:
-    """Lists of query, key, output and weight as one, sorted by query."""
-    none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    query, key, output, weight = (np.concatenate(each) for each in zip(none, *cells, strict=True))
+    """Join lists of query, key, output and weight, sorted by query."""
+    empty = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    query, key, output, weight = (np.concatenate(parts) for parts in zip(empty, *cells, strict=True))
     order = np.argsort(query, kind="stable")
     return Listed(
         query=query[order].astype(np.int32),
@@ -51,7 +50,7 @@ def listed(cells: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def holds(
     mask: Mask, query: Int[np.ndarray, " cells"], key: Int[np.ndarray, " cells"], size: int
 ) -> Bool[np.ndarray, " cells"]:
-    """Whether single cells are in a mask."""
+    """Return whether single cells are in a mask."""
     inside: np.ndarray
     if isinstance(mask, Cells):
         inside = mask.cells[query, key]
@@ -69,8 +68,8 @@ def holds(
         inside = ~holds(mask.taken, query, key, size)
     elif isinstance(mask, Every):
         inside = np.ones(len(query), dtype=np.bool_)
-        for each in flat([mask]):
-            inside &= holds(each, query, key, size)
+        for member in flat([mask]):
+            inside &= holds(member, query, key, size)
     elif isinstance(mask, Without):
         inside = holds(mask.mask, query, key, size) & ~holds(mask.taken, query, key, size)
     else:
@@ -83,20 +82,20 @@ def holds(
 
 
 def flat(masks: Sequence[Mask]) -> list[Mask]:
-    """The members of all masks that are intersections, and the others."""
-    made: list[Mask] = []
-    for each in masks:
-        if isinstance(each, Every):
-            made += flat(each.masks)
-        elif isinstance(each, Without):
-            made += [*flat([each.mask]), Outside(each.taken)]
+    """Replace masks that are intersections by their members."""
+    members: list[Mask] = []
+    for mask in masks:
+        if isinstance(mask, Every):
+            members += flat(mask.masks)
+        elif isinstance(mask, Without):
+            members += [*flat([mask.mask]), Outside(mask.taken)]
         else:
-            made.append(each)
-    return made
+            members.append(mask)
+    return members
 
 
 def count_of(mask: Mask, size: int) -> int | None:
-    """How many cells a mask has, where that is known without looking at all of them."""
+    """Return the number of cells of a mask, where it is known without looking at all of them."""
     if isinstance(mask, Pairs):
         return len(mask.query)
     if isinstance(mask, Band):
@@ -104,13 +103,13 @@ def count_of(mask: Mask, size: int) -> int | None:
     if isinstance(mask, Same | Match):
         query, key = (mask.labels, mask.labels) if isinstance(mask, Same) else (mask.query, mask.key)
         most = max(int(query.max(initial=-1)), int(key.max(initial=-1))) + 1
-        asked, there = (np.bincount(each[each >= 0], minlength=most) for each in (query, key))
-        return int(asked @ there)
+        queries, keys = (np.bincount(labels[labels >= 0], minlength=most) for labels in (query, key))
+        return int(queries @ keys)
     return None
 
 
 def cells_of(mask: Mask, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """All cells of a mask whose number is known."""
+    """Return all cells of a mask with a known number of them."""
     if isinstance(mask, Pairs):
         return mask.query.astype(np.int64), mask.key.astype(np.int64)
     if isinstance(mask, Band):
@@ -120,23 +119,24 @@ def cells_of(mask: Mask, size: int) -> tuple[np.ndarray, np.ndarray]:
         inside = (key >= 0) & (key < size)
         return query[inside], key[inside]
     assert isinstance(mask, Same | Match)
-    asked, there = (mask.labels, mask.labels) if isinstance(mask, Same) else (mask.query, mask.key)
-    order = np.argsort(there, kind="stable")
-    queries = np.flatnonzero(asked >= 0)
-    first = np.searchsorted(there[order], asked[queries], side="left")
-    number = np.searchsorted(there[order], asked[queries], side="right") - first
+    own, other = (mask.labels, mask.labels) if isinstance(mask, Same) else (mask.query, mask.key)
+    order = np.argsort(other, kind="stable")
+    queries = np.flatnonzero(own >= 0)
+    first = np.searchsorted(other[order], own[queries], side="left")
+    number = np.searchsorted(other[order], own[queries], side="right") - first
     query = np.repeat(queries, number)
     step = np.arange(len(query)) - np.repeat(np.cumsum(number) - number, number)
     return query, order[np.repeat(first, number) + step]
 
 
 def found(query: np.ndarray, key: np.ndarray, size: int) -> Found:
+    """Return cells as a list, sorted by query, each once."""
     code = np.unique(query.astype(np.int64) * size + key)
     return Found(code // max(size, 1), code % max(size, 1))
 
 
 def scanned(mask: Mask, size: int, most: int) -> Found | Mask:
-    """A mask looked at row by row: its cells, or the mask itself when they are too many."""
+    """Read a mask row by row, and return its cells, or the mask itself when they are more than ``most``."""
     query, key, total = [], [], 0
     for start, stop in blocks(size):
         rows, columns = np.nonzero(mask.rows(start, stop))
@@ -151,9 +151,9 @@ def scanned(mask: Mask, size: int, most: int) -> Found | Mask:
 
 
 FEW = 8
-"""Most sets of keys that one mask is taken apart into."""
+"""Most sets of keys that one mask is split into."""
 PER_QUERY, ONE_OF = 64, 64
-"""Most single cells of a mask, by query, or as one of so many of all cells."""
+"""Most single cells of a mask: so many per query, or one in so many of all cells."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +161,7 @@ class Labelled:
     """A mask as a few sets of keys.
 
     Attributes:
-        label: The set each query looks at; −1 for none.
+        label: The set of each query; −1 for none.
         sets: Whether a key is in a set.
     """
 
@@ -169,7 +169,7 @@ class Labelled:
     sets: Bool[np.ndarray, "units sets"]
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows units"]:
-        """The mask of queries ``start`` to ``stop``."""
+        """Return the mask of queries ``start`` to ``stop``."""
         label = self.label[start:stop]
         inside: np.ndarray = self.sets.T[label] & (label >= 0)[:, None]
         return inside
@@ -179,11 +179,11 @@ Resolved = Labelled | Found | Mask
 
 
 def resolved(masks: Sequence[Mask], visible: Mask | None, size: int) -> Resolved:
-    """The cells that are in all of some masks, in the cheapest form.
+    """Find the cells that are in all of some masks, in the cheapest form.
 
     Args:
         masks: At least one.
-        visible: What the queries see, which sets of keys are not cut to: attention is 0 outside it.
+        visible: The keys that queries see. Sets of keys are not cut to them, since attention is 0 elsewhere.
         size: Number of queries, and of keys.
 
     Returns:
@@ -191,27 +191,27 @@ def resolved(masks: Sequence[Mask], visible: Mask | None, size: int) -> Resolved
         the mask within ``visible``.
     """
     every = flat(masks)
-    labelled = _labelled_all(every)
+    labelled = _common_key_sets(every)
     if labelled is not None:
         return labelled
     every = every if visible is None else [*every, visible]
     most = max(PER_QUERY * size, size * size // ONE_OF)
     counted = [
-        (count, each) for each in every if (count := count_of(each, size)) is not None and count <= most
+        (count, mask) for mask in every if (count := count_of(mask, size)) is not None and count <= most
     ]
     if counted:
-        smallest = min(counted, key=lambda each: each[0])[1]
+        smallest = min(counted, key=lambda pair: pair[0])[1]
         query, key = cells_of(smallest, size)
         kept = np.ones(len(query), dtype=np.bool_)
-        for each in every:
-            if each is not smallest:
-                kept &= holds(each, query, key, size)
+        for mask in every:
+            if mask is not smallest:
+                kept &= holds(mask, query, key, size)
         return found(query[kept], key[kept], size)
     return scanned(Every(tuple(every)), size, most)
 
 
 def sizes(cells: Resolved, visible: Mask | None, size: int) -> Int[np.ndarray, " units"]:
-    """How many visible keys a resolved mask has for each query."""
+    """Return the number of visible keys of a mask for each query."""
     if isinstance(cells, Found):
         return np.bincount(cells.query, minlength=size)
     if isinstance(cells, Labelled):
@@ -224,20 +224,20 @@ def sizes(cells: Resolved, visible: Mask | None, size: int) -> Int[np.ndarray, "
     return counts
 
 
-def _labelled_all(masks: Sequence[Mask]) -> Labelled | None:
-    """All masks together as a few sets of keys, where they can be."""
-    both: Labelled | None = None
-    for each in masks:
-        one = _labelled(each)
-        if one is None:
+def _common_key_sets(masks: Sequence[Mask]) -> Labelled | None:
+    """Return the intersection of masks as a few sets of keys, or None where that is not possible."""
+    result: Labelled | None = None
+    for mask in masks:
+        sets = _key_sets(mask)
+        if sets is None:
             return None
-        both = one if both is None else _crossed(both, one)
-        if both is None:
+        result = sets if result is None else _intersect(result, sets)
+        if result is None:
             return None
-    return both
+    return result
 
 
-def _labelled(mask: Mask) -> Labelled | None:
+def _key_sets(mask: Mask) -> Labelled | None:
     if isinstance(mask, Keys):
         return Labelled(np.zeros(len(mask.keys), dtype=np.int64), mask.keys[:, None])
     if not isinstance(mask, Same | Match):
@@ -250,21 +250,21 @@ def _labelled(mask: Mask) -> Labelled | None:
     return Labelled(label, key[:, None] == names[None, :])
 
 
-def _crossed(one: Labelled, other: Labelled) -> Labelled | None:
-    """Keys in both of two sets, for each pair of sets that some query looks at."""
-    width = other.sets.shape[1]
-    code = np.where((one.label >= 0) & (other.label >= 0), one.label * width + other.label, -1)
+def _intersect(first: Labelled, second: Labelled) -> Labelled | None:
+    """Return the keys in both of two sets, for each pair of sets that some query has."""
+    width = second.sets.shape[1]
+    code = np.where((first.label >= 0) & (second.label >= 0), first.label * width + second.label, -1)
     names = np.unique(code[code >= 0])
     if len(names) > FEW:
         return None
     if not names.size:
         return Labelled(np.full(len(code), -1), np.zeros((len(code), 1), dtype=np.bool_))
-    sets = one.sets[:, names // width] & other.sets[:, names % width]
+    sets = first.sets[:, names // width] & second.sets[:, names % width]
     return Labelled(np.where(code >= 0, np.searchsorted(names, code), -1), sets)
 
 
 def _set_counts(sets: np.ndarray, visible: Mask | None) -> Int[np.ndarray, "units sets"]:
-    """How many keys of each set each query sees."""
+    """Return the number of keys of each set that each query sees."""
     size = len(sets)
     if visible is None:
         return np.broadcast_to(sets.sum(axis=0), sets.shape)
@@ -275,19 +275,19 @@ def _set_counts(sets: np.ndarray, visible: Mask | None) -> Int[np.ndarray, "unit
         last = np.maximum(np.clip(place + visible.high + 1, 0, size), first)
         counts: np.ndarray = before[last] - before[first]
         return counts
-    made = np.zeros(sets.shape, dtype=np.int64)
+    seen = np.zeros(sets.shape, dtype=np.int64)
     for start, stop in blocks(size):
-        made[start:stop] = np.rint(visible.rows(start, stop).astype(np.float32) @ sets.astype(np.float32))
-    return made
+        seen[start:stop] = np.rint(visible.rows(start, stop).astype(np.float32) @ sets.astype(np.float32))
+    return seen
 
 
 @dataclass(slots=True)
 class Sums:
-    """Linear sums over attention, as they are put together.
+    """Linear sums over attention, while their terms are added.
 
     Attributes:
         size: Tokens.
-        count: Sums so far.
+        count: Number of sums so far.
     """
 
     size: int
@@ -298,7 +298,7 @@ class Sums:
     _rowwise: list[Rowwise] = field(default_factory=list)
 
     def add(self, cells: Resolved, output: int, weight: Float[np.ndarray, " tokens"]) -> None:
-        """Add the attention on resolved cells, times a weight for each query, to a sum."""
+        """Add the attention on the cells of a mask, times a weight for each query, to a sum."""
         self.count = max(self.count, output + 1)
         if isinstance(cells, Found):
             self.add_cells(cells, output, weight[cells.query])
@@ -320,21 +320,21 @@ class Sums:
         self._cells.append((cells.query[kept], cells.key[kept], which, weight[kept]))
 
     def keys(self) -> Float[np.ndarray, "tokens sets"]:
-        """The sets of keys."""
-        columns = [each.astype(np.float32) for each in self._sets.values()]
+        """Return the sets of keys."""
+        columns = [keys.astype(np.float32) for keys in self._sets.values()]
         return np.stack(columns, axis=1) if columns else np.zeros((self.size, 0), dtype=np.float32)
 
     def weight(self) -> Float[np.ndarray, "tokens sets sums"]:
-        """What each query's attention on each set adds to each sum."""
-        made = np.zeros((self.size, len(self._sets), self.count), dtype=np.float32)
+        """Return the weight in each sum of each query's attention on each set."""
+        weights = np.zeros((self.size, len(self._sets), self.count), dtype=np.float32)
         for place, output, weight in self._thin:
-            made[:, place, output] += weight
-        return made
+            weights[:, place, output] += weight
+        return weights
 
     def listed(self) -> Listed:
-        """All single cells, by query."""
+        """Return all single cells, by query."""
         return listed(self._cells)
 
     def rowwise(self) -> tuple[Rowwise, ...]:
-        """All cells that are asked for by rows."""
+        """Return all masks whose cells are read by rows."""
         return tuple(self._rowwise)

@@ -1,4 +1,4 @@
-"""Contrasts of one long example: what it contributes, without an array of size units × units."""
+"""Contrasts of one long example: their part of its plan, without an array of size units × units."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Bounds = list[tuple[int, int, float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Counted:
+class _LaidContrast:
     """One contrast of an example: its cells within R, and the weight of each unit that attends."""
 
     column: int
@@ -30,7 +30,7 @@ class _Counted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Walk:
-    """What one pass over the compared pairs finds."""
+    """Counts and sums of one pass over the compared pairs."""
 
     room: Int[np.ndarray, " units"]
     even: Float[np.ndarray, " offsets"]
@@ -45,28 +45,28 @@ def long_profiles(
     visible: Mask | None,
     sums: Sums,
 ) -> tuple[tuple[LongProfile, ...], Bounds]:
-    """Profiles of all contrasts, by their columns; those of one space and scope share one.
+    """Lay contrasts over a long example; those of one space and scope share a profile.
 
     Args:
         example: The input.
         contrasts: By column.
         columns: All columns.
-        visible: What the queries see.
-        sums: Gets the linear sum of each contrast.
+        visible: The keys that queries see.
+        sums: Collects the linear sum of each contrast.
 
     Returns:
         The profiles, and per contrast its column, eligible queries and reach.
     """
     shared: dict[tuple[bool, object], list[tuple[int, str, Contrast]]] = {}
-    for name, each in contrasts.items():
-        shared.setdefault((each.words, each.scope), []).append((columns.index(name), name, each))
-    made, bounds = [], []
+    for name, contrast in contrasts.items():
+        shared.setdefault((contrast.words, contrast.scope), []).append((columns.index(name), name, contrast))
+    kept, bounds = [], []
     for members in shared.values():
         profile, reach = _profile(example, members, visible, sums)
         bounds += reach
         if profile is not None:
-            made.append(profile)
-    return tuple(made), bounds
+            kept.append(profile)
+    return tuple(kept), bounds
 
 
 def _profile(
@@ -81,62 +81,64 @@ def _profile(
     scope = _over(members[0][2].scope(example), total, names, members[0][1], example.key)
     spread = EvenUnits.of(unit, visible)
     own = [
-        resolved([_over(each.cells(example), total, names, name, example.key), scope], None, count)
-        for _, name, each in members
+        resolved([_over(contrast.cells(example), total, names, name, example.key), scope], None, count)
+        for _, name, contrast in members
     ]
-    walk = _walked(spread, scope, own)
+    walk = _walk(spread, scope, own)
     counted, bounds = [], []
-    for number, (column, _, each) in enumerate(members):
+    for number, (column, _, contrast) in enumerate(members):
         size = walk.size[number]
         eligible = (size > 0) & (size < walk.room)
         if not eligible.any():
             continue
-        labels = np.zeros(count, dtype=np.int64) if each.groups is None else each.groups(example)[names]
+        labels = (
+            np.zeros(count, dtype=np.int64) if contrast.groups is None else contrast.groups(example)[names]
+        )
         per_group = np.bincount(labels[eligible])
         weight = np.zeros(count)
         weight[eligible] = 1 / per_group[labels[eligible]]
-        counted.append(_Counted(column, own[number], walk.at[number], weight))
+        counted.append(_LaidContrast(column, own[number], walk.at[number], weight))
         bounds.append((column, int(eligible.sum()), float((per_group > 0).sum())))
     if not counted:
         return None, []
     first = sums.count
     for number, own_cells in enumerate(counted):
         _add_sum(own_cells, unit, spread, sums, first + number)
-    return _made(counted, first, scope, spread, walk), bounds
+    return _profile_of(counted, first, scope, spread, walk), bounds
 
 
 def _over(returned: object, total: int, names: np.ndarray, sieve: str, key: str) -> Mask:
-    """What a contrast's function returned, as a mask over the units."""
+    """Return the result of a contrast's function as a mask over the units."""
     mask = as_mask(returned, total, sieve, key)
     return mask if len(names) == total else picked(mask, names)
 
 
-def _walked(spread: EvenUnits, scope: Mask, own: list[Resolved]) -> _Walk:
-    """Go once over all compared pairs that even attention reaches."""
+def _walk(spread: EvenUnits, scope: Mask, own: list[Resolved]) -> _Walk:
+    """Go once over all compared pairs that get even attention."""
     count = len(spread.pieces)
     room, even = np.zeros(count, dtype=np.int64), np.zeros(2 * count - 1)
     size = np.zeros((len(own), count), dtype=np.int64)
-    at = [np.zeros(len(each.query) if isinstance(each, Found) else 0) for each in own]
+    at = [np.zeros(len(cells.query) if isinstance(cells, Found) else 0) for cells in own]
     for start, stop in blocks(count):
         level = spread.rows(start, stop) * scope.rows(start, stop)
         inside = level > 0
         room[start:stop] = inside.sum(axis=1)
         lowest = count - stop
         even[lowest : lowest + count + stop - start - 1] += _offsets(level)
-        for number, each in enumerate(own):
-            if isinstance(each, Found):
-                here = slice(*np.searchsorted(each.query, [start, stop]))
-                at[number][here] = level[each.query[here] - start, each.key[here]]
+        for number, cells in enumerate(own):
+            if isinstance(cells, Found):
+                here = slice(*np.searchsorted(cells.query, [start, stop]))
+                at[number][here] = level[cells.query[here] - start, cells.key[here]]
             else:
-                size[number, start:stop] = (each.rows(start, stop) & inside).sum(axis=1)
-    for number, each in enumerate(own):
-        if isinstance(each, Found):
-            size[number] = np.bincount(each.query[at[number] > 0], minlength=count)
+                size[number, start:stop] = (cells.rows(start, stop) & inside).sum(axis=1)
+    for number, cells in enumerate(own):
+        if isinstance(cells, Found):
+            size[number] = np.bincount(cells.query[at[number] > 0], minlength=count)
     return _Walk(room, even, size, at)
 
 
 def _offsets(rows: Float[np.ndarray, "rows units"]) -> Float[np.ndarray, " offsets"]:
-    """Sums of rows of consecutive queries by offset; the last query's offset to key 0 comes first."""
+    """Sum rows of consecutive queries by offset; the last query's offset to key 0 comes first."""
     count, units = rows.shape
     shifted = np.zeros((count, units + count - 1))
     step = shifted.itemsize
@@ -148,43 +150,45 @@ def _offsets(rows: Float[np.ndarray, "rows units"]) -> Float[np.ndarray, " offse
     return sums
 
 
-def _add_sum(each: _Counted, unit: np.ndarray, spread: EvenUnits, sums: Sums, output: int) -> None:
+def _add_sum(contrast: _LaidContrast, unit: np.ndarray, spread: EvenUnits, sums: Sums, output: int) -> None:
     """Add ``Σ weight · A`` over a contrast's cells, as cells between tokens."""
-    share = np.where(unit >= 0, (each.weight / spread.pieces)[unit], 0.0)
+    share = np.where(unit >= 0, (contrast.weight / spread.pieces)[unit], 0.0)
     plain = spread.plain
-    if isinstance(each.cells, Found):
-        kept = each.even > 0
-        cells = Found(each.cells.query[kept], each.cells.key[kept])
+    if isinstance(contrast.cells, Found):
+        kept = contrast.even > 0
+        cells = Found(contrast.cells.query[kept], contrast.cells.key[kept])
         cells = cells if plain else spelled_cells(cells, unit)
         sums.add_cells(cells, output, share[cells.query])
-    elif isinstance(each.cells, Labelled):
-        label = np.where(unit >= 0, each.cells.label[unit], -1)
-        sets = each.cells.sets[unit] & (unit >= 0)[:, None]
+    elif isinstance(contrast.cells, Labelled):
+        label = np.where(unit >= 0, contrast.cells.label[unit], -1)
+        sets = contrast.cells.sets[unit] & (unit >= 0)[:, None]
         sums.add(Labelled(label, sets), output, share)
     else:
-        sums.add(each.cells if plain else Spelled(each.cells, unit), output, share)
+        sums.add(contrast.cells if plain else Spelled(contrast.cells, unit), output, share)
 
 
-def _made(counted: list[_Counted], first: int, scope: Mask, spread: EvenUnits, walk: _Walk) -> LongProfile:
+def _profile_of(
+    counted: list[_LaidContrast], first: int, scope: Mask, spread: EvenUnits, walk: _Walk
+) -> LongProfile:
     count = len(spread.pieces)
     taken, apart = _rectangle(scope, count)
     keys: list[np.ndarray] = []
     label = np.full((len(counted), count), -1)
     cells, rowwise = [], []
-    for number, each in enumerate(counted):
-        if isinstance(each.cells, Found):
-            kept = (each.even > 0) & (each.weight[each.cells.query] > 0)
-            query = each.cells.query[kept]
-            weight = each.even[kept] * each.weight[query]
-            cells.append((query, each.cells.key[kept], np.full(len(query), number), weight))
-        elif isinstance(each.cells, Labelled):
-            label[number] = np.where(each.cells.label >= 0, each.cells.label + len(keys), -1)
-            keys += list(each.cells.sets.T)
+    for number, contrast in enumerate(counted):
+        if isinstance(contrast.cells, Found):
+            kept = (contrast.even > 0) & (contrast.weight[contrast.cells.query] > 0)
+            query = contrast.cells.query[kept]
+            weight = contrast.even[kept] * contrast.weight[query]
+            cells.append((query, contrast.cells.key[kept], np.full(len(query), number), weight))
+        elif isinstance(contrast.cells, Labelled):
+            label[number] = np.where(contrast.cells.label >= 0, contrast.cells.label + len(keys), -1)
+            keys += list(contrast.cells.sets.T)
         else:
-            rowwise.append(Rowwise(each.cells, number, each.weight))
+            rowwise.append(Rowwise(contrast.cells, number, contrast.weight))
     sets = np.stack(keys, axis=1).astype(np.float64) if keys else np.zeros((count, 0))
     return LongProfile(
-        columns=tuple(each.column for each in counted),
+        columns=tuple(contrast.column for contrast in counted),
         sums=tuple(range(first, first + len(counted))),
         unit=spread.unit,
         taken=np.ones(count, dtype=np.bool_) if taken is None else taken,
@@ -195,14 +199,14 @@ def _made(counted: list[_Counted], first: int, scope: Mask, spread: EvenUnits, w
         even=walk.even,
         keys=sets,
         label=label,
-        weight=np.stack([each.weight for each in counted]),
+        weight=np.stack([contrast.weight for contrast in counted]),
         listed=listed(cells),
         rowwise=tuple(rowwise),
     )
 
 
 def _rectangle(scope: Mask, count: int) -> tuple[np.ndarray | None, bool]:
-    """The units whose pairs, all or all but the diagonal, are the scope; None when it is no such set."""
+    """Return the units whose pairs, all or all but the diagonal, are the scope; None for other scopes."""
     if isinstance(scope, Without) and isinstance(scope.taken, Band):
         band = scope.taken
         own, _ = _rectangle(scope.mask, count)
@@ -215,7 +219,7 @@ def _rectangle(scope: Mask, count: int) -> tuple[np.ndarray | None, bool]:
 
 
 def _rate(spread: EvenUnits, apart: bool) -> Float[np.ndarray, " units"] | None:
-    """What U_ij is apart from the pieces of j, where it does not depend on j otherwise.
+    """Return U_ij divided by the pieces of j, or None where that depends on j.
 
     Without words it is one over the number of visible keys, where these lie in a band of offsets;
     between different words so, where all keys or all earlier ones are seen.

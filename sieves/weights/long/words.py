@@ -1,4 +1,4 @@
-"""Masks over some words, and over the tokens of words."""
+"""Masks over some of the words, and masks over the tokens of words."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from headroles.sieves.weights.long.cells import Found
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spelled:
-    """A mask over units as one over their tokens.
+    """A mask over the tokens of units, from one over units.
 
     Attributes:
         mask: Over units.
@@ -23,41 +23,41 @@ class Spelled:
     unit: Int[np.ndarray, " tokens"]
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """The mask of tokens ``start`` to ``stop``."""
+        """Return the mask of tokens ``start`` to ``stop``."""
         own = self.unit[start:stop]
-        made = np.zeros((stop - start, len(self.unit)), dtype=np.bool_)
+        cells = np.zeros((stop - start, len(self.unit)), dtype=np.bool_)
         rows, columns = np.flatnonzero(own >= 0), np.flatnonzero(self.unit >= 0)
         if rows.size:
             first, last = int(own[rows].min()), int(own[rows].max()) + 1
             units = self.mask.rows(first, last)
-            made[np.ix_(rows, columns)] = units[np.ix_(own[rows] - first, self.unit[columns])]
-        return made
+            cells[np.ix_(rows, columns)] = units[np.ix_(own[rows] - first, self.unit[columns])]
+        return cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picked:
-    """A mask over some of its units.
+    """A mask over some of the units of another mask.
 
     Attributes:
-        mask: Over all.
-        names: Those taken, in their order.
+        mask: Over all units.
+        names: The units that are kept, in their order.
     """
 
     mask: Mask
     names: Int[np.ndarray, " units"]
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """The mask of units ``start`` to ``stop``."""
+        """Return the mask of units ``start`` to ``stop``."""
         own = self.names[start:stop]
         if not own.size:
             return np.zeros((0, len(self.names)), dtype=np.bool_)
         rows = self.mask.rows(int(own[0]), int(own[-1]) + 1)
-        made: np.ndarray = rows[np.ix_(own - own[0], self.names)]
-        return made
+        kept: np.ndarray = rows[np.ix_(own - own[0], self.names)]
+        return kept
 
 
 def word_units(example: Example) -> tuple[Int[np.ndarray, " units"], Int[np.ndarray, " tokens"]]:
-    """Words that have a token, and which of them each token belongs to."""
+    """Return the words that have a token, and which of them each token belongs to."""
     inside = example.word >= 0
     names, own = np.unique(example.word[inside], return_inverse=True)
     unit = np.full(example.size, -1, dtype=np.int64)
@@ -66,7 +66,7 @@ def word_units(example: Example) -> tuple[Int[np.ndarray, " units"], Int[np.ndar
 
 
 def picked(mask: Mask, names: np.ndarray) -> Mask:
-    """A mask over all words as one over some of them, by their numbers."""
+    """Limit a mask over all words to some of them, given by their numbers."""
     count = len(names)
     if isinstance(mask, Keys):
         return Keys(mask.keys[names])
@@ -76,19 +76,19 @@ def picked(mask: Mask, names: np.ndarray) -> Mask:
         return Match(mask.query[names], mask.key[names])
     if isinstance(mask, Pairs):
         inside = np.isin(mask.query, names) & np.isin(mask.key, names)
-        query, key = (np.searchsorted(names, each[inside]) for each in (mask.query, mask.key))
+        query, key = (np.searchsorted(names, words[inside]) for words in (mask.query, mask.key))
         return Pairs(query, key, count)
     if isinstance(mask, Band) and mask.low == mask.high == 0:
         return Band(0, 0, count)
     if isinstance(mask, Without):
         return Without(picked(mask.mask, names), picked(mask.taken, names))
     if isinstance(mask, Every):
-        return Every(tuple(picked(each, names) for each in mask.masks))
+        return Every(tuple(picked(member, names) for member in mask.masks))
     return Picked(mask, names)
 
 
 def spelled_cells(cells: Found, unit: Int[np.ndarray, " tokens"]) -> Found:
-    """Cells between units as all cells between their tokens.
+    """Replace cells between units by all cells between their tokens.
 
     Example:
         >>> cells = spelled_cells(Found(np.array([1]), np.array([0])), np.array([-1, 0, 0, 1]))

@@ -292,10 +292,10 @@ def test_bands_of_others_keep_to_one_text_and_other_masks_are_taken_as_they_are(
 
 
 def test_a_kind_that_a_model_does_not_have_is_refused(folder_of: Folder, model_of: Folder) -> None:
-    with pytest.raises(BadInput, match=r"has one stack of layers and 'cross' came; allowed: self"):
+    with pytest.raises(BadInput, match=r"has one stack of layers and no 'cross' attention; allowed: self"):
         loaded(model_of("bert"), "cross")
     with pytest.raises(
-        BadInput, match=r"encoder and decoder and 'self' came; allowed: encoder, decoder, cross"
+        BadInput, match=r"encoder and decoder and no 'self' attention; allowed: encoder, decoder, cross"
     ):
         loaded(folder_of("t5"), "self")
 

@@ -96,11 +96,11 @@ def test_documents_without_a_name_or_with_the_same_keep_keys_of_their_own(read: 
     ("lines", "sentence"),
     [
         (["0\tA\t_"], r"line 2: words stand between '#begin document .* but this line does not"),
-        (["#begin document a", "0\tA"], r"line 3: a line has 3 cells between tabs .* but 2 came"),
-        (["#begin document a", "0 A B C D"], r"line 3: .* at least 11 \(coreference last\), but 5 came"),
+        (["#begin document a", "0\tA"], r"line 3: a line has 3 cells between tabs .* but got 2"),
+        (["#begin document a", "0 A B C D"], r"line 3: .* at least 11 \(coreference last\), but got 5"),
         (
             ["#begin document a", _wide(0, "A", "X", "-"), _wide(1, "B", "X", "- -")],
-            r"line 4: lines of one sentence have equally many cells, here 12, but 13 came",
+            r"line 4: lines of one sentence have equally many cells, here 12, but got 13",
         ),
         (["#begin document a", "0\t \t_"], r"line 3: a word has letters, but this one is blank"),
         (
@@ -117,11 +117,11 @@ def test_documents_without_a_name_or_with_the_same_keep_keys_of_their_own(read: 
         ),
         (
             ["#begin document a", "0\tA\t4", "#end document"],
-            r"line 3: coreference is written .* but '4' came",
+            r"line 3: coreference is written .* but got '4'",
         ),
         (
             ["#begin document a", "0\tA\t|", "#end document"],
-            r"line 3: coreference is written .* but '\|' came",
+            r"line 3: coreference is written .* but got '\|'",
         ),
         (["# only = comments"], r"a CoNLL-2012 file holds at least one document, but .* has none"),
     ],

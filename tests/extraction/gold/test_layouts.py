@@ -109,13 +109,13 @@ def test_pro_and_anti_lines_of_one_number_are_one_group(read: Read) -> None:
 @pytest.mark.parametrize(
     ("text", "file", "sentence"),
     [
-        ("A 0-root\nB 1\n", "g.txt", r"line 2: a line is a word, a blank, .* but 'B 1' came"),
-        ("A 0-root\nB C 1-x\n", "g.txt", r"line 2: a line is a word, a blank, .* but 'B C 1-x' came"),
+        ("A 0-root\nB 1\n", "g.txt", r"line 2: a line is a word, a blank, .* but got 'B 1'"),
+        ("A 0-root\nB C 1-x\n", "g.txt", r"line 2: a line is a word, a blank, .* but got 'B C 1-x'"),
         ("A 0-root\n\nB 2-x\nC 1-x\n", "g.txt", r"line 3: a sentence has one root .* has none"),
         ("A 0-root\nB 0-root\n", "g.txt", r"line 2: a sentence has one root .* word 2 is one besides"),
         ("A 0-root\nB 2-x\n", "g.txt", r"line 2: heads lead from .* circle: 2 → 2"),
-        ("A 0-root\nB 5-x\n", "g.txt", r"line 2: heads are words of the sentence \(1 to 2\), but 5 came"),
-        (f"{HEADER}\nx\ty\n", "g.tsv", r"line 2: a row has as many cells .* \(11\), but 2 came"),
+        ("A 0-root\nB 5-x\n", "g.txt", r"line 2: heads are words of the sentence \(1 to 2\), but got 5"),
+        (f"{HEADER}\nx\ty\n", "g.tsv", r"line 2: a row has as many cells .* \(11\), but got 2"),
         (f"{HEADER}\n", "g.tsv", r"a GAP file holds at least one row, but .* has only a header"),
         (
             HEADER.replace("B-coref", "B") + f"\n{GAP}\n",
@@ -131,21 +131,21 @@ def test_pro_and_anti_lines_of_one_number_are_one_group(read: Read) -> None:
         (
             f"{HEADER}\n{GAP.replace('TRUE', 'yes')}\n",
             "g.tsv",
-            r"line 2: B-coref is TRUE or FALSE, but 'yes'",
+            r"line 2: B-coref is TRUE or FALSE, but got 'yes'",
         ),
         (
             f"{HEADER}\n{GAP.replace('she', 'who')}\n",
             "g.tsv",
-            r"line 2: the pronoun is one of .* but 'who' came",
+            r"line 2: the pronoun is one of .* but got 'who'",
         ),
         (WINOBIAS, "g.txt", r"line 2: a line is a number, a blank and a sentence with mentions in square"),
         (
             "1 [A cook] sat [and] [he] ate.",
             "g.txt",
-            r"line 1: one of the mentions .* but 'A cook', 'and', 'he'",
+            r"line 1: one of the mentions .* but got 'A cook', 'and', 'he'",
         ),
-        ("1 [She] sat and [he] ate.", "g.txt", r"line 1: one of the mentions .* but 'She', 'he' came"),
-        ("1 [] sat and [he] ate.", "g.txt", r"line 1: one of the mentions .* but '', 'he' came"),
+        ("1 [She] sat and [he] ate.", "g.txt", r"line 1: one of the mentions .* but got 'She', 'he'"),
+        ("1 [] sat and [he] ate.", "g.txt", r"line 1: one of the mentions .* but got '', 'he'"),
     ],
 )
 def test_a_bad_line_is_one_sentence_with_file_and_line(

@@ -187,8 +187,8 @@ def test_heads_are_a_tree_just_when_all_words_lead_to_one_root(heads: list[int])
             [_line(1, "A"), _line(2, "B", 3), _line(3, "C", 2)],
             r"line 2: heads lead from every word to the root, but these go round in a circle: 2 → 3 → 2",
         ),
-        ([_line(1, "A", 4)], r"line 1: heads are words of the sentence \(1 to 1\), but 4 came"),
-        (["# c", "1\tA\t_"], r"line 2: a CoNLL-U line has 10 cells between tabs, but 3 came"),
+        ([_line(1, "A", 4)], r"line 1: heads are words of the sentence \(1 to 1\), but got 4"),
+        (["# c", "1\tA\t_"], r"line 2: a CoNLL-U line has 10 cells between tabs, but got 3"),
         (
             [_line(1, "A", 0, "Entity=(3-x"), "", _line(1, "B")],
             r"line 1: a mention that is opened is closed in the same document, but .* '3' is not",
@@ -199,9 +199,9 @@ def test_heads_are_a_tree_just_when_all_words_lead_to_one_root(heads: list[int])
         ),
         (
             [_line(1, "A", 0, "Entity=3")],
-            r"line 1: coreference is written \(3 where a mention .* but '3' came",
+            r"line 1: coreference is written \(3 where a mention .* but got '3'",
         ),
-        ([_line(1, "A", 0, "Entity=")], r"line 1: coreference is written .* but '' came"),
+        ([_line(1, "A", 0, "Entity=")], r"line 1: coreference is written .* but got ''"),
         ([_line(1, "A"), _line(2, " ", 1)], r"line 2: a word has letters, but this one is blank"),
         (
             [_line(1, "A"), "2-3\t \t_\t_\t_\t_\t_\t_\t_\t_", _line(2, "b", 1), _line(3, "c", 1)],

@@ -213,7 +213,7 @@ def test_sums_of_a_thousand_heads_have_at_least_fifty_blocks() -> None:
 def test_sums_say_what_is_wrong() -> None:
     with pytest.raises(UnknownName, match="did you mean 'mean'"):
         Sums(["a"], 2, 2, way="means")
-    with pytest.raises(BadInput, match=r"below 1, but 1\.0 came"):
+    with pytest.raises(BadInput, match=r"below 1, but got 1\.0"):
         Sums(["a"], 2, 2, smoothing=1.0)
     with pytest.raises(BadInput, match="0 inputs and 4 heads"):
         Sums([], 2, 2)

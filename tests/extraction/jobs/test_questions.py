@@ -19,12 +19,12 @@ from headroles.extraction.texts.windows import document_windows, passage_of, sen
 from headroles.records.documents import Document, Window
 from headroles.records.example import Mention
 from headroles.records.passage import Passage
-from headroles.sieves.language.words import word_attention
 from headroles.sieves.probes.choices import arc_contrast, chosen, hits, right_by_row, sentence_of
 from headroles.sieves.probes.coreference import CoreferenceProbe
 from headroles.sieves.probes.dependency import DependencyProbe
 from headroles.sieves.probes.trees import TreeProbe
 from tests.support.reference import rounding_bound
+from tests.support.word_attention import word_attention
 
 ModelOf = Callable[[str], Path]
 VOCABULARY = [

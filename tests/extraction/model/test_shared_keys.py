@@ -130,7 +130,7 @@ def test_a_sieve_cannot_take_the_columns_name(tmp_path: Path, model_of: ModelOf)
         """Every key."""
         return np.ones(example.size, dtype=np.bool_)
 
-    with pytest.raises(BadSieve, match=r"no column of a run \(.*kv_group\), but 'kv_group' came; rename it"):
+    with pytest.raises(BadSieve, match=r"no column of a run \(.*kv_group\), but got 'kv_group'; rename it"):
         _label(model_of("llama"), tmp_path, sieve=[taken])
 
 

@@ -156,7 +156,7 @@ def test_a_text_longer_than_the_parser_takes_is_refused(
     tiny: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tiny, "max_length", 10)
-    with pytest.raises(BadInput, match=r"at most 10 characters, but one of 15 came; split it"):
+    with pytest.raises(BadInput, match=r"at most 10 characters, but got one of 15; split it"):
         Annotator(tiny).words([Passage("a", ("It saw.", "The dog saw it."))])
 
 

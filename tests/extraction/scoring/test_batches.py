@@ -99,8 +99,8 @@ def _attention(examples: Sequence[Example], visible: Sequence[np.ndarray | None]
 def _planned(
     sieves: Selection, examples: Sequence[Example], visible: Sequence[np.ndarray | None], width: int
 ) -> BatchPlan:
-    stated = [sieves.stated(example) for example in examples]
-    return batch_plan(sieves.asking, stated, examples, visible, width, CPU)
+    stated = [sieves.masks_of(example) for example in examples]
+    return batch_plan(sieves.layout, stated, examples, visible, width, CPU)
 
 
 @pytest.mark.parametrize("statistic", ["selectivity", "bias"])
@@ -235,11 +235,13 @@ def test_parts_of_a_batch_stay_in_the_cache_and_give_the_scores_of_the_whole(
     assert parts == [1, 3, 6]
 
 
-def test_short_inputs_are_read_together_on_a_processor_and_long_ones_where_they_have_room() -> None:
+def test_short_inputs_are_read_together_on_a_processor_and_several_long_ones_where_they_have_room() -> None:
     assert reads_together([20, 256], 12, CPU)
     assert not reads_together([20, 257], 12, CPU)
-    assert not reads_together([20], 12, CPU)
     other = torch.device("cuda")
+    for device in (CPU, other):
+        assert reads_together([256], 12, device)
+        assert not reads_together([257], 12, device)
     assert reads_together([512] * 8, 12, other)
     assert not reads_together([8192] * 2, 12, other)
 
@@ -251,7 +253,7 @@ def test_a_mask_that_hides_nothing_is_found_for_all_examples_at_once() -> None:
         shape = (4 if turn % 3 else 1, 1, max(lengths) if turn % 2 else 1, max(lengths))
         mask = torch.from_numpy(rng.random(shape) < (0.97 if turn % 5 else 2))
         given = mask if turn % 7 else torch.where(mask, 0.0, torch.finfo(torch.float32).min)
-        found = Seen(lengths).under(given, causal=False)
+        found = Seen(lengths).arrays(given, causal=False)
         for example, length in enumerate(lengths):
             own = mask[min(example, len(mask) - 1), 0, :length, :length].numpy()
             assert (found[example] is None) == bool(own.all())
@@ -306,7 +308,7 @@ def test_weights_formed_beside_the_model_for_a_whole_batch_are_those_of_each_exa
 
     monkeypatch.setattr(BatchScores, "add", add)
     together = _values(long, passages, 4)
-    assert calls == [4] * 2 * long.layers
+    assert calls == [4] * 2 * long.layers + [1] * long.layers
     alone = _values(long, passages, 1)
     np.testing.assert_allclose(together, alone, rtol=0, atol=rounding_bound(96))
     np.testing.assert_allclose(together, _values(short, passages, 4), rtol=0, atol=rounding_bound(96))

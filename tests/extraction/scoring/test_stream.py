@@ -146,7 +146,8 @@ def test_the_padding_around_an_example_does_not_change_a_bit_of_its_scores(model
             padded[batch - 1, :, :n, :n] = weights
             table = Table(sieves, [each], model)
             reader = Reader(model, [Prepared(0, each, example)], table)
-            reader.read(0, 0, 0, padded[batch - 1, :, :n, :n], None)
+            for layer in range(model.layers):
+                reader.read(layer, 0, 0, padded[batch - 1, :, :n, :n], None)
             found.append(table.values[:, 0, 0])
         assert np.isfinite(found[0]).mean() > 0.5
         np.testing.assert_array_equal(found[1], found[0])
@@ -371,17 +372,12 @@ def test_sieves_are_laid_over_an_example_once_per_kind_of_mask(
 ) -> None:
     model, passages = _load(model_of(name)), _passages(2, 6)
     laid: list[str] = []
-    honest, together = Selection.plan, batch_reading.batch_plan
-
-    def plan(sieves: Selection, example: Example, *rest: Any) -> Any:
-        laid.append(example.key)
-        return honest(sieves, example, *rest)
+    together = batch_reading.batch_plan
 
     def batch_plan(asking: Any, stated: Any, examples: Sequence[Example], *rest: Any) -> Any:
         laid.extend(example.key for example in examples)
         return together(asking, stated, examples, *rest)
 
-    monkeypatch.setattr(Selection, "plan", plan)
     monkeypatch.setattr(batch_reading, "batch_plan", batch_plan)
     _scores(model, passages, size=size)
     assert sorted(laid) == sorted([each.key for each in passages] * kinds)
@@ -426,5 +422,5 @@ def test_half_precision_gives_nearly_the_scores_of_full_precision(
 
 def test_single_texts_and_pairs_do_not_mix(model_of: ModelOf) -> None:
     mixed = [*_passages(1, 2), *(replace(each, key=f"pair {each.key}") for each in _passages(2, 2))]
-    with pytest.raises(BadInput, match="single texts or pairs, but both came"):
+    with pytest.raises(BadInput, match="single texts or pairs, but got both"):
         _scores(_load(model_of("bert")), mixed)

@@ -11,9 +11,9 @@ from headroles.extraction.scoring.distance_profile import right_answers, to_devi
 from headroles.extraction.scoring.scratch import Scratch
 from headroles.extraction.scoring.word_space import from_words, rows_of, to_words, word_space
 from headroles.records.documents import Choices
-from headroles.sieves.language.words import word_attention
 from headroles.sieves.probes.choices import chosen, hits, right_by_row
 from tests.support.reference import rounding_bound
+from tests.support.word_attention import word_attention
 
 CPU = torch.device("cpu")
 WORDS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=8), min_size=1, max_size=4)

@@ -176,29 +176,29 @@ def test_a_zipped_file_is_read_by_its_ending(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        (["1\tYes\t_"], r"line 1: a CoNLL-U line has 10 cells between tabs, but 3 came"),
+        (["1\tYes\t_"], r"line 1: a CoNLL-U line has 10 cells between tabs, but got 3"),
         (
             [_line(1, "Yes").replace("\t", " ")],
-            r"line 1: a CoNLL-U line has 10 cells between tabs, but 1 came",
+            r"line 1: a CoNLL-U line has 10 cells between tabs, but got 1",
         ),
-        (["# c", _line(2, "Yes")], r"line 2: words are numbered from 1 without gaps, but '2' came after 0"),
+        (["# c", _line(2, "Yes")], r"line 2: words are numbered from 1 without gaps, but got '2' after 0"),
         (
             [_line(1, "A"), _line(3, "B")],
-            r"line 2: words are numbered from 1 without gaps, but '3' came after 1",
+            r"line 2: words are numbered from 1 without gaps, but got '3' after 1",
         ),
         ([_line(1, "A"), _line(1, "B")], r"line 2: words are numbered from 1 without gaps"),
-        ([_line("x", "A")], r"line 1: words are numbered from 1 without gaps, but 'x' came"),
-        ([_line(1, "A", "_")], r"line 1: the head \(cell 7\) is another word's number, or 0 .* but '_' came"),
-        ([_line(1, "A", -1)], r"line 1: the head \(cell 7\) is another word's number, or 0 .* but '-1' came"),
-        ([_line(1, "A", "²")], r"line 1: the head \(cell 7\) is another word's number, or 0 .* but '²' came"),
-        ([_line(1, "A", 1)], r"line 1: the head \(cell 7\) is another word's number, or 0 .* but '1' came"),
+        ([_line("x", "A")], r"line 1: words are numbered from 1 without gaps, but got 'x'"),
+        ([_line(1, "A", "_")], r"line 1: the head \(cell 7\) is another word's number, or 0 .* but got '_'"),
+        ([_line(1, "A", -1)], r"line 1: the head \(cell 7\) is another word's number, or 0 .* but got '-1'"),
+        ([_line(1, "A", "²")], r"line 1: the head \(cell 7\) is another word's number, or 0 .* but got '²'"),
+        ([_line(1, "A", 1)], r"line 1: the head \(cell 7\) is another word's number, or 0 .* but got '1'"),
         (
             [_line(1, "A", 3), _line(2, "B", 0)],
-            r"line 1: heads are words of the sentence \(1 to 2\), but 3 came",
+            r"line 1: heads are words of the sentence \(1 to 2\), but got 3",
         ),
         (
             [_line(1, "A", 2), "", _line(1, "B")],
-            r"line 1: heads are words of the sentence \(1 to 1\), but 2 came",
+            r"line 1: heads are words of the sentence \(1 to 1\), but got 2",
         ),
         (
             [_line(1, "A", 2), "# c", _line(2, "B", 0), _line(3, "C", 0)],
@@ -220,19 +220,19 @@ def test_a_zipped_file_is_read_by_its_ending(tmp_path: Path) -> None:
             [_line(1, "A"), "", "# newdoc id = last"],
             r"line 3: a document holds at least one sentence, but 'last' has none",
         ),
-        ([_multi("1-x", "A")], r"line 1: a multi-word token's id spans the words that follow it.*'1-x' came"),
-        ([_multi("1-²", "A")], r"line 1: a multi-word token's id spans the words that follow it.*'1-²' came"),
+        ([_multi("1-x", "A")], r"line 1: a multi-word token's id spans the words that follow it.*got '1-x'"),
+        ([_multi("1-²", "A")], r"line 1: a multi-word token's id spans the words that follow it.*got '1-²'"),
         (
             [_line(1, "A"), _multi("3-4", "B")],
-            r"line 2: a multi-word .* here from 2 on, as in 2-3, but '3-4' came",
+            r"line 2: a multi-word .* here from 2 on, as in 2-3, but got '3-4'",
         ),
         (
             [_line(1, "A"), _multi("2-1", "B")],
-            r"line 2: a multi-word .* here from 2 on, as in 2-3, but '2-1' came",
+            r"line 2: a multi-word .* here from 2 on, as in 2-3, but got '2-1'",
         ),
         (
             [_multi("1-2", "AB"), _line(1, "A"), _multi("2-3", "BC")],
-            r"line 3: a multi-word .* but '2-3' came",
+            r"line 3: a multi-word .* but got '2-3'",
         ),
         ([_multi("1-3", "AB"), _line(1, "A"), _line(2, "B")], r"id reaches beyond the sentence's 2 words"),
         (

@@ -146,11 +146,11 @@ def test_groups_are_read_from_their_column_and_a_blank_one_is_unknown(write: Wri
         ("less.tsv", b"question\tlabel\na\t1\n", r"line 2: the column 'sentence' is needed.*question, label"),
         ("short.tsv", b"question\tsentence\na\tb\nc\n", "line 3: every row has its texts, but 'sentence'"),
         ("void.tsv", b"question\tsentence\na\t  \n", "line 2: every row has its texts, but 'sentence'"),
-        ("many.tsv", b"question\tsentence\na\tb\tc\n", r"line 2: a row has as many cells.*\(2\), but 3 came"),
+        ("many.tsv", b"question\tsentence\na\tb\tc\n", r"line 2: a row has as many cells.*\(2\), but got 3"),
         ("twice.tsv", b"sentence\tquestion\tsentence\na\tb\tc\n", "two columns called 'sentence'"),
         ("first.tsv", b"\nquestion\tsentence\na\tb\n", r"line 2: a row has as many cells"),
         ("text.txt", b"question\tsentence\na\tb\n", "end in .tsv, .csv, .jsonl or .conllu"),
-        ("list.jsonl", b'["a"]\n', "line 1: each line is one JSON object, but a list came"),
+        ("list.jsonl", b'["a"]\n', "line 1: each line is one JSON object, but got a list"),
         (
             "torn.jsonl",
             b'{"question": "a", "sentence": "b"}\n{"a"\n',

@@ -120,14 +120,12 @@ def test_a_passage_with_candidates_is_one_window_cut_at_the_size(layout: str) ->
 
 @pytest.mark.parametrize(("size", "stride"), [(4, 5), (4, 0), (0, 0), (3, -1)])
 def test_a_stride_beyond_the_size_is_refused(size: int, stride: int) -> None:
-    with pytest.raises(
-        BadInput, match=rf"stride of windows is from 1 .* {stride} came with a size of {size}"
-    ):
+    with pytest.raises(BadInput, match=rf"stride of windows is from 1 .* {stride} with a size of {size}"):
         document_windows([_document([2])], [np.ones(2, dtype=int)], size, stride)
 
 
 def test_pieces_are_one_number_per_word() -> None:
-    with pytest.raises(BadInput, match=r"so 2 for document 'd', but numbers of shape \(3,\) came"):
+    with pytest.raises(BadInput, match=r"so 2 for document 'd', but got numbers of shape \(3,\)"):
         document_windows([_document([2])], [np.ones(3, dtype=int)], 4, 2)
 
 

@@ -49,14 +49,14 @@ def test_layers_and_heads_that_are_not_there_are_refused(
 
 
 def test_a_sentence_names_the_first_wrong_numbers_not_thousands(model_of: ModelOf) -> None:
-    with pytest.raises(BadInput, match=r"but 4, 5, 6, 7, 8, 9, 10, 11, … came") as told:
+    with pytest.raises(BadInput, match=r"but got 4, 5, 6, 7, 8, 9, 10, 11, …") as told:
         _view(model_of("bert"), TEXT, heads=range(10_000))
     assert len(str(told.value)) < 200
 
 
 @pytest.mark.parametrize("texts", [(), ("",), (TEXT, " \n"), (TEXT, TEXT, TEXT)])
 def test_other_than_one_or_two_texts_are_refused(texts: tuple[str, ...], model_of: ModelOf) -> None:
-    with pytest.raises(BadInput, match=r"of one text or of two, none of them blank, but \d came"):
+    with pytest.raises(BadInput, match=r"of one text or of two, none of them blank, but got \d"):
         _view(model_of("bert"), *texts)
 
 
@@ -66,9 +66,9 @@ def test_one_text_needs_no_list(model_of: ModelOf) -> None:
 
 
 def test_a_text_is_shown_whole_or_refused(model_of: ModelOf) -> None:
-    with pytest.raises(BadInput, match=r"up to 512 tokens, but 513 came .*give a larger --max-length"):
+    with pytest.raises(BadInput, match=r"up to 512 tokens, but got 513 .*give a larger --max-length"):
         _view(model_of("bert"), "the " * 511)
-    with pytest.raises(BadInput, match=r"up to 600 tokens, but 601 came .*the model takes no more"):
+    with pytest.raises(BadInput, match=r"up to 600 tokens, but got 601 .*the model takes no more"):
         _view(model_of("bert"), "the " * 599, max_length=1000)
     with pytest.raises(BadInput, match=r"up to 3 tokens, but"):
         _view(model_of("t5"), "Look!", TEXT, max_length=3)
@@ -87,7 +87,7 @@ def test_more_weights_than_fit_are_refused_before_the_model_runs(
 ) -> None:
     monkeypatch.setattr(view_module, "MOST_WEIGHTS", 2 * 2**20)
     text = "the " * 510
-    monkeypatch.setattr(view_module, "_read", None)
+    monkeypatch.setattr(view_module, "_run", None)
     with pytest.raises(BadInput, match=r"take 3 MiB; choose some with --layers or --heads"):
         _view(model_of("albert"), text)
     monkeypatch.undo()

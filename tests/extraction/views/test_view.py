@@ -198,7 +198,7 @@ def test_one_text_is_for_the_encoder_alone(name: str, model_of: ModelOf) -> None
     assert [maps.kind for maps in view.maps] == ["encoder"]
     _check(view.maps[0], _plain(model_of(name), FIRST).attentions)
     assert view.notes == (
-        "Only the encoder is shown, because one text came; a second one is what the decoder reads.",
+        "Only the encoder is shown, because one text was given; a second one is for the decoder.",
     )
 
 

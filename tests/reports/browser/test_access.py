@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headroles.records.findings import Labelling
-from headroles.reports.compare import comparison_page
+from headroles.reports.compare_page import comparison_page
 from headroles.reports.document import template
 from headroles.reports.page import page, page_of
 from tests.support.browser import DRAW, Listener, Opened, chromium
@@ -59,7 +59,7 @@ def mixed(over: str, under: str, share: float) -> str:
 
 def colours(theme: str) -> dict[str, str]:
     """The variables of a theme."""
-    css = template("page.css")
+    css = template("shared/page.css")
     dark = css.index("@media (prefers-color-scheme: dark)")
     block = css[:dark] if theme == "light" else css[dark : css.index("* { box-sizing")]
     found = dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6})", block))
@@ -92,18 +92,26 @@ def test_marks_have_a_contrast_of_three_in_both_themes(theme: str) -> None:
 
 
 def test_controls_are_bordered_by_a_colour_that_can_be_seen() -> None:
-    for name in ("page.css", "clusters.css", "compare.css", "probes.css", "surface.css"):
+    for name in (
+        "shared/page.css",
+        "clusters/clusters.css",
+        "compare/compare.css",
+        "probes/probes.css",
+        "surface/surface.css",
+    ):
         for rule in re.findall(r"[^{}]+\{[^{}]*\}", template(name)):
             if re.search(r"(button|input|select)[^{]*\{", rule):
                 assert "var(--rule)" not in rule, rule
 
 
 def test_styles_name_no_colour_outside_the_variables_and_stop_motion_on_request() -> None:
-    folder = files("headroles.reports").joinpath("templates")
-    for file in folder.iterdir():
-        if file.name.endswith(".css") and file.name != "page.css":
+    folders = files("headroles.reports").joinpath("templates").iterdir()
+    styles = [file for folder in folders for file in folder.iterdir() if file.name.endswith(".css")]
+    assert len(styles) == 8
+    for file in styles:
+        if file.name != "page.css":
             assert not re.search(r"#[0-9a-f]{3,8}\b(?![\w-]*\s*[{,.:>\[])", file.read_text()), file.name
-    css = template("page.css")
+    css = template("shared/page.css")
     assert re.search(r"prefers-reduced-motion: reduce\).*transition: none !important", css)
     assert "scroll-behavior: auto" in css
 

@@ -13,12 +13,18 @@ from scipy.stats import chi2
 
 from headroles.records.clusters import Clustered, Divergence
 from headroles.records.findings import Labelling
-from headroles.reports.content import Combination
 from headroles.reports.figures.cluster_map import by_cluster, by_roles, ellipses, look_of
-from headroles.reports.figures.cluster_tree import STEPS, brackets, leaves, reduced, scale_of, tree_figure
+from headroles.reports.figures.cluster_tree import STEPS, brackets, leaves, scale_of, shrink, tree_figure
+from headroles.reports.records import Combination
 from headroles.reports.sections import clusters
 from headroles.reports.summary.summary import summarise
-from headroles.reports.words.cluster_facts import apart, distances_of, groups_of, nearest_of, square_of
+from headroles.reports.words.cluster_facts import (
+    distances_of,
+    group_distances,
+    groups_of,
+    nearest_of,
+    square_of,
+)
 from tests.support.clustered_runs import clustered_run, huge_run, replaced
 
 NAN = float("nan")
@@ -107,7 +113,7 @@ def test_groups_say_size_layers_roles_and_the_most_central_head() -> None:
     assert first.roles == (("b", 2), ("a", 1))
     assert (noise.number, noise.heads, noise.roles) == (-1, (3,), (("a", 1),))
     assert np.isnan(noise.within)
-    mean = apart((first, noise), distance)
+    mean = group_distances((first, noise), distance)
     assert mean[0, 0] == pytest.approx(first.within)
     assert mean[0, 1] == mean[1, 0] == pytest.approx((0.9 + 0.8 + 0.7) / 3)
     assert np.isnan(mean[1, 1])
@@ -212,8 +218,8 @@ def test_many_distances_are_told_in_steps_that_lose_little() -> None:
 
 def test_very_many_heads_are_drawn_as_means_of_their_neighbours() -> None:
     square = np.random.default_rng(0).uniform(size=(2500, 2500))
-    shown, factor = reduced(square)
+    shown, factor = shrink(square)
     assert (shown.shape, factor) == ((834, 834), 3)
     assert shown[1, 2] == pytest.approx(square[3:6, 6:9].mean())
     assert shown[833, 0] == pytest.approx(square[2499:, :3].mean())
-    assert reduced(square[:9, :9])[1] == 1
+    assert shrink(square[:9, :9])[1] == 1

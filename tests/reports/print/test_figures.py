@@ -26,10 +26,10 @@ from headroles.records.findings import Labelling
 from headroles.reports.figures.cluster_map import look_of
 from headroles.reports.figures.run import figures as page_figures
 from headroles.reports.print import files as print_files
-from headroles.reports.print.dress import TYPE, cut, palette, pixels, scale_to
+from headroles.reports.print.dress import TYPE, palette, pixels, scale_to, shorten
 from headroles.reports.print.figures import figures_of, file_names
 from headroles.reports.print.files import files_of
-from headroles.reports.print.matrix import _placed
+from headroles.reports.print.matrix import _place_marks
 from headroles.reports.summary.summary import summarise
 from headroles.stats.engine import judge
 from tests.support.browser import CHROMIUM
@@ -102,7 +102,7 @@ def test_no_colour_of_the_page_is_left_as_a_variable_and_the_ground_is_white(
         "cluster": lambda: clustered_run(3, 4),
         "probe": lambda: request.getfixturevalue("probed_run")(("all", "det"), shape=(20, 2, 3)),
         "surface": lambda: request.getfixturevalue("surface_run")((20, 2, 3)),
-        "comparison": lambda: exporting._found(request.getfixturevalue("compared")),
+        "comparison": lambda: exporting._load_run_or_comparison(request.getfixturevalue("compared")),
     }
     drawn = figures_of(made[kind](), width=120.0)
     expected = {
@@ -127,7 +127,7 @@ def test_sizes_of_type_and_of_the_figure_are_those_of_print() -> None:
 
 
 def test_the_palette_is_the_light_theme() -> None:
-    style = Path(print_files.__file__).parents[1] / "templates" / "page.css"
+    style = Path(print_files.__file__).parents[1] / "templates" / "shared" / "page.css"
     light, dark = style.read_text().split("prefers-color-scheme: dark", 1)
     tones = [palette()[f"tone-{number}"] for number in range(8)]
     for number, colour in enumerate(tones):
@@ -185,7 +185,7 @@ def test_marks_of_a_cell_lie_inside_it_and_apart(most: int, seed: int) -> None:
     np.testing.assert_array_equal(summary.held, held)
     full = int(held.sum(axis=0).max())
     across = 1 if full < 2 else 2 if full <= 4 else 3 if full <= 9 else 4
-    places = _placed(summary, across, max(-(-full // across), 1))
+    places = _place_marks(summary, across, max(-(-full // across), 1))
     assert len(places) == held.sum()
     for role, x, y in places:
         assert held[role.position, round(y), round(x)]
@@ -239,7 +239,7 @@ def test_roles_of_one_colour_have_different_symbols_and_letters() -> None:
 def test_a_name_is_cut_to_whole_letters(text: str, longest: int) -> None:
     from html import escape, unescape
 
-    told = cut(escape(text, quote=False), longest)
+    told = shorten(escape(text, quote=False), longest)
     read = unescape(told)
     if len(unescape(re.sub("<[^>]*>", "", escape(text, quote=False)))) <= longest:
         assert told == escape(text, quote=False)
@@ -257,7 +257,7 @@ def test_names_of_files_are_safe_and_never_alike(names: list[str]) -> None:
 
 def test_a_comparison_read_back_is_drawn_as_it_was(finished: Path, compared: Path) -> None:
     found = headroles.compare(finished, finished, swaps=0)
-    read = exporting._found(compared)
+    read = exporting._load_run_or_comparison(compared)
     assert isinstance(read, Comparison)
     assert read.differences.sieves == found.differences.sieves
     np.testing.assert_array_equal(read.differences.outcome, found.differences.outcome)
@@ -313,7 +313,7 @@ def test_a_width_without_figures_is_wrong_usage(command: Command, run: Path) -> 
     before = (run / "report.html").read_bytes()
     code, out, err = command("report", run, "--width", 89)
     assert (code, out) == (2, "")
-    assert "--width is that of figures" in err
+    assert "--width is for figures" in err
     assert (run / "report.html").read_bytes() == before
 
 
@@ -369,7 +369,7 @@ def test_a_browser_that_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatch, r
     async def failing(*given: Any) -> dict[str, bytes]:
         raise BrowserFailedError("it closed\nimmediately.", "Try another one.")
 
-    monkeypatch.setattr(print_files, "_all_drawn", failing)
+    monkeypatch.setattr(print_files, "_draw_all", failing)
     with pytest.raises(
         BadInput, match=r"as svg \(BrowserFailedError: it closed immediately\.\), and nothing"
     ):

@@ -21,8 +21,8 @@ from headroles.records.comparison import COLUMNS, Comparison, Differences, Swapp
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.print.run_tables import run_tables
-from headroles.reports.print.table import Printed
-from headroles.reports.print.tables import as_csv, as_latex, as_markdown, escaped, printed
+from headroles.reports.print.table import PaperTable
+from headroles.reports.print.tables import as_csv, as_latex, as_markdown, latex_text, printed
 from headroles.reports.sections.surface_sheets import statistics_sheet
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.surface import layers_of
@@ -169,15 +169,15 @@ COMMANDS = (
 
 @given(LETTERS)
 def test_latex_never_sees_a_command_in_a_name(name: str) -> None:
-    rest = re.sub(COMMANDS, "", escaped(name))
+    rest = re.sub(COMMANDS, "", latex_text(name))
     assert not re.search(r"[\\{}$&#%_^<>|\"\n\r]", rest)
-    assert not re.match(r"[\[*]", escaped(name))
+    assert not re.match(r"[\[*]", latex_text(name))
     assert "\u202e" not in rest
 
 
 @given(st.lists(st.lists(LETTERS, min_size=2, max_size=2).map(tuple), min_size=1, max_size=3))
 def test_a_markdown_row_has_as_many_cells_as_columns(rows: list[tuple[str, ...]]) -> None:
-    table = Printed("a caption", ("one", "two"), tuple(rows), ("one", "two"), tuple(rows))
+    table = PaperTable("a caption", ("one", "two"), tuple(rows), ("one", "two"), tuple(rows))
     lines = as_markdown(table).split("\n")
     assert len(lines) == 5 + len(rows)
     for line in lines[2:-1]:
@@ -188,7 +188,7 @@ def test_a_markdown_row_has_as_many_cells_as_columns(rows: list[tuple[str, ...]]
 @given(st.lists(st.tuples(LETTERS, st.floats()), max_size=4))
 def test_csv_reads_back(rows: list[tuple[str, float]]) -> None:
     kept = [(name, value) for name, value in rows if "\0" not in name]  # which csv cannot read
-    table = Printed("", ("name", "value"), (), ("name", "value"), tuple(kept))
+    table = PaperTable("", ("name", "value"), (), ("name", "value"), tuple(kept))
     _, *read = csv.reader(io.StringIO(as_csv(table), newline=""))
     expected = [[name, "" if value != value else str(value)] for name, value in kept]
     assert read == expected
@@ -203,7 +203,7 @@ def test_latex_is_for_booktabs_with_caption_and_label(hostile: Labelling) -> Non
     assert body.count(r"\\") == 4
     assert all(len(re.findall(r"(?<!\\)&", line)) == 6 for line in body.splitlines() if line.endswith(r"\\"))
     assert "LuaLaTeX" in text.splitlines()[0]  # the name has letters of no usual font
-    many = Printed("many", ("one",), (("x",),) * 41, ("one",), (("x",),) * 41)
+    many = PaperTable("many", ("one",), (("x",),) * 41, ("one",), (("x",),) * 41)
     assert r"\begin{longtable}{l}" in as_latex(many, "many")
 
 
@@ -243,7 +243,7 @@ def test_the_command_prints_what_the_function_gives(command: Command, finished: 
     assert command("table", finished, "--name", "heads")[1] == headroles.table(finished, "heads")
     code, out, err = command("table", finished, "--latex", "--csv")
     assert (code, out) == (2, "")
-    assert "a table has one form, but --latex and --csv came; give one of them" in err
+    assert "a table has one form, but got --latex and --csv; give one of them" in err
     options = {each.name for each in cli.commands["table"].params}
     assert options == {"folder", "name", "markdown", "latex", "csv"}
     with pytest.raises(BadInput, match="give the folder of a run"):

@@ -182,7 +182,7 @@ def test_the_same_maps_give_the_same_bytes() -> None:
 
 
 def test_colours_are_those_of_the_report_on_a_light_ground() -> None:
-    css = (ROOT / "reports" / "templates" / "page.css").read_text().split("@media")[0]
+    css = (ROOT / "reports" / "templates" / "shared" / "page.css").read_text().split("@media")[0]
     assert tuple(re.findall(r"--tone-\d: (#[0-9a-f]{6})", css)) == TONES
 
 
@@ -193,7 +193,7 @@ def test_colours_are_those_of_the_report_on_a_light_ground() -> None:
         (3, [10, 2], {}, "this view holds the heads 10, 11, 12, but head 2 was asked for"),
         (3, [], {}, "but head none was asked for"),
         (3, [10], {"width": "wide"}, "a width is a number above 0 with its unit, such as 89mm or 640px"),
-        (3, [10], {"width": "0mm"}, "but '0mm' came"),
+        (3, [10], {"width": "0mm"}, "but got '0mm'"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(

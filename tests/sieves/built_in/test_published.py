@@ -9,9 +9,9 @@ import pytest
 
 from headroles.records.example import Arc, Example
 from headroles.sieves.built_in import published
-from headroles.sieves.language.words import word_attention
 from headroles.stats.methods.closed_form import student_biased
 from headroles.stats.moments import describe
+from tests.support.word_attention import word_attention
 
 Golden = tuple[dict[str, Any], dict[str, np.ndarray]]
 

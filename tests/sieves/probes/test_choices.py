@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from headroles.records.documents import Choices, Document, Window
 from headroles.records.example import Arc, Example
 from headroles.sieves.built_in.syntactic import relation
-from headroles.sieves.language.words import word_attention
 from headroles.sieves.probes.choices import arc_contrast, chosen, hits, right_by_row, sentence_of
 from headroles.sieves.weights.plan import columns_of, plan
 from headroles.sieves.weights.reference import apply
 from tests.support.reference import draws
+from tests.support.word_attention import word_attention
 
 seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=draws(40))

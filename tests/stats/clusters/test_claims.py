@@ -139,7 +139,7 @@ def test_equal_heads_have_no_claims_to_make_and_no_trouble() -> None:
 
 
 def test_what_cannot_be_clustered_is_said() -> None:
-    with pytest.raises(BadInput, match="0 or more, but -1 came"):
+    with pytest.raises(BadInput, match="0 or more, but got -1"):
         cluster_heads(_layered(), draws=-1)
     sums = _layered().sums.copy()
     sums[3, 7] = np.nan

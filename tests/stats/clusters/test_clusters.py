@@ -219,7 +219,7 @@ def test_what_cannot_be_is_said() -> None:
     divergence, _ = planted_clusters(2)
     with pytest.raises(UnknownName, match="average"):
         choose(divergence, "averages", None, 0, 0)
-    with pytest.raises(BadInput, match="from 2 to 31, but 32 came"):
+    with pytest.raises(BadInput, match="from 2 to 31, but got 32"):
         choose(divergence, "average", 32, 0, 0)
     with pytest.raises(BadInput, match="dbscan finds the number"):
         choose(divergence, "dbscan", 3, 0, 0)

@@ -346,7 +346,7 @@ def test_remarks_say_what_is_unusual() -> None:
     said = " ".join(remarks(found, columns, decision, BOUND, 100))
     assert "fewer than 50 units" in said
     assert "wider than the margin of sieve 0" in said
-    assert "sieve 0 (119 units, 20 came)" in said
+    assert "sieve 0 (119 units, but got 20)" in said
     assert "those of t-skew with holm" in said
     changed = paired(first, scores(own + 0.1 * noise(20, 2, seed=1)), (rules, rules), Decision(), BOUND)
     assert not remarks(changed, columns[:0], Decision(), 0.01, 0)[1:]

@@ -59,7 +59,7 @@ def test_halves_are_drawn_evenly_and_by_the_seed() -> None:
 
 @pytest.mark.parametrize("units", [[], ["a"], ["a", "b", "c"], ["a", "b", "c", "a", "b"]])
 def test_fewer_than_four_units_have_no_halves(units: list[str]) -> None:
-    with pytest.raises(BadInput, match=f"at least 4 units, but {len(set(units))} came; give more documents"):
+    with pytest.raises(BadInput, match=f"at least 4 units, but got {len(set(units))}; give more documents"):
         selection_half(units, 0)
     assert selection_half([*"abcd"], 0).sum() == 2
 

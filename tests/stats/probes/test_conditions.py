@@ -202,7 +202,7 @@ def test_heads_of_a_pair_and_measure_are_corrected_together() -> None:
 
 def test_hits_that_fit_nothing_are_refused() -> None:
     hits = np.zeros((2, 1, 1))
-    with pytest.raises(BadInput, match="hits of 2 examples came with 2, 3 of them"):
+    with pytest.raises(BadInput, match="got hits of 2 examples with 2, 3 of them"):
         gaps(hits, ["pro", "anti"], ["a", "b", "c"], NONE)
     with pytest.raises(BadInput, match="from 0 to 1"):
         gaps(hits + 2, ["pro", "anti"], ["a", "b"], NONE)

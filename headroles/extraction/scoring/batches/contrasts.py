@@ -1,11 +1,11 @@
-"""Contrasts against distance profiles of heads, for a whole batch at once; see ``headroles.plans.plan``.
+"""Contrasts against the distance profiles of heads, for a whole batch at once.
 
-With w the weights of the counted pairs, R the compared ones, c_i what even attention makes of w in row i over
-what it makes of R, and rate_i = m_i / Σ_k f(k−i) U_ik as there, a contrast is
+The symbols are those of ``headroles.plans.plan.Profile``. With w the weights of the counted pairs, R the
+compared ones, c_i the ratio of even attention's sum over w to its sum over R in row i, and
+rate_i = m_i / Σ_k f(k−i) U_ik, a contrast is
 ``Σ_ij (w_ij − c_i R_ij) A_ij + Σ_i rate_i Σ_j (c_i R_ij − w_ij) U_ij f(j−i)``. The first sum is linear in
-attention, so that it becomes one more row of the product over tokens; the second needs only the profile.
-
-Distance profiles of words taken from attention between tokens, or between words where that is faster.
+attention, so that it becomes one more row of the product over tokens. The second needs only the profile. The
+profiles of words are computed from attention between tokens, or between words where that is faster.
 """
 
 from collections.abc import Sequence
@@ -34,9 +34,10 @@ from headroles.plans.batch import Asking, Stated
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """What the tokens of words add to their profile, for processors: there one sum by index over tokens takes
-    half as long as attention between words does. Elsewhere such sums come in any order, with other bits each
-    time.
+    """Shares of pairs of tokens in the profile of their words, for processors.
+
+    There one sum by index over tokens takes half as long as attention between words does. Other devices add
+    such sums in any order, with other bits each time.
 
     Attributes:
         share: One over the tokens of the attending word, on pairs of tokens of compared words; 0 elsewhere.
@@ -50,27 +51,27 @@ class Spread:
 
 
 def by_index(device: torch.device) -> bool:
-    """Whether profiles of words are summed by index from attention between tokens."""
+    """Return whether profiles of words are summed by index from attention between tokens."""
     return device.type == "cpu"
 
 
 def space_of(units: Units, batch: Padding) -> WordSpace:
-    """From tokens to the words that have one."""
+    """Return the space of the words that have a token."""
     unit = units.unit.cpu().numpy()
-    own = [np.where(each < units.width, each, -1) for each in unit]
+    own = [np.where(row < units.width, row, -1) for row in unit]
     return word_space(own, [units.width] * len(own), batch.device)
 
 
 def spread_of(inside: Bool[torch.Tensor, "e u u"], units: Units) -> Spread:
-    """What tokens add to the profile of their words."""
+    """Return the shares of pairs of tokens in the profile of their words."""
     width, tokens = units.width, units.unit.shape[1]
     edged = pad(inside / units.pieces[..., None], (0, 1, 0, 1))
     cell = units.unit[:, :, None] * (width + 1) + units.unit[:, None, :]
     offset = units.unit[:, None, :] - units.unit[:, :, None] + width - 1
-    none = (units.unit == width)[:, None, :] | (units.unit == width)[:, :, None]
+    outside = (units.unit == width)[:, None, :] | (units.unit == width)[:, :, None]
     return Spread(
         share=edged.flatten(1).gather(1, cell.flatten(1)).view(-1, 1, tokens, tokens),
-        offset=offset.masked_fill_(none, 0).view(-1, 1, tokens**2),
+        offset=offset.masked_fill_(outside, 0).view(-1, 1, tokens**2),
         member=one_hot(units.unit, width + 1)[..., :width].float(),
     )
 
@@ -78,7 +79,7 @@ def spread_of(inside: Bool[torch.Tensor, "e u u"], units: Units) -> Spread:
 def spread_profile(
     spread: Spread, pairs: Compared, weights: torch.Tensor, scratch: Scratch
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Profiles (examples, offsets, heads) and rates (examples, units, heads), without attention of units."""
+    """Return profiles (examples, offsets, heads) and rates (examples, units, heads)."""
     examples, heads = weights.shape[:2]
     shared = torch.mul(weights, spread.share, out=scratch.take("shared", tuple(weights.shape)))
     sums = weights.new_zeros((examples, heads, pairs.inverse.shape[1]))
@@ -97,16 +98,16 @@ class Contrasts:
         columns: Output column of each.
         space: From tokens to words, where these are compared on another device than a processor.
         spread: The same on a processor.
-        pairs: What even attention puts on the compared pairs.
-        excess: By kept row and signed offset: what even attention puts on the compared pairs, times the
-            chance of a counted one, less its weight on the counted pairs.
-        query: Which unit attends in each kept row (examples, rows).
+        pairs: Even attention on the compared pairs.
+        excess: By kept row and signed offset: even attention on the compared pairs, times the chance of a
+            counted one, less its weight on the counted pairs.
+        query: The attending unit of each kept row (examples, rows).
         which: 1 where a kept row belongs to a contrast (examples, contrasts, rows).
         seen: Weight of each pair of tokens: that of the counted pairs, less chance on all that are
             compared, so that sums over many pairs stay small (examples, contrasts, tokens × tokens).
-        said: Whether there are eligible units (examples, contrasts).
-        cells: How many (examples, contrasts).
-        reach: Groups that are summed, the largest size of the contrast (examples, contrasts).
+        has_value: Whether there are eligible units (examples, contrasts).
+        cells: Their number (examples, contrasts).
+        reach: Number of groups, which is the largest size of the contrast (examples, contrasts).
     """
 
     columns: list[int]
@@ -117,45 +118,47 @@ class Contrasts:
     query: Int[torch.Tensor, "examples rows"]
     which: Float[torch.Tensor, "examples contrasts rows"]
     seen: Float[torch.Tensor, "examples contrasts pairs"]
-    said: Bool[torch.Tensor, "examples contrasts"]
+    has_value: Bool[torch.Tensor, "examples contrasts"]
     cells: Int[torch.Tensor, "examples contrasts"]
     reach: Int[torch.Tensor, "examples contrasts"]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Examples, units of the space, and whether they are words: what memory on the way depends on."""
+        """Return examples, units of the space, and whether they are words: the key of scratch memory."""
         return (*self.pairs.even.shape[:2], int(self.space is not None or self.spread is not None))
 
 
-def contrasts_of(asking: Asking, stated: Sequence[Stated], batch: Padding) -> list[Contrasts]:
-    """The contrasts of a batch, space by space.
+def contrasts_of(layout: Asking, masks: Sequence[Stated], batch: Padding) -> list[Contrasts]:
+    """Lay the contrasts over a batch, space by space.
 
     Args:
-        asking: What the selection asks.
-        stated: What it says of each example.
+        layout: The columns and settings of the selection.
+        masks: The masks of each example.
         batch: The tokens.
     """
-    made, known = [], {}
-    for space in dict.fromkeys(asking.space):
-        members = [number for number, own in enumerate(asking.space) if own == space]
-        words = asking.words[members[0]]
+    contrasts, known = [], {}
+    for space in dict.fromkeys(layout.space):
+        members = [number for number, own in enumerate(layout.space) if own == space]
+        words = layout.words[members[0]]
         if words not in known:
             units = word_units(batch) if words else token_units(batch)
             known[words] = units, even_units(batch, units)
         units, even = known[words]
-        inside = unit_cells([each.compared[space] for each in stated], units, batch.device)
+        inside = unit_cells([example.compared[space] for example in masks], units, batch.device)
         inside = inside if batch.everything else inside & (even > 0)
         cells = [
-            unit_cells([each.cells[number] for each in stated], units, batch.device) for number in members
+            unit_cells([example.cells[number] for example in masks], units, batch.device)
+            for number in members
         ]
-        labels = [[each.families[number] for each in stated] for number in members]
-        counted = torch.stack([each & inside for each in cells], dim=1)
+        labels = [[example.families[number] for example in masks] for number in members]
+        counted = torch.stack([own & inside for own in cells], dim=1)
         size, room = counted.sum(-1), inside.sum(-1)[:, None]
         eligible = (size > 0) & (size < room)
         if bool(eligible.any()):  # such as contrasts of pairs, where the inputs are single texts
             pairs = _Pairs(even * inside, inside, counted, eligible, unit_labels(labels, units, batch))
-            made.append(_made([asking.contrasts[number] for number in members], batch, units, pairs))
-    return made
+            columns = [layout.contrasts[number] for number in members]
+            contrasts.append(_lay_contrasts(columns, batch, units, pairs))
+    return contrasts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,9 +166,9 @@ class _Pairs:
     """Pairs of units of one space.
 
     Attributes:
-        level: What even attention puts on the compared pairs, 0 elsewhere (examples, units, units).
+        level: Even attention on the compared pairs, 0 elsewhere (examples, units, units).
         inside: The compared pairs.
-        counted: Those that each contrast counts (examples, contrasts, units, units).
+        counted: The pairs that each contrast counts (examples, contrasts, units, units).
         eligible: Units with pairs that count and pairs that do not (examples, contrasts, units).
         labels: The label of each unit.
     """
@@ -177,8 +180,8 @@ class _Pairs:
     labels: Int[torch.Tensor, "examples contrasts units"]
 
 
-def _made(columns: list[int], batch: Padding, units: Units, pairs: _Pairs) -> Contrasts:
-    """The contrasts of one space, of pairs that are laid out."""
+def _lay_contrasts(columns: list[int], batch: Padding, units: Units, pairs: _Pairs) -> Contrasts:
+    """Return the contrasts of one space from its pairs."""
     count, width = pairs.counted.shape[1:3]
     share, reach = _shares(pairs.eligible, pairs.labels)
     weight = pairs.counted * share[..., None]
@@ -187,7 +190,7 @@ def _made(columns: list[int], batch: Padding, units: Units, pairs: _Pairs) -> Co
         :, None
     ]
     weight -= chance[..., None] * pairs.inside[:, None]
-    order, kept = _kept(pairs.eligible.flatten(1))
+    order, kept = _pack_rows(pairs.eligible.flatten(1))
     query, indexed = order % width, by_index(batch.device)
     contrast = torch.arange(count, device=batch.device)[None, :, None] == (order // width)[:, None]
     return Contrasts(
@@ -199,32 +202,32 @@ def _made(columns: list[int], batch: Padding, units: Units, pairs: _Pairs) -> Co
         query=query,
         which=(contrast & kept[:, None]).float(),
         seen=of_tokens(weight, units),
-        said=pairs.eligible.any(-1),
+        has_value=pairs.eligible.any(-1),
         cells=pairs.eligible.sum(-1),
         reach=reach,
     )
 
 
 def _rows(cells: Float[torch.Tensor, "e all u"], which: Int[torch.Tensor, "e rows"]) -> torch.Tensor:
-    """Some rows of each example's cells."""
+    """Return some rows of the cells of each example."""
     return cells.gather(1, which[..., None].expand(-1, -1, cells.shape[2]))
 
 
 def _by_offset(rows: Float[torch.Tensor, "e rows u"], query: Int[torch.Tensor, "e rows"]) -> torch.Tensor:
-    """Rows shifted so that keys of one signed offset share a column, offset d in column d + u − 1."""
+    """Shift rows so that keys of one signed offset share a column, offset d in column d + u − 1."""
     examples, count, width = rows.shape
     place = torch.arange(width, device=rows.device) - query[..., None] + width - 1
     return rows.new_zeros((examples, count, 2 * width - 1)).scatter_(2, place, rows)
 
 
 def beyond(contrasts: Contrasts, seen: torch.Tensor, weights: torch.Tensor, scratch: Scratch) -> torch.Tensor:
-    """Contrasts (examples, contrasts, heads) of attention.
+    """Return the contrasts (examples, contrasts, heads) of attention.
 
     Args:
         contrasts: Of one space.
         seen: Attention on the counted pairs beyond chance (examples, contrasts, heads).
         weights: Attention (examples, heads, tokens, tokens).
-        scratch: Memory for what is on the way.
+        scratch: Memory for intermediate results.
     """
     if contrasts.spread is not None:
         curve, rate = spread_profile(contrasts.spread, contrasts.pairs, weights, scratch)
@@ -234,15 +237,15 @@ def beyond(contrasts: Contrasts, seen: torch.Tensor, weights: torch.Tensor, scra
             units = from_words(to_words(weights, contrasts.space, scratch), contrasts.space, scratch)
         heads = profile(units, contrasts.pairs, scratch)
         curve, rate = heads.curve, heads.rate
-    asked = contrasts.query[..., None].expand(-1, -1, weights.shape[1])
-    excess = rate.gather(1, asked) * (contrasts.excess @ curve)
+    query = contrasts.query[..., None].expand(-1, -1, weights.shape[1])
+    excess = rate.gather(1, query) * (contrasts.excess @ curve)
     return seen + contrasts.which @ excess
 
 
 def _shares(
     eligible: Bool[torch.Tensor, "e c u"], labels: Int[torch.Tensor, "e c u"]
 ) -> tuple[Float[torch.Tensor, "e c u"], Int[torch.Tensor, "e c"]]:
-    """Weight of each eligible unit, each label weighing 1 in all; and the number of labels."""
+    """Return the weight of each eligible unit, 1 in total for each label, and the number of labels."""
     most = int(labels.max()) + 1 if labels.numel() else 1
     size = torch.zeros((*labels.shape[:2], most), device=labels.device)
     size.scatter_add_(2, labels, eligible.float())
@@ -250,8 +253,8 @@ def _shares(
     return torch.where(eligible, share, 0.0), (size > 0).sum(-1)
 
 
-def _kept(eligible: Bool[torch.Tensor, "e rows"]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Places of the eligible rows of each example, padded to the most there are; and which are real."""
+def _pack_rows(eligible: Bool[torch.Tensor, "e rows"]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the places of the eligible rows of each example, padded to one number, and which are real."""
     counts = eligible.sum(1)
     most = max(1, int(counts.max()))
     order = torch.sort((~eligible).to(torch.uint8), dim=1, stable=True).indices[:, :most]

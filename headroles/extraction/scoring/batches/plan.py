@@ -1,9 +1,7 @@
-"""Lay mask sieves over a whole batch at once, as ``headroles.sieves.weights.plan`` does over one example.
+"""Mask sieves laid over a whole batch at once, as ``headroles.sieves.weights.plan`` does over one example.
 
-Kinds of mask of many examples at once, as booleans on the device where attention lies.
-
-What travels there are numbers per token (labels, keys, pairs), never a cell per pair, unless a sieve named
-its cells one by one.
+Masks are laid out as booleans on the device of the attention. Only numbers per token (labels, keys, pairs)
+are copied there, never a cell for each pair of tokens, unless a sieve gave its cells one by one.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,26 +20,26 @@ Cube = Bool[torch.Tensor, "examples #tokens #tokens"]
 
 
 def padded(arrays: Sequence[np.ndarray], width: int, fill: int, kind: type[np.generic]) -> np.ndarray:
-    """Arrays (tokens,) of several examples as one (examples, width), filled up on the right.
+    """Join arrays (tokens,) of several examples to one (examples, width), padded on the right.
 
     Example:
         >>> padded([np.array([3]), np.array([1, 2])], 2, -1, np.int64).tolist()
         [[3, -1], [1, 2]]
     """
-    made = np.full((len(arrays), width), fill, dtype=kind)
-    for row, each in enumerate(arrays):
-        made[row, : len(each)] = each
-    return made
+    joined = np.full((len(arrays), width), fill, dtype=kind)
+    for row, array in enumerate(arrays):
+        joined[row, : len(array)] = array
+    return joined
 
 
 def laid_out(masks: Sequence[Mask], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    """One mask per example, all of one sieve, as cells of a padded batch.
+    """Lay out the masks of one sieve, one per example, as cells of a padded batch.
 
     Args:
-        masks: What the sieve says of each example.
+        masks: One per example.
         sizes: Units of each example.
         width: Units of the widest.
-        device: Where the cells are wanted.
+        device: The device of the cells.
 
     Returns:
         Cells (examples, width, width), or of width 1 where they are the same for all queries. Those beyond
@@ -55,16 +53,16 @@ def laid_out(masks: Sequence[Mask], sizes: Sequence[int], width: int, device: to
 
 
 def _cells(masks: Sequence[Mask], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    """Masks of any kind, by their own rows."""
-    made = np.zeros((len(masks), width, width), dtype=np.bool_)
+    """Lay out masks of any kind by their own rows."""
+    cells = np.zeros((len(masks), width, width), dtype=np.bool_)
     for row, (mask, size) in enumerate(zip(masks, sizes, strict=True)):
-        made[row, :size, :size] = mask.cells if isinstance(mask, Cells) else mask.rows(0, size)
-    return torch.from_numpy(made).to(device)
+        cells[row, :size, :size] = mask.cells if isinstance(mask, Cells) else mask.rows(0, size)
+    return torch.from_numpy(cells).to(device)
 
 
 def _keys(masks: Sequence[Keys], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    made = padded([mask.keys for mask in masks], width, 0, np.bool_)
-    return torch.from_numpy(made).to(device)[:, None]
+    keys = padded([mask.keys for mask in masks], width, 0, np.bool_)
+    return torch.from_numpy(keys).to(device)[:, None]
 
 
 def _band(masks: Sequence[Band], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
@@ -90,18 +88,18 @@ def _pairs(masks: Sequence[Pairs], sizes: Sequence[int], width: int, device: tor
     query, key = (np.concatenate([getattr(mask, name) for mask in masks]) for name in ("query", "key"))
     row = np.repeat(np.arange(len(masks)), [len(mask.query) for mask in masks])
     cell = (row * width + query) * width + key
-    made = torch.zeros(len(masks) * width**2, dtype=torch.bool, device=device)
-    made[torch.from_numpy(cell).to(device)] = True
-    return made.view(len(masks), width, width)
+    cells = torch.zeros(len(masks) * width**2, dtype=torch.bool, device=device)
+    cells[torch.from_numpy(cell).to(device)] = True
+    return cells.view(len(masks), width, width)
 
 
 def _every(masks: Sequence[Every], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
     if len({len(mask.masks) for mask in masks}) > 1:
         return _cells(masks, sizes, width, device)
-    inner = zip(*(mask.masks for mask in masks), strict=True)
-    inside, *others = (laid_out(each, sizes, width, device) for each in inner)
-    for each in others:
-        inside = inside & each
+    members = zip(*(mask.masks for mask in masks), strict=True)
+    inside, *others = (laid_out(member, sizes, width, device) for member in members)
+    for other in others:
+        inside = inside & other
     return inside
 
 
@@ -131,10 +129,10 @@ class Padding:
         width: Tokens of the widest.
         real: Tokens that are no padding (examples, tokens).
         special: Special tokens and padding (examples, tokens).
-        words: Words that spaces of words are padded to, where that is more than there are.
+        words: Number of words to pad to, where that is more than there are.
         visible: The keys each query can see, padding never (examples, 1 or tokens, tokens).
         everything: Whether every query of every example sees all keys of its own.
-        device: Where all of this lies.
+        device: The device of all tensors.
     """
 
     examples: Sequence[Example]
@@ -149,16 +147,18 @@ class Padding:
 
     @property
     def exact(self) -> torch.dtype:
-        """The best precision that the device has, for numbers per token."""
+        """Return the best precision of the device, for numbers per token."""
         return torch.float32 if self.device.type == "mps" else torch.float64
 
 
 def padding_of(
     examples: Sequence[Example], visible: Sequence[Visible], device: torch.device, width: int, words: int
 ) -> Padding:
-    """The tokens of a batch, padded on the right to a width, and words to a number of their own."""
+    """Pad the tokens of a batch on the right to a width, and words to a number of their own."""
     sizes = [example.size for example in examples]
-    special = torch.from_numpy(padded([each.special for each in examples], width, 1, np.bool_)).to(device)
+    special = torch.from_numpy(padded([example.special for example in examples], width, 1, np.bool_)).to(
+        device
+    )
     real = torch.arange(width, device=device)[None] < torch.tensor(sizes, device=device)[:, None]
     everything = all(seen is None for seen in visible)
     if everything:
@@ -176,47 +176,53 @@ class Weights:
     """The mask sieves of a batch, ready to be multiplied with attention.
 
     Attributes:
-        weight: Score = Σ weight · attention (examples, masks and rows beside them, tokens × tokens).
+        weight: Score = Σ weight · attention (examples, masks and further rows, tokens × tokens).
         divisor: For the bias: the score is divided by Σ divisor · attention; None for selectivity.
-        said: Whether the sieve has eligible queries in the example; elsewhere its score is NaN.
+        has_value: Whether the sieve has eligible queries in the example; without them its score is NaN.
         cells: Eligible queries, or groups where those are counted (examples, masks).
-        low: Smallest value the score can take; unspecified where nothing is said.
+        low: Smallest value the score can take; unspecified where there is no score.
         high: Largest value.
     """
 
     weight: Float[torch.Tensor, "examples rows pairs"]
     divisor: Float[torch.Tensor, "examples masks pairs"] | None
-    said: Bool[torch.Tensor, "examples masks"]
+    has_value: Bool[torch.Tensor, "examples masks"]
     cells: Int[torch.Tensor, "examples masks"]
     low: Float[torch.Tensor, "examples masks"]
     high: Float[torch.Tensor, "examples masks"]
 
 
-def weights_of(asking: Asking, stated: Sequence[Stated], batch: Padding, beside: int = 0) -> Weights:
-    """Chance, eligible queries and weights of all mask sieves over all examples; see ``sieves.plan``.
+def weights_of(layout: Asking, masks: Sequence[Stated], batch: Padding, beside: int = 0) -> Weights:
+    """Compute chance, eligible queries and weights of all mask sieves over all examples.
+
+    The formulas are those of ``headroles.sieves.weights.plan.plan``.
 
     Args:
-        asking: What the selection asks.
-        stated: What it says of each example.
+        layout: The columns and settings of the selection.
+        masks: The masks of each example.
         batch: The tokens.
-        beside: Further rows of the product that others fill in.
+        beside: Number of further rows of the product, which the caller fills in.
     """
-    whole, scopes = _squares(asking, stated, batch, beside)
-    counted = whole[:, : len(asking.linear)]
+    whole, scopes = _squares(layout, masks, batch, beside)
+    counted = whole[:, : len(layout.linear)]
     size = counted.sum(-1)
-    room = torch.stack([each.sum(-1).expand_as(size[:, 0]) for each in scopes], dim=1)
+    room = torch.empty_like(size)
+    for number, scope in enumerate(scopes):
+        room[:, number] = scope.sum(-1)
     eligible = (size > 0) & (size < room) & ~batch.special[:, None]
-    query, groups = _query_weights(_labels(stated, batch), eligible, batch.exact)
+    query, groups = _query_weights(_labels(masks, batch), eligible, batch.exact)
     chance = size.to(batch.exact) / room.clamp(min=1)
     queries = (query > 0).sum(-1)
-    arcs = torch.tensor(asking.arcs, dtype=torch.bool, device=batch.device)
+    arcs = torch.tensor(layout.arcs, dtype=torch.bool, device=batch.device)
     expected = (query * chance).sum(-1)
-    scaled = query if asking.ratio else query / (1 - expected)[..., None]
+    scaled = query if layout.ratio else query / (1 - expected)[..., None]
     counted *= scaled.float()[..., None]
     level = (scaled * chance).float()[..., None]
     divisor = None
-    if asking.ratio:
-        divisor = torch.stack([scope * level[:, number] for number, scope in enumerate(scopes)], dim=1)
+    if layout.ratio:
+        divisor = torch.empty_like(counted)
+        for number, scope in enumerate(scopes):
+            torch.mul(scope, level[:, number], out=divisor[:, number])
         low, high = torch.zeros_like(expected), torch.where(query > 0, 1 / chance, 0.0).amax(-1)
     else:
         for number, scope in enumerate(scopes):
@@ -225,7 +231,7 @@ def weights_of(asking: Asking, stated: Sequence[Stated], batch: Padding, beside:
     return Weights(
         weight=whole.flatten(2),
         divisor=None if divisor is None else divisor.flatten(2),
-        said=groups > 0,
+        has_value=groups > 0,
         cells=torch.where(arcs, groups, queries),
         low=low,
         high=high,
@@ -233,39 +239,40 @@ def weights_of(asking: Asking, stated: Sequence[Stated], batch: Padding, beside:
 
 
 def _squares(
-    asking: Asking, stated: Sequence[Stated], batch: Padding, beside: int
+    layout: Asking, masks: Sequence[Stated], batch: Padding, beside: int
 ) -> tuple[Float[torch.Tensor, "e all t t"], list[Float[torch.Tensor, "e #t t"]]]:
-    """S (with room for rows beside it) and, for each mask, R of every query as 1 and 0.
+    """Return S (with room for further rows) and, for each mask, R of every query, as 1 and 0.
 
-    Masks that are compared within the same keys share one tensor; R is of width 1 where all queries have the
-    same.
+    Masks with one scope share one tensor; R has a single row where all queries have the same keys.
     """
-    shape = (len(stated), len(asking.linear) + beside, batch.width, batch.width)
+    shape = (len(masks), len(layout.linear) + beside, batch.width, batch.width)
     counted = torch.empty(shape, device=batch.device)
-    seen = batch.visible, batch.visible.float()
+    visible = batch.visible, batch.visible.float()
     known: dict[int, tuple[Cube, torch.Tensor]] = {}
     words, scopes = ~batch.special[:, None], []
-    for number, specials in enumerate(asking.specials):
-        (scope, level), given = seen, [each.scope[number] for each in stated]
-        own = [each for each in given if each is not None]
+    for number, specials in enumerate(layout.specials):
+        scope, level = visible
+        own = [mask for example in masks if (mask := example.scope[number]) is not None]
         if own:
-            key = id(own[0])  # sieves that share a scope's function got one and the same answer
+            key = id(own[0])  # sieves that share the function of a scope got the same object
             if key not in known:
                 inside = laid_out(own, batch.sizes, batch.width, batch.device) & batch.visible
                 known[key] = inside, inside.float()
             scope, level = known[key]
-        cells = laid_out([each.counted[number] for each in stated], batch.sizes, batch.width, batch.device)
+        cells = laid_out(
+            [example.counted[number] for example in masks], batch.sizes, batch.width, batch.device
+        )
         counted[:, number] = cells & (scope if specials else scope & words)
         scopes.append(level)
     return counted, scopes
 
 
-def _labels(stated: Sequence[Stated], batch: Padding) -> Int[torch.Tensor, "examples masks tokens"]:
-    """The group of each query; every query its own where a sieve has no groups."""
-    shape = (len(stated), len(stated[0].labels), batch.width)
+def _labels(masks: Sequence[Stated], batch: Padding) -> Int[torch.Tensor, "examples masks tokens"]:
+    """Return the group of each query; each query is its own group where a sieve has no groups."""
+    shape = (len(masks), len(masks[0].labels), batch.width)
     labels = np.broadcast_to(np.arange(batch.width), shape).copy()
-    for row, (each, size) in enumerate(zip(stated, batch.sizes, strict=True)):
-        for number, own in enumerate(each.labels):
+    for row, (example, size) in enumerate(zip(masks, batch.sizes, strict=True)):
+        for number, own in enumerate(example.labels):
             if own is not None:
                 labels[row, number, :size] = own
     return torch.from_numpy(np.maximum(labels, 0)).to(batch.device)
@@ -274,7 +281,7 @@ def _labels(stated: Sequence[Stated], batch: Padding) -> Int[torch.Tensor, "exam
 def _query_weights(
     labels: Int[torch.Tensor, "e m t"], eligible: Bool[torch.Tensor, "e m t"], exact: torch.dtype
 ) -> tuple[Float[torch.Tensor, "e m t"], Int[torch.Tensor, "e m"]]:
-    """Weights of the eligible queries, summing to 1, and the number of groups that share them."""
+    """Return the weights of the eligible queries, which sum to 1, and the number of groups."""
     examples, masks, _ = labels.shape
     most = int(labels.max()) + 1 if labels.numel() else 1
     size = torch.zeros((examples, masks, most), dtype=exact, device=labels.device)

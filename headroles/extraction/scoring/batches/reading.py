@@ -1,7 +1,4 @@
-"""A batch read as one: its plans by visible set, laid in the thread beside the model, and its scores.
-
-Plans of whole batches: what a handful of operations per layer say of many examples together.
-"""
+"""Plans of padded batches, made in the thread beside the model, and the scores of a batch layer by layer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +12,7 @@ from headroles.extraction.capture import weights
 from headroles.extraction.capture.readers import Visible, key_of
 from headroles.extraction.scoring.batches.contrasts import Contrasts, beyond, contrasts_of
 from headroles.extraction.scoring.batches.plan import padding_of, weights_of
-from headroles.extraction.scoring.kernels import unfit
+from headroles.extraction.scoring.finite import not_finite
 from headroles.extraction.scoring.scratch import Scratches
 from headroles.plans.batch import Asking, Stated
 from headroles.records.example import Example
@@ -31,9 +28,9 @@ class BatchPlan:
             pairs that contrasts count.
         divisor: For the bias (examples, masks, tokens × tokens); None for the selectivity.
         contrasts: By space.
-        said: Which columns have something to say (examples, columns); the others are NaN.
-        cells: Eligible queries or arcs (examples, columns); NaN where nothing is said.
-        low: Smallest value each column can take; NaN where nothing is said.
+        has_value: Which columns have a value (examples, columns); the others are NaN.
+        cells: Eligible queries or arcs (examples, columns); NaN where there is no value.
+        low: Smallest value each column can take; NaN where there is no value.
         high: Largest value.
         real: Pairs of an example's own tokens of which the first can see the second (examples, 1, tokens,
             tokens).
@@ -43,7 +40,7 @@ class BatchPlan:
     weight: Float[torch.Tensor, "examples rows pairs"]
     divisor: Float[torch.Tensor, "examples masks pairs"] | None
     contrasts: tuple[Contrasts, ...]
-    said: Bool[torch.Tensor, "examples columns"]
+    has_value: Bool[torch.Tensor, "examples columns"]
     cells: Float[torch.Tensor, "examples columns"]
     low: Float[torch.Tensor, "examples columns"]
     high: Float[torch.Tensor, "examples columns"]
@@ -52,20 +49,22 @@ class BatchPlan:
     def scores(
         self, weights: Float[torch.Tensor, "examples heads tokens tokens"], scratch: Scratches
     ) -> Float[torch.Tensor, "examples columns heads"]:
-        """Scores of one layer's attention; NaN where a column has nothing to say.
+        """Return the scores of one layer's attention; NaN where a column has no value.
 
-        Where a head's attention on what an example's tokens can see is no number, neither are its scores:
-        infinity stands for them, as NaN means something else.
+        Where the attention of a head on visible keys of an example is not finite, its scores are infinite,
+        since NaN means that there is no value.
 
         Args:
-            weights: Attention of a padded batch; what lies beyond an example's own tokens does not matter
-                (on devices other than processors as long as it is finite).
-            scratch: Memory for what is on the way.
+            weights: Attention of a padded batch; cells beyond an example's own tokens do not matter
+                (on devices other than processors as long as they are finite).
+            scratch: Memory for intermediate results.
         """
         examples, heads = weights.shape[:2]
         flat = weights.flatten(2).mT
         products = self.weight @ flat
-        fine = weights.device.type == "cpu" and bool(products.isfinite().all())  # elsewhere asking would wait
+        fine = weights.device.type == "cpu" and bool(
+            products.isfinite().all()
+        )  # elsewhere the check would wait for the device
         if weights.device.type == "cpu" and not fine:
             weights = weights.masked_fill(~self.real, 0.0)
             flat = weights.flatten(2).mT
@@ -75,21 +74,21 @@ class BatchPlan:
         if self.divisor is not None:
             base = self.divisor @ flat
             inside = torch.where(base > 0, inside / base, torch.nan)
-        found = inside.new_full((examples, self.said.shape[1], heads), torch.nan)
-        found[:, list(self.linear)] = inside
+        scores = inside.new_full((examples, self.has_value.shape[1], heads), torch.nan)
+        scores[:, list(self.linear)] = inside
         row = masks
-        for each in self.contrasts:
-            seen = products[:, row : row + len(each.columns)]
-            found[:, each.columns] = beyond(each, seen, weights, scratch.of(each.shape))
-            row += len(each.columns)
+        for contrasts in self.contrasts:
+            stop = row + len(contrasts.columns)
+            observed, row = products[:, row:stop], stop
+            scores[:, contrasts.columns] = beyond(contrasts, observed, weights, scratch.of(contrasts.shape))
         if not fine:
-            found.masked_fill_(~products.isfinite().all(1, keepdim=True), torch.inf)
-        return found.masked_fill_(~self.said[..., None], torch.nan)
+            scores.masked_fill_(~products.isfinite().all(1, keepdim=True), torch.inf)
+        return scores.masked_fill_(~self.has_value[..., None], torch.nan)
 
 
 def batch_plan(
-    asking: Asking,
-    stated: Sequence[Stated],
+    layout: Asking,
+    masks: Sequence[Stated],
     examples: Sequence[Example],
     visible: Sequence[Visible],
     width: int,
@@ -99,40 +98,40 @@ def batch_plan(
     """Lay a selection of sieves over a padded batch.
 
     Args:
-        asking: What the selection asks.
-        stated: What it says of each example.
-        examples: The inputs; joint inputs of cross attention are not laid out so.
+        layout: The columns and settings of the selection.
+        masks: The masks of each example.
+        examples: The inputs; no joint inputs of cross attention.
         visible: Which keys each query of each example can see; None: all.
         width: To which they are padded, at least the longest.
-        device: Where attention lies, and the plan with it.
-        words: To which words are padded, where parts of a batch are to be of one shape.
+        device: The device of the attention and of the plan.
+        words: Number of words to pad to, where parts of a batch are to have one shape.
     """
     batch = padding_of(examples, visible, device, width, words)
-    contrasts = contrasts_of(asking, stated, batch)
-    masks = weights_of(asking, stated, batch, sum(len(each.columns) for each in contrasts))
-    shape = (len(examples), asking.columns)
-    said = torch.zeros(shape, dtype=torch.bool, device=device)
+    contrasts = contrasts_of(layout, masks, batch)
+    mask_weights = weights_of(layout, masks, batch, sum(len(space.columns) for space in contrasts))
+    shape = (len(examples), layout.columns)
+    has_value = torch.zeros(shape, dtype=torch.bool, device=device)
     cells, low, high = (torch.zeros(shape, dtype=batch.exact, device=device) for _ in range(3))
-    linear = list(asking.linear)
-    said[:, linear] = masks.said
-    cells[:, linear] = masks.cells.to(batch.exact)
-    low[:, linear], high[:, linear] = masks.low, masks.high
+    linear = list(layout.linear)
+    has_value[:, linear] = mask_weights.has_value
+    cells[:, linear] = mask_weights.cells.to(batch.exact)
+    low[:, linear], high[:, linear] = mask_weights.low, mask_weights.high
     row = len(linear)
-    for each in contrasts:
-        reach, stop = each.reach.to(batch.exact), row + len(each.columns)
-        masks.weight[:, row:stop], row = each.seen, stop
-        said[:, each.columns] = each.said
-        cells[:, each.columns] = each.cells.to(batch.exact)
-        low[:, each.columns], high[:, each.columns] = -reach, reach
+    for space in contrasts:
+        reach, stop = space.reach.to(batch.exact), row + len(space.columns)
+        mask_weights.weight[:, row:stop], row = space.seen, stop
+        has_value[:, space.columns] = space.has_value
+        cells[:, space.columns] = space.cells.to(batch.exact)
+        low[:, space.columns], high[:, space.columns] = -reach, reach
     return BatchPlan(
-        linear=asking.linear,
-        weight=masks.weight,
-        divisor=masks.divisor,
+        linear=layout.linear,
+        weight=mask_weights.weight,
+        divisor=mask_weights.divisor,
         contrasts=tuple(contrasts),
-        said=said,
-        cells=cells.masked_fill_(~said, torch.nan),
-        low=low.masked_fill_(~said, torch.nan),
-        high=high.masked_fill_(~said, torch.nan),
+        has_value=has_value,
+        cells=cells.masked_fill_(~has_value, torch.nan),
+        low=low.masked_fill_(~has_value, torch.nan),
+        high=high.masked_fill_(~has_value, torch.nan),
         real=(batch.real[:, :, None] & batch.visible)[:, None],
     )
 
@@ -145,54 +144,56 @@ Plans = list[tuple[slice, BatchPlan]]
 
 @runtime_checkable
 class Stating(Protocol):
-    """Sieves that say what they ask of every example, and of each one."""
+    """Sieves that give their columns and settings, and their masks of an example."""
 
     @property
-    def asking(self) -> Asking:
-        """What the mask sieves and contrasts ask of every example."""
+    def layout(self) -> Asking:
+        """Return the columns and settings of mask sieves and contrasts, the same for every example."""
 
-    def stated(self, example: Example) -> Stated:
-        """What they say of one."""
+    def masks_of(self, example: Example) -> Stated:
+        """Return the masks of one example."""
 
 
 class Together:
-    """Examples whose attention comes as one padded batch, and how sieves are laid over them.
+    """The plans of the examples of one padded batch, by visible set.
 
-    Plans depend on which examples are in the batch and on nothing else, so that a batch that is formed
-    again, by another worker or after a restart, gets the same bits.
+    Plans depend only on which examples are in the batch. So a batch that is formed again, by another
+    worker or after a restart, gets the same bits.
     """
 
     def __init__(
         self, sieves: Stating, examples: Sequence[Example], heads: int, device: torch.device
     ) -> None:
-        """Ask the sieves about the examples of a batch.
+        """Get the masks of the examples of a batch.
 
         Raises:
-            HeadrolesError: As a sieve's functions do.
+            HeadrolesError: As the functions of a sieve raise it.
         """
-        self.asking = sieves.asking
+        self.layout = sieves.layout
         self.examples = list(examples)
-        self._stated = [sieves.stated(example) for example in examples]
+        self._masks = [sieves.masks_of(example) for example in examples]
         self._heads, self._device = heads, device
         self._words = max(int(example.word.max(initial=-1)) + 1 for example in examples)
         self._known: list[tuple[list[Visible], list[bytes], Plans]] = []
 
     def plans(self, visible: Sequence[Visible], width: int) -> Plans:
-        """Plans of the batch, in parts that are read one after another; the same object for the same sets.
+        """Return the plans of the batch by part; parts are read one after another.
+
+        Equal visible sets get the same object.
 
         Args:
             visible: Which keys each query of each example can see; None: all.
-            width: To which the examples are padded.
+            width: Tokens that the examples are padded to.
         """
-        for known, _, plans in self._known:
-            if all(one is other for one, other in zip(known, visible, strict=True)):
+        for known_sets, _, plans in self._known:
+            if all(known is given for known, given in zip(known_sets, visible, strict=True)):
                 return plans
-        keys = [key_of(each) for each in visible]
-        for _, same, plans in self._known:
-            if keys == same:
+        keys = [key_of(given) for given in visible]
+        for _, known_keys, plans in self._known:
+            if keys == known_keys:
                 self._known.append((list(visible), keys, plans))
                 return plans
-        plans = [(part, self._laid(part, visible[part], width)) for part in self._parts(width)]
+        plans = [(part, self._lay(part, visible[part], width)) for part in self._parts(width)]
         self._known.append((list(visible), keys, plans))
         return plans
 
@@ -201,27 +202,26 @@ class Together:
         step = max(1, room // (4 * self._heads * width**2))
         return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
-    def _laid(self, part: slice, visible: Sequence[Visible], width: int) -> BatchPlan:
+    def _lay(self, part: slice, visible: Sequence[Visible], width: int) -> BatchPlan:
         return batch_plan(
-            self.asking, self._stated[part], self.examples[part], visible, width, self._device, self._words
+            self.layout, self._masks[part], self.examples[part], visible, width, self._device, self._words
         )
 
 
 class BatchScores:
-    """The scores of a batch while its layers come in; brought to the processor's memory once, at the last."""
+    """The scores of a batch while its layers are read; after the last they are copied to the processor."""
 
     def __init__(self, together: Together, layers: int, device: torch.device) -> None:
-        """Take the examples, and how many layers there will be."""
+        """Take the plans of the batch, and the number of layers."""
         self._together, self._layers = together, layers
         self._scratch = Scratches(device)
-        self._found: list[torch.Tensor] = []
+        self._scores: list[torch.Tensor] = []
         self._used: list[Plans] = []
 
     def add(self, weights: torch.Tensor, visible: Sequence[Visible]) -> Plans:
-        """Read a layer's weights (examples, heads, tokens, tokens); gives plans when first used."""
+        """Read a layer's weights (examples, heads, tokens, tokens), and return its plans if they are new."""
         plans = self._together.plans(visible, weights.shape[-1])
-        found = [plan.scores(weights[part], self._scratch) for part, plan in plans]
-        self._found.append(torch.cat(found))
+        self._scores.append(torch.cat([plan.scores(weights[part], self._scratch) for part, plan in plans]))
         if any(plans is used for used in self._used):
             return []
         self._used.append(plans)
@@ -229,35 +229,34 @@ class BatchScores:
 
     @property
     def done(self) -> bool:
-        """Whether all layers are read."""
-        return len(self._found) == self._layers
+        """Return whether all layers are read."""
+        return len(self._scores) == self._layers
 
     def values(self) -> Float[np.ndarray, "columns examples layers heads"]:
-        """The scores of all layers.
+        """Return the scores of all layers.
 
         Raises:
-            BadInput: When attention is no number, naming the example and the first layer.
+            BadInput: When attention is not finite, naming the example and the first layer.
         """
-        found: np.ndarray = torch.stack(self._found).permute(2, 1, 0, 3).cpu().numpy()
-        broken = np.isinf(found).any(axis=(0, 3))
+        scores: np.ndarray = torch.stack(self._scores).permute(2, 1, 0, 3).cpu().numpy()
+        broken = np.isinf(scores).any(axis=(0, 3))
         if broken.any():
             layer = int(broken.any(axis=0).argmax())
-            raise unfit(self._together.examples[int(broken[:, layer].argmax())].key, layer)
-        return found
+            raise not_finite(self._together.examples[int(broken[:, layer].argmax())].key, layer)
+        return scores
 
 
 def reads_together(sizes: Sequence[int], heads: int, device: torch.device) -> bool:
-    """Whether examples of these sizes are read as one batch where their weights lie together.
+    """Return whether examples of these sizes are read as one batch.
 
-    On a processor that is so for short ones, of which operations on single examples would cost more than
-    the numbers they work on; on other devices as long as the weights of a layer have room.
+    A processor reads short ones so: with single examples, calling an operation would cost more than its
+    arithmetic. Other devices do so as long as the weights of a layer have room. One example alone is read
+    so where it is short, on every device.
     """
-    if len(sizes) < 2:
-        return False
-    if device.type == "cpu":
+    if device.type == "cpu" or len(sizes) == 1:
         return max(sizes) <= weights.WHOLE
     return 4 * heads * len(sizes) * max(sizes) ** 2 <= ROOM
 
 
 ROOM = 2**29
-"""Bytes that the weights of a layer may take on other devices where a batch is read as one."""
+"""Most bytes of the weights of a layer of a batch that is read as one, on devices other than processors."""

@@ -1,4 +1,4 @@
-"""The units that contrasts compare, words or tokens, over a padded batch."""
+"""Units that contrasts compare, words or tokens, over a padded batch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ class Units:
     """The units of a space over a padded batch: words that have a token, or tokens.
 
     Attributes:
-        named: Units of each example as masks name them; words without a token count here.
-        names: Which of them have a token, in their order (examples, units); None where all have one.
-        sizes: Units of each example that have a token.
-        unit: Unit of each token, ``width`` where it is in none (examples, tokens).
+        named: Number of units of each example as masks number them, words without a token included.
+        names: Numbers of those with a token, in order (examples, units); None where all have one.
+        sizes: Number of units of each example that have a token.
+        unit: Unit of each token, ``width`` where it is in no unit (examples, tokens).
         pieces: Tokens per unit (examples, units), 1 beyond an example's own units.
         words: Whether units are words rather than tokens.
     """
@@ -34,12 +34,12 @@ class Units:
 
     @property
     def width(self) -> int:
-        """Units of the widest example."""
+        """Return the number of units of the widest example."""
         return int(self.pieces.shape[1])
 
 
 def unit_cells(masks: Sequence[Mask], units: Units, device: torch.device) -> Cube:
-    """One mask per example over the units that have a token."""
+    """Lay out one mask per example over the units that have a token."""
     whole = units.width if units.names is None else max(*units.named, int(units.names.max()) + 1)
     cells = laid_out(masks, units.named, whole, device)
     if units.names is not None:
@@ -54,18 +54,19 @@ def unit_cells(masks: Sequence[Mask], units: Units, device: torch.device) -> Cub
 def unit_labels(
     labels: Sequence[Sequence[np.ndarray | None]], units: Units, batch: Padding
 ) -> Int[torch.Tensor, "examples contrasts units"]:
-    """The label of each unit, 0 where a contrast has one group only."""
-    made = np.zeros((len(units.named), len(labels), units.width), dtype=np.int64)
-    for number, given in enumerate(labels):
-        for row, own in enumerate(given):
+    """Return the label of each unit, 0 where a contrast has a single group."""
+    joined = np.zeros((len(units.named), len(labels), units.width), dtype=np.int64)
+    for number, by_example in enumerate(labels):
+        for row, own in enumerate(by_example):
             if own is not None:
                 size = units.sizes[row]
-                made[row, number, :size] = own[:size] if units.names is None else own[units.names[row, :size]]
-    return torch.from_numpy(np.maximum(made, 0)).to(batch.device)
+                names = slice(size) if units.names is None else units.names[row, :size]
+                joined[row, number, :size] = own[names]
+    return torch.from_numpy(np.maximum(joined, 0)).to(batch.device)
 
 
 def token_units(batch: Padding) -> Units:
-    """Every token a unit."""
+    """Make every token a unit."""
     place = torch.arange(batch.width, device=batch.device).expand(len(batch.sizes), -1)
     sizes = np.array(batch.sizes)
     return Units(
@@ -79,8 +80,8 @@ def token_units(batch: Padding) -> Units:
 
 
 def word_units(batch: Padding) -> Units:
-    """Every word that has a token a unit, in the order of the words."""
-    word = padded([each.word for each in batch.examples], batch.width, -1, np.int64)
+    """Make every word with a token a unit, in the order of the words."""
+    word = padded([example.word for example in batch.examples], batch.width, -1, np.int64)
     named = word.max(axis=1) + 1
     row, token = np.nonzero(word >= 0)
     pieces = np.zeros((len(word), max(1, batch.words, int(named.max()))), dtype=np.int64)
@@ -105,7 +106,7 @@ def word_units(batch: Padding) -> Units:
 
 
 def even_units(batch: Padding, units: Units) -> Float[torch.Tensor, "examples units units"]:
-    """What attention even over the visible keys puts on each pair of units."""
+    """Return the weight that attention even over the visible keys puts on each pair of units."""
     shape = (len(batch.sizes), units.width, units.width)
     if batch.everything:
         tokens = torch.tensor(batch.sizes, dtype=torch.float32, device=batch.device)
@@ -120,7 +121,10 @@ def even_units(batch: Padding, units: Units) -> Float[torch.Tensor, "examples un
 
 
 def of_tokens(weight: Float[torch.Tensor, "e c u u"], units: Units) -> Float[torch.Tensor, "e c pairs"]:
-    """Weights of pairs of units as those of pairs of tokens: rows averaged over pieces, columns summed."""
+    """Turn weights of pairs of units into weights of pairs of tokens.
+
+    Attention is averaged over attending pieces and summed over attended ones.
+    """
     if not units.words:
         return weight.flatten(2)
     examples, count, _, _ = weight.shape

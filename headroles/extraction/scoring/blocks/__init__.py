@@ -1,1 +1,6 @@
-"""Package blocks."""
+"""The engine for long inputs and cross attention: blocks of rows are summed up, and nothing is held whole.
+
+``sums`` takes the linear sums and asks scorers, ``contrasts`` takes the sums of distance profiles. No array
+has a cell for each pair of tokens. It may import capture, plans and the files of ``scoring`` above it.
+Start at ``sums``.
+"""

@@ -1,6 +1,6 @@
-"""Contrasts of long inputs: sums by offset and by query while rows pass by, and what is made of them.
+"""Contrasts from blocks of rows: sums by offset and by query, and the attention expected from them.
 
-Blocks of attention between tokens, joined to attention between units.
+``Units`` joins blocks of attention between tokens to attention between units.
 """
 
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from headroles.plans.even import blocks
 from headroles.plans.plan import LongProfile
 
 OFTEN = 64
-"""Keys are shifted as one where at least one of so many continues a unit; fewer are taken one by one."""
+"""Keys are shifted together where at least one in this many continues a unit; fewer are added one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Joining:
-    """How tokens in a row are joined.
+    """Consecutive tokens and the units that they are joined to.
 
     Attributes:
         low: First unit among them.
         high: One past the last.
-        lead: Token that opens each unit; none when the units do not follow each other.
-        shifts: Tokens back to the one that opens the unit, and where to add what lies so far ahead.
+        lead: Token that opens each unit; empty when the units do not follow each other.
+        shifts: Steps back to the token that opens the unit, and 1 at the tokens to add over such a step.
         extra: The other tokens that continue a unit.
-        place: Which unit each of ``extra`` continues.
+        place: The unit that each of ``extra`` continues.
     """
 
     low: int
@@ -47,9 +47,9 @@ class Units:
         self._keys: dict[tuple[int, int], _Joining | None] = {}
 
     def gather(self, start: int, rows: torch.Tensor, first: int) -> tuple[int, torch.Tensor, int] | None:
-        """Attention of consecutive units to consecutive units, summed over both's tokens in a block of rows.
+        """Sum a block of rows over the tokens of attending and attended units, both consecutive.
 
-        A unit whose tokens lie in several blocks comes in parts, which add up.
+        A unit whose tokens lie in several blocks gives parts, which add up.
 
         Args:
             start: The first query.
@@ -60,24 +60,24 @@ class Units:
             The first unit that attends, its and the next ones' attention (heads, units, units), and the
             first unit attended to; None when the block has no unit.
         """
-        queries = self._known(self._queries, start, rows.shape[1], 0)
+        queries = self._joining(self._queries, start, rows.shape[1], 0)
         if len(self._keys) > 4:
-            self._keys.clear()  # as wide as the input, and another for each block where later keys are hidden
-        keys = self._known(self._keys, first, rows.shape[2], OFTEN)
+            self._keys.clear()  # each is as wide as the input; hidden later keys give one for each block
+        keys = self._joining(self._keys, first, rows.shape[2], OFTEN)
         if queries is None or keys is None:
             return None
-        return queries.low, _joined_keys(_joined_rows(rows, queries), keys), keys.low
+        return queries.low, _join_keys(_join_rows(rows, queries), keys), keys.low
 
-    def _known(
+    def _joining(
         self, known: dict[tuple[int, int], _Joining | None], first: int, width: int, often: int
     ) -> _Joining | None:
-        """How so many tokens from a first one on are joined, worked out once; None when none is of a unit."""
+        """Return how tokens from a first one on are joined, computed once; None when none is in a unit."""
         if (first, width) not in known:
-            known[first, width] = _joining(self._unit[first : first + width], often)
+            known[first, width] = _join(self._unit[first : first + width], often)
         return known[first, width]
 
 
-def _joining(own: np.ndarray, often: int) -> _Joining | None:
+def _join(own: np.ndarray, often: int) -> _Joining | None:
     inside = np.flatnonzero(own >= 0)
     if not inside.size:
         return None
@@ -100,48 +100,48 @@ def _joining(own: np.ndarray, often: int) -> _Joining | None:
     return _Joining(low, high, lead, tuple(shifts), inside[others], place[others])
 
 
-def _joined_rows(rows: torch.Tensor, how: _Joining) -> torch.Tensor:
-    """Queries (heads, rows, keys) by unit (heads, units, keys)."""
-    if len(how.lead) == rows.shape[1]:
+def _join_rows(rows: torch.Tensor, joining: _Joining) -> torch.Tensor:
+    """Sum queries (heads, rows, keys) by unit (heads, units, keys)."""
+    if len(joining.lead) == rows.shape[1]:
         return rows
-    if len(how.lead):
-        made = rows.index_select(1, _there(how.lead, rows))
+    if len(joining.lead):
+        joined = rows.index_select(1, _tensor(joining.lead, rows))
     else:
-        made = rows.new_zeros((rows.shape[0], how.high - how.low, rows.shape[2]))
-    if len(how.extra):
-        made.index_add_(1, _there(how.place, rows), rows.index_select(1, _there(how.extra, rows)))
-    return made
+        joined = rows.new_zeros((rows.shape[0], joining.high - joining.low, rows.shape[2]))
+    if len(joining.extra):
+        joined.index_add_(1, _tensor(joining.place, rows), rows.index_select(1, _tensor(joining.extra, rows)))
+    return joined
 
 
-def _joined_keys(rows: torch.Tensor, how: _Joining) -> torch.Tensor:
-    """Keys (heads, units, keys) by unit (heads, units, units)."""
-    summed = torch.empty_like(rows) if how.shifts else rows
-    for number, (step, where) in enumerate(how.shifts):
+def _join_keys(rows: torch.Tensor, joining: _Joining) -> torch.Tensor:
+    """Sum keys (heads, units, keys) by unit (heads, units, units)."""
+    summed = torch.empty_like(rows) if joining.shifts else rows
+    for number, (step, where) in enumerate(joining.shifts):
         before = rows if number == 0 else summed
         added = torch.from_numpy(where).to(rows.device)
         torch.addcmul(before[..., :-step], rows[..., step:], added, out=summed[..., :-step])
         if number == 0:
             summed[..., -step:] = rows[..., -step:]
-    if not len(how.lead):
-        made = rows.new_zeros((*rows.shape[:2], how.high - how.low))
+    if not len(joining.lead):
+        joined = rows.new_zeros((*rows.shape[:2], joining.high - joining.low))
     elif rows.device.type == "cpu":  # ten times as fast as torch's own choice of columns
-        made = torch.from_numpy(np.take(summed.numpy(), how.lead, axis=2))
+        joined = torch.from_numpy(np.take(summed.numpy(), joining.lead, axis=2))
     else:
-        made = summed.index_select(2, _there(how.lead, rows))
-    if len(how.extra):
-        made.index_add_(2, _there(how.place, rows), rows.index_select(2, _there(how.extra, rows)))
-    return made
+        joined = summed.index_select(2, _tensor(joining.lead, rows))
+    if len(joining.extra):
+        joined.index_add_(2, _tensor(joining.place, rows), rows.index_select(2, _tensor(joining.extra, rows)))
+    return joined
 
 
-def _there(places: np.ndarray, like: torch.Tensor) -> torch.Tensor:
+def _tensor(places: np.ndarray, like: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(places).to(like.device)
 
 
 class Curve:
-    """What one profile needs of a layer: attention by offset, and by attending unit."""
+    """The sums of a layer that one profile needs: attention by offset, and by attending unit."""
 
     def __init__(self, profile: LongProfile, device: torch.device) -> None:
-        """Take a profile, and where attention will lie."""
+        """Take a profile, and the device of the attention."""
         self.profile = profile
         spread = profile.spread
         self._units = None if spread.plain else Units(profile.unit, spread.pieces)
@@ -154,13 +154,13 @@ class Curve:
         self._masses: torch.Tensor | None = None
 
     def add(self, start: int, rows: torch.Tensor, first: int) -> None:
-        """Take attention (heads, rows, keys) of queries ``start`` on to keys ``first`` on."""
+        """Add attention (heads, rows, keys) of queries from ``start`` to keys from ``first``."""
         if self._seeing is not None:
             rows = rows * self._seeing[start : start + rows.shape[1], None]
         if self._units is None:
             self._shift(start, rows, first)
-        elif (found := self._units.gather(start, rows, first)) is not None:
-            self._shift(*found)
+        elif (block := self._units.gather(start, rows, first)) is not None:
+            self._shift(*block)
 
     def _shift(self, start: int, rows: torch.Tensor, first: int) -> None:
         """Add rows of consecutive units by offset: each row lies one place further left than the last."""
@@ -172,7 +172,7 @@ class Curve:
                 rows.new_zeros((heads, units)),
             )
         own = slice(start, start + count)
-        view, shifted = self._laid(rows)
+        view, shifted = self._shifted_room(rows)
         torch.mul(rows, self._compared(own, slice(first, first + width)), out=view)
         if self.profile.apart:
             low, high = max(start, first), min(start + count, first + width)
@@ -184,18 +184,18 @@ class Curve:
         self._masses[:, own] += view.sum(2)
 
     def _compared(self, own: slice, keys: slice) -> torch.Tensor:
-        """One over the pieces of the query on the compared pairs of a block (rows, keys), else 0."""
+        """Return one over the pieces of the query on the compared pairs of a block (rows, keys), else 0."""
         scope = self.profile.scope
         if scope is None:
             return self._share[own, None] * self._taken[None, keys]
         inside = np.ascontiguousarray(scope.rows(own.start, own.stop)[:, keys])
         return self._share[own, None] * torch.from_numpy(inside).to(self._share)
 
-    def _laid(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Where to write rows of keys, and the same room by offset (heads, rows, offsets), 0 elsewhere.
+    def _shifted_room(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return a view to write rows of keys to, and the same memory by offset (heads, rows, offsets).
 
-        Each row of the room is one place further left than the last. It is made once, as wide as all
-        units, so that of what was written before only the cells right of narrower rows are to be cleared.
+        Each row lies one place further left than the last, and other cells are 0. The memory is made once, as
+        wide as all units, so that only the cells right of narrower rows have to be cleared.
         """
         (heads, count, width), most = rows.shape, len(self.profile.taken)
         if self._room is None or self._room.shape[1] < count:
@@ -206,7 +206,7 @@ class Curve:
         return view[:, :, :width], self._room[:, :count, held - count : held - 1 + width]
 
     def expected(self) -> np.ndarray:
-        """Attention (contrasts, heads) that the heads' distance profiles put on what contrasts count."""
+        """Return the attention (contrasts, heads) that distance profiles of heads put on counted cells."""
         profile = self.profile
         assert self._offsets is not None, "a layer has rows"
         assert self._masses is not None
@@ -220,22 +220,22 @@ class Curve:
             normaliser, sets = _by_transform(profile, curve)
             if profile.rowwise:
                 _, more = _by_rows(profile, curve, all_of_it=False)
-                sets = [one + other for one, other in zip(sets, more, strict=True)]
+                sets = [thin + other for thin, other in zip(sets, more, strict=True)]
         rate = np.divide(masses, normaliser, out=np.zeros_like(masses), where=normaliser > 0)
-        made = np.stack([(rate * each).sum(axis=1) for each in sets])
+        expected = np.stack([(rate * reached).sum(axis=1) for reached in sets])
         listed = profile.listed
         units = len(profile.taken)
         for head, (own, level) in enumerate(zip(curve, rate, strict=True)):
             there = own[listed.key.astype(np.int64) - listed.query + units - 1]
             there *= listed.weight * level[listed.query]
-            made[:, head] += np.bincount(listed.output, there, minlength=len(made))
-        return made
+            expected[:, head] += np.bincount(listed.output, there, minlength=len(expected))
+        return expected
 
 
 def _by_transform(profile: LongProfile, curve: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Z (heads, units) and X of the sets of each contrast, as correlations with f by Fourier transforms."""
+    """Return Z (heads, units) and X of each contrast's sets, as correlations with f by Fourier transform."""
     rate = profile.rate
-    assert rate is not None, "asked only where there is one"
+    assert rate is not None, "called only where there is one"
     units = len(profile.taken)
     level = profile.spread.pieces * profile.taken
     length = 1 << (3 * units).bit_length()
@@ -243,15 +243,15 @@ def _by_transform(profile: LongProfile, curve: np.ndarray) -> tuple[np.ndarray, 
 
     def reached(keys: np.ndarray) -> np.ndarray:
         product = transformed * np.fft.rfft(level * keys, length)
-        found: np.ndarray = np.fft.irfft(product, length)[:, units - 1 : 2 * units - 1] * rate
-        return found
+        sums: np.ndarray = np.fft.irfft(product, length)[:, units - 1 : 2 * units - 1] * rate
+        return sums
 
     known = [reached(keys) for keys in profile.keys.T]
     sets = []
     for label, weight in zip(profile.label, profile.weight, strict=True):
         own = np.zeros((len(curve), units))
-        for each in np.unique(label[label >= 0]):
-            own += known[each] * np.where(label == each, weight, 0.0)
+        for number in np.unique(label[label >= 0]):
+            own += known[number] * np.where(label == number, weight, 0.0)
         sets.append(own)
     return reached(np.ones(units)), sets
 
@@ -259,14 +259,14 @@ def _by_transform(profile: LongProfile, curve: np.ndarray) -> tuple[np.ndarray, 
 def _by_rows(
     profile: LongProfile, curve: np.ndarray, *, all_of_it: bool
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The same row by row: all of it, where even attention has no simple form, or cells asked for by rows."""
+    """Return the same row by row: all of it, where even attention has no simple form, or rowwise cells."""
     units, heads = len(profile.taken), len(curve)
     normaliser, *sets = (np.zeros((heads, units)) for _ in range(1 + len(profile.columns)))
     for start, stop in blocks(units):
         level = profile.spread.rows(start, stop) * _scope_rows(profile, start, stop)
         weighted = [
-            (sets[each.output], level * each.mask.rows(start, stop) * each.weight[start:stop, None])
-            for each in profile.rowwise
+            (sets[cells.output], level * cells.mask.rows(start, stop) * cells.weight[start:stop, None])
+            for cells in profile.rowwise
         ]
         if all_of_it:
             weighted.append((normaliser, level))
@@ -284,19 +284,19 @@ def _by_rows(
 
 
 def _scope_rows(profile: LongProfile, start: int, stop: int) -> np.ndarray:
-    """1 on the compared pairs of some units that attend."""
+    """Return 1 on the compared pairs of attending units ``start`` to ``stop``."""
     if profile.scope is not None:
         return profile.scope.rows(start, stop)
     inside = profile.taken[start:stop, None] & profile.taken[None, :]
     if profile.apart:
         place = np.arange(start, stop)
         inside[place - start, place] = False
-    made: np.ndarray = inside
-    return made
+    compared: np.ndarray = inside
+    return compared
 
 
 def _toeplitz(curve: np.ndarray, start: int, stop: int) -> np.ndarray:
-    """f(k − i) of queries i from ``start`` to ``stop`` (rows, units), as a view of f by offset."""
+    """Return f(k − i) of queries i from ``start`` to ``stop`` (rows, units), as a view of f by offset."""
     units = (len(curve) + 1) // 2
     step = curve.itemsize
     view: np.ndarray = np.lib.stride_tricks.as_strided(

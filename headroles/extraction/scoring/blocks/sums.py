@@ -1,6 +1,6 @@
-"""Long plans applied to attention that comes in blocks of rows: only sums are kept.
+"""Sums over attention that comes in blocks of rows: those of a plan, and those of scorers.
 
-Scorers of a long example: asked block by block where they can be, else of joined rows.
+A scorer gets block by block where it can; else the rows of a layer are joined for it.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ from headroles.plans.scorers import AskedOfRows, per_head, rows_per_head
 from headroles.records.example import Example
 
 BLOCK = 8 * 2**20
-"""Bytes of attention that are worked on at a time, where more comes at once."""
+"""Bytes of attention that are processed at a time, where more comes at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Placed:
+class _PlanArrays:
     """The arrays of a plan on a device.
 
     Attributes:
@@ -39,19 +39,19 @@ class _Placed:
 
 
 class LongSums:
-    """Scores of one long example, layer after layer, from blocks of rows.
+    """The scores of one example, layer after layer, from blocks of rows.
 
-    What is held beside the plan grows with heads × tokens; a block in work takes a few times its own
-    size.
+    Memory in addition to the plan grows with heads × tokens; a block takes a few times its own size while
+    it is processed.
     """
 
     def __init__(self, plan: LongPlan, device: torch.device) -> None:
-        """Take a plan, and where attention will lie."""
+        """Take a plan, and the device of the attention."""
         self.plan = plan
         self._device = device
         self._query = plan.listed.query
         cells = np.stack([plan.listed.query, plan.listed.key, plan.listed.output]).astype(np.int64)
-        self._placed = _Placed(
+        self._arrays = _PlanArrays(
             keys=torch.from_numpy(np.ascontiguousarray(plan.keys.T)).to(device, copy=True),
             weight=torch.from_numpy(plan.weight).to(device, copy=True),
             listed=torch.from_numpy(cells).to(device, copy=True),
@@ -61,7 +61,7 @@ class LongSums:
         self._sums: torch.Tensor | None = None
 
     def add(self, start: int, rows: torch.Tensor, first: int = 0) -> None:
-        """Take attention (heads, rows, keys) of queries ``start`` on to keys ``first`` on; others get 0."""
+        """Add attention (heads, rows, keys) from query ``start`` to keys from ``first``; others get 0."""
         heads, count, keys = rows.shape
         if self._sums is None:
             self._sums = rows.new_zeros((heads, self.plan.weight.shape[2]))
@@ -73,20 +73,20 @@ class LongSums:
                 curve.add(start + begin, part, first)
 
     def finish(self) -> np.ndarray:
-        """Scores (columns, heads) of the layer whose rows have all come; the next layer starts anew.
+        """Return the scores (columns, heads) of a layer after its last block, and begin the next layer.
 
-        NaN where a column has nothing to say, infinity where it has but a head's attention is no number.
+        NaN where a column has no value, infinity where it has one but the attention of a head is not finite.
         """
         assert self._sums is not None, "a layer has rows"
         sums = self._sums.double().cpu().numpy() if self._device.type != "mps" else self._sums.cpu().numpy()
         self._sums = None
         plan, masks = self.plan, len(self.plan.linear)
         scores = np.full((plan.columns, len(sums)), np.nan)
-        inside = sums[:, :masks].T
+        values = sums[:, :masks].T
         if plan.bias:
             base = sums[:, masks : 2 * masks].T
-            inside = np.divide(inside, base, out=np.full_like(inside, np.nan), where=base > 0)
-        scores[plan.linear] = inside
+            values = np.divide(values, base, out=np.full_like(values, np.nan), where=base > 0)
+        scores[plan.linear] = values
         broken = ~np.isfinite(sums).all(axis=1)
         for curve in self._curves:
             profile = curve.profile
@@ -97,10 +97,10 @@ class LongSums:
         return scores
 
     def _linear(self, start: int, rows: torch.Tensor, first: int) -> torch.Tensor:
-        """What a block adds to the linear sums (heads, sums)."""
+        """Return the linear sums (heads, sums) of a block."""
         heads, count, width = rows.shape
         flat = rows.view(heads, -1)
-        keys, weight = self._placed.keys, self._placed.weight[start : start + count]
+        keys, weight = self._arrays.keys, self._arrays.weight[start : start + count]
         sums = rows.new_zeros((heads, weight.shape[2]))
         if len(keys):
             masses = keys[:, first : first + width] @ rows.view(-1, width).T
@@ -108,40 +108,40 @@ class LongSums:
             sums += masses @ weight.reshape(-1, weight.shape[2])
         here = slice(*np.searchsorted(self._query, [start, start + count]))
         if here.stop > here.start:
-            query, key, output = self._placed.listed[:, here]
+            query, key, output = self._arrays.listed[:, here]
             if width < self.plan.keys.shape[0]:
-                there = (key >= first) & (key < first + width)  # what is left out has no attention
+                there = (key >= first) & (key < first + width)  # keys that are left out get no attention
                 query, key, output = query[there], key[there], output[there]
-                value = self._placed.value[here][there]
+                value = self._arrays.value[here][there]
             else:
-                value = self._placed.value[here]
-            chosen = flat.index_select(1, (query - start) * width + (key - first))
+                value = self._arrays.value[here]
+            single = flat.index_select(1, (query - start) * width + (key - first))
             spread = rows.new_zeros((len(value), weight.shape[2]))
             spread[torch.arange(len(value), device=rows.device), output] = value
-            sums += chosen @ spread
-        for each in self.plan.rowwise:
-            cells = each.mask.rows(start, start + count)[:, first : first + width]
-            own = (cells * each.weight[start : start + count, None]).astype(np.float32)
-            sums[:, each.output] += flat @ torch.from_numpy(own.reshape(-1)).to(rows.device)
+            sums += single @ spread
+        for rowwise in self.plan.rowwise:
+            cells = rowwise.mask.rows(start, start + count)[:, first : first + width]
+            own = (cells * rowwise.weight[start : start + count, None]).astype(np.float32)
+            sums[:, rowwise.output] += flat @ torch.from_numpy(own.reshape(-1)).to(rows.device)
         return sums
 
 
 class LongScorers:
-    """Asks the scorers of one example for their numbers, layer after layer.
+    """The numbers of the scorers of one example, layer after layer.
 
-    The rows of a layer are kept, to be joined, only where a scorer needs them together; that takes as
-    much room as a layer's attention.
+    The rows of a layer are kept and joined only where a scorer needs all of them, which takes as much
+    memory as the attention of a layer.
     """
 
     def __init__(self, scorers: Sequence[LayerScorer], example: Example) -> None:
-        """Take the scorers, and what is scored."""
+        """Take the scorers, and the example."""
         self._scorers, self._example = scorers, example
-        self._whole = [each for each in scorers if not isinstance(each, AskedOfRows)]
+        self._whole = [scorer for scorer in scorers if not isinstance(scorer, AskedOfRows)]
         self._blocks: list[torch.Tensor] = []
         self._sums: dict[int, np.ndarray] = {}
 
     def add(self, start: int, rows: torch.Tensor, first: int, shown: Shown) -> None:
-        """Take attention (heads, rows, keys) of queries ``start`` on to keys ``first`` on; others get 0."""
+        """Add attention (heads, rows, keys) from query ``start`` to keys from ``first``; others get 0."""
         if not self._scorers:
             return
         whole = torch.nn.functional.pad(rows, (first, self._example.size - first - rows.shape[2]))
@@ -154,22 +154,22 @@ class LongScorers:
                 self._sums[place] = self._sums[place] + added if place in self._sums else added
 
     def finish(self, shown: Shown) -> Float[np.ndarray, "scorers heads"]:
-        """The numbers of a layer whose rows have all come, at least one scorer's; the next starts anew."""
+        """Return the numbers of a layer after its last block, of at least one scorer, and begin the next."""
         attention = _array(torch.cat(self._blocks, dim=1)) if self._whole else None
         visible = dense(shown, self._example.size) if self._whole else None
-        found = []
+        numbers = []
         for place, scorer in enumerate(self._scorers):
             if place in self._sums:
-                found.append(self._sums[place])
+                numbers.append(self._sums[place])
             else:
                 assert attention is not None, "rows are kept where a scorer needs them together"
-                found.append(per_head(scorer, attention, self._example, visible))
+                numbers.append(per_head(scorer, attention, self._example, visible))
         self._blocks, self._sums = [], {}
-        return np.stack(found)
+        return np.stack(numbers)
 
 
 def _array(attention: torch.Tensor) -> np.ndarray:
-    """The attention as an array that cannot be written to."""
-    made: np.ndarray = attention.cpu().numpy()
-    made.flags.writeable = False
-    return made
+    """Return the attention as an array that cannot be written to."""
+    array: np.ndarray = attention.cpu().numpy()
+    array.flags.writeable = False
+    return array

@@ -1,4 +1,4 @@
-"""Shards scored on a Ray cluster, by actors of Ray Data with a model each; or on a Ray of our own."""
+"""The engine that scores shards on Ray, with actors of Ray Data that hold one model each."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -18,19 +18,19 @@ from headroles.shards.work import Facts, Order, Receipt, Task
 
 
 def worker_of(order: Order) -> Any:
-    """A worker of a run, with its threads for as long as it is there."""
+    """Make a worker of a run, whose number of threads is set as long as it exists."""
     from headroles.extraction.model.machine import threads_of
     from headroles.shards.worker import Worker
 
-    with ExitStack() as held:
-        held.enter_context(threads_of(order.threads))
+    with ExitStack() as stack:
+        stack.enter_context(threads_of(order.threads))
         worker = Worker(order)
-        finalize(worker, held.pop_all().close).atexit = False
+        finalize(worker, stack.pop_all().close).atexit = False
     return worker
 
 
 class RayEngine:
-    """A pool of workers on a Ray cluster, or on a Ray of its own on this machine."""
+    """Workers on a Ray cluster, or on a Ray that is started on this machine."""
 
     def __init__(
         self,
@@ -38,62 +38,66 @@ class RayEngine:
         advance: Callable[[int], None] = lambda count: None,
         make: Callable[[Order], Any] = worker_of,
     ) -> None:
-        """Take what the workers do; they are made when the engine is entered.
+        """Keep the instructions; the workers are made when the engine is entered.
 
         Args:
-            order: What they do; its options say how many they are, and where.
-            advance: Called with the examples done since the last call.
+            order: Instructions for the workers; its options state their number and the cluster.
+            advance: Called with the number of examples done since the last call.
             make: Makes a worker in the process of an actor.
         """
         self._order, self._advance, self._make = order, advance, make
-        self._held = ExitStack()
+        self._stack = ExitStack()
         self._pool: Pool | None = None
         self._facts: Facts | None = None
-        self._seen = False
+        self._place_checked = False
 
     @property
     def facts(self) -> Facts:
-        """Of the model and annotation, as the first worker said."""
+        """Return the facts of the model and annotation, as the first worker loaded them."""
         if self._facts is None:
             raise RuntimeError("an engine is used within 'with'")
         return self._facts
 
     def score(self, tasks: Iterable[Task]) -> Iterator[Receipt]:
-        """Score shards; each receipt comes when the files of its shard are whole, in any order.
+        """Score shards and yield each receipt when the files of its shard are whole, in any order.
 
         Raises:
-            HeadrolesError: What a worker raised.
+            HeadrolesError: When a worker raised it.
         """
-        ahead, waiting, coming = 2 * self._order.options.workers, 0, iter(tasks)
+        ahead, waiting, remaining = 2 * self._order.options.workers, 0, iter(tasks)
         while True:
-            while waiting < ahead and (task := next(coming, None)) is not None:
-                self._started().ask(task)
+            while waiting < ahead and (task := next(remaining, None)) is not None:
+                self._running_pool().ask(task)
                 waiting += 1
             if not waiting:
                 return
-            receipt: Receipt = self._started().answer()
+            receipt: Receipt = self._running_pool().answer()
             waiting -= 1
-            self._check_seen(receipt)
+            self._check_place(receipt)
             self._advance(receipt.examples)
             yield receipt
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
-        """Run some inputs once more and keep maps of the heads asked for, by layer, for each."""
-        self._started().ask((list(passages), list(asked)))
-        kept: list[Maps] = self._started().answer()
+        """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
+        self._running_pool().ask((list(passages), list(asked)))
+        kept: list[Maps] = self._running_pool().answer()
         return kept
 
-    def _started(self) -> "Pool":
+    def _running_pool(self) -> "Pool":
         if self._pool is None:
             raise RuntimeError("an engine is used within 'with'")
         return self._pool
 
-    def _check_seen(self, receipt: Receipt) -> None:
-        """Refuse a folder that workers on other machines have to themselves, once, at the first receipt."""
+    def _check_place(self, receipt: Receipt) -> None:
+        """Check at the first receipt that workers on other machines write to a shared folder.
+
+        Raises:
+            BadInput: When the files of the receipt are missing on this machine.
+        """
         place = self._order.place
-        if self._seen or place is None or is_address(place):
+        if self._place_checked or place is None or is_address(place):
             return
-        self._seen = True
+        self._place_checked = True
         missing = [name for name in receipt.files if not (Path(place) / name).exists()]
         if missing:
             raise errors.BadInput(
@@ -102,18 +106,18 @@ class RayEngine:
             )
 
     def __enter__(self) -> "RayEngine":
-        """Start or join Ray, and the workers; wait until the first one is ready.
+        """Start or join Ray, start the workers, and wait until the first one is ready.
 
         Raises:
             MissingExtra: When Ray is not installed.
-            HeadrolesError: When the cluster cannot be reached, and what a worker raised.
+            HeadrolesError: When the cluster cannot be reached, or when a worker raised it.
         """
-        with ExitStack() as held:
-            held.enter_context(connected(self._order))
-            self._pool = held.enter_context(Pool(self._order, self._make))
+        with ExitStack() as stack:
+            stack.enter_context(connected(self._order))
+            self._pool = stack.enter_context(Pool(self._order, self._make))
             self._pool.ask(FACTS)
             self._facts = self._pool.answer()
-            self._held = held.pop_all()
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
@@ -121,4 +125,4 @@ class RayEngine:
     ) -> None:
         """Stop the workers, and Ray where it was started here."""
         self._pool = None
-        self._held.close()
+        self._stack.close()

@@ -1,15 +1,15 @@
-"""The source of a stream of Ray Data to which questions are added while it runs.
+"""The source of a stream of Ray Data, to which questions are added while the stream runs.
 
-Ray Data wants to know its input beforehand, or to read it itself. Neither suits a corpus: a list of all
-shards would hold it, and a worker that reads its own run of a gzipped file reads all that comes before.
-So the stream of the dataset holds numbers only, and what a number stands for waits in a small actor beside
-the run, the ``Feed``, from when the run hands it over until its answer is back. The source is one endless
-read task that asks the feed whether there is a next number; it takes no processor, so a pool that takes all
-of them starves nothing. What was read is the same however often Ray reads it, so that lost blocks can be
-made again. Shards are handed over as answers come, two for each worker ahead: that is the back-pressure.
+Ray Data expects an input that is known beforehand, or reads the input itself. Neither suits a corpus: a list
+of all shards would hold the whole corpus, and a worker that reads its own part of a gzipped file has to read
+everything before it. The dataset therefore holds numbers only. The question of a number waits in a small
+actor next to the run, the ``Feed``, until its answer has arrived. The source is one endless read task that
+asks the feed whether there is a next number. It takes no processor, so a pool that takes all processors
+starves nothing. Ray may read it again at any time and gets the same numbers, so lost blocks can be made
+again. Shards are handed over as answers arrive, two for each worker ahead; this is the back-pressure.
 
-Ray starts a lost worker anew and asks it the same again, without end. So the feed counts: whoever was lost
-too often over one question, or while it started, is answered with a ``Failure``, which ends the run.
+Ray restarts a lost worker and asks it the same question again, without end. The feed therefore counts: a
+worker that was lost too often at one question, or at its start, gets a ``Failure``, which ends the run.
 """
 
 from collections.abc import Iterator
@@ -20,90 +20,90 @@ from headroles.shards.engines.losses import LOSSES, Failure, failure_of, lost, s
 from headroles.shards.work import Task
 
 FACTS = "facts"
-"""What an actor is asked first."""
+"""The first question to an actor."""
 
 
 class Feed:
-    """What is asked of the workers, by number, until it is answered; an actor beside the run."""
+    """The questions to the workers by number, until they are answered; an actor next to the run."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
+        """Start without questions."""
         import asyncio
 
-        self._asked: dict[int, Any] = {}
+        self._questions: dict[int, Any] = {}
         self._tries: dict[int | str, int] = {}
         self._given = 0
         self._closed = False
         self._news = asyncio.Condition()
 
-    async def give(self, number: int, asked: Any) -> None:
-        """Take a question.
+    async def give(self, number: int, question: Any) -> None:
+        """Add a question.
 
         Args:
-            number: One more than that of the last.
-            asked: ``FACTS``, a shard, or the inputs and heads of maps.
+            number: One more than the number of the last question.
+            question: ``FACTS``, a shard, or the inputs and heads of maps.
         """
         async with self._news:
-            self._asked[number] = asked
+            self._questions[number] = question
             self._given = number + 1
             self._news.notify_all()
 
     async def there(self, number: int) -> bool:
-        """Whether there is a question of that number, once that is known."""
+        """Return whether there is a question of this number; wait until this is known."""
         async with self._news:
             await self._news.wait_for(lambda: self._closed or number < self._given)
             return number < self._given
 
-    async def asked(self, number: int) -> Any:
-        """A question, for a worker that answers it next.
+    async def question(self, number: int) -> Any:
+        """Give a question to a worker.
 
         Returns:
-            None when it was answered before, and is only asked as Ray made a lost block again; a ``Failure``
-            when all workers that it was given to were lost, and those were enough.
+            The question; None when it was answered before, and Ray only makes a lost block again; a
+            ``Failure`` when too many workers were lost at it.
         """
-        asked = self._asked.get(number)
-        if asked is None:
+        question = self._questions.get(number)
+        if question is None:
             return None
-        if isinstance(asked, Task):
-            doing = scoring(asked)
+        if isinstance(question, Task):
+            doing = scoring(question)
         else:
-            doing = "telling what it loaded" if asked == FACTS else "keeping maps of heads"
-        return self._tried(number, doing) or asked
+            doing = "reporting the loaded model" if question == FACTS else "keeping maps of heads"
+        return self._count_try(number, doing) or question
 
-    async def settle(self, number: int) -> None:
-        """Let go of a question that was answered."""
-        self._asked.pop(number, None)
+    async def note_answer(self, number: int) -> None:
+        """Remove a question that was answered."""
+        self._questions.pop(number, None)
         self._tries.pop(number, None)
 
-    async def starting(self, worker: str) -> Failure | None:
-        """Note that a worker loads what it needs; a ``Failure`` when it was lost doing so too often.
+    async def note_start(self, worker: str) -> Failure | None:
+        """Note that a worker starts to load the model; return a ``Failure`` when it was lost at it too often.
 
         Args:
-            worker: The same however often Ray starts it.
+            worker: Its name, which stays the same when Ray restarts it.
         """
-        return self._tried(worker, "loading the model")
+        return self._count_try(worker, "loading the model")
 
-    async def started(self, worker: str) -> None:
-        """Note that a worker has loaded what it needs."""
+    async def note_loaded(self, worker: str) -> None:
+        """Note that a worker has loaded the model."""
         self._tries.pop(worker, None)
 
-    def _tried(self, what: int | str, doing: str) -> Failure | None:
-        """Note that something is tried; a ``Failure`` when that was often enough."""
-        tries = self._tries[what] = self._tries.get(what, 0) + 1
+    def _count_try(self, subject: int | str, doing: str) -> Failure | None:
+        """Count a try at a question or by a worker; return a ``Failure`` when there were too many."""
+        tries = self._tries[subject] = self._tries.get(subject, 0) + 1
         return failure_of(lost(doing)) if tries > LOSSES else None
 
     async def close(self) -> None:
-        """Say that there will be no further questions."""
+        """Note that no further questions will follow."""
         async with self._news:
             self._closed = True
             self._news.notify_all()
 
 
 def numbers(feed: Any) -> Iterator[Any]:
-    """The blocks of the source: one number each, as the feed has them.
+    """Yield the blocks of the source, one number each, when the feed has them.
 
     Args:
-        feed: The handle of the actor.
+        feed: Handle of the feed actor.
     """
     import pyarrow as pa
     import ray
@@ -115,23 +115,23 @@ def numbers(feed: Any) -> Iterator[Any]:
 
 
 def source_of(feed: Any) -> Any:
-    """The source of the stream: one read task that gives numbers as the feed has them.
+    """Return the source of the stream: one read task that gives numbers when the feed has them.
 
     Args:
-        feed: Handle of the actor that has the questions.
+        feed: Handle of the feed actor.
     """
     from ray.data.block import BlockMetadata
     from ray.data.datasource import Datasource, ReadTask
 
-    class Numbers(Datasource):  # type: ignore[misc]  # Ray's classes are not looked into
+    class Numbers(Datasource):  # type: ignore[misc]  # the types of Ray are not checked
         """Numbers of questions."""
 
         def estimate_inmemory_data_size(self) -> int | None:
-            """Nothing is known beforehand."""
+            """Return None, because the size is not known beforehand."""
             return None
 
-        def get_read_tasks(self, *asked: Any, **more: Any) -> list[Any]:
-            """One task, however many are asked for: the order of questions is one."""
+        def get_read_tasks(self, *args: Any, **kwargs: Any) -> list[Any]:
+            """Return one task, whatever number is requested: the questions have one order."""
             return [ReadTask(partial(numbers, feed), BlockMetadata(None, None, None, None))]
 
     return Numbers()

@@ -1,4 +1,4 @@
-"""A pool of actors of Ray Data, each with a worker of its own, that answers questions as they are asked."""
+"""A pool of actors of Ray Data, each with its own worker, that answers questions one by one."""
 
 import os
 import pickle
@@ -13,103 +13,103 @@ from headroles.shards.work import Order, Task
 
 
 class Actor:
-    """One member of the pool: a worker, made once, that answers questions."""
+    """One member of the pool: a worker that is made once and answers questions."""
 
     def __init__(self, order: Order, feed: Any, home: str, make: Callable[[Order], Any]) -> None:
-        """Make the worker; what goes wrong is the answer to every question, so that Ray tries no more.
+        """Make the worker; its error is the answer to every question, so that Ray does not try again.
 
         Args:
-            order: What it does.
-            feed: Handle of the actor that has the questions.
+            order: Instructions for the worker.
+            feed: Handle of the feed actor.
             home: Folder that relative paths of the options start from.
             make: Makes the worker.
         """
-        with suppress(OSError):  # another machine; its paths are the user's to mind
+        with suppress(OSError):  # on another machine the user is responsible for the paths
             os.chdir(home)
         self._feed = feed
         self._worker: Any = None
-        self._failed = self._made(order, make)
+        self._failure = self._make_worker(order, make)
 
-    def _made(self, order: Order, make: Callable[[Order], Any]) -> Failure | None:
-        """Make the worker; what kept it from being made otherwise."""
+    def _make_worker(self, order: Order, make: Callable[[Order], Any]) -> Failure | None:
+        """Make the worker; return the failure when it cannot be made."""
         import ray
 
         name = ray.get_runtime_context().get_actor_id()
-        failed: Failure | None = ray.get(self._feed.starting.remote(name))
-        if failed is not None:
-            return failed
+        failure: Failure | None = ray.get(self._feed.note_start.remote(name))
+        if failure is not None:
+            return failure
         try:
             self._worker = make(order)
         except Exception as error:
             return failure_of(error)
-        ray.get(self._feed.started.remote(name))
+        ray.get(self._feed.note_loaded.remote(name))
         return None
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Answer one question.
 
         Args:
-            batch: The number of it.
+            batch: The number of the question.
 
         Returns:
-            The number and the answer, packed; an error is an answer.
+            The number and the pickled answer; an error is an answer.
         """
         import numpy as np
         import ray
 
         (number,) = batch["number"].tolist()
-        asked = ray.get(self._feed.asked.remote(number))
-        packed = np.empty(1, dtype=object)
-        packed[0] = pickle.dumps(None if asked is None else self._answer(asked))
-        return {"number": np.array([number]), "answer": packed}
+        question = ray.get(self._feed.question.remote(number))
+        pickled = np.empty(1, dtype=object)
+        pickled[0] = pickle.dumps(None if question is None else self._answer(question))
+        return {"number": np.array([number]), "answer": pickled}
 
-    def _answer(self, asked: Any) -> Any:
-        if self._failed is not None:
-            return self._failed
-        if isinstance(asked, Failure):
-            return asked
+    def _answer(self, question: Any) -> Any:
+        if self._failure is not None:
+            return self._failure
+        if isinstance(question, Failure):
+            return question
         try:
-            if isinstance(asked, Task):
-                return self._worker.score(asked)
-            return self._worker.facts if asked == FACTS else self._worker.keep(*asked)
+            if isinstance(question, Task):
+                return self._worker.score(question)
+            return self._worker.facts if question == FACTS else self._worker.keep(*question)
         except Exception as error:
             return failure_of(error)
 
 
 class Pool:
-    """Actors that answer questions, one stream of Ray Data from its first question to its last."""
+    """Actors that answer questions, in one stream of Ray Data from the first question to the last."""
 
     def __init__(self, order: Order, make: Callable[[Order], Any]) -> None:
         """Set up the stream; the actors start with it.
 
         Args:
-            order: What their workers do.
+            order: Instructions for the workers.
             make: Makes a worker.
         """
         import ray
 
-        self._given = 0
+        self._count = 0
         here = ray.get_runtime_context().get_node_id()
-        beside = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
-        remote = ray.remote(num_cpus=0, max_concurrency=1000, scheduling_strategy=beside)
+        same_node = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
+        remote = ray.remote(num_cpus=0, max_concurrency=1000, scheduling_strategy=same_node)
         self._feed = remote(Feed).remote()
         self._stream = streamed(order, self._feed, make)
 
-    def ask(self, asked: Any) -> None:
+    def ask(self, question: Any) -> None:
         """Hand over a question."""
         import ray
 
-        ray.get(self._feed.give.remote(self._given, asked))
-        self._given += 1
+        ray.get(self._feed.give.remote(self._count, question))
+        self._count += 1
 
     def answer(self) -> Any:
-        """The next answer, whatever it answers.
+        """Return the next answer, to whichever question.
 
         Raises:
-            HeadrolesError: When that is the answer, or the workers are gone.
+            HeadrolesError: When the answer is an error, or the workers have ended.
         """
         for number, answer in self._stream:
-            self._feed.settle.remote(number)
+            self._feed.note_answer.remote(number)
             if isinstance(answer, Failure):
                 raise answer.error()
             if answer is not None:
@@ -120,24 +120,24 @@ class Pool:
         )
 
     def __enter__(self) -> "Pool":
-        """Nothing more: the stream starts with its first answer."""
+        """Return the pool; the stream starts with its first answer."""
         return self
 
     def __exit__(self, *why: object) -> None:
-        """End the stream, and with it the actors, whatever they are at."""
+        """End the stream, and with it the actors, whatever they are doing."""
         import ray
 
         self._stream.close()
-        with suppress(Exception):  # it may be gone, and is not missed
+        with suppress(Exception):  # it may have ended already
             ray.kill(self._feed)
 
 
 def streamed(order: Order, feed: Any, make: Callable[[Order], Any]) -> Generator[tuple[int, Any], None, None]:
-    """Numbers and answers as they come.
+    """Yield numbers and answers as they arrive.
 
     Args:
-        order: What the workers do.
-        feed: Handle of the actor that has the questions.
+        order: Instructions for the workers.
+        feed: Handle of the feed actor.
         make: Makes a worker.
     """
     import ray.data
@@ -152,5 +152,5 @@ def streamed(order: Order, feed: Any, make: Callable[[Order], Any]) -> Generator
         num_gpus=options.gpus or None,
     )
     for batch in stream.iter_batches(batch_size=None, prefetch_batches=0, batch_format="numpy"):
-        for number, packed in zip(batch["number"].tolist(), batch["answer"], strict=True):
-            yield number, pickle.loads(packed)
+        for number, pickled in zip(batch["number"].tolist(), batch["answer"], strict=True):
+            yield number, pickle.loads(pickled)

@@ -1,0 +1,157 @@
+"""Compare trained probes and baselines with annotated trees: accuracies and paired tests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from headroles.probing.trained.sentences import Sentence
+from headroles.records.probes import Contest, Trained
+from headroles.stats.columns import unit_numbers
+from headroles.stats.correction import adjust
+from headroles.stats.draws import bootstrap_counts
+from headroles.stats.methods.closed_form import flat, student
+from headroles.stats.moments import describe
+from headroles.stats.pooled import pooled_units
+
+RESAMPLES = 10_000
+RANDOM = " (random weights)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answered:
+    """Answers of one probe or baseline on the test sentences.
+
+    Attributes:
+        classifier: Name of the probe or baseline.
+        weights: "trained" or "random" weights of the model it reads; "" where it reads none.
+        right: Judged words with the right head, per sentence.
+        trained_on: Number of training sentences; 0 for baselines.
+        epochs: Passes over them until the held-out loss was lowest.
+    """
+
+    classifier: str
+    weights: str
+    right: Int[np.ndarray, " sentences"]
+    trained_on: int = 0
+    epochs: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the classifier, marked for the control."""
+        return self.classifier + RANDOM * (self.weights == "random")
+
+
+def right_heads(
+    chosen: Sequence[Int[np.ndarray, "_"]], sentences: Sequence[Sentence]
+) -> Int[np.ndarray, " sentences"]:
+    """Count the judged words of each sentence whose chosen head is the annotated one."""
+    return np.array(
+        [
+            int(((heads == sentence.heads) & sentence.judged).sum())
+            for heads, sentence in zip(chosen, sentences, strict=True)
+        ],
+        dtype=np.int64,
+    )
+
+
+def trained_rows(
+    answered: Sequence[Answered], sentences: Sequence[Sentence], seed: int
+) -> tuple[Trained, ...]:
+    """Return the accuracy of each probe and baseline on the test sentences, with a bootstrap interval.
+
+    The interval is the 2.5 % and 97.5 % quantile of the accuracy over 10,000 resamples of the
+    documents that hold judged words, with the same resamples for all; NaN for a single document.
+
+    Args:
+        answered: Probes and baselines.
+        sentences: The test sentences.
+        seed: Seed of the resamples and of the training, which is reported.
+    """
+    sums, words = _by_unit(answered, sentences)
+    holding = words > 0
+    sums, words = sums[holding], words[holding]
+    low, high = np.full((2, len(answered)), np.nan)
+    if len(words) > 1:
+        drawn = [
+            (counts @ sums) / (counts @ words)[:, None]
+            for counts in bootstrap_counts(len(words), RESAMPLES, seed)
+        ]
+        low, high = np.quantile(np.concatenate(drawn), [0.025, 0.975], axis=0)
+    total = int(words.sum())
+    return tuple(
+        Trained(
+            classifier=answers.classifier,
+            weights=answers.weights,
+            uas=float(sums[:, k].sum() / total) if total else float("nan"),
+            low=float(low[k]),
+            high=float(high[k]),
+            words=total,
+            units=len(words),
+            trained_on=answers.trained_on,
+            epochs=answers.epochs,
+            seed=seed,
+        )
+        for k, answers in enumerate(answered)
+    )
+
+
+def contests(answered: Sequence[Answered], sentences: Sequence[Sentence]) -> tuple[Contest, ...]:
+    """Test the difference of every pair on the same words, later minus earlier, clustered by document.
+
+    Null: both have the same accuracy in the population of documents; alternative: they differ. With
+    x_d the difference of right words in document d, n_d its judged words and R = Σx / Σn, Student's t
+    of R with the jackknife's error, one document left out in turn (``headroles.stats.pooled``), with one
+    degree of freedom less than documents. q is Holm's
+    over the pairs. The trained weights are treated as fixed: other training documents or seeds
+    would add to the error. Two probes that never differ have p = 1. A difference
+    that is the same in every document, or a single document, has no error, and p is NaN.
+
+    Args:
+        answered: Probes and baselines, in the order of the table.
+        sentences: The test sentences.
+    """
+    units = unit_numbers([sentence.unit for sentence in sentences])
+    words = np.array([int(sentence.judged.sum()) for sentence in sentences], dtype=np.float64)
+    pairs = [(later, earlier) for earlier, later in combinations(answered, 2)]
+    if not pairs or not words.any():
+        return ()
+    with np.errstate(invalid="ignore"):
+        shares = np.stack([(first.right - second.right) / words for first, second in pairs], axis=1)
+    sample = describe(pooled_units(shares, words, units))
+    outcome = student(sample, 0.0)
+    constant = flat(sample)
+    equal = constant & (np.abs(sample.mean) < 1e-12)
+    p = np.where(
+        constant, np.where(equal, 1.0, np.nan), np.minimum(1.0, 2 * np.fmin(outcome.p, outcome.p_not))
+    )
+    q = adjust(p, "holm")
+    return tuple(
+        Contest(
+            first=first.name,
+            second=second.name,
+            difference=float(sample.mean[k]),
+            low=float(outcome.low[k]),
+            high=float(outcome.high[k]),
+            statistic=float("nan") if constant[k] else float(outcome.statistic[k]),
+            p=float(p[k]),
+            q=float(q[k]),
+        )
+        for k, (first, second) in enumerate(pairs)
+    )
+
+
+def _by_unit(
+    answered: Sequence[Answered], sentences: Sequence[Sentence]
+) -> tuple[Float[np.ndarray, "units rows"], Float[np.ndarray, " units"]]:
+    """Count the right words per document and row, and the judged words per document."""
+    units = unit_numbers([sentence.unit for sentence in sentences])
+    count = int(units.max(initial=-1)) + 1
+    judged = np.array([int(sentence.judged.sum()) for sentence in sentences], dtype=np.float64)
+    words = np.bincount(units, weights=judged, minlength=count)
+    sums = [
+        np.bincount(units, weights=answers.right.astype(np.float64), minlength=count) for answers in answered
+    ]
+    return np.stack(sums, axis=1), words

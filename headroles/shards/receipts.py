@@ -1,0 +1,173 @@
+"""Receipts of the finished shards of a run, and the scores of the run assembled from their files.
+
+No model is needed here.
+"""
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.records.example import Rule, Scores
+from headroles.shards.files import altered, shard_name
+from headroles.shards.work import Facts, Receipt
+from headroles.storage.places import Place
+from headroles.storage.scores import part_name, scores_of
+
+
+class Tally:
+    """Receipts of finished shards, counted in the order in which they arrive.
+
+    Where only sums over all examples are kept, receipts are counted and not stored. Memory then does not
+    grow with the number of shards.
+
+    Attributes:
+        shards: Number of finished shards without a gap, from the first.
+        truncated: Number of truncated inputs.
+        low: Smallest value that each column could take in any shard; NaN where no shard states one.
+        high: Largest value that each column could take in any shard; NaN where no shard states one.
+    """
+
+    def __init__(self, whole: bool) -> None:
+        """Start without any finished shard.
+
+        Args:
+            whole: Whether receipts are stored, because the scores of all examples are kept.
+        """
+        self._receipts: dict[int, Receipt] | None = {} if whole else None
+        self._after_gap: set[int] = set()
+        self.shards = self.truncated = 0
+        self.low: Float[np.ndarray, " columns"] = np.array(np.nan)
+        self.high: Float[np.ndarray, " columns"] = np.array(np.nan)
+
+    def add(self, receipt: Receipt) -> None:
+        """Count a finished shard."""
+        if self._receipts is not None:
+            self._receipts[receipt.number] = receipt
+        self._after_gap.add(receipt.number)
+        while self.shards in self._after_gap:
+            self._after_gap.remove(self.shards)
+            self.shards += 1
+        self.truncated += receipt.truncated
+        low, high = (np.array(bound, dtype=np.float64) for bound in (receipt.low, receipt.high))
+        self.low, self.high = np.fmin(self.low, low), np.fmax(self.high, high)
+
+    def check(self, count: int) -> None:
+        """Check that exactly this number of shards is finished.
+
+        Raises:
+            RuntimeError: When a shard is missing or there is one too many.
+        """
+        if self.shards != count or self._after_gap:
+            raise RuntimeError(
+                f"{count} shards were to be scored, but got receipts of the first {self.shards} and of "
+                f"{sorted(self._after_gap)}"
+            )
+
+    @property
+    def receipts(self) -> Sequence[Receipt]:
+        """The receipts in the order of the shards.
+
+        Raises:
+            RuntimeError: When they were not stored.
+        """
+        if self._receipts is None:
+            raise RuntimeError("receipts are stored only where all scores are kept")
+        return [self._receipts[number] for number in sorted(self._receipts)]
+
+
+def bounded(
+    rules: Sequence[Rule],
+    low: Float[np.ndarray, " columns"],
+    high: Float[np.ndarray, " columns"],
+    null: Float[np.ndarray, "columns examples"],
+    scorers: int,
+) -> tuple[Rule, ...]:
+    """Add the bounds of masks and the mean chance values of scorers to rules.
+
+    Args:
+        rules: One per column, those of scorers last.
+        low: Smallest value each column could take on any example; not finite where no example states one.
+        high: Largest value each column could take on any example; not finite where no example states one.
+        null: Chance values; NaN where a column has no value.
+        scorers: Number of columns of scorers.
+
+    Returns:
+        The rules with ``low`` and ``high`` for masks, and with ``null`` for scorers.
+
+    Example:
+        >>> rules = (Rule("local"), Rule("odd"))
+        >>> with_bounds = bounded(rules, np.array([-0.5, np.inf]), np.ones(2), np.full((2, 3), 0.25), 1)
+        >>> (with_bounds[0].low, with_bounds[0].high, with_bounds[0].null), with_bounds[1].null
+        ((-0.5, 1.0, 0.0), 0.25)
+    """
+    with_bounds = []
+    for column, rule in enumerate(rules):
+        if column >= len(rules) - scorers:
+            chance = float(np.nanmean(null[column])) if (~np.isnan(null[column])).any() else 0.0
+            with_bounds.append(replace(rule, null=chance))
+        elif np.isfinite([low[column], high[column]]).all():
+            with_bounds.append(replace(rule, low=float(low[column]), high=float(high[column])))
+        else:
+            with_bounds.append(rule)
+    return tuple(with_bounds)
+
+
+def assembled(
+    place: Place, tally: Tally, rules: Sequence[Rule], facts: Facts
+) -> tuple[Scores, tuple[Rule, ...]]:
+    """Read the scores of all shards, and add to the rules what only the examples state.
+
+    Args:
+        place: Where the shards are.
+        tally: The stored receipts of all shards.
+        rules: One per column.
+        facts: Facts of the workers.
+
+    Returns:
+        The scores of all examples, and the rules with bounds and chance values.
+
+    Raises:
+        BadInput: When a file of a shard is not the one in its receipt.
+    """
+    receipts = tally.receipts
+    count = sum(receipt.examples for receipt in receipts)
+    shape = (len(rules), count)
+    values = np.empty((*shape, facts.layers, facts.heads), dtype=np.float32)
+    cells, null = np.empty(shape), np.empty(shape)
+    tokens = np.empty(count, dtype=np.int64)
+    examples: list[str] = []
+    units: list[str] = []
+    names = [rule.sieve for rule in rules]
+    for receipt in receipts:
+        here = slice(len(examples), len(examples) + receipt.examples)
+        part = _table(place, receipt, part_name(receipt.number))
+        beside = _table(place, receipt, shard_name(receipt.number, "parquet"))
+        own = scores_of(part, beside, names, (facts.layers, facts.heads))
+        values[:, here], cells[:, here], null[:, here] = own.values, own.cells, own.null
+        tokens[here] = own.tokens
+        examples += own.examples
+        units += own.units
+    scores = Scores(
+        sieves=tuple(names),
+        examples=tuple(examples),
+        units=tuple(units),
+        tokens=tokens,
+        cells=cells,
+        values=values,
+        null=null,
+    )
+    return scores, bounded(rules, tally.low, tally.high, null, facts.scorers)
+
+
+def _table(place: Place, receipt: Receipt, name: str) -> Any:
+    import pyarrow.parquet as pq
+
+    data = place.read(name)
+    if sha256(data).hexdigest() != receipt.files[name]:
+        raise altered(name)
+    return pq.read_table(io.BytesIO(data))

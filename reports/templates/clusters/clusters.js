@@ -1,0 +1,152 @@
+/* Clusters: colours of the map, the selected head, the pair under the pointer, and the tables as files. */
+function clustersOf(data) {
+  const map = document.getElementById("figure-cluster-map");
+  const tree = document.getElementById("figure-cluster-tree");
+  const controls = document.getElementById("cluster-controls");
+  const holders = document.getElementById("cluster-role");
+  const pickers = ["nearest-layer", "nearest-head"].map((id) => document.getElementById(id));
+  const near = new Uint32Array(bytes(data.near).buffer);
+  const ends = Object.fromEntries(Object.entries(data.ends).map(([name, text]) => [name, new Float32Array(bytes(text).buffer)]));
+  const nearestCount = near.length / perSieve;
+  const nameOf = (head) => `${Math.floor(head / findings.heads)}-${head % findings.heads}`;
+  const clusterOf = (head) => (data.cluster[head] < 0 ? "no cluster" : `cluster ${data.cluster[head]}`);
+  const holds = (role, head) => decisions[role.sieve * perSieve + head] === 0;
+  const rolesOf = (head) => findings.roles.filter((role) => holds(role, head)).map((role) => findings.sieves[role.sieve]).join(", ") || "none";
+  const three = (value) => (Number.isNaN(value) ? "–" : value.toFixed(3));
+
+  /* On a narrow window a figure is as high as its square needs. */
+  function fit(plot, height) {
+    const place = document.getElementById(`${plot.id}-spec`);
+    const spec = JSON.parse(place.textContent);
+    spec.layout.height = Math.min(spec.layout.height, Math.round(height(plot.clientWidth)));
+    plot.style.minHeight = `${spec.layout.height}px`;
+    place.textContent = JSON.stringify(spec);
+  }
+
+  /* The figure's own description is changed, so that it is drawn the same when the theme changes. */
+  function change(alter) {
+    const place = document.getElementById(`${map.id}-spec`);
+    const spec = JSON.parse(place.textContent);
+    alter(Object.fromEntries(spec.data.map((trace) => [trace.name, trace])));
+    place.textContent = JSON.stringify(spec);
+    if (drawnPlots.has(map)) draw(map);
+  }
+
+  /* Heads with one role bear its symbol, the others a small ring. */
+  function roleView(number) {
+    const role = findings.roles[number];
+    const holdsRole = data.cluster.map((_, head) => holds(role, head));
+    const size = holdsRole.length > 400 ? 8 : 11;
+    return {
+      mode: "markers",
+      marker: {
+        color: holdsRole.map((held) => (held ? `var(--tone-${role.tone})` : "var(--faint)")),
+        symbol: holdsRole.map((held) => (held ? data.symbols[number] : "circle-open")),
+        size: holdsRole.map((held) => (held ? size : size - 4)),
+        opacity: 1,
+      },
+    };
+  }
+
+  function colour(name, view) {
+    change(({ heads }) => {
+      for (const part of ["mode", "marker", "text", "textfont"]) delete heads[part];
+      Object.assign(heads, view);
+    });
+    for (const button of controls.querySelectorAll("[data-view]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.view === name));
+    }
+    for (const key of document.querySelectorAll("#cluster-map [data-key]")) key.hidden = key.dataset.key !== name;
+    if (holders && name !== "role") holders.value = "";
+  }
+
+  function selectHead(head) {
+    pickers[0].value = Math.floor(head / findings.heads);
+    pickers[1].value = head % findings.heads;
+    const places = Array.from({ length: nearestCount }, (_, place) => head * nearestCount + place);
+    document.querySelector("#nearest tbody").replaceChildren(...places.map(nearestLine));
+    document.getElementById("nearest-told").textContent =
+      `Nearest to layer ${pickers[0].value} head ${pickers[1].value}: ${clusterOf(head)}, roles: ${rolesOf(head)}.`;
+    change(({ heads, near: lines, chosen }) => {
+      const [x, y] = [columnOf("x"), columnOf("y")];
+      const others = places.map((place) => near[place]);
+      lines.x = others.flatMap((other) => [x[head], x[other], null]);
+      lines.y = others.flatMap((other) => [y[head], y[other], null]);
+      chosen.x = [x[head]];
+      chosen.y = [y[head]];
+    });
+  }
+
+  function nearestLine(place) {
+    const line = create("tr");
+    const [far, low, high] = ["distance", "low", "high"].map((name) => three(ends[name][place]));
+    const name = create("th", nameOf(near[place]));
+    name.scope = "row";
+    line.append(name, create("td", low === "–" ? far : `${far} [${low}, ${high}]`), create("td", clusterOf(near[place]), "words"));
+    const roles = createIsolated("td", rolesOf(near[place]));
+    roles.className = "words";
+    line.append(roles);
+    return line;
+  }
+
+  function columnOf(name) {
+    return new Float64Array(bytes(data.columns[name]).buffer);
+  }
+
+  /* Show the heads of a cell of the square, and their distance. */
+  function showDistance({ x, y, z }) {
+    const { low, step, factor } = data.scale;
+    const start = (middle) => Math.round(middle - (factor - 1) / 2);
+    const heads = (middle) => {
+      const [first, last] = [start(middle), Math.min(start(middle) + factor, data.order.length) - 1];
+      return factor === 1 ? nameOf(data.order[first]) : `${nameOf(data.order[first])} … ${nameOf(data.order[last])}`;
+    };
+    const far = step ? low + step * z : z;
+    document.getElementById("tree-told").textContent = `${heads(y)} and ${heads(x)}: distance ${three(far)}`;
+  }
+
+  /* A plot can be listened to once it is drawn. */
+  function listen(plot, event, answer) {
+    new MutationObserver((_, watcher) => {
+      if (!plot.on) return;
+      watcher.disconnect();
+      plot.on(event, ({ points }) => answer(points));
+    }).observe(plot, { childList: true, subtree: true });
+  }
+
+  function clustersFile() {
+    const names = Object.keys(data.columns);
+    const numbers = names.map(columnOf);
+    const lines = data.cluster.map((cluster, head) => [
+      Math.floor(head / findings.heads), head % findings.heads, cluster, ...numbers.map((values) => numberText(values[head], false)),
+    ].join(","));
+    return `${["layer", "head", "cluster", ...names].join(",")}\n${lines.join("\n")}\n`;
+  }
+
+  controls.addEventListener("click", (event) => {
+    const name = event.target.closest("[data-view]")?.dataset.view;
+    if (name) colour(name, data.views[name]);
+  });
+  holders?.addEventListener("input", () => {
+    if (holders.value === "") colour("roles", data.views.roles);
+    else colour("role", roleView(Number(holders.value)));
+  });
+  for (const picker of pickers) {
+    picker.addEventListener("input", () => selectHead(Number(pickers[0].value) * findings.heads + Number(pickers[1].value)));
+  }
+  listen(map, "plotly_click", (points) => {
+    const point = points.find(({ data: trace }) => trace.name === "heads");
+    if (point) selectHead(point.pointNumber);
+  });
+  listen(tree, "plotly_hover", (points) => {
+    const cell = points.find(({ data: trace }) => trace.name === "distances");
+    if (cell) showDistance(cell);
+  });
+  FILES["clusters.csv"] = clustersFile;
+  FILES["claims.csv"] = () => data.files["claims.csv"];
+  for (const place of [controls, document.getElementById("nearest-controls"), document.getElementById("nearest")]) place.hidden = false;
+  fit(map, (width) => 0.9 * width);
+  fit(tree, (width) => (width - 56) / 0.755 + 100);
+  selectHead(0);
+}
+if (document.getElementById("clusters-data")) clustersOf(read("clusters-data"));

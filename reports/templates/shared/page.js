@@ -1,0 +1,89 @@
+"use strict";
+/* Shared by the other scripts: the findings, numbers as text, elements made without markup. */
+const read = (id) => JSON.parse(document.getElementById(id).textContent);
+const findings = read("findings-columns");
+const perSieve = findings.layers * findings.heads;
+const rowCount = perSieve * findings.sieves.length;
+
+function bytes(text) {
+  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+}
+
+/* A column is stored per row, or once per sieve when it is the same for all heads. */
+function column(name) {
+  const stored = new Float64Array(bytes(findings.columns[name]).buffer);
+  if (stored.length === rowCount) return stored;
+  return Float64Array.from({ length: rowCount }, (_, row) => stored[Math.floor(row / perSieve)]);
+}
+
+const columns = Object.fromEntries([...findings.names, ...findings.precision].map((name) => [name, column(name)]));
+const hasNumbers = (name) => name in columns && columns[name].some((number) => !Number.isNaN(number));
+const decisions = bytes(findings.decision);
+const placeOf = (row) => ({
+  sieve: Math.floor(row / perSieve),
+  layer: Math.floor((row % perSieve) / findings.heads),
+  head: row % findings.heads,
+});
+
+/* Three significant digits, as in the words of the page. */
+function shortNumber(value) {
+  if (Number.isNaN(value)) return "–";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  const text = size >= 1e5 || size < 1e-3 ? size.toExponential(1) : String(Number(size.toPrecision(3)));
+  return (value < 0 ? "−" : "") + text;
+}
+
+/* A typed number, with a point or a comma; NaN for an empty or missing field. */
+const typedNumber = (field) => Number.parseFloat((field?.value ?? "").replace(",", "."));
+
+/* Columns on the scale of the score line up at three decimals; the files have every digit. */
+const DECIMALS = { cells: 1, statistic: 2, mean: 3, null: 3, effect: 3, low: 3, high: 3,
+  hedges_g: 2, g_low: 2, g_high: 2, detectable: 2, design_effect: 2, stability: 2 };
+function cellText(name, row) {
+  const number = columns[name][row];
+  if (!(name in DECIMALS) || !(Math.abs(number) < 1e5)) return shortNumber(number);
+  return number.toFixed(DECIMALS[name]).replace("-", "−");
+}
+
+/* Sort rows by a key: those without a number come last in either direction; equal rows keep their order. */
+function sortRows(rows, key, direction) {
+  return rows.sort((one, other) => {
+    const [first, second] = [key(one), key(other)];
+    if (Number.isNaN(first) || Number.isNaN(second)) return Number.isNaN(first) - Number.isNaN(second) || one - other;
+    return direction * (first - second) || one - other;
+  });
+}
+
+function create(tag, text, className) {
+  const element = document.createElement(tag);
+  if (text !== undefined) element.textContent = text;
+  if (className) element.className = className;
+  return element;
+}
+
+function createIsolated(tag, text) {
+  const element = create(tag);
+  element.append(create("bdi", text));
+  return element;
+}
+
+/* The command line and its copy button. */
+const copy = document.getElementById("copy");
+if (copy) {
+  copy.hidden = false;
+  copy.addEventListener("click", () => {
+    const command = document.getElementById("command");
+    const announce = (word) => {
+      copy.textContent = word;
+      setTimeout(() => { copy.textContent = "Copy"; }, 1500);
+    };
+    const bySelection = () => {
+      getSelection().selectAllChildren(command);
+      announce(document.execCommand("copy") ? "Copied" : "Selected");
+    };
+    if (!navigator.clipboard || document.featurePolicy?.allowsFeature("clipboard-write") === false) bySelection();
+    else navigator.clipboard.writeText(command.textContent).then(() => announce("Copied"), bySelection);
+  });
+}

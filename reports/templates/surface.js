@@ -1,6 +1,0 @@
-/* What the table of all findings needs of a run without a matrix of roles, and every head in one line. */
-const surface = read("surface-layers");
-const WORDS = surface.decided;
-const rowOf = (role, cell) => role.sieve * perSieve + cell;
-/* Importances can be far below a thousandth: three digits then show what three decimals would not. */
-if (surface.fine.some(Boolean)) for (const name of ["mean", "null", "low", "high"]) delete DECIMALS[name];

@@ -1,0 +1,60 @@
+/* Every head in one line, and the files of layers. */
+const heads = document.getElementById("heads");
+const knownColumns = surface.names.map((_, sieve) => sieve).filter((sieve) => surface.known[sieve]);
+
+function headCell(sieve, cell) {
+  const row = sieve * perSieve + cell;
+  const mean = columns.mean[row];
+  const element = create("td", surface.fine[sieve] || Number.isNaN(mean) ? shortNumber(mean) : mean.toFixed(3));
+  element.dataset.key = Number.isNaN(mean) ? "nan" : mean;
+  if (decisions[row] > 1) return element;
+  const mark = create("small", decisions[row] ? "▼" : "▲", decisions[row] ? "tone-0" : "tone-1");
+  mark.title = WORDS[decisions[row]];
+  element.append(mark);
+  return element;
+}
+
+function headLine(_, cell) {
+  const line = create("tr");
+  const place = create("th", `${Math.floor(cell / findings.heads)}-${cell % findings.heads}`);
+  place.scope = "row";
+  place.dataset.key = cell;
+  line.append(place, ...knownColumns.map((sieve) => headCell(sieve, cell)));
+  return line;
+}
+
+function filterHeads() {
+  const text = document.getElementById("heads-filter").value.toLowerCase().trim().replace(/\s+/g, " ");
+  const term = /\d$/.test(text) ? ` ${text} ` : text;
+  let count = 0;
+  for (const line of heads.tBodies[0].rows) {
+    const [layer, head] = line.cells[0].textContent.split("-");
+    line.hidden = !` layer ${layer} head ${head} ${layer}-${head} `.includes(term);
+    count += line.hidden ? 0 : 1;
+  }
+  const all = perSieve.toLocaleString("en");
+  document.getElementById("heads-shown").textContent = count === perSieve ? `${all} heads` : `${count} of ${all} heads`;
+}
+
+function buildHeads() {
+  for (const title of ["head", ...knownColumns.map((sieve) => surface.names[sieve])]) {
+    const heading = createIsolated("th", title);
+    heading.scope = "col";
+    heads.tHead.rows[0].append(heading);
+  }
+  heads.tBodies[0].append(...Array.from({ length: perSieve }, headLine));
+  document.getElementById("heads-filter").addEventListener("input", filterHeads);
+  document.getElementById("heads-controls").hidden = false;
+  sortable(heads);
+  filterHeads();
+}
+
+/* Records as their files have them; numbers whose column counts something stay whole. */
+function recordsFile(name) {
+  const { header, rows } = surface[name];
+  const cell = (value, column) =>
+    (typeof value === "string" ? csvCell(value) : value === null ? "" : numberText(value, ["layer", "count"].includes(header[column])));
+  return [header.join(","), ...rows.map((row) => row.map(cell).join(","))].join("\n") + "\n";
+}
+for (const name of ["layers.csv", "noop.csv"]) FILES[name] = () => recordsFile(name);
+buildHeads();

@@ -1,0 +1,279 @@
+"""All findings of a run, recomputed and held against those given."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, isnan, log, nan
+from types import MappingProxyType
+
+import numpy as np
+
+from headroles.records.assessment import Precision
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Findings
+from headroles.records.moments import Moments
+from headroles.stats.correction import without_garbage_collection
+from headroles.stats.oracles.one_finding import (
+    LARGEST,
+    Evidence,
+    OneTest,
+    Place,
+    all_evidence,
+    log_bayes_factor,
+    mean_of,
+    recompute_test,
+)
+
+TOLERANCES: Mapping[str, float] = MappingProxyType(
+    dict.fromkeys(("p", "q", "p_not", "q_not"), 1e-9)
+    | dict.fromkeys(("mean", "effect", "low", "high", "statistic"), 1e-7)
+    | dict.fromkeys(("hedges_g", "g_low", "g_high", "ln bayes_factor"), 1e-6)
+)
+"""Largest difference that counts as rounding, by quantity; of numbers beyond 1 as a part of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One quantity of the findings, recomputed.
+
+    Attributes:
+        quantity: Column of findings.csv or precision.csv.
+        oracle: Library and function, or the source of the formula.
+        compared: How many numbers were compared; 0 where nothing was recomputed.
+        difference: The largest difference, absolute for numbers up to 1, else as a part of the number;
+            inf where one of the two is NaN. NaN where nothing was recomputed.
+        tolerance: The largest difference that counts as rounding.
+        reason: Why the quantity was not recomputed; "" where it was.
+    """
+
+    quantity: str
+    oracle: str
+    compared: int
+    difference: float
+    tolerance: float
+    reason: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether no difference exceeds the tolerance."""
+        return bool(self.reason) or self.difference <= self.tolerance
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """Counts and largest differences by quantity and oracle, in the order in which they appear."""
+
+    rows: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def compare(self, quantity: str, oracle: str, ours: float, theirs: float) -> None:
+        row = self.rows.setdefault((quantity, oracle), [0, 0.0])
+        row[0] += 1
+        row[1] = max(row[1], _difference(float(ours), float(theirs)))
+
+    def checks(self) -> tuple[Check, ...]:
+        done = [
+            Check(quantity, oracle, int(count), largest, TOLERANCES[quantity])
+            for (quantity, oracle), (count, largest) in self.rows.items()
+        ]
+        left = [Check(name, "", 0, nan, nan, reason) for name, reason in self.reasons.items()]
+        order = list(dict.fromkeys(check.quantity for check in done))
+        return (*sorted(done, key=lambda check: order.index(check.quantity)), *left)
+
+
+def _difference(ours: float, theirs: float) -> float:
+    if ours == theirs or (isnan(ours) and isnan(theirs)):
+        return 0.0
+    if isnan(ours) or isnan(theirs):
+        return inf
+    return abs(ours - theirs) / max(1.0, abs(theirs))
+
+
+def recompute_findings(
+    scores: Scores,
+    findings: Findings,
+    decision: Decision,
+    *,
+    precision: Precision | None = None,
+    moments: Moments | None = None,
+    intervals_of_scores: bool = False,
+) -> tuple[Check, ...]:
+    """Recompute the findings of a run, one at a time, and hold them against those given.
+
+    Null of each finding: the mean (or median) over units is at most null + margin (p), at least that
+    (p_not). Unit: that of the scores; the scores of one unit are averaged first, in pooled columns by the
+    delete-one jackknife of the ratio; where sums were kept, the random group. q is that of a family of
+    one direction. Joint findings of a sieve with a contrast have the larger p, and twice the smaller
+    p_not.
+
+    Args:
+        scores: What was judged.
+        findings: The outcome, with its rules.
+        decision: How it was judged.
+        precision: Hedges' g and Bayes factors; None where there are none.
+        moments: Sums of all examples, where scores are a subsample of them.
+        intervals_of_scores: Whether intervals are of the scores themselves and not of their differences
+            from the chance value of each input, as in runs of surface statistics.
+
+    Returns:
+        One row per quantity and oracle, then what was not recomputed, each with the reason.
+    """
+    ledger = _Ledger()
+    summed = moments is not None and decision.test not in ("wilcoxon", "sign")
+    _state_reasons(ledger, decision, precision, summed)
+    tests: dict[Place, OneTest] = {}
+    for place, evidence in all_evidence(scores, findings.rules, moments if summed else None):
+        margin = findings.rules[place[0]].margin
+        tests[place] = recompute_test(evidence, margin, decision)
+        ledger.compare("mean", "numpy.mean", findings.mean[place], mean_of(evidence.values) + evidence.level)
+        if not intervals_of_scores:
+            _compare_interval(ledger, place, tests[place], evidence.level, findings)
+        _compare_sizes(ledger, place, evidence, margin, (findings, precision), summed)
+    if intervals_of_scores:
+        bare = replace(scores, null=np.where(np.isnan(scores.null), nan, 0.0))
+        for place, evidence in all_evidence(bare, findings.rules, None):
+            own = recompute_test(evidence, findings.rules[place[0]].margin, decision)
+            _compare_interval(ledger, place, own, 0.0, findings)
+    _compare_p(ledger, findings, tests, decision)
+    return ledger.checks()
+
+
+def _state_reasons(ledger: _Ledger, decision: Decision, precision: Precision | None, summed: bool) -> None:
+    """Write down what cannot be recomputed by a library, and why."""
+    reasons = ledger.reasons
+    if decision.test in ("bootstrap-t", "sign-flip"):
+        reasons["p, p_not, statistic"] = (
+            f"{decision.test} resamples units, so no library gives the same draws"
+        )
+    if decision.correction == "maxT":
+        reasons["q, q_not"] = "maxT resamples all heads together, and no library has it"
+    if decision.interval == "bca" or (decision.interval, decision.test) == ("test", "bootstrap-t"):
+        reasons["low, high"] = "the bootstrap interval resamples units"
+    if summed:
+        reasons["effect, hedges_g, g_low, g_high"] = (
+            "the run kept sums, from which the spread over examples follows, and not their scores"
+        )
+    if precision is None:
+        reasons.setdefault("hedges_g, g_low, g_high", "the run has no precision.csv")
+    if precision is None or np.isnan(precision.bayes_factor).all():
+        reasons["bayes_factor"] = "the run has none (--bayes)"
+    reasons["detectable"] = "statsmodels solves it to 3e-6 only; tests hold its power against statsmodels"
+    reasons["stability, design_effect"] = "no library has them; stability resamples units"
+
+
+def _compare_interval(ledger: _Ledger, place: Place, test: OneTest, level: float, findings: Findings) -> None:
+    if test.interval:
+        ledger.compare("low", test.interval, findings.low[place], test.low + level)
+        ledger.compare("high", test.interval, findings.high[place], test.high + level)
+
+
+def _compare_sizes(
+    ledger: _Ledger,
+    place: Place,
+    evidence: Evidence,
+    margin: float,
+    given: tuple[Findings, Precision | None],
+    summed: bool,
+) -> None:
+    """Compare effects and Bayes factors, which are NaN without spread or a second unit."""
+    from pingouin import compute_effsize, compute_esci
+    from scipy.stats import ttest_1samp
+
+    (findings, precision), values = given, evidence.values
+    known = len(values) > 1 and not evidence.flat
+    if not summed:
+        effect = compute_effsize(values, margin, eftype="cohen") if known else nan
+        ledger.compare("effect", "pingouin.compute_effsize", findings.effect[place], effect)
+    if precision is None:
+        return
+    if not summed:
+        known_g = known and len(values) > 2
+        g = float(compute_effsize(values, margin, eftype="hedges")) if known_g else nan
+        ends = compute_esci(g, nx=len(values), ny=1, decimals=15) if known_g else (nan, nan)
+        ledger.compare("hedges_g", "pingouin.compute_effsize", precision.hedges_g[place], g)
+        for name, ours, theirs in zip(
+            ("g_low", "g_high"), (precision.g_low[place], precision.g_high[place]), ends, strict=True
+        ):
+            ledger.compare(name, "pingouin.compute_esci", ours, theirs)
+    if "bayes_factor" not in ledger.reasons:
+        statistic = float(ttest_1samp(values, margin).statistic) if known else nan
+        oracle, logarithm = log_bayes_factor(statistic, len(values))
+        ours = float(precision.bayes_factor[place])
+        if ours == inf and logarithm > LARGEST:
+            logarithm = inf
+        ledger.compare("ln bayes_factor", oracle, log(ours) if ours > 0 else ours, logarithm)
+
+
+def _compare_p(
+    ledger: _Ledger, findings: Findings, tests: Mapping[Place, OneTest], decision: Decision
+) -> None:
+    """Compare statistics, p of both directions, and q within each family."""
+    position = {rule.sieve: k for k, rule in enumerate(findings.rules)}
+    p: dict[str, dict[Place, float]] = {"p": {}, "p_not": {}}
+    for place, test in tests.items():
+        contrast = findings.rules[place[0]].contrast
+        pair = [test] + ([tests[position[contrast], *place[1:]]] if contrast else [])
+        joint = {"p": _largest([one.p for one in pair]), "p_not": _smallest([one.p_not for one in pair])}
+        oracle = next((one.oracle for one in pair if one.oracle != test.oracle), "")
+        oracle = f"{test.oracle}; {oracle}" if oracle else test.oracle
+        resampled = not all(one.oracle for one in pair)
+        if test.oracle:
+            ledger.compare("statistic", test.oracle, findings.statistic[place], test.statistic)
+        for name in ("p", "p_not"):
+            ours = float(getattr(findings, name)[place])
+            if not resampled:
+                ledger.compare(name, oracle, ours, joint[name])
+            p[name][place] = ours if resampled else joint[name]
+    if decision.correction == "maxT":
+        return
+    for name, adjusted in (("p", "q"), ("p_not", "q_not")):
+        q = _adjust(p[name], findings.rules, decision)
+        given = getattr(findings, adjusted)
+        for place, theirs in q.items():
+            ledger.compare(adjusted, _multipletests(decision), given[place], theirs)
+
+
+def _multipletests(decision: Decision) -> str:
+    if decision.correction == "none":
+        return "no correction: p itself"
+    return f"statsmodels multipletests({decision.correction})"
+
+
+def _largest(p: Sequence[float]) -> float:
+    """Return the p of "both lie beyond" (intersection-union)."""
+    return nan if any(isnan(one) for one in p) else max(p)
+
+
+def _smallest(p: Sequence[float]) -> float:
+    """Return the p of "either lies below" (union-intersection)."""
+    return nan if any(isnan(one) for one in p) else min(1.0, len(p) * min(p))
+
+
+def _adjust(p: Mapping[Place, float], rules: Sequence[Rule], decision: Decision) -> dict[Place, float]:
+    """Return the p adjusted by statsmodels, family by family; NaN belongs to none."""
+    from statsmodels.stats.multitest import multipletests
+
+    adjusted = dict(p)
+    families: dict[tuple[object, ...], list[Place]] = defaultdict(list)
+    for place, value in p.items():
+        if not isnan(value):
+            families[_family(rules[place[0]], place[1], decision.family)].append(place)
+    if decision.correction == "none":
+        return adjusted
+    with without_garbage_collection(), np.errstate(divide="ignore"):
+        for places in families.values():
+            found = multipletests(
+                [p[place] for place in places], alpha=decision.alpha, method=decision.correction
+            )[1]
+            adjusted |= dict(zip(places, map(float, found), strict=True))
+    return adjusted
+
+
+def _family(rule: Rule, layer: int, family: str) -> tuple[object, ...]:
+    """Return what a finding is corrected with; the heads of a contrast stand by themselves."""
+    if not rule.role:
+        return ("contrast", rule.sieve)
+    if family == "run":
+        return ("run",)
+    name = ("role", rule.together or rule.sieve)
+    return (*name, layer) if family == "layer" else name
