@@ -42,9 +42,10 @@ def show_checks(console: Console, checks: Sequence[Check]) -> None:
         checks: Quantities with their oracles.
     """
     table = Table(box=None, pad_edge=False)
-    for title, justify in (("quantity", "left"), ("oracle", "left"), ("compared", "right"),
-                           ("largest difference", "right"), ("at most", "right")):  # fmt: skip
-        table.add_column(title, justify=justify, overflow="fold")
+    for title in ("quantity", "oracle"):
+        table.add_column(title, overflow="fold")
+    for title in ("compared", "largest difference", "at most"):
+        table.add_column(title, justify="right", overflow="fold")
     for check in checks:
         if not check.reason:
             mark = "" if check.fits else " !"

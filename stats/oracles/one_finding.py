@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import isnan, log, nan, sqrt
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -123,7 +123,8 @@ def _jackknife(
         return np.full(units, ratio)
     without = (sums.sum() - sums) / (sizes.sum() - sizes)
     pseudo: np.ndarray = units * ratio - (units - 1) * without
-    return pseudo - pseudo.mean() + ratio
+    shifted: np.ndarray = pseudo - pseudo.mean() + ratio
+    return shifted
 
 
 def _from_sums(moments: Moments, place: Place) -> Evidence:
@@ -170,7 +171,8 @@ def _student(values: Float[np.ndarray, " units"], margin: float) -> OneTest:
 
     above, below = (ttest_1samp(values, margin, alternative=side) for side in ("greater", "less"))
     ends = ttest_1samp(values, margin).confidence_interval(0.95)
-    return OneTest(T_TEST, T_TEST, above.statistic, above.pvalue, below.pvalue, ends.low, ends.high)
+    numbers = (above.statistic, above.pvalue, below.pvalue, ends.low, ends.high)
+    return OneTest(T_TEST, T_TEST, *(float(number) for number in numbers))
 
 
 def _published(values: Float[np.ndarray, " units"], margin: float) -> OneTest:
@@ -233,8 +235,9 @@ def _ranks(values: Float[np.ndarray, " units"], margin: float) -> OneTest:
     statistic, p, p_not = nan, 1.0, 1.0
     if sizes.any():
         tied = not sizes.all() or len(np.unique(sizes)) < len(sizes)
-        method = "asymptotic" if tied or len(beyond) > EXACT_RANKS else "exact"
-        above, below = (wilcoxon(beyond, alternative=side, method=method) for side in ("greater", "less"))
+        method: Any = "asymptotic" if tied or len(beyond) > EXACT_RANKS else "exact"
+        above = wilcoxon(beyond, alternative="greater", method=method)
+        below = wilcoxon(beyond, alternative="less", method=method)
         statistic, p, p_not = float(above.statistic), float(above.pvalue), float(below.pvalue)
     return OneTest(name, HALL, statistic, p, p_not, interval.low, interval.high)
 
