@@ -67,11 +67,11 @@ def show_checks(console: Console, checks: Sequence[Check]) -> None:
 
 
 def show_verified(console: Console, verified: Verified, folder: str) -> None:
-    """Print what was checked of a run and found right.
+    """Print the counts of what was checked of a run and found right.
 
     Args:
         console: Of any width.
-        verified: What was checked.
+        verified: Counts of what was checked.
         folder: Of the run.
     """
     lines = [f"files     {verified.files}: every SHA-256 is that of the manifest"]

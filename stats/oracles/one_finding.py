@@ -36,7 +36,7 @@ T_TEST = "scipy.stats.ttest_1samp"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What one finding rests on.
+    """The values that one finding rests on.
 
     Attributes:
         values: Score minus null of each unit (or random group) that has one.
@@ -75,7 +75,7 @@ Place = tuple[int, int, int]
 def all_evidence(
     scores: Scores, rules: Sequence[Rule], moments: Moments | None
 ) -> Iterator[tuple[Place, Evidence]]:
-    """Yield what every finding rests on, finding by finding."""
+    """Yield the values that every finding rests on, finding by finding."""
     numbers: dict[str, int] = {}
     unit = np.array([numbers.setdefault(name, len(numbers)) for name in scores.units], dtype=np.int64)
     for k, rule in enumerate(rules):
@@ -202,7 +202,7 @@ def _hall(values: Float[np.ndarray, " units"], margin: float) -> OneTest:
     statistic = plain + g * plain**2 / (3 * root) + g**2 * plain**3 / (27 * n) + g / (6 * root)
 
     def student_for(bent: float) -> float:
-        """The T whose corrected statistic is this."""
+        """Return the T whose corrected statistic is this."""
         shifted = bent - g / (6 * root)
         if abs(g) < 1e-8:
             return shifted
@@ -273,11 +273,11 @@ TESTS: "Mapping[str, Callable[[np.ndarray, float], OneTest]]" = MappingProxyType
         "bootstrap-t": _bootstrapped,
     }
 )
-"""How the tests of ``stats.methods`` are recomputed, by their names."""
+"""The tests of ``stats.methods``, recomputed, by their names."""
 
 
 def _bounded(evidence: Evidence, margin: float) -> OneTest:
-    """Return what is known of n units that all equal c, from the bounds of their scores alone.
+    """Return the exact test of n units that all equal c, from the bounds of their scores alone.
 
     Null: units in [low, high] with a mean of at most θ (p), at least θ (p_not). By Markov's inequality
     a unit reaches c > θ with probability (θ − low) / (c − low) at most, n units with that to the n.
