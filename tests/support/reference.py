@@ -32,7 +32,7 @@ def rounding_bound(length: int, magnitude: float = 1.0, dtype: Any = np.float32)
 
 def draws(most: int) -> int:
     """Return how many cases a property test draws: ``most`` in CI, no more than the profile's elsewhere."""
-    usual: int = settings.default.max_examples
+    usual = settings().max_examples
     return most if usual >= 100 else min(most, usual)
 
 
