@@ -5,20 +5,22 @@ import importlib
 import re
 import shlex
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from _pytest.mark.expression import Expression, ExpressionMatcher
+from _pytest.mark.expression import Expression
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-MARKERS = [each.partition(":")[0] for each in OPTIONS["markers"]]
+
+MARKERS = [option.partition(":")[0] for option in OPTIONS["markers"]]
 
 
-def _carrying(marker: str) -> ExpressionMatcher:
-    """A test that carries one marker, as expressions of -m see it."""
+def _is(marker: str) -> Callable[..., bool]:
+    """Return a matcher of a test with one marker."""
 
-    def matches(name: str, /, **_: str | int | bool | None) -> bool:
+    def matches(name: str, /, **given: str | int | bool | None) -> bool:
         return name == marker
 
     return matches
@@ -30,16 +32,16 @@ def test_ci_runs_tests_of_every_marker_and_requires_all_they_need() -> None:
     words = shlex.split(given)
     chosen = Expression.compile(words[words.index("-m") + 1])
     for marker in ("", *MARKERS):
-        assert chosen.evaluate(_carrying(marker)), marker
+        assert chosen.evaluate(_is(marker)), marker
     assert "-k" not in words
     assert "--deselect" not in given
     assert "export HEADROLES_REQUIRE_ALL=1" in script
 
 
 def test_slow_tests_alone_are_left_out_of_a_developers_run() -> None:
-    (given,) = (each.removeprefix("-m ") for each in OPTIONS["addopts"] if each.startswith("-m"))
+    (given,) = (option.removeprefix("-m ") for option in OPTIONS["addopts"] if option.startswith("-m"))
     chosen = Expression.compile(given)
-    left_out = [marker for marker in MARKERS if not chosen.evaluate(_carrying(marker))]
+    left_out = [marker for marker in MARKERS if not chosen.evaluate(_is(marker))]
     assert left_out == ["slow"]
 
 

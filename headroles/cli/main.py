@@ -142,7 +142,7 @@ def verify_command(folder: str, oracles: bool) -> None:
     """Check every hash of a run FOLDER, and that its findings follow from its scores.
 
     Every file must be what it was when it was written, all shards must be there, and findings and labels,
-    made anew from the stored scores, must be those of the tables. No model is needed. With --oracles,
+    computed again from the stored scores, must be those of the tables. No model is needed. With --oracles,
     other libraries recompute the findings, and a table shows the largest differences.
     """
     from headroles.shards.verify import refuse_differences, verify

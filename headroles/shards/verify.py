@@ -44,8 +44,8 @@ class Verified:
 def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
     """Check every hash of a run folder, that all its shards are there, and that its findings follow.
 
-    Findings and labels are made anew from the stored scores, and have to be equal to the tables to the
-    last character. Figures are not checked, as they are drawn from the rest.
+    Findings and labels are computed again from the stored scores, and must equal the tables to the last
+    character. Figures are not checked, as they are drawn from the rest.
 
     Args:
         folder: Of a finished run of any kind.
@@ -71,8 +71,8 @@ def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
         _check_files(where, place, files)
     run = load(where)
     shards = _check_shards(where, place, files or {}, run.manifest["counts"]["examples"])
-    anew = found_texts(recomputed(run))
-    for name, text in anew.items():
+    tables = found_texts(recomputed(run))
+    for name, text in tables.items():
         if place.read(name) != text.encode():
             raise BadInput(
                 f"'{where / name}' is not what the scores of the run give; decide again with headroles judge"
@@ -134,15 +134,15 @@ def refuse_differences(checks: Sequence[Check], folder: str) -> None:
 
 
 def _check_files(where: Path, place: Place, files: Mapping[str, Any]) -> None:
-    """Refuse a file that is missing, altered, or beside those of the run among its scores and shards.
+    """Refuse a file that is missing or altered, and one among scores and shards that is not of the run.
 
     Raises:
         BadInput: Naming it.
     """
     wrong = damaged(place, {name: str(digest) for name, digest in files.items()})
     if wrong is not None:
-        how = "was altered since it was written" if (where / wrong).is_file() else "is missing"
-        raise BadInput(f"'{where / wrong}' {how}; start the same command again, and it is made again")
+        state = "was altered since it was written" if (where / wrong).is_file() else "is missing"
+        raise BadInput(f"'{where / wrong}' {state}; start the same command again, and it is made again")
     for folder in (SCORES, SHARDS):
         for name in place.names(f"{folder}/"):
             if name not in files:
@@ -150,7 +150,7 @@ def _check_files(where: Path, place: Place, files: Mapping[str, Any]) -> None:
 
 
 def _check_shards(where: Path, place: Place, files: Mapping[str, str], examples: int) -> int:
-    """How many shards a run has, when their receipts are of one run and name the files that are there.
+    """Return how many shards a run has, after checking that their receipts are of one run and name its files.
 
     Where sums are kept of all examples, the files of shards were added to them and are gone.
 
@@ -164,18 +164,18 @@ def _check_shards(where: Path, place: Place, files: Mapping[str, str], examples:
         BadInput: Naming the first receipt that does not fit.
     """
     receipts = [name for name in files if name.startswith(f"{SHARDS}/") and name.endswith(".json")]
-    found, identities = 0, set()
+    examples_found, identities = 0, set()
     for number in range(len(receipts)):
         name = shard_name(number, "json")
         receipt = receipt_of(place.read(name)) if name in files else None
         own = receipt is not None and (MOMENTS in files or receipt.files.items() <= files.items())
         if receipt is None or receipt.number != number or not own:
             raise BadInput(f"'{where / name}' does not say what its shard is; start the same command again")
-        found += receipt.examples
+        examples_found += receipt.examples
         identities.add(receipt.identity)
-    if receipts and (found != examples or len(identities) != 1):
+    if receipts and (examples_found != examples or len(identities) != 1):
         raise BadInput(
             f"the shards of '{where}' are of one run and hold its {examples} examples, but they are of "
-            f"{len(identities)} and hold {found}; start the same command again"
+            f"{len(identities)} and hold {examples_found}; start the same command again"
         )
     return len(receipts)

@@ -42,9 +42,10 @@ def show_checks(console: Console, checks: Sequence[Check]) -> None:
         checks: Quantities with their oracles.
     """
     table = Table(box=None, pad_edge=False)
-    for title, justify in (("quantity", "left"), ("oracle", "left"), ("compared", "right"),
-                           ("largest difference", "right"), ("at most", "right")):  # fmt: skip
-        table.add_column(title, justify=justify, overflow="fold")
+    for title in ("quantity", "oracle"):
+        table.add_column(title, overflow="fold")
+    for title in ("compared", "largest difference", "at most"):
+        table.add_column(title, justify="right", overflow="fold")
     for check in checks:
         if not check.reason:
             mark = "" if check.fits else " !"
@@ -66,11 +67,11 @@ def show_checks(console: Console, checks: Sequence[Check]) -> None:
 
 
 def show_verified(console: Console, verified: Verified, folder: str) -> None:
-    """Print what was checked of a run and found right.
+    """Print the counts of what was checked of a run and found right.
 
     Args:
         console: Of any width.
-        verified: What was checked.
+        verified: Counts of what was checked.
         folder: Of the run.
     """
     lines = [f"files     {verified.files}: every SHA-256 is that of the manifest"]

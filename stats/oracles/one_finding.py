@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import isnan, log, nan, sqrt
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -36,7 +36,7 @@ T_TEST = "scipy.stats.ttest_1samp"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What one finding rests on.
+    """The values that one finding rests on.
 
     Attributes:
         values: Score minus null of each unit (or random group) that has one.
@@ -75,7 +75,7 @@ Place = tuple[int, int, int]
 def all_evidence(
     scores: Scores, rules: Sequence[Rule], moments: Moments | None
 ) -> Iterator[tuple[Place, Evidence]]:
-    """Yield what every finding rests on, finding by finding."""
+    """Yield the values that every finding rests on, finding by finding."""
     numbers: dict[str, int] = {}
     unit = np.array([numbers.setdefault(name, len(numbers)) for name in scores.units], dtype=np.int64)
     for k, rule in enumerate(rules):
@@ -123,7 +123,8 @@ def _jackknife(
         return np.full(units, ratio)
     without = (sums.sum() - sums) / (sizes.sum() - sizes)
     pseudo: np.ndarray = units * ratio - (units - 1) * without
-    return pseudo - pseudo.mean() + ratio
+    shifted: np.ndarray = pseudo - pseudo.mean() + ratio
+    return shifted
 
 
 def _from_sums(moments: Moments, place: Place) -> Evidence:
@@ -170,7 +171,8 @@ def _student(values: Float[np.ndarray, " units"], margin: float) -> OneTest:
 
     above, below = (ttest_1samp(values, margin, alternative=side) for side in ("greater", "less"))
     ends = ttest_1samp(values, margin).confidence_interval(0.95)
-    return OneTest(T_TEST, T_TEST, above.statistic, above.pvalue, below.pvalue, ends.low, ends.high)
+    numbers = (above.statistic, above.pvalue, below.pvalue, ends.low, ends.high)
+    return OneTest(T_TEST, T_TEST, *(float(number) for number in numbers))
 
 
 def _published(values: Float[np.ndarray, " units"], margin: float) -> OneTest:
@@ -200,7 +202,7 @@ def _hall(values: Float[np.ndarray, " units"], margin: float) -> OneTest:
     statistic = plain + g * plain**2 / (3 * root) + g**2 * plain**3 / (27 * n) + g / (6 * root)
 
     def student_for(bent: float) -> float:
-        """The T whose corrected statistic is this."""
+        """Return the T whose corrected statistic is this."""
         shifted = bent - g / (6 * root)
         if abs(g) < 1e-8:
             return shifted
@@ -233,8 +235,9 @@ def _ranks(values: Float[np.ndarray, " units"], margin: float) -> OneTest:
     statistic, p, p_not = nan, 1.0, 1.0
     if sizes.any():
         tied = not sizes.all() or len(np.unique(sizes)) < len(sizes)
-        method = "asymptotic" if tied or len(beyond) > EXACT_RANKS else "exact"
-        above, below = (wilcoxon(beyond, alternative=side, method=method) for side in ("greater", "less"))
+        method: Any = "asymptotic" if tied or len(beyond) > EXACT_RANKS else "exact"
+        above = wilcoxon(beyond, alternative="greater", method=method)
+        below = wilcoxon(beyond, alternative="less", method=method)
         statistic, p, p_not = float(above.statistic), float(above.pvalue), float(below.pvalue)
     return OneTest(name, HALL, statistic, p, p_not, interval.low, interval.high)
 
@@ -270,11 +273,11 @@ TESTS: "Mapping[str, Callable[[np.ndarray, float], OneTest]]" = MappingProxyType
         "bootstrap-t": _bootstrapped,
     }
 )
-"""How the tests of ``stats.methods`` are recomputed, by their names."""
+"""The tests of ``stats.methods``, recomputed, by their names."""
 
 
 def _bounded(evidence: Evidence, margin: float) -> OneTest:
-    """Return what is known of n units that all equal c, from the bounds of their scores alone.
+    """Return the exact test of n units that all equal c, from the bounds of their scores alone.
 
     Null: units in [low, high] with a mean of at most θ (p), at least θ (p_not). By Markov's inequality
     a unit reaches c > θ with probability (θ − low) / (c − low) at most, n units with that to the n.

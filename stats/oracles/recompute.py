@@ -55,7 +55,7 @@ class Check:
 
     @property
     def fits(self) -> bool:
-        """Whether no difference exceeds the tolerance."""
+        """Return whether no difference exceeds the tolerance."""
         return bool(self.reason) or self.difference <= self.tolerance
 
 
@@ -107,9 +107,9 @@ def recompute_findings(
     p_not.
 
     Args:
-        scores: What was judged.
+        scores: The scores that were judged.
         findings: The outcome, with its rules.
-        decision: How it was judged.
+        decision: How they were judged.
         precision: Hedges' g and Bayes factors; None where there are none.
         moments: Sums of all examples, where scores are a subsample of them.
         intervals_of_scores: Whether intervals are of the scores themselves and not of their differences
@@ -270,7 +270,7 @@ def _adjust(p: Mapping[Place, float], rules: Sequence[Rule], decision: Decision)
 
 
 def _family(rule: Rule, layer: int, family: str) -> tuple[object, ...]:
-    """Return what a finding is corrected with; the heads of a contrast stand by themselves."""
+    """Return the family that a finding is corrected with; the heads of a contrast stand by themselves."""
     if not rule.role:
         return ("contrast", rule.sieve)
     if family == "run":

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
+from headroles.extraction.texts.files import kind_of
 from headroles.extraction.texts.sources import (
     fingerprint,
-    kind_of,
     read_file,
     read_hub,
     read_sample,
