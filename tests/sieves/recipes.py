@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from headroles import Example
 from headroles.records.example import Arc
 
-RELATIONS = ("nsubj", "nsubj:pass", "obj", "amod", "advmod", "det", "case", "punct")
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -19,22 +17,23 @@ class Recipe:
     seed: int
     lengths: tuple[int, ...]
     specials: bool
+    relations: tuple[str, ...]
 
     def made(self) -> tuple[Example, np.random.Generator]:
         """Return the example, and the generator for whatever else the test draws."""
         rng = np.random.default_rng(self.seed)
-        return layout(rng, self.lengths, self.specials), rng
+        return layout(rng, self.lengths, self.relations, self.specials), rng
 
 
-recipes = st.builds(
-    Recipe,
-    st.integers(0, 2**32 - 1),
-    st.lists(st.integers(1, 9), min_size=1, max_size=2).map(tuple),
-    st.booleans(),
-)
+def recipes_of(relations: tuple[str, ...], longest: int) -> st.SearchStrategy[Recipe]:
+    """Recipes of one text or two, of at most ``longest`` tokens each, with trees of some relations."""
+    lengths = st.lists(st.integers(1, longest), min_size=1, max_size=2).map(tuple)
+    return st.builds(Recipe, st.integers(0, 2**32 - 1), lengths, st.booleans(), st.just(relations))
 
 
-def layout(rng: np.random.Generator, lengths: Sequence[int], specials: bool = True) -> Example:
+def layout(
+    rng: np.random.Generator, lengths: Sequence[int], relations: Sequence[str], specials: bool = True
+) -> Example:
     """Texts of given lengths in tokens; words of one or more pieces, and a random head for most words."""
     segment: list[int] = [-1] if specials else []
     word: list[int] = [-1] if specials else []
@@ -48,7 +47,7 @@ def layout(rng: np.random.Generator, lengths: Sequence[int], specials: bool = Tr
         for dependent in range(words):
             head = int(rng.integers(words))
             if head != dependent and rng.random() < 0.9:
-                arcs.append(Arc(base + dependent, base + head, str(rng.choice(RELATIONS))))
+                arcs.append(Arc(base + dependent, base + head, str(rng.choice(relations))))
         segment += [text] * length
         word += [base + int(index) for index in own]
         if specials:

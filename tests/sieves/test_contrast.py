@@ -19,14 +19,16 @@ from headroles.sieves.weights.contrast import by_offset
 from headroles.sieves.weights.reference import apply
 from headroles.stats.engine import judge
 from headroles.testing import made_example, planted
-from tests.sieves.recipes import Recipe, recipes
+from tests.sieves.recipes import Recipe, recipes_of
 from tests.support.reference import draws
 
 MAIN = ("local", "delimiter", "block", "syntactic")
 CONTRASTS = ("block:matched", "syntactic:matched", "syntactic:nsubj:matched", "syntactic:obj:matched")
 ROLE, NOT = 0, 1
 
+RELATIONS = ("nsubj", "obj", "amod", "advmod", "det", "punct")
 few = settings(max_examples=draws(30))
+recipes = recipes_of(RELATIONS, 8)
 
 
 def _visible(size: int, causal: bool) -> np.ndarray:

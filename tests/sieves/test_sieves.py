@@ -20,12 +20,14 @@ from headroles.sieves.language.relations import CLEARNLP
 from headroles.sieves.masks import Band, Pairs, Same
 from headroles.sieves.weights.reference import apply
 from headroles.testing import check_sieve, made_example
-from tests.sieves.recipes import Recipe, layout, recipes
+from tests.sieves.recipes import Recipe, layout, recipes_of
 from tests.support.reference import draws
 
 SIEVES = tuple(BUILT_IN)
 
+RELATIONS = ("nsubj", "nsubj:pass", "obj", "amod", "advmod", "det", "case", "punct")
 few = settings(max_examples=draws(30))
+recipes = recipes_of(RELATIONS, 9)
 
 
 def _visible(size: int, causal: bool) -> np.ndarray:
@@ -109,7 +111,7 @@ def test_scores_of_six_tokens_are_those_worked_out_by_hand(
 
 def test_block_is_youdens_j_when_all_attention_stays_on_the_texts() -> None:
     rng = np.random.default_rng(0)
-    example = layout(rng, (4, 11))
+    example = layout(rng, (4, 11), RELATIONS)
     text = example.segment >= 0
     rows = _random_heads(rng, np.broadcast_to(text, (example.size, example.size)).copy(), 1)[0]
     first, second = example.segment == 0, example.segment == 1
@@ -120,7 +122,7 @@ def test_block_is_youdens_j_when_all_attention_stays_on_the_texts() -> None:
 
 
 def test_a_head_that_looks_at_one_text_from_everywhere_is_no_block_head() -> None:
-    example = layout(np.random.default_rng(1), (5, 40))
+    example = layout(np.random.default_rng(1), (5, 40), RELATIONS)
     rows = np.tile((example.segment == 1) / 40, (example.size, 1))
     assert score(rows[None, None], example, ["block"])["block"].item() == pytest.approx(0, abs=1e-12)
 
@@ -135,9 +137,9 @@ def test_even_attention_scores_zero_on_every_sieve_and_contrast(length: int, cau
     inside = length - 3
     first = int(rng.integers(2, inside - 2))
     for example in (
-        layout(rng, (first, inside - first)),
-        layout(rng, (length - 2,)),
-        layout(rng, (length,), False),
+        layout(rng, (first, inside - first), RELATIONS),
+        layout(rng, (length - 2,), RELATIONS),
+        layout(rng, (length,), RELATIONS, False),
     ):
         even = _visible(example.size, causal) / _visible(example.size, causal).sum(axis=1, keepdims=True)
         scores = score(even[None, None], example)
@@ -154,7 +156,7 @@ def test_even_attention_scores_zero_on_every_sieve_and_contrast(length: int, cau
 
 @few
 @given(recipes, st.booleans())
-def test_even_attention_scores_zero_on_anylayout(recipe: Recipe, causal: bool) -> None:
+def test_even_attention_scores_zero_on_any_layout(recipe: Recipe, causal: bool) -> None:
     example, _ = recipe.made()
     visible = _visible(example.size, causal)
     even = visible / visible.sum(axis=1, keepdims=True)
@@ -164,7 +166,7 @@ def test_even_attention_scores_zero_on_anylayout(recipe: Recipe, causal: bool) -
 
 @few
 @given(recipes, st.booleans())
-def test_even_attention_has_a_bias_of_one_on_anylayout(recipe: Recipe, causal: bool) -> None:
+def test_even_attention_has_a_bias_of_one_on_any_layout(recipe: Recipe, causal: bool) -> None:
     example, _ = recipe.made()
     visible = _visible(example.size, causal)
     even = visible / visible.sum(axis=1, keepdims=True)
@@ -311,7 +313,7 @@ def test_all_attention_on_the_keys_or_beside_them_attains_the_bounds(
 
 def test_block_never_falls_below_minus_one() -> None:
     for lengths in ((1, 60), (5, 60), (60, 2), (7, 7)):
-        plan = selection_of(["block"]).plan(layout(np.random.default_rng(0), lengths), None)
+        plan = selection_of(["block"]).plan(layout(np.random.default_rng(0), lengths, RELATIONS), None)
         assert plan.low[0] == pytest.approx(-1)
 
 
@@ -387,7 +389,7 @@ def _renamed(example: Example, names: dict[str, str]) -> Example:
 
 def test_clearnlp_and_universal_names_give_the_same_scores() -> None:
     rng = np.random.default_rng(2)
-    example = layout(rng, (20, 20))
+    example = layout(rng, (20, 20), RELATIONS)
     heads = _random_heads(rng, _visible(example.size, False))[None]
     names = {universal: clear for clear, universal in CLEARNLP.items()}
     other = _renamed(example, names)
@@ -441,7 +443,7 @@ def _always(mask: object) -> Callable[[Example], object]:
 
 def test_kinds_of_mask_that_name_the_same_cells_give_the_same_scores() -> None:
     rng = np.random.default_rng(3)
-    example = layout(rng, (7, 6))
+    example = layout(rng, (7, 6), RELATIONS)
     n = example.size
     heads = _random_heads(rng, _visible(n, False))[None]
     place = np.arange(n)
