@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from curves import TEXT, sentences
 
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.parsing import annotate
 from headroles.extraction.parsing.annotate import Annotator
@@ -109,7 +109,7 @@ def main(examples: int, text: Path) -> None:
     start = partial(ParserPool, None, described, max(1, processes_here()))
     with ready(start) as pool, timed(seconds, "parsed here and by processes"):
         annotated(Annotator(parser, None, lambda: pool), passages)
-    model = load(find(None, None), device="cpu", dtype="float32", max_length=128)
+    model = load(find_checkpoint(None, None), device="cpu", dtype="float32", max_length=128)
     with timed(seconds, "tokenised"):
         tokenised = tokenise(model.tokenizer, passages, 128)
     with timed(seconds, "aligned with tokens"):

@@ -1,7 +1,7 @@
 """Simulate runs of one population and number of units, and count how often the shipped decisions are wrong.
 
-Every statistic is the shipped one: tests from ``stats.methods`` (with ``settled`` for heads without spread,
-as in ``judge``), corrections from ``stats.correction`` and ``stats.maxt``, intervals from the tests and
+Every statistic is the shipped one: tests from ``stats.methods`` (heads without spread by ``handle_flat_scores``,
+as in ``judge``), corrections from ``stats.correction`` and ``stats.max_t``, intervals from the tests and
 ``stats.effects``. Many runs are columns of one array, and families are rows of one call.
 """
 
@@ -24,13 +24,13 @@ from calibration_counts import (
 from populations import Population
 
 from headroles.records.example import Decision, Rule, Scores
-from headroles.stats.columns import Column, settled
-from headroles.stats.comparing.paired import paired
+from headroles.stats.columns import Column, handle_flat_scores
+from headroles.stats.comparing.paired import paired_differences
 from headroles.stats.correction import CORRECTIONS, adjust_rows, significant
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.effects import bca, effect_interval, hedges
+from headroles.stats.effects import bca, effect_interval, hedges_g
 from headroles.stats.max_t import max_t
-from headroles.stats.methods.closed_form import Outcome, flat
+from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
 
@@ -70,7 +70,7 @@ class Chunk:
 def outcome_of(chunk: Chunk, test: str, sample: Sample) -> Outcome:
     """Apply the shipped test to every head of every run."""
     outcome = METHODS[test](chunk.columns, sample, 0.0, DRAWS["test"], chunk.seed)
-    return settled(outcome, chunk.column(chunk.columns), sample)
+    return handle_flat_scores(outcome, chunk.column(chunk.columns), sample)
 
 
 def _families(chunk: Chunk, outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
@@ -124,7 +124,7 @@ def _intervals(tally: Tally, test: str, chunk: Chunk, sample: Sample, outcome: O
         _covered(tally, ("coverage", "bca"), chunk, bca(chunk.columns, counts))
     if test == "t" and chunk.population.name == "normal":
         for effect in EFFECTS:
-            g = hedges(replace(sample, mean=sample.mean + effect), 0.0)
+            g = hedges_g(replace(sample, mean=sample.mean + effect), 0.0)
             _covered(tally, ("effect", str(effect)), chunk, effect_interval(g, sample.count), effect)
 
 
@@ -138,14 +138,18 @@ def _scores(values: np.ndarray) -> Scores:
 
 
 def _equivalence(tally: Tally, test: str, chunk: Chunk) -> None:
-    """Apply both one-sided tests of ``paired`` with all differences exactly at the upper or lower bound."""
+    """Apply both one-sided tests of ``paired_differences`` with all differences at the upper or lower bound."""
     before = _scores(np.zeros_like(chunk.values))
     rules = [Rule(name) for name in before.sieves]
     for bound in BOUNDS:
         p = []
         for end in (bound, -bound):
             after = _scores(chunk.values + end)
-            p.append(paired(before, after, (rules, rules), Decision(test, "none"), bound).p_equivalent[:, 0])
+            p.append(
+                paired_differences(before, after, (rules, rules), Decision(test, "none"), bound).p_equivalent[
+                    :, 0
+                ]
+            )
         tally.add(("equivalence", test, "none", str(bound)), *((side <= ALPHA).mean(axis=1) for side in p))
         for correction in HEADLINE:
             claimed = [significant(adjust_rows(side, correction), ALPHA).any(axis=1) for side in p]
@@ -173,7 +177,7 @@ def _of_max_t(tally: Tally, test: str, chunk: Chunk) -> None:
     sample = describe(chunk.columns)
     # adjusted p are never below the unadjusted ones; those of t do for sign flips
     p = _families(chunk, outcome_of(chunk, "t" if test == "sign-flip" else test, sample))
-    still = flat(sample).reshape(chunk.runs, -1)
+    still = has_no_spread(sample).reshape(chunk.runs, -1)
     _decided(tally, (test, "maxT"), _together(chunk, p, still, test), chunk.shift)
 
 

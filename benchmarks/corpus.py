@@ -23,7 +23,7 @@ import torch
 from transformers import AutoModel
 
 from headroles import label
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import load_tokenizer
 
 DATA = Path(__file__).resolve().parents[2] / "shared/data/wikitext2"
@@ -45,7 +45,7 @@ def sentences(file: Path) -> list[str]:
 
 def plain_rate(texts: list[str], batch: int) -> float:
     """Return the examples per second of the network alone, with texts of similar length in one batch."""
-    checkpoint = find(None, None)
+    checkpoint = find_checkpoint(None, None)
     tokenizer = load_tokenizer(checkpoint)
     network = AutoModel.from_pretrained(checkpoint.target, attn_implementation="sdpa").eval()
     texts = sorted(texts, key=len, reverse=True)

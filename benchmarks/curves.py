@@ -53,10 +53,10 @@ def write_model(folder: Path, layers: int, positions: int) -> None:
     import torch
     from transformers import BertConfig, BertModel
 
-    from headroles.extraction.model.checkpoint import find
+    from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load_tokenizer
 
-    tokenizer = load_tokenizer(find(None, None))
+    tokenizer = load_tokenizer(find_checkpoint(None, None))
     size = {"hidden_size": 128, "num_attention_heads": 16, "intermediate_size": 256}
     torch.manual_seed(0)
     config = BertConfig(

@@ -20,7 +20,7 @@ import click
 import numpy as np
 import torch
 
-from headroles.extraction.jobs.divergence import Sums, pair_divergences
+from headroles.extraction.jobs.divergence import DivergenceSums, pair_divergences
 
 SMOOTHING = 0.001
 UNITS = 64
@@ -98,7 +98,7 @@ def sum_many(heads: int, tokens: int, inputs: int, threads: int) -> float:
     if not inputs:
         return 0.0
     seconds = []
-    sums = Sums([f"unit {place}" for place in range(UNITS)], 1, heads)
+    sums = DivergenceSums([f"unit {place}" for place in range(UNITS)], 1, heads)
     for place in range(UNITS):
         if place < inputs:
             attention = made_attention(heads, tokens, place)

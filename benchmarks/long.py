@@ -22,9 +22,9 @@ import torch
 from transformers import AutoModel, BertConfig, LlamaConfig
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture.attention import FUSED, Way, run
+from headroles.extraction.capture.attention import FUSED, CaptureMethod, run
 from headroles.extraction.model.load import Model
-from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.scoring.prepared import Prepared
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.example import Example, Lexical
@@ -85,7 +85,7 @@ class Sides:
         self.model = Model(
             network=self.network,
             tokenizer=None,
-            way=Way(FUSED, causal=kind == "decoder"),
+            way=CaptureMethod(FUSED, causal=kind == "decoder"),
             layers=layers,
             heads=HEADS,
             device=torch.device("cpu"),
@@ -115,7 +115,7 @@ class Sides:
             class_id=example.first,
             truncated=False,
         )
-        job = Sieving(self.model, self.sieves, None)
+        job = SieveJob(self.model, self.sieves, None)
         table = job.table([tokenised])
         batch = [Prepared(0, tokenised, example)]
         inputs = {"input_ids": torch.from_numpy(self.ids)[None]}

@@ -19,13 +19,13 @@ import torch
 from transformers import AutoModel, BertConfig, BertModel
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture.attention import EAGER, FUSED, Way, run
+from headroles.extraction.capture.attention import EAGER, FUSED, CaptureMethod, run
 from headroles.extraction.capture.weights import WHOLE
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import DTYPES, Model, device_of
 from headroles.extraction.scoring.prepared import Prepared
 from headroles.extraction.scoring.reader import Reader, Table
-from headroles.extraction.stream import batches_of, keep_blocks
+from headroles.extraction.stream import set_memory_options, split_into_batches
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.example import Example, Lexical
 from headroles.records.passage import Passage
@@ -91,7 +91,7 @@ def scored(
     """Do everything that labelling does to inputs after tokenising and parsing."""
     table = Table(selection, items, model)
     sizes = [item.size for item in items]
-    for places in batches_of(np.arange(len(items)), sizes, batch, model.device):
+    for places in split_into_batches(np.arange(len(items)), sizes, batch, model.device):
         made = [Prepared(int(place), items[place], examples[place]) for place in places]
         inputs = padded([items[place] for place in places], model.device)
         reader = Reader(model, made, table)
@@ -121,7 +121,7 @@ def minima(sides: dict[str, Callable[[], None]], pairs: int) -> dict[str, tuple[
 def networks(embedded: bool, tokens: int, hidden: int, layers: int) -> tuple[Any, Any]:
     """Return a model twice, for the plain forward and for scoring: random weights or the embedded encoder."""
     if embedded:
-        folder = find(None, None).target
+        folder = find_checkpoint(None, None).target
         return AutoModel.from_pretrained(folder), AutoModel.from_pretrained(folder)
     config = BertConfig(
         hidden_size=hidden,
@@ -199,7 +199,7 @@ def main(
     """Compare scoring with the plain sdpa forward."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    keep_blocks()
+    set_memory_options()
     place = device_of(device)
     for length in tokens or tuple(BATCHES):
         if embedded and length > 512:
@@ -213,7 +213,14 @@ def main(
         network.set_attn_implementation(way)
         config = network.config
         read = Model(
-            network, None, Way(way), config.num_hidden_layers, config.num_attention_heads, place, None, {}
+            network,
+            None,
+            CaptureMethod(way),
+            config.num_hidden_layers,
+            config.num_attention_heads,
+            place,
+            None,
+            {},
         )
         name = torch.cuda.get_device_name(place) if place.type == "cuda" else platform.machine()
         shared = {

@@ -24,15 +24,15 @@ from overhead import minima
 from plain_probe import Batch, right_heads
 from transformers import AutoModel, BertConfig, BertModel
 
-from headroles.extraction.capture.attention import EAGER, Way, run
+from headroles.extraction.capture.attention import EAGER, CaptureMethod, run
 from headroles.extraction.gold.read import read_documents
-from headroles.extraction.jobs.questions import Answers, Questioning, answer_columns
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.jobs.questions import Answers, ProbeJob, answer_columns
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
-from headroles.extraction.stream import PAIRS, SHARD, stream
-from headroles.extraction.texts.pieces import pieces_of
+from headroles.extraction.stream import MOST_PAIRS, SHARD, stream
+from headroles.extraction.texts.pieces import count_pieces
 from headroles.extraction.texts.tokens import Tokenised, tokenise
-from headroles.extraction.texts.windows import document_windows, passage_of, sentence_windows
+from headroles.extraction.texts.windows import document_windows, sentence_windows, window_passage
 from headroles.options.probe import LEAST_ARCS, WINDOW
 from headroles.records.documents import Window
 from headroles.records.probes import ChoiceProbe
@@ -77,7 +77,7 @@ class Material:
 
 def encoders() -> list[Encoder]:
     """Return the embedded encoder, and BERT-base with random weights and the same tokenizer."""
-    checkpoint = find(None, None)
+    checkpoint = find_checkpoint(None, None)
     model = load(checkpoint, device="cpu", dtype="float32", max_length=WINDOW)
     small = [
         AutoModel.from_pretrained(checkpoint.target, attn_implementation=way).eval()
@@ -88,7 +88,9 @@ def encoders() -> list[Encoder]:
     for network, way in zip(large, (EAGER, "sdpa", "eager"), strict=True):
         network.load_state_dict(large[0].state_dict())
         network.set_attn_implementation(way)
-    read = Model(large[0], model.tokenizer, Way(EAGER), 12, 12, torch.device("cpu"), 512, {"name": "random"})
+    read = Model(
+        large[0], model.tokenizer, CaptureMethod(EAGER), 12, 12, torch.device("cpu"), 512, {"name": "random"}
+    )
     return [
         Encoder("all-MiniLM-L6-v2", 32, model, small[0], small[1]),
         Encoder("BERT-base shape, random weights", 16, read, large[1], large[2]),
@@ -105,14 +107,14 @@ def material(encoder: Encoder, path: Path, count: int, whole: bool) -> tuple[Mat
     room = WINDOW - tokenizer.num_special_tokens_to_add()
     windows = sentence_windows(documents)
     if whole:
-        windows = document_windows(documents, pieces_of(tokenizer, documents), room, room // 2)
+        windows = document_windows(documents, count_pieces(tokenizer, documents), room, room // 2)
     places = np.sort(np.random.default_rng(0).choice(len(windows), min(count, len(windows)), replace=False))
     chosen = [windows[place] for place in places]
-    tokenised = tokenise(tokenizer, [passage_of(window) for window in chosen], WINDOW)
+    tokenised = tokenise(tokenizer, [window_passage(window) for window in chosen], WINDOW)
     order = np.argsort([-item.size for item in tokenised], kind="stable")
     batches: list[Batch] = []
     while len(order):
-        most = min(encoder.batch, max(1, PAIRS // tokenised[order[0]].size ** 2))
+        most = min(encoder.batch, max(1, MOST_PAIRS // tokenised[order[0]].size ** 2))
         batches.append((order[:most], padded([tokenised[place] for place in order[:most]])))
         order = order[most:]
     relations, _ = relations_of(documents, "ud", LEAST_ARCS)
@@ -137,7 +139,7 @@ def forward(encoder: Encoder, work: Material) -> None:
 
 def asked(encoder: Encoder, work: Material, probe: ChoiceProbe) -> Answers:
     """Do everything that a run of a probe does after tokenising and padding."""
-    job = Questioning(encoder.model, [probe], work.windows)
+    job = ProbeJob(encoder.model, [probe], work.windows)
     table = job.table(work.tokenised)
     for places, inputs in work.batches:
         batch = job.prepare(work.tokenised, places)
@@ -156,7 +158,7 @@ def check_same(encoder: Encoder, work: Material, probe: DependencyProbe, keep_bl
         answers = asked(encoder, work, probe)
     else:
         passages = [item.passage for item in work.tokenised]
-        job, size = Questioning(encoder.model, [probe], work.windows), encoder.batch
+        job, size = ProbeJob(encoder.model, [probe], work.windows), encoder.batch
         (answers,) = stream(
             encoder.model, passages, job, batch_size=size, max_length=WINDOW, advance=lambda count: None
         )

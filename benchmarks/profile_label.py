@@ -22,7 +22,7 @@ from transformers import AutoModel
 from headroles.arrays import selection_of
 from headroles.extraction import stream
 from headroles.extraction.capture import attention as capture
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import load
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.pipeline import load_parser
@@ -36,7 +36,7 @@ from headroles.sieves.selection import Selection
 
 STAGES = (
     ("tokenise", "", stream, "tokenise"),
-    ("prepare", "", sieving.Sieving, "prepare"),
+    ("prepare", "", sieving.SieveJob, "prepare"),
     ("align words and tokens", "prepare", sieving, "example_of"),
     ("ask the sieves", "prepare", Selection, "stated"),
     ("lay sieves over the batch", "prepare", batched_reading, "batch_plan"),
@@ -117,9 +117,9 @@ def main(examples: int, turns: int, data: Path) -> None:
     torch.set_num_threads(1)
     texts = sentences(data)[:examples]
     passages = [Passage(str(number), (text,)) for number, text in enumerate(texts)]
-    model = load(find(None, None), device="cpu", dtype="float32", max_length=128)
-    plain = AutoModel.from_pretrained(find(None, None).target, attn_implementation="sdpa").eval()
-    job = sieving.Sieving(model, selection_of(None), Known(passages))
+    model = load(find_checkpoint(None, None), device="cpu", dtype="float32", max_length=128)
+    plain = AutoModel.from_pretrained(find_checkpoint(None, None).target, attn_implementation="sdpa").eval()
+    job = sieving.SieveJob(model, selection_of(None), Known(passages))
     spent: dict[str, float] = defaultdict(float)
 
     def forward() -> None:

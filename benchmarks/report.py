@@ -22,11 +22,11 @@ from playwright.sync_api import Browser, sync_playwright
 from headroles.options.label import Options
 from headroles.records.example import Decision, Example, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.records.kept_maps import Exhibited
+from headroles.records.kept_maps import KeptMaps
 from headroles.reports.page import page
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
-from headroles.storage.kept_maps import candidates, exhibited_of, wanted
+from headroles.storage.kept_maps import candidates, choose_kept_maps, wanted_maps
 
 CHROMIUM = "/usr/bin/chromium"
 MAPS = Options(data="made up").maps
@@ -65,14 +65,14 @@ def random_run(layers: int, heads: int) -> Labelling:
     return replace(run, exhibited=examples_of(run, generator))
 
 
-def examples_of(run: Labelling, chance: np.random.Generator) -> Exhibited:
+def examples_of(run: Labelling, chance: np.random.Generator) -> KeptMaps:
     """Return typical inputs of head cards with random attention, as many as the limits of a run allow."""
     found = candidates(run.findings, run.scores)
-    places = wanted(found, run.scores.tokens, MAPS)
+    places = wanted_maps(found, run.scores.tokens, MAPS)
     maps = {place: attention_of(chance) for place in places}
     tokens = tuple(f"token{number}" for number in range(TOKENS))
     shown = {place[0]: Example(run.scores.examples[place[0]], tokens) for place in places}
-    return exhibited_of(found, maps, shown, MAPS)
+    return choose_kept_maps(found, maps, shown, MAPS)
 
 
 def attention_of(chance: np.random.Generator) -> np.ndarray:

@@ -11,7 +11,7 @@ from headroles.errors import BadInput, HeadrolesError, MissingExtra
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(?:::[a-z][a-z0-9+.-]*)*://", re.IGNORECASE)
 DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs"}
 """Package of the extra ``cloud`` for each kind of address."""
-WHOLE = frozenset({*DRIVERS, "abfs", "az", "memory"})
+WHOLE_WRITES = frozenset({*DRIVERS, "abfs", "az", "memory"})
 """Kinds of address where readers see a write whole or not at all."""
 SERVICES = {"botocore", "aiobotocore", "s3fs", "gcsfs", "google", "aiohttp", "azure", "adlfs"}
 """Packages whose errors of services and networks are no ``OSError``."""
@@ -54,7 +54,7 @@ def system_of(url: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def told(what: str, done: str) -> Iterator[None]:
+def explain_errors(what: str, done: str) -> Iterator[None]:
     """Turn errors of a file system or service into a ``BadInput`` of one sentence.
 
     Args:

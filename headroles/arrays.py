@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 
 from headroles.catalogue import sieves_of
 from headroles.errors import BadInput, BadSieve, UnknownName
-from headroles.plans.scorers import per_head
+from headroles.plans.scorers import score_layer
 from headroles.presets import preset_of
 from headroles.records.example import Example
 from headroles.sieves import BUILT_IN
@@ -15,7 +15,7 @@ from headroles.sieves.base import MaskSieve, Sieve, annotation_of
 from headroles.sieves.built_in.punctuation import USUAL
 from headroles.sieves.selection import STATISTICS, Selection, select
 from headroles.sieves.spread import entropies
-from headroles.sieves.surface import COLUMNS, MASSES, laid
+from headroles.sieves.surface import COLUMNS, MASSES, lay_surface
 from headroles.sieves.weights.reference import apply
 
 ROUNDING = 5e-3
@@ -102,7 +102,7 @@ def score(
     layers = np.stack([apply(plan, layer) for layer in weights], axis=1)
     named = dict(zip(selection.columns, layers, strict=False))
     for scorer in selection.scorers:
-        named[scorer.name] = np.stack([per_head(scorer, layer, example, seen) for layer in weights])
+        named[scorer.name] = np.stack([score_layer(scorer, layer, example, seen) for layer in weights])
     return named
 
 
@@ -203,7 +203,7 @@ def surface_of(
     if not 0 <= smoothing < 1:
         raise BadInput(f"smoothing must be at least 0 and below 1, but got {smoothing}")
     weights = checked_attention(attention, example)
-    surface = laid(example, visible_keys(weights, visible), marks=marks, smoothing=smoothing)
+    surface = lay_surface(example, visible_keys(weights, visible), marks=marks, smoothing=smoothing)
     values = np.stack([apply(surface.plan, layer) for layer in weights], axis=1)
     spread = entropies(weights, smoothing)
     for column, rows in enumerate((spread, spread[..., surface.first]), start=len(MASSES)):

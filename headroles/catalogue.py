@@ -95,7 +95,9 @@ def sieves_of(named: Sequence[str | Sieve], preset: str = "calibrated") -> tuple
         if isinstance(given, str) and given in groups:
             _refuse_clash(given, installed)
         else:
-            single[place] = _sieve_of(given, preset, installed) if isinstance(given, str) else usable(given)
+            single[place] = (
+                _sieve_of(given, preset, installed) if isinstance(given, str) else check_usable(given)
+            )
     alone = {sieve.name for sieve in single.values()}
     sieves: list[Sieve] = []
     grouped: set[str] = set()
@@ -126,7 +128,7 @@ def entries() -> list[Entry]:
     return listed
 
 
-def usable(given: object) -> Sieve:
+def check_usable(given: object) -> Sieve:
     """Return a given object after checking that it is a sieve, with a name that tables of a run allow.
 
     Raises:
@@ -204,7 +206,7 @@ def _check_offer(given: object, name: str, origin: str) -> Sieve:
             f"{origin} offers a sieve as {name!r} that calls itself {given.name!r}; "
             f"the two names must be equal"
         )
-    return usable(given)
+    return check_usable(given)
 
 
 def _from_file(target: str) -> Sieve:
@@ -218,9 +220,9 @@ def _from_file(target: str) -> Sieve:
     sieves = {key: value for key, value in defined.items() if isinstance(value, MaskSieve | Scorer)}
     for variable, sieve in sieves.items():
         if name in (variable, sieve.name):
-            return usable(sieve)
+            return check_usable(sieve)
     if name in defined:
-        return usable(defined[name])
+        return check_usable(defined[name])
     raise UnknownName(f"sieve of {path}", name, sorted({str(sieve.name) for sieve in sieves.values()}))
 
 

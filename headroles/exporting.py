@@ -13,8 +13,8 @@ from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
 from headroles.reports.print.dress import NARROWEST, WIDEST
 from headroles.reports.print.figures import WIDTH, figures_of
-from headroles.reports.print.files import checked_form, files_of
-from headroles.reports.print.tables import printed
+from headroles.reports.print.files import check_form, files_of
+from headroles.reports.print.tables import table_text
 from headroles.storage.comparison import is_comparison, load_comparison
 from headroles.storage.folder import (
     FIGURES,
@@ -22,15 +22,15 @@ from headroles.storage.folder import (
     REPORT,
     RUN,
     check_free,
-    made,
-    renamed,
-    staged,
+    make_folder,
+    stage_folder,
+    write_errors,
+    write_files,
     write_text,
-    writing,
 )
 from headroles.storage.moments import moments_bytes
 from headroles.storage.places import Place, place_of
-from headroles.storage.remote import copied, local_copy
+from headroles.storage.remote import accept_address, local_copy
 from headroles.storage.run import load, write_examples, write_part, write_report, write_results
 
 
@@ -42,7 +42,7 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
     """
     target = Path(folder)
     check_free(target, dict(labelling.manifest.get("settings", {})), overwrite)
-    with staged(target) as staging:
+    with stage_folder(target) as staging:
         write_part(staging, 0, labelling.scores)
         write_examples(staging, labelling.scores)
         if labelling.moments is not None:
@@ -98,7 +98,7 @@ def figures(
         HeadrolesError: When the folder holds neither, the form is unknown, the width is out of range, or
             kaleido or a Chromium is missing; nothing is written then.
     """
-    checked_form(form)
+    check_form(form)
     wide = _width(width)
     remote = _figure_address(folder, out)
     with local_copy(folder) as run_folder:
@@ -112,12 +112,12 @@ def figures(
     contents: Mapping[Path, str | bytes] = {
         figure_folder / f"{name}.{form}": data for name, data in drawings.items()
     }
-    with writing(f"the figures in '{figure_folder}'"), made(figure_folder):
-        renamed(contents)
+    with write_errors(f"the figures in '{figure_folder}'"), make_folder(figure_folder):
+        write_files(contents)
     return tuple(contents)
 
 
-@copied()
+@accept_address()
 def table(folder: str | Path, name: str | None = None, form: str = "markdown") -> str:
     """Return a table of a run or a comparison as text for a paper.
 
@@ -135,7 +135,7 @@ def table(folder: str | Path, name: str | None = None, form: str = "markdown") -
     Raises:
         HeadrolesError: When the folder holds neither, or the run has no table of that name.
     """
-    return printed(_load_run_or_comparison(Path(folder)), name, form)
+    return table_text(_load_run_or_comparison(Path(folder)), name, form)
 
 
 def _figure_address(folder: str | Path, out: str | Path | None) -> Place | None:

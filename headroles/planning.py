@@ -9,7 +9,14 @@ import numpy as np
 from headroles.errors import BadInput, UnknownName
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.families import FAMILIES
-from headroles.stats.power import ASSUMED, assumed_cut, detectable, harmonic, needed, t_test_power
+from headroles.stats.power import (
+    ASSUMED,
+    assumed_cut,
+    detectable_effect,
+    harmonic,
+    required_units,
+    t_test_power,
+)
 
 SIZES = (50, 100, 128, 200, 500, 1000)
 """Numbers of examples for which the smallest effect is given."""
@@ -139,12 +146,12 @@ def study(
     def case(guess: float | None) -> Case:
         cut = assumed_cut(correction, alpha, tests, guess)
         words = _cut_formula(correction, _count_tests(tests, family), tests, guess)
-        return Case(guess, cut, words, needed(effect, cut, power))
+        return Case(guess, cut, words, required_units(effect, cut, power))
 
     chosen = case(share)
     curve = sorted({max(2, round(step * chosen.examples)) for step in AROUND})
     powers = [t_test_power(effect, count, chosen.cut) for count in curve]
-    smallest = detectable(np.array(SIZES), chosen.cut, power)
+    smallest = detectable_effect(np.array(SIZES), chosen.cut, power)
     return Study(
         effect=effect,
         power=power,

@@ -10,11 +10,11 @@ def ignore_progress(done: int, total: int) -> None:
     """Take the inputs done and their total, and do nothing; the progress of a caller that gives none."""
 
 
-def counted(progress: Progress, total: int) -> Callable[[int], None]:
+def progress_counter(progress: Progress, total: int) -> Callable[[int], None]:
     """Return a function that adds newly done inputs and calls ``progress`` with the sum and the total.
 
     Example:
-        >>> advance = counted(lambda done, total: print(done, total), 5)
+        >>> advance = progress_counter(lambda done, total: print(done, total), 5)
         >>> advance(2), advance(3)
         2 5
         5 5

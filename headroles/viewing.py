@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.options.view import numbers_of, view_options_of
+from headroles.options.view import parse_numbers, view_options_of
 from headroles.records.view import Maps, View
 from headroles.storage.comparison import COMPARISON
-from headroles.storage.folder import RUN, made, manifest_in, renamed, writing
+from headroles.storage.folder import RUN, make_folder, read_manifest, write_errors, write_files
 
 PAGE = "view.html"
 """File that the command writes by default."""
@@ -62,17 +62,17 @@ class Viewed:
         from headroles.reports.views.svg import view_svg
 
         maps = self._maps(kind)
-        return view_svg(maps, layer, numbers_of("heads", heads) or maps.heads, **looks)
+        return view_svg(maps, layer, parse_numbers("heads", heads) or maps.heads, **looks)
 
     def _maps(self, kind: str | None) -> Maps:
         """Return the maps of a kind; the first ones for None."""
         for maps in self.view.maps:
             if kind in (None, maps.kind):
                 return maps
-        from headroles.reports.words.words import listing
+        from headroles.reports.words.words import join_names
 
         raise BadInput(
-            f"this view holds {listing([maps.kind for maps in self.view.maps])} attention, but got "
+            f"this view holds {join_names([maps.kind for maps in self.view.maps])} attention, but got "
             f"{kind!r}; name one of those, or leave the kind out"
         )
 
@@ -117,11 +117,11 @@ def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
         HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
     chosen = view_options_of(text=text, text_b=text_b, **options)
-    from headroles.extraction.model.checkpoint import find
+    from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.views.view import read_view
 
     view_read = read_view(
-        find(chosen.model, chosen.revision),
+        find_checkpoint(chosen.model, chosen.revision),
         (chosen.text,) if chosen.text_b is None else (chosen.text, chosen.text_b),
         layers=chosen.layers or None,
         heads=chosen.heads or None,
@@ -149,15 +149,15 @@ def _write(contents: dict[Path, str]) -> None:
     for path in contents:
         if isdir(path):
             raise BadInput(f"a view is written as a file, but '{path}' is a folder; name a file in it")
-        if path.name in PARTS_OF_FOLDERS and "headroles" in manifest_in(path.parent):
+        if path.name in PARTS_OF_FOLDERS and "headroles" in read_manifest(path.parent):
             raise BadInput(
                 f"a view does not take the place of a part of a run or comparison, but '{path}' is one; name "
                 f"another file"
             )
-    with writing(_quoted(contents)), ExitStack() as folders:
+    with write_errors(_quoted(contents)), ExitStack() as folders:
         for path in contents:
-            folders.enter_context(made(path.parent))
-        renamed(dict(contents))
+            folders.enter_context(make_folder(path.parent))
+        write_files(dict(contents))
 
 
 def _quoted(paths: Iterable[Path]) -> str:

@@ -7,8 +7,8 @@ from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.summary.embedded import script_json
 from headroles.storage.folder import LABELS, LAYERS
-from headroles.storage.probes import texts_of_probed
-from headroles.storage.tables import summaries_of
+from headroles.storage.probes import probe_texts
+from headroles.storage.tables import summary_texts
 
 SWAPS = "swaps.csv"
 LARGEST = 1_000_000
@@ -24,9 +24,9 @@ def files_of(labelling: Labelling) -> dict[str, str]:
     Args:
         labelling: The result of a run.
     """
-    texts = summaries_of(labelling.assessment) if labelling.assessment else {}
+    texts = summary_texts(labelling.assessment) if labelling.assessment else {}
     if labelling.probed is not None:
-        texts |= texts_of_probed(labelling.probed)
+        texts |= probe_texts(labelling.probed)
     return {name: text for name, text in texts.items() if len(text) <= LARGEST and text.count("\n") > 1}
 
 

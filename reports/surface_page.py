@@ -25,11 +25,11 @@ from headroles.reports.words.surface import (
     DECISION_WORDS,
     GROUP,
     MEASURES,
-    harmless_lines,
-    known,
-    named,
+    column_name,
+    column_sentence,
+    has_scores,
+    noop_sentences,
     promise,
-    sentence,
 )
 
 SCRIPTS = (
@@ -83,7 +83,7 @@ def surface_page(labelling: Labelling) -> str:
         attention=_figures_of(panels, ATTENTION),
         entropy=_figures_of(panels, ENTROPY),
         importance=_figures_of(panels, IMPORTANCE),
-        harmless=harmless_lines(labelling),
+        harmless=noop_sentences(labelling),
         tests=noop_sheet(labelling),
         importances=_importances(labelling),
         marks=_marks(labelling),
@@ -129,7 +129,11 @@ def _verdicts(labelling: Labelling) -> tuple[Verdict, ...]:
     """Return the verdict about every statistic."""
     findings = labelling.findings
     return tuple(
-        Verdict(named(column), surface_words.counts(findings, column), sentence(labelling, column))
+        Verdict(
+            column_name(column),
+            surface_words.decision_counts(findings, column),
+            column_sentence(labelling, column),
+        )
         for column in findings.sieves
         if column.startswith(GROUP)
     )
@@ -149,7 +153,7 @@ def _figures_of(panels: Sequence[Figure], part: str) -> list[Figure]:
 def _importances(labelling: Labelling) -> list[tuple[str, str]]:
     """Return name and sentences of every importance."""
     return [
-        (named(column), sentence(labelling, column))
+        (column_name(column), column_sentence(labelling, column))
         for column in labelling.findings.sieves
         if column.partition(":")[0] in MEASURES
     ]
@@ -165,9 +169,9 @@ def _layers_json(labelling: Labelling) -> str:
     surface, findings = labelling.surface, labelling.findings
     content = {
         "decided": DECISION_WORDS,
-        "names": [named(name) for name in findings.sieves],
+        "names": [column_name(name) for name in findings.sieves],
         "fine": [name.partition(":")[0] in MEASURES for name in findings.sieves],
-        "known": [known(findings, name) for name in findings.sieves],
+        "known": [has_scores(findings, name) for name in findings.sieves],
         "layers.csv": _rows(LayerMean, surface.layers if surface else ()),
         "noop.csv": _rows(NoOp, surface.noop if surface else ()),
     }

@@ -7,14 +7,14 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadSieve
-from headroles.plans.batch import Asking, Stated
+from headroles.plans.batch import SieveLayout, SieveMasks
 from headroles.plans.masks import Mask
 from headroles.plans.plan import LongPlan, Plan
 from headroles.records.example import Example, Rule
 from headroles.sieves.base import MARGIN, Contrast, MaskSieve, Scorer, Sieve
-from headroles.sieves.weights.batch import asking, stated
+from headroles.sieves.weights.batch import sieve_layout, sieve_masks
 from headroles.sieves.weights.long.plan import long_plan
-from headroles.sieves.weights.plan import columns_of, matched, plan
+from headroles.sieves.weights.plan import column_names, contrast_column, plan
 
 STATISTICS = ("selectivity", "bias")
 BIAS_MARGIN = 2.0
@@ -66,12 +66,12 @@ class Selection:
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns: masks with their contrasts, contrasts of scorers, scorers."""
         scorers = tuple(scorer.name for scorer in self.scorers)
-        return columns_of(self.masks) + tuple(self.beside) + scorers
+        return column_names(self.masks) + tuple(self.beside) + scorers
 
     @property
     def beside(self) -> dict[str, Contrast]:
         """Return the contrasts of scorers, by their columns."""
-        contrasts = {matched(scorer): getattr(scorer, "contrast", None) for scorer in self.scorers}
+        contrasts = {contrast_column(scorer): getattr(scorer, "contrast", None) for scorer in self.scorers}
         return {name: contrast for name, contrast in contrasts.items() if isinstance(contrast, Contrast)}
 
     @property
@@ -94,13 +94,13 @@ class Selection:
         return plan(example, self.masks, visible, statistic=self.statistic, dtype=dtype, beside=self.beside)
 
     @property
-    def layout(self) -> Asking:
+    def layout(self) -> SieveLayout:
         """Return the columns and settings of mask sieves and contrasts, the same for every example."""
-        return asking(self.masks, self.statistic, self.beside)
+        return sieve_layout(self.masks, self.statistic, self.beside)
 
-    def masks_of(self, example: Example) -> Stated:
+    def masks_of(self, example: Example) -> SieveMasks:
         """Return the masks of one example, as ``headroles.sieves.weights.batch`` describes."""
-        return stated(self.masks, self.beside, example)
+        return sieve_masks(self.masks, self.beside, example)
 
     def long_plan(self, example: Example, visible: Mask | None) -> LongPlan:
         """Lay the mask sieves over a long example, without arrays of tokens × tokens."""
@@ -115,7 +115,7 @@ class Selection:
         rules: list[Rule] = []
         for mask in self.masks:
             usual = mask.margin if self.statistic == "selectivity" else BIAS_MARGIN
-            contrast = matched(mask) if mask.contrast else ""
+            contrast = contrast_column(mask) if mask.contrast else ""
             null = 0.0 if self.statistic == "selectivity" else 1.0
             own_margin = usual if margin is None else margin
             rules.append(Rule(mask.name, mask.question, null=null, margin=own_margin, contrast=contrast))
@@ -125,7 +125,7 @@ class Selection:
         rules += [
             _contrast_rule(scorer, beside[column])
             for scorer in self.scorers
-            if (column := matched(scorer)) in beside
+            if (column := contrast_column(scorer)) in beside
         ]
         for scorer in self.scorers:
             rules.append(
@@ -135,7 +135,7 @@ class Selection:
                     margin=getattr(scorer, "margin", MARGIN) if margin is None else margin,
                     low=getattr(scorer, "low", float("nan")),
                     high=getattr(scorer, "high", float("nan")),
-                    contrast=matched(scorer) if matched(scorer) in beside else "",
+                    contrast=contrast_column(scorer) if contrast_column(scorer) in beside else "",
                 )
             )
         return tuple(rules)
@@ -143,7 +143,7 @@ class Selection:
 
 def _contrast_rule(sieve: Sieve, contrast: Contrast) -> Rule:
     about = f"Contrast of {sieve.name} against the head's own distance profile"
-    return Rule(matched(sieve), about, margin=contrast.margin, role=False)
+    return Rule(contrast_column(sieve), about, margin=contrast.margin, role=False)
 
 
 def select(

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadInput
-from headroles.plans.plan import Laid, Plan
+from headroles.plans.plan import Plan, SurfacePlan
 from headroles.records.example import Example, Rule
 from headroles.sieves.built_in.punctuation import ALL, USUAL, is_mark, mark_keys
 from headroles.sieves.spread import even_entropy
@@ -83,7 +83,7 @@ def check_marks(marks: str) -> None:
 def rules(longest: int) -> tuple[Rule, ...]:
     """Return the rules that judge the columns against attention that is even over the visible keys.
 
-    The null is that of each example (``Laid.even``) and the margin 0, so that "role" reads "above even
+    The null is that of each example (``SurfacePlan.even``) and the margin 0, so that "role" reads "above even
     attention" and "not" reads "below even attention".
 
     Args:
@@ -131,14 +131,14 @@ def _spread(whose: str) -> str:
     )
 
 
-def laid(
+def lay_surface(
     example: Example,
     visible: Bool[np.ndarray, "tokens tokens"] | None,
     *,
     marks: str = USUAL,
     smoothing: float = 0.0,
     dtype: type[np.floating] = np.float64,
-) -> Laid:
+) -> SurfacePlan:
     """Lay the surface statistics over one example.
 
     Masses are means over queries of the attention on the keys counted: over all n queries of the input,
@@ -191,7 +191,7 @@ def laid(
         low=low,
         high=high,
     )
-    return Laid(plan, even, np.flatnonzero(of["first"]))
+    return SurfacePlan(plan, even, np.flatnonzero(of["first"]))
 
 
 def _mass_cells(

@@ -9,9 +9,9 @@ from jaxtyping import Float, Int
 
 from headroles.records.example import Rule, Scores
 from headroles.stats.effects import design_effect
-from headroles.stats.methods.closed_form import Outcome, constant, flat
+from headroles.stats.methods.closed_form import Outcome, bounded_outcome, has_no_spread
 from headroles.stats.moments import Sample, describe, unit_means
-from headroles.stats.pooled import pooled_units
+from headroles.stats.pooled import pooled_unit_values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ class Column:
         Args:
             sample: Moments of ``values``, whose spread is the error, whatever is counted.
         """
-        spread = np.where(flat(self.counted(sample)), np.nan, sample.sd)
+        spread = np.where(has_no_spread(self.counted(sample)), np.nan, sample.sd)
         with np.errstate(divide="ignore", invalid="ignore"):
             errors: np.ndarray = (sample.mean - self.rule.margin) / spread * np.sqrt(sample.count)
         return errors
@@ -64,13 +64,13 @@ def unit_numbers(units: Sequence[str]) -> Int[np.ndarray, " examples"]:
     return np.array([seen.setdefault(unit, len(seen)) for unit in units], dtype=np.int64)
 
 
-def over_units(
+def values_per_unit(
     values: Float[np.ndarray, "examples heads"],
     units: Int[np.ndarray, " examples"],
     weight: Float[np.ndarray, " examples"] | None,
 ) -> Float[np.ndarray, "units heads"]:
     """Return one number per unit: the mean of its examples; for pooled columns, by the cells of each."""
-    return unit_means(values, units) if weight is None else pooled_units(values, weight, units)
+    return unit_means(values, units) if weight is None else pooled_unit_values(values, weight, units)
 
 
 class Columns(Sequence[Column]):
@@ -116,7 +116,7 @@ class Columns(Sequence[Column]):
         values = scores.values[position].astype(np.float64) - scores.null[position][:, None, None]
         per_example = values.reshape(len(values), scores.layers * scores.heads)
         if rule.pooled:
-            per_example = over_units(per_example, np.arange(len(values)), scores.cells[position])
+            per_example = values_per_unit(per_example, np.arange(len(values)), scores.cells[position])
         return design_effect(per_example, self._units)
 
     def _column(self, position: int) -> Column:
@@ -129,25 +129,25 @@ class Columns(Sequence[Column]):
         if speaks.any():
             smallest, largest = float(null[speaks].min()), float(null[speaks].max())
         weight = scores.cells[position] if rule.pooled else None
-        means = over_units(values, self._units, weight)
+        means = values_per_unit(values, self._units, weight)
         level = np.full(heads, smallest)
         if smallest != largest:
             within = np.where(np.isnan(values), np.nan, null[:, None])
-            level = describe(over_units(within, self._units, weight)).mean
+            level = describe(values_per_unit(within, self._units, weight)).mean
         level[np.isnan(means).all(axis=0)] = np.nan
         return Column(rule, means, level, rule.low - largest, rule.high - smallest)
 
 
-def settled(outcome: Outcome, column: Column, sample: Sample) -> Outcome:
+def handle_flat_scores(outcome: Outcome, column: Column, sample: Sample) -> Outcome:
     """Return a test's outcome where scores have spread, exact statements where not, NaN below two units.
 
     Pooled columns without spread have no exact statement, and neither have those of random groups, which
     know no bounds: what is bounded is the mean over units, and a rare large unit may hold most cells, or
     most examples.
     """
-    still = flat(column.counted(sample))
+    still = has_no_spread(column.counted(sample))
     low, high = (np.nan, np.nan) if column.rule.pooled else (column.low, column.high)
-    bounds = constant(sample, column.rule.margin, low, high) if still.any() else outcome
+    bounds = bounded_outcome(sample, column.rule.margin, low, high) if still.any() else outcome
 
     def pick(name: str) -> np.ndarray:
         both = np.where(still, getattr(bounds, name), getattr(outcome, name))
@@ -156,6 +156,6 @@ def settled(outcome: Outcome, column: Column, sample: Sample) -> Outcome:
     return Outcome(**{name: pick(name) for name in ("statistic", "p", "p_not", "low", "high")})
 
 
-def against(column: Column, margin: float) -> Column:
+def with_margin(column: Column, margin: float) -> Column:
     """Return the column with another margin."""
     return replace(column, rule=replace(column.rule, margin=margin))

@@ -55,7 +55,7 @@ def flips_are_exact(units: int, resamples: int) -> bool:
     return units < 60 and 2**units <= resamples
 
 
-def halves(units: int, splits: int, seed: int) -> Int8[np.ndarray, "splits units"]:
+def random_halves(units: int, splits: int, seed: int) -> Int8[np.ndarray, "splits units"]:
     """Return random disjoint halves: 1 for units of the first, −1 for those of the second.
 
     Of an odd number of units one is in neither half, and 0.

@@ -13,8 +13,8 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from headroles.records.example import Decision
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.methods.closed_form import Outcome, flat, student
-from headroles.stats.moments import Sample, complete, describe, unit_means
+from headroles.stats.methods.closed_form import Outcome, has_no_spread, student
+from headroles.stats.moments import Sample, complete_columns, describe, unit_means
 
 CELLS = 4_000_000
 """Bootstrap means held at once (32 MB): columns are taken in slices, which changes no result."""
@@ -22,7 +22,7 @@ CELLS = 4_000_000
 Pair = tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]
 
 
-def hedges(sample: Sample, threshold: float | Float[np.ndarray, "*#shape"]) -> Float[np.ndarray, "*shape"]:
+def hedges_g(sample: Sample, threshold: float | Float[np.ndarray, "*#shape"]) -> Float[np.ndarray, "*shape"]:
     """Return Hedges' g of the mean against θ: Cohen's d less its upward bias in small samples.
 
     ``g = d × (1 − 3 / (4(n − 1) − 1))`` with ``d = (mean − θ) / sd``, signed. The factor is Hedges'
@@ -41,10 +41,10 @@ def hedges(sample: Sample, threshold: float | Float[np.ndarray, "*#shape"]) -> F
 
     Example:
         >>> sample = Sample(np.array([20]), np.array([0.3]), np.array([0.2]), np.array([0.0]))
-        >>> hedges(sample, 0.1).round(2).tolist()  # d is 1
+        >>> hedges_g(sample, 0.1).round(2).tolist()  # d is 1
         [0.96]
     """
-    enough = (sample.count > 2) & ~flat(sample)
+    enough = (sample.count > 2) & ~has_no_spread(sample)
     d = (sample.mean - threshold) / np.where(enough, sample.sd, np.nan)
     corrected: np.ndarray = d * (1 - 3 / (4 * np.maximum(sample.count, 3) - 5))
     return corrected
@@ -195,7 +195,7 @@ def design_effect(
     """
     each = describe(values.astype(np.float64))
     group = describe(unit_means(values, units))
-    spread = np.where(flat(each) | (group.count < 2), np.nan, each.sd)
+    spread = np.where(has_no_spread(each) | (group.count < 2), np.nan, each.sd)
     ratio = (group.sd**2 / np.maximum(group.count, 1)) / (spread**2 / np.maximum(each.count, 1))
     return np.where(np.isnan(ratio) | (group.count < each.count), ratio, 1.0)
 
@@ -298,7 +298,7 @@ def interval_of(
         return replace(outcome, low=plain.low, high=plain.high)
     if decision.interval == "bca":
         low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
-        for units, heads in complete(values):
+        for units, heads in complete_columns(values):
             counts = bootstrap_counts(int(units.sum()), decision.resamples, decision.seed)
             low[heads], high[heads] = bca(values[np.ix_(units, heads)], counts)
         return replace(outcome, low=low, high=high)

@@ -9,13 +9,19 @@ from jaxtyping import Bool, Float, Int
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
-from headroles.stats.columns import Column, Columns, settled
+from headroles.stats.columns import Column, Columns, handle_flat_scores
 from headroles.stats.correction import significant
 from headroles.stats.effects import interval_of
-from headroles.stats.families import adjust_families, both_beyond, either_below, members, with_contrast
+from headroles.stats.families import (
+    adjust_families,
+    contrast_pairs,
+    family_members,
+    joint_not_p,
+    joint_role_p,
+)
 from headroles.stats.grouped import GroupColumns
 from headroles.stats.max_t import max_t
-from headroles.stats.methods.closed_form import Outcome, flat
+from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
 from headroles.stats.resolution import check_decision, check_resolution, check_rules
@@ -53,7 +59,7 @@ def judge(
         rules: One per sieve of ``scores``, in that order; a contrast is one of them.
         decision: Test, correction, family, alpha, resamples, seed and interval.
         moments: Sums over random groups of all examples, where ``scores`` are a subsample of them: what
-            tests of means then rest on (``evidence``).
+            tests of means then rest on (``evidence_columns``).
 
     Returns:
         Findings in the order of ``rules``. Heads with fewer than 2 units, or without spread and
@@ -67,12 +73,12 @@ def judge(
     check_decision(decision)
     check_rules(rules, scores.sieves)
     check_resolution(decision, rules, scores.layers, scores.heads)
-    columns = evidence(scores, rules, decision, moments)
+    columns = evidence_columns(scores, rules, decision, moments)
     tested = [_test(column, decision) for column in columns]
-    p = both_beyond(np.stack([column.outcome.p for column in tested]), rules)
-    p_not = either_below(np.stack([column.outcome.p_not for column in tested]), rules)
+    p = joint_role_p(np.stack([column.outcome.p for column in tested]), rules)
+    p_not = joint_not_p(np.stack([column.outcome.p_not for column in tested]), rules)
     informative = np.stack([column.informative for column in tested])
-    still = np.stack([flat(column.counted) for column in tested])
+    still = np.stack([has_no_spread(column.counted) for column in tested])
     q, q_not = _adjust_both(columns, still, (p, p_not), (scores.layers, scores.heads), decision)
     shape = (len(rules), scores.layers, scores.heads)
 
@@ -102,7 +108,7 @@ def judge(
     )
 
 
-def evidence(
+def evidence_columns(
     scores: Scores, rules: Sequence[Rule], decision: Decision, moments: Moments | None = None
 ) -> Columns:
     """Return the columns that are tested: scores over units; or, from moments, random groups of examples.
@@ -123,7 +129,7 @@ def _test(column: Column, decision: Decision) -> _ColumnTest:
     outcome = interval_of(decision, column.values, sample, outcome)
     informative = sample.count.astype(np.float64) if column.equal is None else column.equal
     return _ColumnTest(
-        sample, column.counted(sample), informative, column.null, settled(outcome, column, sample)
+        sample, column.counted(sample), informative, column.null, handle_flat_scores(outcome, column, sample)
     )
 
 
@@ -136,18 +142,18 @@ def _adjust_both(
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
     """Return q and q_not: both directions corrected, each over its own families."""
     rules = columns.rules
-    families = members(rules, *grid, decision.family)
+    families = family_members(rules, *grid, decision.family)
     if decision.correction != "maxT":
         role, not_role = (adjust_families(side, families, decision.correction, decision.alpha) for side in p)
         return role, not_role
-    pairs = with_contrast(rules)
+    pairs = contrast_pairs(rules)
     for k, other in pairs:
         still[k] |= still[other]
     return max_t(list(columns), dict(pairs), families, p, still, decision)
 
 
 def _effect(sample: Sample, rule: Rule) -> Float[np.ndarray, " heads"]:
-    spread = np.where(flat(sample), np.nan, sample.sd)
+    spread = np.where(has_no_spread(sample), np.nan, sample.sd)
     effect: np.ndarray = (sample.mean - rule.margin) / spread
     return effect
 
@@ -174,6 +180,6 @@ def enough_for_not(
 ) -> Bool[np.ndarray, "sieves heads"]:
     """Return whether heads may be called "not": enough units of the sieve, and of its contrast."""
     enough: np.ndarray = count >= ENOUGH_FOR_NOT
-    for k, other in with_contrast(rules):
+    for k, other in contrast_pairs(rules):
         enough[k] &= enough[other]
     return enough

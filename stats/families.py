@@ -15,33 +15,35 @@ Sieves whose rules name one family (``Rule.together``), such as both directions 
 """
 
 
-def with_contrast(rules: Sequence[Rule]) -> list[tuple[int, int]]:
+def contrast_pairs(rules: Sequence[Rule]) -> list[tuple[int, int]]:
     """Return the positions of each sieve that has a contrast, and of that contrast."""
     position = {rule.sieve: k for k, rule in enumerate(rules)}
     return [(k, position[rule.contrast]) for k, rule in enumerate(rules) if rule.contrast]
 
 
-def both_beyond(
+def joint_role_p(
     p: Float[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
 ) -> Float[np.ndarray, "sieves *heads"]:
     """Return p of roles: of a sieve with a contrast the larger of the two (intersection-union)."""
     joined = p.copy()
-    for k, other in with_contrast(rules):
+    for k, other in contrast_pairs(rules):
         joined[k] = np.maximum(p[k], p[other])
     return joined
 
 
-def either_below(
+def joint_not_p(
     p_not: Float[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
 ) -> Float[np.ndarray, "sieves *heads"]:
     """Return p of nots: of a sieve with a contrast twice the smaller of the two, at most 1."""
     joined = p_not.copy()
-    for k, other in with_contrast(rules):
+    for k, other in contrast_pairs(rules):
         joined[k] = np.minimum(1.0, 2 * np.minimum(p_not[k], p_not[other]))
     return joined
 
 
-def members(rules: Sequence[Rule], layers: int, heads: int, family: str) -> list[list[tuple[int, slice]]]:
+def family_members(
+    rules: Sequence[Rule], layers: int, heads: int, family: str
+) -> list[list[tuple[int, slice]]]:
     """Return every family as its parts: a sieve's position and a range of its heads.
 
     Contrasts never share a family with roles: each is a family of its own, whatever ``family`` is.

@@ -8,9 +8,9 @@ from jaxtyping import Float
 from headroles.records.example import Rule
 from headroles.records.moments import Moments
 from headroles.stats.columns import Column, Columns
-from headroles.stats.methods.closed_form import SPREAD, flat
+from headroles.stats.methods.closed_form import SPREAD, has_no_spread
 from headroles.stats.moments import Sample, describe
-from headroles.stats.pooled import ratio_units
+from headroles.stats.pooled import jackknife_values
 
 
 class GroupColumns(Columns):
@@ -58,7 +58,7 @@ class GroupColumns(Columns):
         column = self[position]
         groups = describe(column.values)
         examples = column.counted(groups)
-        spread = np.where(flat(examples) | (groups.count < 2), np.nan, examples.sd)
+        spread = np.where(has_no_spread(examples) | (groups.count < 2), np.nan, examples.sd)
         effect: np.ndarray = (groups.sd**2 / np.maximum(groups.count, 1)) / (
             spread**2 / np.maximum(examples.count, 1)
         )
@@ -69,7 +69,7 @@ class GroupColumns(Columns):
         weight, total = (
             sums[position].reshape(len(sums[position]), -1) for sums in (moments.weight, moments.total)
         )
-        values = ratio_units(total, weight)
+        values = jackknife_values(total, weight)
         heavy = weight.sum(axis=0)
         lowest, highest = float(moments.lowest[position]), float(moments.highest[position])
         chance = moments.chance[position].ravel()

@@ -29,7 +29,7 @@ CLOSE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class CentredScores:
     """Centred scores of one column, ready for products with draws.
 
     Attributes:
@@ -54,7 +54,9 @@ class Table:
         return studentise(weights @ self.first, weights @ self.second, count)
 
 
-def table_of(column: Column, heads: slice, tested: Bool[np.ndarray, " heads"], flips: bool) -> Table:
+def centred_scores(
+    column: Column, heads: slice, tested: Bool[np.ndarray, " heads"], flips: bool
+) -> CentredScores:
     """Return the tested heads of a column: centred at θ for sign flips, else each at its own mean."""
     values = column.values[:, heads][:, tested]
     known = ~np.isnan(values)
@@ -67,7 +69,7 @@ def table_of(column: Column, heads: slice, tested: Bool[np.ndarray, " heads"], f
         observed = (mean - column.rule.margin) / (spread / np.sqrt(count))
     first = np.where(known, values - column.rule.margin, 0.0) if flips else own
     present = None if known.all() else known.astype(np.float64)
-    return Table(observed, first, first * first, present, count)
+    return CentredScores(observed, first, first * first, present, count)
 
 
 class StepDown:
@@ -78,7 +80,7 @@ class StepDown:
         contrasts: That of each one's contrast; None where it has none.
     """
 
-    def __init__(self, mains: Sequence[Table], contrasts: Sequence[Table | None]) -> None:
+    def __init__(self, mains: Sequence[CentredScores], contrasts: Sequence[CentredScores | None]) -> None:
         """Order the heads by their statistics, in both directions."""
         self._mains, self._contrasts = mains, contrasts
         role, not_role = self._join(
@@ -125,7 +127,7 @@ class StepDown:
         return adjusted[0], adjusted[1]
 
 
-def draws_of(units: int, decision: Decision) -> Iterator[Float[np.ndarray, "draws units"]]:
+def unit_draws(units: int, decision: Decision) -> Iterator[Float[np.ndarray, "draws units"]]:
     """Yield blocks of draws: sign flips for the test of that name, else bootstrap resamples."""
     draw = sign_flips if decision.test == "sign-flip" else bootstrap_counts
     return draw(units, decision.resamples, decision.seed)
@@ -159,11 +161,11 @@ def max_t(
         mains, contrasts = [], []
         for k, part in family:
             tested = ~np.isnan(p[0][k, part]) & ~still[k, part]
-            mains.append(table_of(columns[k], part, tested, flips))
+            mains.append(centred_scores(columns[k], part, tested, flips))
             other = contrast_of.get(k)
-            contrasts.append(None if other is None else table_of(columns[other], part, tested, flips))
+            contrasts.append(None if other is None else centred_scores(columns[other], part, tested, flips))
         steps.append(StepDown(mains, contrasts))
-    for weights in draws_of(units, decision):
+    for weights in unit_draws(units, decision):
         for step in steps:
             step.add(weights, flips)
     own = 0 if flips and flips_are_exact(units, decision.resamples) else 1

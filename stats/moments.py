@@ -76,7 +76,7 @@ def describe(values: Float[np.ndarray, "units *shape"]) -> Sample:
     return Sample(count=count, mean=np.where(count > 0, mean, np.nan), sd=sd, skew=skew)
 
 
-def from_sums(
+def sample_from_sums(
     count: Float[np.ndarray, "*#shape"],
     sums: tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]],
     centre: Float[np.ndarray, "*#shape"],
@@ -103,7 +103,7 @@ def from_sums(
     return Sample(count=whole, mean=mean, sd=sd, skew=skew)
 
 
-def complete(
+def complete_columns(
     values: Float[np.ndarray, "units columns"],
 ) -> Iterator[tuple[Bool[np.ndarray, " units"], Int[np.ndarray, " some"]]]:
     """Yield groups of columns with the same units present: those units, and the places of the columns.

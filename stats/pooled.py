@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 
-def pooled_units(
+def pooled_unit_values(
     values: Float[np.ndarray, "examples heads"],
     weight: Float[np.ndarray, " examples"],
     units: Int[np.ndarray, " examples"],
@@ -38,20 +38,20 @@ def pooled_units(
         One number per unit; NaN where a unit holds no cells.
 
     Example:
-        >>> z = pooled_units(np.array([[1.0], [0.5]]), np.array([1.0, 3.0]), np.array([0, 1]))
+        >>> z = pooled_unit_values(np.array([[1.0], [0.5]]), np.array([1.0, 3.0]), np.array([0, 1]))
         >>> round(float(z.mean()), 3), z.round(4).ravel().tolist()
         (0.625, [0.875, 0.375])
     """
     held = ~np.isnan(values) & (np.nan_to_num(weight) > 0)[:, None]
     cells = np.where(held, np.nan_to_num(weight)[:, None], 0.0)
     sums, sizes = (_per_unit(rows, units) for rows in (cells * np.where(held, values, 0.0), cells))
-    return ratio_units(sums, sizes)
+    return jackknife_values(sums, sizes)
 
 
-def ratio_units(
+def jackknife_values(
     sums: Float[np.ndarray, "units heads"], sizes: Float[np.ndarray, "units heads"]
 ) -> Float[np.ndarray, "units heads"]:
-    """Return what ``pooled_units`` returns, from the sums of each unit.
+    """Return what ``pooled_unit_values`` returns, from the sums of each unit.
 
     Args:
         sums: Of weighted scores.

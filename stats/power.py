@@ -77,7 +77,7 @@ def power_of(effect: Numbers, count: Counts, cut: Numbers) -> Float[np.ndarray, 
     return np.where(shift > FAR, limit, near)
 
 
-def detectable(count: Counts, cut: Numbers, power: float = 0.8) -> Float[np.ndarray, "..."]:
+def detectable_effect(count: Counts, cut: Numbers, power: float = 0.8) -> Float[np.ndarray, "..."]:
     """Return the smallest effect that is found with the wanted probability.
 
     The inverse of ``power_of`` in the effect, with its test, unit and assumptions; solved once per
@@ -95,7 +95,7 @@ def detectable(count: Counts, cut: Numbers, power: float = 0.8) -> Float[np.ndar
         power); NaN under 2 units and where the cut is NaN.
 
     Example:
-        >>> detectable(np.array([1, 20, 100, 500]), 0.05 / 144).round(2).tolist()
+        >>> detectable_effect(np.array([1, 20, 100, 500]), 0.05 / 144).round(2).tolist()
         [nan, 1.12, 0.44, 0.19]
     """
     _between("power", power)
@@ -121,7 +121,7 @@ def _effect_for(count: int, cut: float, power: float) -> float:
     return root / float(np.sqrt(count))
 
 
-def needed(effect: float, cut: float, power: float = 0.8) -> int:
+def required_units(effect: float, cut: float, power: float = 0.8) -> int:
     """Return the smallest number of units with which an effect is found with the wanted probability.
 
     The inverse of ``power_of`` in the count, with its test, unit and assumptions, by statsmodels'
@@ -140,7 +140,7 @@ def needed(effect: float, cut: float, power: float = 0.8) -> int:
         BadInput: For numbers out of range, or more than 1,000,000,000 units.
 
     Example:
-        >>> needed(0.3, 0.05), needed(0.3, 0.05 / 144)
+        >>> required_units(0.3, 0.05), required_units(0.3, 0.05 / 144)
         (71, 205)
     """
     if not 0 < effect < float("inf"):

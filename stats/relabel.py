@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.example import Decision, Rule
-from headroles.stats.columns import Column, settled
+from headroles.stats.columns import Column, handle_flat_scores
 from headroles.stats.correction import significant
-from headroles.stats.families import adjust_families_of_draws, both_beyond, members
+from headroles.stats.families import adjust_families_of_draws, family_members, joint_role_p
 from headroles.stats.methods.names import METHODS
-from headroles.stats.moments import Sample, describe, from_sums
+from headroles.stats.moments import Sample, describe, sample_from_sums
 
 CELLS = 2**18
 """Draws × heads labelled at once: bounds memory and, being fixed, changes no result."""
@@ -27,7 +27,7 @@ class Grid:
     heads: int
 
 
-def stand_in(decision: Decision) -> Decision:
+def closed_form_decision(decision: Decision) -> Decision:
     """Return the decision with which resamples are labelled.
 
     Tests that resample themselves would be nested: ``t-skew`` replaces ``bootstrap-t``,
@@ -45,16 +45,16 @@ def role_p(column: Column, weights: Weights, test: str) -> Float[np.ndarray, "dr
         return np.stack(
             [_p_of(column, np.repeat(column.values, row.astype(int), axis=0), test) for row in weights]
         )
-    sample = weighted(column.values, weights)
-    return settled(method.closed(sample, column.rule.margin), column, sample).p
+    sample = weighted_moments(column.values, weights)
+    return handle_flat_scores(method.closed(sample, column.rule.margin), column, sample).p
 
 
 def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -> Float[np.ndarray, " heads"]:
     sample = describe(values)
-    return settled(METHODS[test](values, sample, column.rule.margin, 0, 0), column, sample).p
+    return handle_flat_scores(METHODS[test](values, sample, column.rule.margin, 0, 0), column, sample).p
 
 
-def weighted(values: Float[np.ndarray, "units heads"], weights: Weights) -> Sample:
+def weighted_moments(values: Float[np.ndarray, "units heads"], weights: Weights) -> Sample:
     """Return moments of weighted units, by one product: arrays of (draws, heads)."""
     known = ~np.isnan(values)
     whole = bool(known.all())
@@ -64,21 +64,21 @@ def weighted(values: Float[np.ndarray, "units heads"], weights: Weights) -> Samp
     second = first * first
     size = weights.sum(axis=1, keepdims=True) if whole else weights @ known.astype(np.float64)
     sums = np.split(weights @ np.concatenate([first, second, second * first], axis=1), 3, axis=1)
-    return from_sums(size, (sums[0], sums[1], sums[2]), centre)
+    return sample_from_sums(size, (sums[0], sums[1], sums[2]), centre)
 
 
-def roles_of(
+def roles_from_p(
     p: Float[np.ndarray, "sieves draws heads"], rules: Sequence[Rule], grid: Grid, decision: Decision
 ) -> Bool[np.ndarray, "roles draws heads"]:
     """Return which heads hold which role, from p of every column: contrasts joined, families corrected."""
-    joined = both_beyond(p, rules)
-    families = members(rules, grid.layers, grid.heads, decision.family)
+    joined = joint_role_p(p, rules)
+    families = family_members(rules, grid.layers, grid.heads, decision.family)
     q = adjust_families_of_draws(joined, families, decision.correction, decision.alpha)
     roles = [rule.role for rule in rules]
     return significant(q[roles], decision.alpha, joined[roles])
 
 
-def relabelled(
+def label_draws(
     columns: Sequence[Column], weights: Weights, grid: Grid, decision: Decision
 ) -> Bool[np.ndarray, "roles draws heads"]:
     """Return the roles under every draw.
@@ -87,13 +87,13 @@ def relabelled(
         columns: The run's columns, contrasts included.
         weights: How often each unit counts in each draw.
         grid: Layers and heads.
-        decision: With a test that is not itself resampled (see ``stand_in``).
+        decision: With a test that is not itself resampled (see ``closed_form_decision``).
     """
     p = np.stack([role_p(column, weights, decision.test) for column in columns])
-    return roles_of(p, [column.rule for column in columns], grid, decision)
+    return roles_from_p(p, [column.rule for column in columns], grid, decision)
 
 
-def in_blocks(weights: Iterable[np.ndarray], heads: int) -> Iterator[np.ndarray]:
+def split_draws(weights: Iterable[np.ndarray], heads: int) -> Iterator[np.ndarray]:
     """Yield the same draws in blocks of some 260,000 labels or weights, for memory."""
     for block in weights:
         size = max(64, CELLS // max(heads, block.shape[1]))

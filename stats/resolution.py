@@ -7,7 +7,7 @@ from headroles.errors import BadInput, UnknownName
 from headroles.records.example import Decision, Rule
 from headroles.stats.correction import CORRECTIONS
 from headroles.stats.effects import INTERVALS
-from headroles.stats.families import FAMILIES, members
+from headroles.stats.families import FAMILIES, family_members
 from headroles.stats.methods.names import METHODS
 from headroles.stats.power import assumed_cut
 
@@ -83,8 +83,8 @@ def check_resolution(decision: Decision, rules: Sequence[Rule], layers: int, hea
     resampled = METHODS[decision.test].resampled is not None
     if not resampled and decision.correction != "maxT":
         return
-    tests = tests_in(decision.family, rules, layers, heads)
-    level = needed_p(decision.correction, decision.alpha, max(tests, 1))
+    tests = largest_family(decision.family, rules, layers, heads)
+    level = required_p(decision.correction, decision.alpha, max(tests, 1))
     required = math.ceil(1 / level - 1 - 1e-9)
     if decision.resamples < required:
         raise BadInput(
@@ -95,15 +95,16 @@ def check_resolution(decision: Decision, rules: Sequence[Rule], layers: int, hea
         )
 
 
-def tests_in(family: str, rules: Sequence[Rule], layers: int, heads: int) -> int:
+def largest_family(family: str, rules: Sequence[Rule], layers: int, heads: int) -> int:
     """Return how many tests the largest family of roles holds, when every head can be tested."""
     roles = [rule for rule in rules if rule.role]
     sizes = [
-        sum(part.stop - part.start for _, part in parts) for parts in members(roles, layers, heads, family)
+        sum(part.stop - part.start for _, part in parts)
+        for parts in family_members(roles, layers, heads, family)
     ]
     return max(sizes, default=0)
 
 
-def needed_p(correction: str, alpha: float, tests: int) -> float:
+def required_p(correction: str, alpha: float, tests: int) -> float:
     """Return the p that one test of the family must reach, in the best case for it."""
     return alpha if correction == "maxT" else assumed_cut(correction, alpha, tests, 1.0)

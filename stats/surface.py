@@ -12,7 +12,7 @@ from jaxtyping import Float, Float32
 
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.surface import OUTCOMES, LayerMean, NoOp
-from headroles.stats.columns import over_units, unit_numbers
+from headroles.stats.columns import unit_numbers, values_per_unit
 from headroles.stats.engine import judge
 from headroles.stats.methods.closed_form import student
 from headroles.stats.moments import describe
@@ -161,9 +161,9 @@ def layer_means(scores: Scores, rules: Sequence[Rule]) -> tuple[LayerMean, ...]:
         total, count = np.where(known, heads, 0.0).sum(axis=2), known.sum(axis=2)
         layers = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
         even = np.where(count > 0, null[:, None] if rule.role else np.nan, np.nan)
-        sample = describe(over_units(layers, units, None))
+        sample = describe(values_per_unit(layers, units, None))
         reach = student(sample, 0.0)
-        level = describe(over_units(even, units, None)).mean
+        level = describe(values_per_unit(even, units, None)).mean
         for layer, enough in enumerate(sample.count >= 2):
             rows.append(
                 LayerMean(

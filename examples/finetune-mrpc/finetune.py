@@ -19,11 +19,11 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils import logging as library_logging
 
 from headroles.errors import BadInput, HeadrolesError
-from headroles.extraction.model.checkpoint import EMBEDDED, find, weights_hash
-from headroles.extraction.texts.files import kind_of
-from headroles.extraction.texts.sources import read_table, sampled
+from headroles.extraction.model.checkpoint import EMBEDDED, find_checkpoint, weights_hash
+from headroles.extraction.texts.files import file_format
+from headroles.extraction.texts.sources import read_table, sample_passages
 from headroles.extraction.texts.tokens import tokenise
-from headroles.storage.folder import writing
+from headroles.storage.folder import write_errors
 from headroles.tasks import task_of
 
 TASK = task_of("MRPC")
@@ -86,7 +86,7 @@ def read_pairs(path: Path, tokenizer: Any, limit: int | None, seed: int) -> list
     Raises:
         BadInput: When the file cannot be used.
     """
-    if kind_of(path) not in (".tsv", ".csv"):
+    if file_format(path) not in (".tsv", ".csv"):
         raise BadInput(f"the files of MRPC end in .tsv or .csv, with or without .gz, but got '{path}'")
     passages = read_table(path, TASK.columns, name=TASK.name)
     answers: dict[str, int] = {}
@@ -97,7 +97,7 @@ def read_pairs(path: Path, tokenizer: Any, limit: int | None, seed: int) -> list
                 f"give the train or dev file, as the test file has no labels"
             )
         answers[passage.key] = int(answer.texts[0])
-    chosen = tokenise(tokenizer, sampled(passages, limit, seed), MAX_LENGTH)
+    chosen = tokenise(tokenizer, sample_passages(passages, limit, seed), MAX_LENGTH)
     return [Pair(item.inputs, answers[item.passage.key]) for item in chosen]
 
 
@@ -193,7 +193,7 @@ def check_free(out: Path) -> None:
     Raises:
         BadInput: When it is a file, or a folder that is not empty.
     """
-    with writing(f"the folder '{out}'"):
+    with write_errors(f"the folder '{out}'"):
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise BadInput(f"--out must be a new or empty folder, but '{out}' is there already; name another")
 
@@ -209,11 +209,11 @@ def finetune(
     check_free(out)
     library_logging.set_verbosity(logging.ERROR)
     library_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    source = find(None, None).target
+    source = find_checkpoint(None, None).target
     tokenizer = AutoTokenizer.from_pretrained(source)
     pairs = read_pairs(train_file, tokenizer, limit, settings.seed)
     held_out = read_pairs(dev_file, tokenizer, None, settings.seed) if dev_file else []
-    with writing(f"the folder '{out}'"):
+    with write_errors(f"the folder '{out}'"):
         out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(settings.seed)
     network = AutoModelForSequenceClassification.from_pretrained(
@@ -225,7 +225,7 @@ def finetune(
             train(network, pairs, settings, pad)
         if held_out:
             click.echo(json.dumps({"when": when} | evaluate(network, held_out, settings.batch_size, pad)))
-    with writing(f"the folder '{out}'"):
+    with write_errors(f"the folder '{out}'"):
         network.save_pretrained(out)
         AutoTokenizer.from_pretrained(source).save_pretrained(out)  # loaded again: the other one truncates
     click.echo(f"model {out}, weights SHA-256 {weights_hash(out)}, from {EMBEDDED}", err=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headroles.addresses import is_address
-from headroles.comparing.match import matched
+from headroles.comparing.match import match_runs
 from headroles.errors import BadInput, UnknownName
 from headroles.options.label import options_of
 from headroles.records.comparison import Comparison
@@ -19,9 +19,9 @@ from headroles.records.findings import Findings, Labelling
 from headroles.reports.compare_page import comparison_page
 from headroles.reports.words.words import plural
 from headroles.stats.columns import Columns
-from headroles.stats.comparing.paired import paired, pairs_of
+from headroles.stats.comparing.paired import column_pairs, paired_differences
 from headroles.stats.comparing.summary import by_layer, remarks
-from headroles.stats.comparing.swaps import swapped
+from headroles.stats.comparing.swaps import compare_by_swaps
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
 from headroles.stats.resolution import FEWEST, MOST
@@ -30,13 +30,13 @@ from headroles.storage.folder import check_free
 from headroles.storage.remote import local_copy
 from headroles.storage.run import load
 
-KEPT = (
+MANIFEST_FIELDS = (
     "command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic",
     "counts", "versions",
 )  # fmt: skip
 """Fields of the manifest of each run that a comparison records."""
 PACKAGES = ("numpy", "scipy", "statsmodels", "pandas", "plotly")
-SEEDED = {"resample_seed": "seed"}
+DECISION_NAMES = {"resample_seed": "seed"}
 SETTINGS = ("alpha", "test", "correction", "family", "resamples", "resample_seed", "interval")
 """Settings of the decision for both runs; those not given are as in run A."""
 
@@ -79,16 +79,16 @@ def compare(
             return compare(
                 dir_a, dir_b, bound=bound, swaps=swaps, out=local_folder, overwrite=overwrite, **decision
             )
-    bound, swaps = bound_of(bound), swaps_of(swaps)
+    bound, swaps = check_bound(bound), check_swaps(swaps)
     given = _given(decision)
     settings = {"a": str(dir_a), "b": str(dir_b), "bound": bound, "swaps": swaps} | given
     folder = None if out is None else Path(out)
     if folder is not None:
         check_free(folder, settings, overwrite, COMPARISON)
     stored = [load(folder_of_run) for folder_of_run in (dir_a, dir_b)]
-    first, second, way = matched(*stored)
+    first, second, way = match_runs(*stored)
     judging_decision = replace(
-        first.decision, **{SEEDED.get(name, name): value for name, value in given.items()}
+        first.decision, **{DECISION_NAMES.get(name, name): value for name, value in given.items()}
     )
     compared = _compare_matched(first, second, judging_decision, bound, swaps)
     notes = [
@@ -103,7 +103,7 @@ def compare(
     return compared
 
 
-def bound_of(bound: Any) -> float:
+def check_bound(bound: Any) -> float:
     """Return the bound as a plain number, and check that it is above 0."""
     if isinstance(bound, bool) or not isinstance(bound, Real) or not 0 < float(bound) < float("inf"):
         raise BadInput(
@@ -113,7 +113,7 @@ def bound_of(bound: Any) -> float:
     return float(bound)
 
 
-def swaps_of(swaps: Any) -> int:
+def check_swaps(swaps: Any) -> int:
     """Return the number of swaps as a plain one, and check that it is enough for a p."""
     is_whole = isinstance(swaps, Integral) and not isinstance(swaps, bool)
     if not is_whole or (swaps != 0 and not FEWEST <= swaps <= MOST):
@@ -143,10 +143,10 @@ def _compare_matched(
     before, after = (
         judge(scores, run_rules, decision) for scores, run_rules in zip(both, rules, strict=True)
     )
-    differences = paired(*both, rules, decision, bound)
+    differences = paired_differences(*both, rules, decision, bound)
     columns = [Columns(scores, run_rules) for scores, run_rules in zip(both, rules, strict=True)]
     grid = Grid(first.scores.layers, first.scores.heads)
-    changed_columns = [pair.column for pair in pairs_of(*both, rules)]
+    changed_columns = [pair.column for pair in column_pairs(*both, rules)]
     return Comparison(
         differences,
         before,
@@ -154,7 +154,7 @@ def _compare_matched(
         decision,
         bound,
         layers=tuple(by_layer(differences, before, after)),
-        swaps=tuple(swapped(columns[0], columns[1], grid, decision, swaps)),
+        swaps=tuple(compare_by_swaps(columns[0], columns[1], grid, decision, swaps)),
         remarks=tuple(remarks(differences, changed_columns, decision, bound, swaps)),
     )
 
@@ -192,7 +192,8 @@ def _manifest(
 ) -> dict[str, Any]:
     """Return everything needed to reproduce the comparison, in JSON types; no time of day."""
     runs = {
-        name: {"folder": settings[name]} | {key: run.manifest[key] for key in KEPT if key in run.manifest}
+        name: {"folder": settings[name]}
+        | {key: run.manifest[key] for key in MANIFEST_FIELDS if key in run.manifest}
         for name, run in (("a", first), ("b", second))
     }
     scores = first.scores

@@ -13,7 +13,7 @@ SAME, LAYOUT = "the same examples", "one model on two inputs of equal layout"
 """The two ways in which runs can match."""
 
 
-def matched(first: Labelling, second: Labelling) -> tuple[Labelling, Labelling, str]:
+def match_runs(first: Labelling, second: Labelling) -> tuple[Labelling, Labelling, str]:
     """Match two runs: put the sieves of B in the order of A, and join the units of both.
 
     Examples that share a unit in either run are one unit.

@@ -8,16 +8,31 @@ from typing import Any
 from headroles.errors import BadInput
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, Labelling
-from headroles.records.replication import BestAgain, Replicated, Replication
+from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
 from headroles.reports.words.words import plural
-from headroles.stats.comparing.replication import best_again, replicated, replicates, resting_told
+from headroles.stats.comparing.replication import (
+    count_replicates,
+    replicate_best_heads,
+    replicate_roles,
+    replication_remarks,
+)
 from headroles.stats.resolution import check_decision
 from headroles.storage.folder import write_text
 from headroles.storage.run import load
 
-KEPT = ("command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic")
+MANIFEST_FIELDS = (
+    "command",
+    "headroles",
+    "task",
+    "source",
+    "tokenizer",
+    "model",
+    "parser",
+    "preset",
+    "statistic",
+)
 """Fields of the manifest of each run that a replication records."""
-LIKE = ("preset", "statistic")
+EQUAL_SETTINGS = ("preset", "statistic")
 """Settings that must be equal in both runs."""
 
 
@@ -88,7 +103,8 @@ def replicate(
     runs = _matched_runs(first, second)
     replication = _replication(runs, decision)
     facts = {
-        name: {"folder": str(folder)} | {key: run.manifest[key] for key in KEPT if key in run.manifest}
+        name: {"folder": str(folder)}
+        | {key: run.manifest[key] for key in MANIFEST_FIELDS if key in run.manifest}
         for name, folder, run in (("a", dir_a, first), ("b", dir_b, second))
     }
     replication = replace(replication, manifest=facts, notes=tuple(_notes(runs, replication)))
@@ -124,7 +140,7 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
             f"roles are looked for in the same heads, but A has {shapes[0][0]} layers of {shapes[0][1]} "
             f"heads and B {shapes[1][0]} of {shapes[1][1]}; give two runs of one model"
         )
-    for name in LIKE:
+    for name in EQUAL_SETTINGS:
         value_a, value_b = (run.manifest.get(name) for run in (first, second))
         if value_a != value_b:
             raise BadInput(
@@ -149,15 +165,15 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
 def _replication(runs: _Runs, decision: Decision) -> Replication:
     """Compute all statistics of two runs that can be compared."""
     before, rules, scores = _with_columns(runs.first, runs.own), runs.rules, runs.scores
-    outcomes = replicates(before.findings, scores, rules, decision, runs.second.moments)
+    outcomes = replicate_roles(before.findings, scores, rules, decision, runs.second.moments)
     means = (before.findings.mean, runs.second.findings.mean[runs.other])
     roles = [k for k, rule in enumerate(rules) if rule.role]
     rows: dict[str, list[int]] = {}
     for k in roles:
         rows.setdefault(rules[k].together or rules[k].sieve, []).append(k)
 
-    def counted(name: str, columns: Sequence[int]) -> Replicated:
-        return replicated(name, columns, outcomes, means, rules)
+    def counted(name: str, columns: Sequence[int]) -> ReplicationCounts:
+        return count_replicates(name, columns, outcomes, means, rules)
 
     names = {rules[k].sieve for k in roles}
     return Replication(
@@ -180,7 +196,7 @@ def _with_columns(run: Labelling, columns: list[int]) -> Labelling:
 
 def _test_best_heads(
     runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decision
-) -> tuple[BestAgain, ...]:
+) -> tuple[BestReplicate, ...]:
     """Test the best heads of the probes of A on B; none for other runs."""
     probed = runs.first.probed
     if probed is None:
@@ -188,7 +204,7 @@ def _test_best_heads(
     position = {rule.sieve: k for k, rule in enumerate(rules)}
     named = [(":".join(part for part in (best.row, best.direction) if part), best) for best in probed.best]
     shared = [(position[name], best) for name, best in named if name in position and best.layer >= 0]
-    return best_again([best for _, best in shared], [k for k, _ in shared], scores, rules, decision)
+    return replicate_best_heads([best for _, best in shared], [k for k, _ in shared], scores, rules, decision)
 
 
 def _notes(runs: _Runs, replication: Replication) -> list[str]:
@@ -200,7 +216,7 @@ def _notes(runs: _Runs, replication: Replication) -> list[str]:
             f"{plural(len(shared), 'example')} of A and B have the same names: if they are the same texts, B "
             f"is no independent test."
         )
-    notes += resting_told(runs.second.scores, runs.rules, replication.decision, runs.second.moments)
+    notes += replication_remarks(runs.second.scores, runs.rules, replication.decision, runs.second.moments)
     margins = [rule.margin for rule in runs.rules]
     margins_of_b = [runs.second.findings.rules[k].margin for k in runs.other]
     if margins != margins_of_b:

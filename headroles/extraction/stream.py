@@ -17,27 +17,27 @@ import torch
 from headroles.errors import BadInput
 from headroles.extraction.capture.attention import RETURNED, run
 from headroles.extraction.capture.readers import GraphReader, Reader
-from headroles.extraction.capture.stacks import DECODED, ENCODED
+from headroles.extraction.capture.stacks import DECODER_IDS, ENCODER_IDS
 from headroles.extraction.model.load import Model
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
 
 SHARD = 256
 """Passages in a shard, which are sorted by length, held and written together."""
-PAIRS = 2**18
+MOST_PAIRS = 2**18
 """Most (query, key) pairs in a batch on a CPU, such as 16 inputs of 128 tokens; memory grows with them."""
-DEVICE_PAIRS = 2**21
+MOST_DEVICE_PAIRS = 2**21
 """Most pairs in a batch on other devices, such as 8 inputs of 512 tokens."""
 RETURNED_BATCH = 8
 """Largest batch when the weights of all layers are in memory at once."""
-MMAP_THRESHOLD, LARGE = -3, 8 * 2**20
+MMAP_THRESHOLD, MMAP_BYTES = -3, 8 * 2**20
 """glibc's number for the smallest block that is mapped on its own, and the value set here, in bytes."""
-TRIM_THRESHOLD, SPARE = -1, 128 * 2**20
+TRIM_THRESHOLD, TRIM_BYTES = -1, 128 * 2**20
 """glibc's number for the free memory kept at the end of its heap, and the value set here, in bytes."""
 
 
 @runtime_checkable
-class Ready(Protocol):
+class PreparedInput(Protocol):
     """One example that is ready for the model."""
 
     @property
@@ -45,7 +45,7 @@ class Ready(Protocol):
         """Return its pieces."""
 
 
-Prepared = TypeVar("Prepared", bound=Ready)
+Prepared = TypeVar("Prepared", bound=PreparedInput)
 Table = TypeVar("Table")
 Result = TypeVar("Result", covariant=True)
 
@@ -93,10 +93,10 @@ def stream(
     """
     shards = (passages[start : start + SHARD] for start in range(0, len(passages), SHARD))
     tokenised = (tokenise(model.tokenizer, shard, max_length) for shard in shards)
-    yield from streamed(model, tokenised, job, batch_size=batch_size, advance=advance)
+    yield from stream_tokenised(model, tokenised, job, batch_size=batch_size, advance=advance)
 
 
-def streamed(
+def stream_tokenised(
     model: Model,
     shards: Iterable[Sequence[Tokenised]],
     job: Job[Prepared, Table, Result],
@@ -106,24 +106,26 @@ def streamed(
 ) -> Iterator[Result]:
     """Run tokenised inputs through a model shard by shard, and yield results as ``stream`` does."""
     size = min(batch_size, RETURNED_BATCH) if model.way.name == RETURNED else batch_size
-    keep_blocks()
+    set_memory_options()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="annotation") as executor:
         for tokenised in shards:
             table = job.table(tokenised)
             order = np.argsort([-passage.size for passage in tokenised], kind="stable")
-            batches = list(batches_of(order, [passage.size for passage in tokenised], size, model.device))
+            batches = list(
+                split_into_batches(order, [passage.size for passage in tokenised], size, model.device)
+            )
             pending = [executor.submit(job.prepare, tokenised, batch) for batch in batches[:1]]
             for number in range(len(batches)):
                 batch = pending.pop().result()
                 if number + 1 < len(batches):
                     pending.append(executor.submit(job.prepare, tokenised, batches[number + 1]))
                 _run_batch(model, batch, job, table)
-                give_back()
+                trim_memory()
                 advance(len(batch))
             yield job.result(table)
 
 
-def batches_of(
+def split_into_batches(
     order: np.ndarray, sizes: Sequence[int], largest: int, device: torch.device
 ) -> Iterator[np.ndarray]:
     """Yield batches of places, longest inputs first, with limits on inputs and (query, key) pairs.
@@ -134,7 +136,7 @@ def batches_of(
         largest: Most inputs in a batch.
         device: Device of the model, which sets the limit on pairs.
     """
-    start, most = 0, PAIRS if device.type == "cpu" else DEVICE_PAIRS
+    start, most = 0, MOST_PAIRS if device.type == "cpu" else MOST_DEVICE_PAIRS
     while start < len(order):
         fitting = max(1, most // sizes[order[start]] ** 2)
         stop = start + min(largest, fitting)
@@ -175,14 +177,14 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
 
 
-def _pad(model: Model, batch: Sequence[Ready]) -> dict[str, torch.Tensor]:
+def _pad(model: Model, batch: Sequence[PreparedInput]) -> dict[str, torch.Tensor]:
     """Return the batch as tensors padded on the right, with masks; not every tokenizer can pad."""
     pad = getattr(model.tokenizer, "pad_token_id", None) or 0
     tensors = {}
     for name in dict.fromkeys((*batch[0].tokenised.inputs, "attention_mask")):
         ones = [[1] * prepared.tokenised.size for prepared in batch]
         rows = [prepared.tokenised.inputs.get(name, own) for prepared, own in zip(batch, ones, strict=True)]
-        fill = pad if name in (ENCODED, DECODED) else 0
+        fill = pad if name in (ENCODER_IDS, DECODER_IDS) else 0
         array = np.full((len(batch), max(map(len, rows))), fill, dtype=np.int64)
         for row, values in enumerate(rows):
             array[row, : len(values)] = values
@@ -190,7 +192,7 @@ def _pad(model: Model, batch: Sequence[Ready]) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def keep_blocks() -> None:
+def set_memory_options() -> None:
     """Let the C library keep blocks of up to 8 MB, and return larger ones to the system once freed.
 
     The system clears every page of a block that is returned and allocated again. That took a fifth of the
@@ -200,11 +202,11 @@ def keep_blocks() -> None:
     """
     set_option = _c_function("mallopt")
     if set_option is not None:
-        set_option(MMAP_THRESHOLD, LARGE)
-        set_option(TRIM_THRESHOLD, SPARE)
+        set_option(MMAP_THRESHOLD, MMAP_BYTES)
+        set_option(TRIM_THRESHOLD, TRIM_BYTES)
 
 
-def give_back() -> None:
+def trim_memory() -> None:
     """Let the C library return the pages of all free blocks to the system, holes included.
 
     After every batch it costs a run of short inputs 3 to 5 % of its time, because the layers of a batch

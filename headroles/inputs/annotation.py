@@ -10,12 +10,12 @@ from typing import Any
 from headroles.errors import BadInput
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.annotate import Annotator
-from headroles.extraction.parsing.cache import opened_cache
+from headroles.extraction.parsing.cache import open_cache
 from headroles.extraction.parsing.lexicon import Lexicon, token_frequencies, unit_rows
 from headroles.extraction.parsing.pipeline import identity_of, load_parser
 from headroles.extraction.parsing.pool import ParserPool, processes_here
 from headroles.extraction.parsing.vectors import read_vectors
-from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.job import SieveJob
 from headroles.options.label import LabelOptions, Options
 from headroles.records.passage import Passage
 from headroles.sieves.base import COUNTED, NEEDS
@@ -23,7 +23,7 @@ from headroles.sieves.selection import Selection
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Annotated:
+class AnnotatedSieves:
     """The sieves of a run whose annotation is available, and the parser and lexicon that provide it.
 
     Attributes:
@@ -44,7 +44,7 @@ class Annotated:
     omitted: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
-    def counted(self, tokenizer: Any, passages: Iterable[Passage], max_length: int) -> "Annotated":
+    def counted(self, tokenizer: Any, passages: Iterable[Passage], max_length: int) -> "AnnotatedSieves":
         """Return the same with the frequency of each token, where a sieve needs it.
 
         Args:
@@ -57,12 +57,12 @@ class Annotated:
         frequency = token_frequencies(tokenizer, passages, max_length)
         return replace(self, lexicon=replace(self.lexicon, frequency=frequency))
 
-    def sieving(self, model: Model) -> Sieving:
+    def sieving(self, model: Model) -> SieveJob:
         """Return the job of scoring passages with a model."""
-        return Sieving(model, self.selection, self.annotator, self.lexicon)
+        return SieveJob(model, self.selection, self.annotator, self.lexicon)
 
 
-def annotated(options: Options, selection: Selection, corpus: Iterable[Passage]) -> Annotated:
+def load_annotation(options: Options, selection: Selection, corpus: Iterable[Passage]) -> AnnotatedSieves:
     """Load the parser and vectors that sieves read; leave out sieves of a group that lack theirs.
 
     Args:
@@ -86,7 +86,7 @@ def annotated(options: Options, selection: Selection, corpus: Iterable[Passage])
             lexicon, vectors = _lexicon(options.vectors, annotator, corpus, lemmas)
         else:
             selection, omitted = _without_likeness(selection)
-    return Annotated(selection, annotator, lexicon, parser, vectors, omitted, notes)
+    return AnnotatedSieves(selection, annotator, lexicon, parser, vectors, omitted, notes)
 
 
 def _annotator(
@@ -99,7 +99,7 @@ def _annotator(
         return Annotator(None), None, ()
     parser, described = load_parser(options.parser)
     folder = options.cache if isinstance(options, LabelOptions) else None
-    cache, note = opened_cache(folder, identity_of(described))
+    cache, note = open_cache(folder, identity_of(described))
     pool = _pool(options, described)
     return Annotator(parser, cache, pool), described, (note,) if note else ()
 

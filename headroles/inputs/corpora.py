@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int
 
-from headroles.extraction.texts.sources import drawn
+from headroles.extraction.texts.sources import draw_indices
 from headroles.records.passage import Passage
 
 Read = Callable[[], Iterator[Passage]]
@@ -35,7 +35,7 @@ class Corpus(Protocol):
         """
 
 
-class Streamed:
+class StreamedCorpus:
     """A ``Corpus`` that is read from its source in every pass.
 
     A limit selects the random subset that the seed draws, in the order of the inputs; for this they are
@@ -119,7 +119,7 @@ class Streamed:
             for _ in self._read_all():
                 pass
         count = self._rows or 0
-        return None if limit >= count else drawn(count, limit, self._seed)
+        return None if limit >= count else draw_indices(count, limit, self._seed)
 
 
 def _generator(passages: Iterator[Passage]) -> Any:
@@ -127,7 +127,7 @@ def _generator(passages: Iterator[Passage]) -> Any:
     yield from passages
 
 
-class Held:
+class ListCorpus:
     """A ``Corpus`` of a list of passages, such as samples and windows of documents."""
 
     def __init__(self, passages: list[Passage], source: dict[str, Any]) -> None:

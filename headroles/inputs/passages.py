@@ -7,25 +7,25 @@ from typing import Any
 from headroles.errors import BadInput
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.model.checkpoint import Checkpoint
-from headroles.extraction.texts.files import files_of, kind_of
-from headroles.extraction.texts.rows import TABLES
+from headroles.extraction.texts.files import file_format, list_files
+from headroles.extraction.texts.rows import TABLE_ENDINGS
 from headroles.extraction.texts.sources import (
-    CONLLU,
+    CONLLU_ENDING,
     check_readable,
     fingerprint,
-    passages_in,
     read_sample,
-    sampled,
+    sample_passages,
+    stream_files,
     stream_hub,
 )
-from headroles.inputs.corpora import Corpus, Held, Streamed
+from headroles.inputs.corpora import Corpus, ListCorpus, StreamedCorpus
 from headroles.options.inputs import InputOptions
 from headroles.records.documents import Document
 from headroles.records.passage import Passage
 from headroles.tasks import HUB, task_of
 
 
-def gather(
+def read_inputs(
     options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint
 ) -> tuple[list[Passage], dict[str, Any]]:
     """Return all passages of a run, and their source (kind, name, rows, hash).
@@ -39,12 +39,12 @@ def gather(
     Raises:
         HeadrolesError: When the file, column or dataset cannot be used.
     """
-    corpus = corpus_of(options, needs, checkpoint)
+    corpus = read_corpus(options, needs, checkpoint)
     passages = list(corpus)
     return passages, dict(corpus.source) | {"sha256": fingerprint(passages)}
 
 
-def corpus_of(options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint) -> Corpus:
+def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint) -> Corpus:
     """Return the passages of a run as a corpus, which is read again in every pass.
 
     Args:
@@ -61,44 +61,44 @@ def corpus_of(options: InputOptions, needs: frozenset[str], checkpoint: Checkpoi
     if "mentions" in needs:
         windows = mention_windows(options, needs, checkpoint)
         source = {"kind": "file", "name": options.data, "rows": len(windows)}
-        return Held(_limited(windows, options, stream), source | _tree_facts(options.data))
+        return ListCorpus(_limited(windows, options, stream), source | _tree_facts(options.data))
     subset: dict[str, Any] = {"limit": options.limit, "seed": options.seed, "first": stream}
     if options.source == "hub" and task is not None:
         name = options.data or HUB
         read = partial(stream_hub, task, name, options.name, stream=stream)
-        return Streamed(read, {"kind": "hub", "name": name}, gold=False, **subset)
+        return StreamedCorpus(read, {"kind": "hub", "name": name}, gold=False, **subset)
     if options.data is not None:
         return _file_corpus(options, subset)
     if task is None:
         raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
     sample = read_sample(task)
     source = {"kind": "sample", "name": "written for headroles", "rows": len(sample)}
-    return Held(_limited(sample, options, stream), source)
+    return ListCorpus(_limited(sample, options, stream), source)
 
 
 def _limited(passages: list[Passage], options: InputOptions, stream: bool) -> list[Passage]:
     """Return the passages within the limit: the first of a stream, else a random subset."""
-    return passages[: options.limit] if stream else sampled(passages, options.limit, options.seed)
+    return passages[: options.limit] if stream else sample_passages(passages, options.limit, options.seed)
 
 
 def _file_corpus(options: InputOptions, subset: dict[str, Any]) -> Corpus:
     """Return the passages of a file, of the files in a folder, or of the files that a pattern names."""
     data = str(options.data)
-    files = files_of(data, TABLES)
-    columns = _text_columns(options, kind_of(files[0]))
+    files = list_files(data, TABLE_ENDINGS)
+    columns = _text_columns(options, file_format(files[0]))
     check_readable(files[0], columns)
-    gold = kind_of(files[0]) == CONLLU
+    gold = file_format(files[0]) == CONLLU_ENDING
     if gold:
         _check_columns(options)
-    read = partial(passages_in, files, columns, options.group, options.name)
+    read = partial(stream_files, files, columns, options.group, options.name)
     several = {"files": len(files)} if len(files) > 1 else {}
     source = {"kind": "file", "name": data} | several | _tree_facts(files[0])
-    return Streamed(read, source, gold=gold, **subset)
+    return StreamedCorpus(read, source, gold=gold, **subset)
 
 
 def _tree_facts(file: Any) -> dict[str, str]:
     """Return the source's entry of files that have trees."""
-    return {"trees": "gold"} if kind_of(file or "") == CONLLU else {}
+    return {"trees": "gold"} if file_format(file or "") == CONLLU_ENDING else {}
 
 
 def _text_columns(options: InputOptions, kind: str) -> list[str]:
@@ -143,13 +143,13 @@ def mention_windows(options: InputOptions, needs: frozenset[str], checkpoint: Ch
     documents = read_documents(Path(options.data), options.name)
     _check_annotation(documents, needs, options.data)
     from headroles.extraction.model.load import load_tokenizer
-    from headroles.extraction.texts.pieces import pieces_of, room_of
-    from headroles.extraction.texts.windows import document_windows, passage_of
+    from headroles.extraction.texts.pieces import count_pieces, text_room
+    from headroles.extraction.texts.windows import document_windows, window_passage
 
     tokenizer = load_tokenizer(checkpoint)
-    room = room_of(tokenizer, options.max_length, "--max-length")
-    windows = document_windows(documents, pieces_of(tokenizer, documents), room, room)
-    return [passage_of(window) for window in windows]
+    room = text_room(tokenizer, options.max_length, "--max-length")
+    windows = document_windows(documents, count_pieces(tokenizer, documents), room, room)
+    return [window_passage(window) for window in windows]
 
 
 def _check_annotation(documents: list[Document], needs: frozenset[str], data: str) -> None:

@@ -23,13 +23,13 @@ def unit_names(
         >>> unit_names([None, None, None], [["a", "b"], ["c", "d"], ["e", "b"]], ["x", "y", "z"])
         ['x', 'y', 'x']
     """
-    bonds = Bonds()
+    bonds = UnitFinder()
     for group, input_texts, key in zip(groups, texts, keys, strict=True):
         bonds.add(group, input_texts, key)
     return bonds.names()
 
 
-class Bonds:
+class UnitFinder:
     """Units of inputs that are added one by one (union-find); of texts and groups it stores only digests."""
 
     def __init__(self) -> None:

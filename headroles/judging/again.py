@@ -5,10 +5,10 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from headroles.judging.clusters import claimed_anew, with_clusters
-from headroles.judging.probes import judged_anew
-from headroles.judging.scores import judged
-from headroles.judging.surface import judged_surface
+from headroles.judging.clusters import add_clusters, update_role_claims
+from headroles.judging.probes import judge_probes_again
+from headroles.judging.scores import judge_scores
+from headroles.judging.surface import judge_surface
 from headroles.options.cluster import ClusterOptions, cluster_options_of
 from headroles.options.label import label_options_of
 from headroles.options.probe import probe_options_of
@@ -17,14 +17,14 @@ from headroles.options.surface import surface_options_of
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
-from headroles.storage.remote import copied
+from headroles.storage.remote import accept_address
 from headroles.storage.run import load, write_results
 
-NAMED = {"resample_seed": "seed"}
+DECISION_NAMES = {"resample_seed": "seed"}
 """Names of options in a decision, where they differ."""
 
 
-@copied(back=True)
+@accept_address(back=True)
 def judge_again(
     folder: str | Path,
     *,
@@ -60,7 +60,7 @@ def judge_again(
     settings |= {} if margin is None else {"margin": margin}
     options = _options(before, {"data": "scores"} | settings)
     decision_fields = {field.name for field in fields(Decision)}
-    changed = {NAMED.get(name, name): getattr(options, name) for name in given}
+    changed = {DECISION_NAMES.get(name, name): getattr(options, name) for name in given}
     decision = replace(
         before.decision, **{name: value for name, value in changed.items() if name in decision_fields}
     )
@@ -91,19 +91,19 @@ def _judge_as_before(
 ) -> Labelling:
     """Judge the same scores again in the way of their kind of run."""
     if before.probed is not None and before.probed.tallies is not None:
-        return judged_anew(before, rules, decision, options)
+        return judge_probes_again(before, rules, decision, options)
     if before.surface is not None:
-        return judged_surface(before.scores, rules, options, decision)
-    after = judged(before.scores, rules, options, decision, before.moments)
+        return judge_surface(before.scores, rules, options, decision)
+    after = judge_scores(before.scores, rules, options, decision, before.moments)
     after = replace(after, probed=before.probed)
     if before.clustered is None or not isinstance(options, ClusterOptions):
         return after
     if decision.seed != before.decision.seed:
-        return with_clusters(after, before.clustered.divergence, options.clustering)
-    return claimed_anew(after, before.clustered, options.clustering)
+        return add_clusters(after, before.clustered.divergence, options.clustering)
+    return update_role_claims(after, before.clustered, options.clustering)
 
 
-def recomputed(run: Labelling) -> Labelling:
+def judge_stored_scores(run: Labelling) -> Labelling:
     """Compute the findings of a run again from its scores and rules; nothing is written.
 
     Raises:
@@ -113,5 +113,5 @@ def recomputed(run: Labelling) -> Labelling:
     if run.clustered is None:
         judged_run = _judge_as_before(run, run.findings.rules, run.decision, options)
     else:
-        judged_run = judged(run.scores, run.findings.rules, options, run.decision, run.moments)
+        judged_run = judge_scores(run.scores, run.findings.rules, options, run.decision, run.moments)
     return replace(run, findings=judged_run.findings)

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from headroles.options.label import Clustering
-from headroles.records.clusters import Clustered, Divergence
+from headroles.records.clusters import ClusterResults, Divergence
 from headroles.records.findings import Labelling
 from headroles.stats.clusters.role_claims import role_claims
 from headroles.stats.clusters.run import cluster_heads
 
 
-def with_clusters(labelling: Labelling, divergence: Divergence, how: Clustering) -> Labelling:
+def add_clusters(labelling: Labelling, divergence: Divergence, how: Clustering) -> Labelling:
     """Return a labelling with clusters of its heads, and claims about layers, clusters and roles.
 
     Args:
@@ -27,10 +27,10 @@ def with_clusters(labelling: Labelling, divergence: Divergence, how: Clustering)
     return _with_role_claims(labelling, clustered, how)
 
 
-def claimed_anew(labelling: Labelling, clustered: Clustered, how: Clustering) -> Labelling:
+def update_role_claims(labelling: Labelling, clustered: ClusterResults, how: Clustering) -> Labelling:
     """Return a labelling that was judged again with its clusters: only claims about roles change.
 
-    This needs the same seed; with another one, ``with_clusters`` clusters the heads again.
+    This needs the same seed; with another one, ``add_clusters`` clusters the heads again.
 
     Args:
         labelling: The same scores, judged by other rules.
@@ -41,7 +41,7 @@ def claimed_anew(labelling: Labelling, clustered: Clustered, how: Clustering) ->
     return _with_role_claims(labelling, replace(clustered, claims=other_claims), how)
 
 
-def _with_role_claims(labelling: Labelling, clustered: Clustered, how: Clustering) -> Labelling:
+def _with_role_claims(labelling: Labelling, clustered: ClusterResults, how: Clustering) -> Labelling:
     """Return the labelling with clusters, and add claims about roles to their claims."""
     findings = labelling.findings
     claims = role_claims(

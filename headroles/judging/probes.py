@@ -10,13 +10,13 @@ from headroles.options.run import CommonOptions
 from headroles.records.documents import Document
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.records.probes import MATCHED, Best, Gap, Probed, Tallies
+from headroles.records.probes import CONTRAST_PART, BaselineCounts, BestHead, ConditionGap, ProbeResults
 from headroles.sieves.probes.coreference import true_names
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
-from headroles.stats.probes.baselines import baseline_rows, cross_fitted, selection_half
+from headroles.stats.probes.baselines import baseline_rows, cross_fitted_baselines, selection_half
 from headroles.stats.probes.best_head import RowColumns, best_heads
-from headroles.stats.probes.conditions import adjusted, gaps
+from headroles.stats.probes.conditions import adjust_gaps, gaps
 
 MARGIN = 0.05
 """How far above the best baseline an accuracy must lie. A head that uses only distance gains a little over
@@ -26,7 +26,7 @@ DIRECTIONS = ("→", "←")
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class JudgeSettings:
     """Settings for judging answers.
 
     Attributes:
@@ -61,10 +61,10 @@ def conditions_of(documents: Sequence[Document]) -> Conditions | None:
     return Conditions(names, named if gap else None)
 
 
-def judged(
+def judge_probes(
     scores: Scores,
-    tallies: Tallies,
-    judging: Judging,
+    tallies: BaselineCounts,
+    judging: JudgeSettings,
     margin: float,
     conditions: Conditions | None,
 ) -> Labelling:
@@ -78,9 +78,11 @@ def judged(
         conditions: Conditions of the examples; None for none.
     """
     in_selection_half = selection_half(scores.units, judging.seed)
-    scores = replace(scores, null=_chance_values(scores, cross_fitted(tallies, in_selection_half), tallies))
+    scores = replace(
+        scores, null=_chance_values(scores, cross_fitted_baselines(tallies, in_selection_half), tallies)
+    )
     rules = _rules(scores, margin)
-    probed = Probed(
+    probed = ProbeResults(
         tallies=tallies,
         best=_best(scores, rules, tallies, judging),
         baselines=baseline_rows(tallies, scores.units),
@@ -89,31 +91,35 @@ def judged(
     return _labelling(scores, rules, judging, probed)
 
 
-def judged_anew(
+def judge_probes_again(
     before: Labelling, rules: Sequence[Rule], decision: Decision, options: CommonOptions
 ) -> Labelling:
     """Judge the same answers by other rules; chance values, halves and trained probes stay."""
     probed = before.probed
     assert probed is not None
     assert probed.tallies is not None
-    judging = Judging(decision, options.seed, options.preset != "published", options.assessed)
+    judging = JudgeSettings(decision, options.seed, options.preset != "published", options.assessed)
     best = _best(before.scores, rules, probed.tallies, judging)
-    probed = replace(probed, best=best, gaps=adjusted(probed.gaps, decision))
+    probed = replace(probed, best=best, gaps=adjust_gaps(probed.gaps, decision))
     return _labelling(before.scores, rules, judging, probed)
 
 
-def _labelling(scores: Scores, rules: Sequence[Rule], judging: Judging, probed: Probed) -> Labelling:
+def _labelling(
+    scores: Scores, rules: Sequence[Rule], judging: JudgeSettings, probed: ProbeResults
+) -> Labelling:
     """Test and assess the scores, and return them as a labelling with probes."""
     findings = judge(scores, rules, judging.decision)
     assessment = assess(scores, rules, judging.decision, findings, **judging.assessed)
     return Labelling(scores, findings, judging.decision, assessment=assessment, probed=probed)
 
 
-def _best(scores: Scores, rules: Sequence[Rule], tallies: Tallies, judging: Judging) -> tuple[Best, ...]:
+def _best(
+    scores: Scores, rules: Sequence[Rule], tallies: BaselineCounts, judging: JudgeSettings
+) -> tuple[BestHead, ...]:
     """Find the best head of every row, with the rows of a probe corrected together."""
     in_selection_half = selection_half(scores.units, judging.seed)
     everything = np.ones_like(in_selection_half)
-    best: list[Best] = []
+    best: list[BestHead] = []
     for rows in _by_probe(scores.sieves, tallies.rows):
         if judging.honest:
             best += best_heads(scores, rules, tallies, rows, judging.decision, in_selection_half)
@@ -123,7 +129,7 @@ def _best(scores: Scores, rules: Sequence[Rule], tallies: Tallies, judging: Judg
     return tuple(best)
 
 
-def _untested(best: Best) -> Best:
+def _untested(best: BestHead) -> BestHead:
     """Return a best head without a test, since it was chosen on the data it is shown on."""
     nan = float("nan")
     return replace(best, decision="untestable", statistic=nan, p=nan, q=nan, p_not=nan, q_not=nan)
@@ -137,13 +143,13 @@ def _split_column(column: str) -> tuple[str, str, bool]:
         (('dependency:nsubj:pass', '→', True), ('coreference:all', '', False))
     """
     parts = column.split(":")
-    matched = parts[-1] == MATCHED
+    matched = parts[-1] == CONTRAST_PART
     parts = parts[:-1] if matched else parts
     direction = parts.pop() if parts[-1] in DIRECTIONS else ""
     return ":".join(parts), direction, matched
 
 
-def _chance_values(scores: Scores, null: np.ndarray, tallies: Tallies) -> np.ndarray:
+def _chance_values(scores: Scores, null: np.ndarray, tallies: BaselineCounts) -> np.ndarray:
     """Return the chance value per column and example: that of the column's row, and 0 for contrasts."""
     filled = []
     for column in scores.sieves:
@@ -205,7 +211,7 @@ def _by_probe(columns: Sequence[str], rows: Sequence[str]) -> list[list[RowColum
     return list(families.values())
 
 
-def _gaps(scores: Scores, conditions: Conditions | None, decision: Decision) -> tuple[Gap, ...]:
+def _gaps(scores: Scores, conditions: Conditions | None, decision: Decision) -> tuple[ConditionGap, ...]:
     """Compare heads between two conditions, by the column of all mentions."""
     if conditions is None or "coreference:all" not in scores.sieves:
         return ()

@@ -10,7 +10,7 @@ from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 
 
-def judged(
+def judge_scores(
     scores: Scores,
     rules: Sequence[Rule],
     options: CommonOptions,

@@ -8,13 +8,13 @@ import numpy as np
 from headroles.options.run import CommonOptions
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings, Labelling
-from headroles.records.surface import Surface
+from headroles.records.surface import SurfaceResults
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 from headroles.stats.surface import layer_means, noop_tests
 
 
-def judged_surface(
+def judge_surface(
     scores: Scores, rules: Sequence[Rule], options: CommonOptions, decision: Decision
 ) -> Labelling:
     """Test every head against even attention, in both directions, and describe the layers.
@@ -37,7 +37,7 @@ def judged_surface(
     """
     findings = _with_intervals_of_means(judge(scores, rules, decision), scores, decision)
     assessment = assess(scores, rules, decision, findings, **options.assessed)
-    surface = Surface(layers=layer_means(scores, rules), noop=noop_tests(scores, decision))
+    surface = SurfaceResults(layers=layer_means(scores, rules), noop=noop_tests(scores, decision))
     return Labelling(scores, findings, decision, assessment=assessment, surface=surface)
 
 

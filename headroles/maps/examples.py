@@ -25,11 +25,11 @@ class Bounds:
     last: tuple[int, ...]
 
 
-def rule_of(value: object, size: int) -> Reach | Bounds | None:
+def read_reach(value: object, size: int) -> Reach | Bounds | None:
     """Read the keys that queries of a layer see, as two offsets or two keys per query; None otherwise.
 
     Example:
-        >>> rule_of([None, 0], 3), rule_of([[0, 0], [0, 1]], 2), rule_of([0], 3)
+        >>> read_reach([None, 0], 3), read_reach([[0, 0], [0, 1]], 2), read_reach([0], 3)
         ((None, 0), Bounds(first=(0, 0), last=(0, 1)), None)
     """
     if not isinstance(value, list):
@@ -44,11 +44,11 @@ def rule_of(value: object, size: int) -> Reach | Bounds | None:
     return Bounds(tuple(first for first, _ in pairs), tuple(last for _, last in pairs))
 
 
-def seen_by(rule: Reach | Bounds, size: int) -> Bool[np.ndarray, "queries keys"] | None:
+def visible_mask(rule: Reach | Bounds, size: int) -> Bool[np.ndarray, "queries keys"] | None:
     """Return which keys each query sees, as a mask; None for all keys.
 
     Example:
-        >>> seen_by((0, 1), 3).tolist()
+        >>> visible_mask((0, 1), 3).tolist()
         [[True, True, False], [False, True, True], [False, False, True]]
     """
     positions = np.arange(size)
@@ -91,7 +91,7 @@ class MapExample:
         """Return which keys the queries of a layer see, where given; None for all keys."""
         if self.reach is None:
             return None
-        return seen_by(self.reach[layer], self.tokenised.size)
+        return visible_mask(self.reach[layer], self.tokenised.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,7 +259,7 @@ def _reach(row: dict[str, Any], n: int, place: str) -> tuple[Reach | Bounds, ...
     value = row.get("visible")
     if value is None:
         return None
-    rules_found = [rule_of(layer, n) for layer in value] if isinstance(value, list) else []
+    rules_found = [read_reach(layer, n) for layer in value] if isinstance(value, list) else []
     rules = tuple(rule for rule in rules_found if rule is not None)
     if len(rules) < len(rules_found) or not isinstance(value, list):
         raise BadInput(

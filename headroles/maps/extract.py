@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from headroles.arrays import ROUNDING
 from headroles.errors import BadInput
-from headroles.maps.writer import bytes_of, writing_maps
+from headroles.maps.writer import open_maps, size_in_bytes
 from headroles.options.extract import ExtractOptions, extract_options_of
 
 if TYPE_CHECKING:
     from headroles.extraction.model.load import Model
     from headroles.extraction.texts.json_inputs import MapInput
 
-MADE = ("attns", "segment", "word", "first", "spans", "texts", "visible")
+ARRAY_FIELDS = ("attns", "segment", "word", "first", "spans", "texts", "visible")
 """Fields that describe an array; fields of the input with these names are replaced."""
 SHARD = 64
 """Inputs run between two reports of progress; only one batch is in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class ExtractedMaps:
     """Maps that were written, or are about to be.
 
     Attributes:
@@ -58,10 +58,10 @@ class Extracted:
 def extract(
     file: str | Path,
     *,
-    announce: Callable[[Extracted], None] | None = None,
+    announce: Callable[[ExtractedMaps], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
-) -> Extracted:
+) -> ExtractedMaps:
     """Run a model on texts, and write an array (layers, heads, tokens, tokens) of attention for each input.
 
     Args:
@@ -86,12 +86,12 @@ def extract(
     Source: the layout of ``extract_attention.py`` of Clark et al. (2019), without its pickle.
     """
     settings = extract_options_of(file=file, **options)
-    from headroles.extraction.model.checkpoint import find
+    from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load
     from headroles.extraction.texts.json_inputs import map_inputs, read_rows
 
     rows = read_rows(Path(settings.file))[: settings.limit]
-    checkpoint = find(settings.model, settings.revision)
+    checkpoint = find_checkpoint(settings.model, settings.revision)
     model = load(checkpoint, device=settings.device, dtype=settings.dtype, max_length=settings.max_length)
     most = min(settings.max_length, model.limit or settings.max_length)
     all_items = map_inputs(model.tokenizer, rows, Path(settings.file))
@@ -120,30 +120,32 @@ def _write_maps(
     long: int,
     model: "Model",
     settings: ExtractOptions,
-    announce: Callable[[Extracted], None] | None,
+    announce: Callable[[ExtractedMaps], None] | None,
     progress: Callable[[int, int], None] | None,
-) -> Extracted:
+) -> ExtractedMaps:
     """Run the model on the inputs, longest first, and write the maps and their list."""
-    from headroles.extraction.jobs.map_writer import Extracting, Reach, Rows, units_of
-    from headroles.extraction.stream import streamed
-    from headroles.progress import counted, ignore_progress
+    from headroles.extraction.jobs.map_writer import KeyRanges, OffsetRange, WriteMapsJob, number_units
+    from headroles.extraction.stream import stream_tokenised
+    from headroles.progress import ignore_progress, progress_counter
 
-    sizes = [int(units_of(item).max()) + 1 if settings.word_level else item.tokenised.size for item in items]
+    sizes = [
+        int(number_units(item).max()) + 1 if settings.word_level else item.tokenised.size for item in items
+    ]
     shapes = {str(number): (model.layers, model.heads, size, size) for number, size in enumerate(sizes)}
     target = Path(settings.out)
-    total = bytes_of(list(shapes.values()), settings.precision)
+    total = size_in_bytes(list(shapes.values()), settings.precision)
     kind = "words" if settings.word_level else "tokens"
-    extracted = Extracted(target, len(items), long, model.layers, model.heads, sum(sizes), kind, total)
+    extracted = ExtractedMaps(target, len(items), long, model.layers, model.heads, sum(sizes), kind, total)
     if announce is not None:
         announce(extracted)
     order = sorted(range(len(items)), key=lambda number: -sizes[number])
     shards = [order[start : start + SHARD] for start in range(0, len(order), SHARD)]
-    advance = counted(progress or ignore_progress, len(items))
-    reaches: dict[int, list[Reach | Rows]] = {}
-    with writing_maps(target, shapes, settings.precision) as writing:
-        job = Extracting(items, list(writing.arrays.values()), shards, settings.word_level)
+    advance = progress_counter(progress or ignore_progress, len(items))
+    reaches: dict[int, list[OffsetRange | KeyRanges]] = {}
+    with open_maps(target, shapes, settings.precision) as writing:
+        job = WriteMapsJob(items, list(writing.arrays.values()), shards, settings.word_level)
         tokenised = ([items[number].tokenised for number in shard] for shard in shards)
-        for reach_by_input in streamed(
+        for reach_by_input in stream_tokenised(
             model, tokenised, job, batch_size=settings.batch_size, advance=advance
         ):
             reaches |= reach_by_input
@@ -161,24 +163,24 @@ def _write_maps(
 
 def _list_text(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
     """Return the text of the list of the maps, with the SHA-256 of their file."""
-    from headroles.extraction.texts.json_inputs import written
+    from headroles.extraction.texts.json_inputs import encode_json
 
-    return written(listed | {"sha256": digest, "examples": rows}, place) + "\n"
+    return encode_json(listed | {"sha256": digest, "examples": rows}, place) + "\n"
 
 
 def _row(item: "MapInput", number: int, reach: Sequence[Any], settings: ExtractOptions) -> dict[str, Any]:
     """Return one example of the list: the object of the input, and the description of its array."""
-    from headroles.extraction.jobs.map_writer import units_of
+    from headroles.extraction.jobs.map_writer import number_units
 
     pieces = item.tokenised
     segment, word = pieces.texts.tolist(), item.word.tolist()
     first = (pieces.class_id & (pieces.texts < 0)).tolist()
-    row = {name: value for name, value in item.row.items() if name not in MADE}
+    row = {name: value for name, value in item.row.items() if name not in ARRAY_FIELDS}
     row |= {"tokens": list(pieces.tokens), "attns": str(number), "segment": segment}
     if item.given != "tokens":
         row |= {"word": word, "texts": list(pieces.passage.texts), "spans": pieces.spans.tolist()}
     if settings.word_level:
-        units = units_of(item).tolist()
+        units = number_units(item).tolist()
         first_pieces = [units.index(unit) for unit in range(max(units) + 1)]
         row["tokens"] = [_spelling(item, piece) for piece in first_pieces]
         row["segment"] = [segment[piece] for piece in first_pieces]

@@ -15,25 +15,25 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.storage.folder import writing
-from headroles.storage.map_files import KINDS, form_of
+from headroles.storage.folder import write_errors
+from headroles.storage.map_files import KINDS, file_form
 from headroles.storage.places import sha256_of
 
 Shape = tuple[int, ...]
 
 
-def bytes_of(shapes: Sequence[Shape], precision: str) -> int:
+def size_in_bytes(shapes: Sequence[Shape], precision: str) -> int:
     """Return how many bytes maps of these shapes take.
 
     Example:
-        >>> bytes_of([(2, 3, 10, 10), (2, 3, 5, 5)], "float16")
+        >>> size_in_bytes([(2, 3, 10, 10), (2, 3, 5, 5)], "float16")
         1500
     """
     return sum(int(np.prod(shape)) for shape in shapes) * np.dtype(precision).itemsize
 
 
 @dataclass(slots=True, eq=False)
-class Making:
+class OpenMaps:
     """Maps that are being written.
 
     Attributes:
@@ -46,7 +46,7 @@ class Making:
 
 
 @contextmanager
-def writing_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Iterator[Making]:
+def open_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Iterator[OpenMaps]:
     """Give arrays on disk to fill; the file and its list appear when the block ends without an error.
 
     The arrays are parts of one mapped file, which has its whole size from the beginning, so memory holds none
@@ -61,21 +61,21 @@ def writing_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Ite
     Raises:
         BadInput: For another ending, or when the disk has no room or cannot be written.
     """
-    form, beside = form_of(path), path.with_suffix(".json")
+    form, beside = file_form(path), path.with_suffix(".json")
     partial = [
         path.with_name(f".{path.name}.{os.getpid()}.{kind}.partial") for kind in ("raw", "whole", "list")
     ]
     raw, whole, list_file = partial
     head = _header(shapes, precision) if form == ".safetensors" else b""
-    size = len(head) + bytes_of(list(shapes.values()), precision)
+    size = len(head) + size_in_bytes(list(shapes.values()), precision)
     try:
-        with writing(f"'{path}'"):
+        with write_errors(f"'{path}'"):
             _check_room(path, size, form)
             _allocate(raw, head, size)
             flat = np.memmap(raw, precision, "r+", len(head)) if size > len(head) else np.zeros(0, precision)
-        making = Making(_parts(flat, shapes))
+        making = OpenMaps(_parts(flat, shapes))
         yield making
-        with writing(f"'{path}'"):
+        with write_errors(f"'{path}'"):
             if isinstance(flat, np.memmap):
                 flat.flush()
             if form == ".npz":
@@ -123,7 +123,7 @@ def _header(shapes: Mapping[str, Shape], precision: str) -> bytes:
     placed: dict[str, Any] = {}
     start = 0
     for name, shape in shapes.items():
-        stop = start + bytes_of([shape], precision)
+        stop = start + size_in_bytes([shape], precision)
         placed[name] = {"dtype": KINDS[precision], "shape": list(shape), "data_offsets": [start, stop]}
         start = stop
     text = json.dumps(placed, separators=(",", ":")).encode()

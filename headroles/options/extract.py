@@ -6,7 +6,7 @@ from typing import Any
 
 from headroles.errors import BadInput, UnknownName
 from headroles.options.run import DEVICES, DTYPES, typed_options
-from headroles.storage.map_files import KINDS, form_of
+from headroles.storage.map_files import KINDS, file_form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class ExtractOptions:
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         target = Path(self.out)
-        form_of(target)
+        file_form(target)
         for path in (target, target.with_suffix(".json")):
             if path.resolve() == Path(self.file).resolve():
                 raise BadInput(f"'{path}' would be written over the inputs; give another --out")

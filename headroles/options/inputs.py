@@ -58,14 +58,14 @@ class InputOptions(CommonOptions):
     @property
     def name(self) -> str:
         """Name of the inputs: the task's, or the file's."""
-        return self.task or called(self.data)
+        return self.task or input_name(self.data)
 
 
-def called(data: str | None) -> str:
+def input_name(data: str | None) -> str:
     """Return a short name of inputs from a path, an address or a pattern.
 
     Example:
-        >>> called("texts/dev.tsv.gz"), called("s3://bucket/wiki/*.parquet"), called(None)
+        >>> input_name("texts/dev.tsv.gz"), input_name("s3://bucket/wiki/*.parquet"), input_name(None)
         ('dev', 'wiki', 'data')
     """
     parts = [part for part in Path(data or "data").parts if not {*part} & {*"*?[]"}]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from headroles.errors import BadInput, UnknownName
-from headroles.options.inputs import InputOptions, called
+from headroles.options.inputs import InputOptions, input_name
 from headroles.options.run import typed_options
 from headroles.sieves.base import Sieve
 
@@ -70,13 +70,13 @@ def options_of(**given: object) -> Options:
 
 ENGINES = ("local", "ray")
 KINDS = ("self", "encoder", "decoder", "cross")
-OF_RUNS = (
+MODEL_OPTIONS = (
     "task", "source", "data", "text_a", "text_b", "group", "limit", "seed", "model", "revision", "kind",
     "stream", "keep", "shard_size", "maps", "max_length", "batch_size", "device", "dtype", "workers",
     "threads", "engine",
 )  # fmt: skip
 """Options of runs of a model, which runs on stored maps do not accept."""
-KEPT = 100_000
+MOST_KEPT = 100_000
 """Most examples whose scores are all kept; above it, moments and a random subsample are kept."""
 
 
@@ -107,7 +107,7 @@ class LabelOptions(Options):
     kind: str | None = None
     attention: str | None = None
     stream: bool = False
-    keep: int = KEPT
+    keep: int = MOST_KEPT
     shard_size: int = 256
     workers: int = 1
     threads: int | None = None
@@ -152,12 +152,12 @@ class LabelOptions(Options):
     @property
     def name(self) -> str:
         """Name of the inputs: the task's, or the file's."""
-        return self.task or called(self.attention or self.data)
+        return self.task or input_name(self.attention or self.data)
 
     def _check_stored(self) -> None:
         """Refuse options of model and inputs where stored maps are scored."""
         defaults = {field.name: field.default for field in fields(self)}
-        for name in OF_RUNS:
+        for name in MODEL_OPTIONS:
             if getattr(self, name) != defaults[name]:
                 raise BadInput(
                     f"--attention brings inputs and a model of its own, so --{name.replace('_', '-')} has "

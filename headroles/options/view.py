@@ -99,11 +99,11 @@ def view_options_of(**given: Any) -> ViewOptions:
     """
     for name in ("layers", "heads"):
         if name in given:
-            given[name] = numbers_of(name, given[name])
+            given[name] = parse_numbers(name, given[name])
     return typed_options(ViewOptions, given)
 
 
-def numbers_of(name: str, value: Any) -> tuple[int, ...]:
+def parse_numbers(name: str, value: Any) -> tuple[int, ...]:
     """Return indices of layers or heads, each once and in order.
 
     Args:
@@ -117,7 +117,7 @@ def numbers_of(name: str, value: Any) -> tuple[int, ...]:
         BadInput: For anything except whole numbers from 0 to 9999, or for no number.
 
     Example:
-        >>> numbers_of("layers", "4,0-2"), numbers_of("heads", [3, 3]), numbers_of("heads", None)
+        >>> parse_numbers("layers", "4,0-2"), parse_numbers("heads", [3, 3]), parse_numbers("heads", None)
         ((0, 1, 2, 4), (3,), ())
     """
     if value is None:

@@ -15,7 +15,7 @@ Labels = Int[np.ndarray, " tokens"] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class SieveLayout:
     """Layout of a selection of sieves, the same for every example.
 
     Attributes:
@@ -41,7 +41,7 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stated:
+class SieveMasks:
     """Masks of a selection of sieves on one example.
 
     Attributes:

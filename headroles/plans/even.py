@@ -12,7 +12,7 @@ BLOCK = 2**20
 """Pairs of tokens in a block."""
 
 
-def blocks(size: int, width: int | None = None) -> Iterator[tuple[int, int]]:
+def row_blocks(size: int, width: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield first and one past the last row of each block of a matrix, each of at most ``BLOCK`` cells.
 
     Args:
@@ -29,7 +29,7 @@ def visible_counts(visible: Mask | None, size: int) -> Int[np.ndarray, " tokens"
     if visible is None:
         return np.full(size, size)
     counts = np.zeros(size, dtype=np.int64)
-    for start, stop in blocks(size):
+    for start, stop in row_blocks(size):
         counts[start:stop] = visible.rows(start, stop).sum(axis=1)
     return counts
 

@@ -138,11 +138,11 @@ class Without:
         return inside
 
 
-def apart(units: int) -> Without:
+def off_diagonal(units: int) -> Without:
     """Return the mask of every cell except the diagonal.
 
     Example:
-        >>> apart(2).rows(0, 2).astype(int).tolist()
+        >>> off_diagonal(2).rows(0, 2).astype(int).tolist()
         [[0, 1], [1, 0]]
     """
     return Without(Keys(np.ones(units, dtype=np.bool_)), Band(0, 0, units))

@@ -78,7 +78,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class MaskWeights:
     """Weights of one mask sieve on one example, without its cells.
 
     With V_i the keys that query i can see, R_i the scope within V_i (all of V_i without a scope) and
@@ -106,7 +106,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Listed:
+class CellList:
     """Single weighted cells, sorted by their queries.
 
     Attributes:
@@ -123,7 +123,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rowwise:
+class RowCells:
     """Cells that are neither few nor sets of keys: computed by rows, block by block.
 
     Attributes:
@@ -176,8 +176,8 @@ class LongProfile:
     keys: Float[np.ndarray, "units sets"]
     label: Int[np.ndarray, "contrasts units"]
     weight: Float[np.ndarray, "contrasts units"]
-    listed: Listed
-    rowwise: tuple[Rowwise, ...]
+    listed: CellList
+    rowwise: tuple[RowCells, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,11 +206,11 @@ class LongPlan:
     columns: int
     linear: Int[np.ndarray, " masks"]
     bias: bool
-    parts: tuple[Part, ...]
+    parts: tuple[MaskWeights, ...]
     keys: Float[np.ndarray, "tokens sets"]
     weight: Float[np.ndarray, "tokens sets sums"]
-    listed: Listed
-    rowwise: tuple[Rowwise, ...]
+    listed: CellList
+    rowwise: tuple[RowCells, ...]
     profiles: tuple[LongProfile, ...]
     cells: Float[np.ndarray, " columns"]
     low: Float[np.ndarray, " columns"]
@@ -218,7 +218,7 @@ class LongPlan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Laid:
+class SurfacePlan:
     """Plan of the surface statistics of one example.
 
     Attributes:

@@ -12,7 +12,7 @@ from headroles.records.example import Example
 
 
 @runtime_checkable
-class Asked(Protocol):
+class AttentionScorer(Protocol):
     """A sieve that computes its scores from the attention of a layer."""
 
     def score(
@@ -22,7 +22,7 @@ class Asked(Protocol):
 
 
 @runtime_checkable
-class AskedOfVisible(Asked, Protocol):
+class VisibleScorer(AttentionScorer, Protocol):
     """A scorer whose scores also depend on the visible keys."""
 
     def score_visible(
@@ -35,7 +35,7 @@ class AskedOfVisible(Asked, Protocol):
 
 
 @runtime_checkable
-class AskedOfRows(Asked, Protocol):
+class RowScorer(AttentionScorer, Protocol):
     """A scorer whose score is a sum over queries, so that long inputs can be read in blocks."""
 
     def score_rows(
@@ -48,8 +48,8 @@ class AskedOfRows(Asked, Protocol):
         """Return the sum over the rows from ``start``; ``visible``: keys each query can see, None: all."""
 
 
-def rows_per_head(
-    scorer: AskedOfRows,
+def score_block(
+    scorer: RowScorer,
     rows: Float[np.ndarray, "heads rows tokens"],
     start: int,
     example: Example,
@@ -70,8 +70,8 @@ def rows_per_head(
     return _call(scorer, len(rows), example, lambda: scorer.score_rows(rows, start, example, visible))
 
 
-def per_head(
-    scorer: Asked,
+def score_layer(
+    scorer: AttentionScorer,
     attention: Float[np.ndarray, "heads tokens tokens"],
     example: Example,
     visible: Bool[np.ndarray, "tokens tokens"] | None,
@@ -89,7 +89,7 @@ def per_head(
     """
 
     def score() -> object:
-        if isinstance(scorer, AskedOfVisible):
+        if isinstance(scorer, VisibleScorer):
             return scorer.score_visible(attention, example, visible)
         return scorer.score(attention, example)
 
@@ -97,7 +97,7 @@ def per_head(
 
 
 def _call(
-    scorer: Asked, heads: int, example: Example, score: Callable[[], object]
+    scorer: AttentionScorer, heads: int, example: Example, score: Callable[[], object]
 ) -> Float[np.ndarray, " heads"]:
     """Call a scorer and check that it returns one number per head.
 

@@ -10,11 +10,11 @@ from jaxtyping import Int
 
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.gold.read import PAIR, read_documents
-from headroles.extraction.texts.files import kind_of
-from headroles.extraction.texts.lines import numbered
-from headroles.extraction.texts.rows import TABLES
+from headroles.extraction.texts.files import file_format
+from headroles.extraction.texts.lines import number_lines
+from headroles.extraction.texts.rows import TABLE_ENDINGS
 from headroles.extraction.texts.running_text import read_running_text
-from headroles.extraction.texts.sources import passages_in
+from headroles.extraction.texts.sources import stream_files
 from headroles.records.documents import Document
 from headroles.records.passage import Words
 
@@ -24,7 +24,7 @@ LAYOUTS = (*GOLD, "table", "text")
 
 
 @dataclass(frozen=True, slots=True)
-class Untreed:
+class PlainDocument:
     """A document without trees.
 
     Attributes:
@@ -42,18 +42,18 @@ def layout_of(path: Path) -> str:
     Raises:
         BadInput: When the file cannot be read.
     """
-    kind = kind_of(path)
+    kind = file_format(path)
     if kind == ".conllu":
         return "conllu"
-    if kind in TABLES:
+    if kind in TABLE_ENDINGS:
         return "table"
-    first = next((line for _, line in numbered(path) if line.strip()), "")
+    first = next((line for _, line in number_lines(path) if line.strip()), "")
     return "words" if PAIR.fullmatch(first.strip()) else "text"
 
 
 def read_any(
     path: Path, layout: str | None, columns: Sequence[str], group: str | None
-) -> Iterator[Document | Untreed]:
+) -> Iterator[Document | PlainDocument]:
     """Read the documents of a file, with trees where it has them.
 
     Args:
@@ -78,11 +78,11 @@ def read_any(
     if layout in GOLD:
         yield from read_documents(path, "", layout)
     elif layout == "table":
-        for passage in passages_in([path], columns, group, ""):
-            yield Untreed(passage.group or passage.key.removeprefix("/"), passage.texts)
+        for passage in stream_files([path], columns, group, ""):
+            yield PlainDocument(passage.group or passage.key.removeprefix("/"), passage.texts)
     else:
         for document in read_running_text(path):
-            yield Untreed(document.name, document.paragraphs)
+            yield PlainDocument(document.name, document.paragraphs)
 
 
 def gold_row(document: Document) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def gold_row(document: Document) -> dict[str, Any]:
     return row | {"trees": "gold"}
 
 
-def parsed_row(document: Untreed, words: Sequence[Words], parser: str) -> dict[str, Any] | None:
+def parsed_row(document: PlainDocument, words: Sequence[Words], parser: str) -> dict[str, Any] | None:
     """Return a parsed document as a JSON row marked as parsed; None where it has no word.
 
     Args:
@@ -134,7 +134,7 @@ def parsed_row(document: Untreed, words: Sequence[Words], parser: str) -> dict[s
     for text, text_words in zip(document.paragraphs, words, strict=True):
         if not len(text_words.heads):
             continue
-        tree, firsts = whole_trees(text_words.heads)
+        tree, firsts = split_trees(text_words.heads)
         all_words += [text[start:stop] for start, stop in text_words.spans.tolist()]
         spaces += [*(text_words.spans[1:, 0] > text_words.spans[:-1, 1]).tolist(), True]
         heads += _heads_in_sentences(tree, firsts)
@@ -151,7 +151,7 @@ def parsed_row(document: Untreed, words: Sequence[Words], parser: str) -> dict[s
     return row | {"heads": heads, "relations": relations, "trees": "automatic", "parser": parser}
 
 
-def whole_trees(
+def split_trees(
     heads: Int[np.ndarray, " words"],
 ) -> tuple[Int[np.ndarray, " words"], Int[np.ndarray, " sentences"]]:
     """Cut a parsed text into sentences with one tree each.
@@ -166,7 +166,7 @@ def whole_trees(
         The heads, with one root per sentence, and the first word of each sentence.
 
     Example:
-        >>> heads, firsts = whole_trees(np.array([1, -1, 1, 4, -1, -1, 3]))
+        >>> heads, firsts = split_trees(np.array([1, -1, 1, 4, -1, -1, 3]))
         >>> heads.tolist(), firsts.tolist()
         ([1, -1, 1, 4, -1, 4, 3], [0, 3])
     """

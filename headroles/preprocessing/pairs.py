@@ -19,7 +19,7 @@ TEXT_A, TEXT_B, GROUP = "text_a", "text_b", "group"
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PairFile:
     """The file of pairs that was written, with counts.
 
     Attributes:
@@ -53,7 +53,7 @@ class Prepared:
         )
 
 
-def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
+def preprocess_unlabeled(file: Path | str, **options: Any) -> PairFile:
     """Cut running text into pairs of segments that follow each other, as for unlabelled Wikipedia.
 
     Each document is cut into consecutive spans, and each span into two segments A and B, so that
@@ -81,13 +81,15 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
     """
     settings = typed_options(_Unlabeled, {"file": file} | options)
     source, target = Path(settings.file), Path(settings.out)
-    from headroles.extraction.model.checkpoint import find
+    from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load_tokenizer
     from headroles.extraction.texts.running_text import read_running_text
     from headroles.preprocessing.spans import Pair, PairCutter
 
-    cutter = PairCutter(load_tokenizer(find(settings.model, settings.revision)), settings.max_length)
-    kept = Kept[tuple[Pair, str]](settings.limit, np.random.default_rng([settings.seed, 1]))
+    cutter = PairCutter(
+        load_tokenizer(find_checkpoint(settings.model, settings.revision)), settings.max_length
+    )
+    kept = RandomSample[tuple[Pair, str]](settings.limit, np.random.default_rng([settings.seed, 1]))
     split = np.random.default_rng([settings.seed, 0])
     documents = short = 0
     for document in read_running_text(source):
@@ -105,11 +107,11 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> Prepared:
     write_text(target, "".join(_json_line(pair, name) for pair, name in rows))
     tokens = [pair.tokens for pair, _ in rows]
     mean = sum(tokens) / len(tokens)
-    return Prepared(target, len(rows), kept.found, documents, short, min(tokens), mean, max(tokens))
+    return PairFile(target, len(rows), kept.found, documents, short, min(tokens), mean, max(tokens))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PreparationOptions:
     """Options that all ways of preparing a file share, checked before anything is read.
 
     Raises:
@@ -139,7 +141,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Unlabeled(Asked):
+class _Unlabeled(PreparationOptions):
     """Options for pairs: also the model whose tokenizer counts the tokens."""
 
     model: str | None = None
@@ -156,7 +158,7 @@ def _json_line(pair: "Pair", name: str) -> str:
 Row = TypeVar("Row")
 
 
-class Kept(Generic[Row]):
+class RandomSample(Generic[Row]):
     """Rows kept while they are read: all, or a random sample of a given size (reservoir sampling)."""
 
     def __init__(self, limit: int | None, rng: np.random.Generator) -> None:

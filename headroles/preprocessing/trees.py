@@ -12,24 +12,24 @@ import numpy as np
 
 from headroles.errors import BadInput
 from headroles.options.run import typed_options
-from headroles.preprocessing.pairs import Asked, Kept
-from headroles.storage.folder import made, writing
+from headroles.preprocessing.pairs import PreparationOptions, RandomSample
+from headroles.storage.folder import make_folder, write_errors
 
 if TYPE_CHECKING:
     from headroles.extraction.parsing.annotate import Annotator
-    from headroles.preprocessing.documents import Untreed
+    from headroles.preprocessing.documents import PlainDocument
     from headroles.records.documents import Document
 
-AT_ONCE = 256
+DOCUMENTS_AT_ONCE = 256
 """Documents parsed together, so that processes can parse ahead."""
-ASKED = 32
+PARAGRAPHS_AT_ONCE = 32
 """Paragraphs passed to the parser at once."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Treed:
+class TreeFile:
     """The file of trees that was written, with counts.
 
     Attributes:
@@ -61,7 +61,7 @@ class Treed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Depparse(Asked):
+class _Depparse(PreparationOptions):
     """Options for trees: also the layout and columns of the file, and the parser."""
 
     parser: str | None = None
@@ -73,7 +73,7 @@ class _Depparse(Asked):
 
     def __post_init__(self) -> None:
         """Check the options without opening a file."""
-        Asked.__post_init__(self)
+        PreparationOptions.__post_init__(self)
         if self.text_b is not None and self.text_a is None:
             raise BadInput("--text-b names the second text of a pair, so --text-a must name the first")
 
@@ -83,7 +83,7 @@ class _Depparse(Asked):
         return tuple(column for column in (self.text_a, self.text_b) if column is not None)
 
 
-def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
+def preprocess_depparse(file: Path | str, **options: Any) -> TreeFile:
     """Write words and dependency trees of texts in the format that probes of dependency read.
 
     Gold trees pass through as they are, with tags, features and mentions. Texts are parsed, paragraph by
@@ -115,51 +115,56 @@ def preprocess_depparse(file: Path | str, **options: Any) -> Treed:
     Source: the layout of words, heads and relations follows the data of Clark et al. (2019), section 5.
     """
     settings = typed_options(_Depparse, {"file": file} | options)
-    from headroles.preprocessing.documents import Untreed, gold_row, read_any
+    from headroles.preprocessing.documents import PlainDocument, gold_row, read_any
 
-    kept: Kept[Document | Untreed] = Kept(settings.limit, np.random.default_rng([settings.seed, 1]))
+    kept: RandomSample[Document | PlainDocument] = RandomSample(
+        settings.limit, np.random.default_rng([settings.seed, 1])
+    )
     for document in read_any(Path(settings.file), settings.layout, settings.columns, settings.group):
         kept.offer(document)
     documents = kept.rows()
-    untreed = [document for document in documents if isinstance(document, Untreed)]
+    untreed = [document for document in documents if isinstance(document, PlainDocument)]
     if untreed:
         annotator, parser, note = _load_annotator(settings)
         rows = _parsed_rows(untreed, annotator, parser)
     else:
-        gold = (document for document in documents if not isinstance(document, Untreed))
+        gold = (document for document in documents if not isinstance(document, PlainDocument))
         annotator, parser, note, rows = None, None, None, map(gold_row, gold)
     try:
         counts = _write_rows(Path(settings.out), rows, settings.file)
     finally:
         if annotator is not None:
             annotator.close()
-    return Treed(Path(settings.out), counts[0], kept.found, counts[1], counts[2], parser, note)
+    return TreeFile(Path(settings.out), counts[0], kept.found, counts[1], counts[2], parser, note)
 
 
 def _load_annotator(settings: _Depparse) -> "tuple[Annotator, str, str | None]":
     """Load the parser; return it, its name and version, and a sentence where parses cannot be kept."""
     from headroles.extraction.parsing.annotate import Annotator
-    from headroles.extraction.parsing.cache import opened_cache
+    from headroles.extraction.parsing.cache import open_cache
     from headroles.extraction.parsing.pipeline import identity_of, load_parser
     from headroles.extraction.parsing.pool import ParserPool, processes_here
 
     parser, described = load_parser(settings.parser)
-    cache, note = opened_cache(settings.cache, identity_of(described))
+    cache, note = open_cache(settings.cache, identity_of(described))
     processes = processes_here()
     pool = partial(ParserPool, settings.parser, described, processes) if processes else None
     return Annotator(parser, cache, pool), f"{described['name']} {described['version']}", note
 
 
-def _parsed_rows(documents: "Sequence[Untreed]", annotator: "Annotator", parser: str) -> Iterator[Row]:
+def _parsed_rows(documents: "Sequence[PlainDocument]", annotator: "Annotator", parser: str) -> Iterator[Row]:
     """Yield the rows of parsed documents; those without a word have none."""
     from headroles.preprocessing.documents import parsed_row
     from headroles.records.passage import Passage
 
-    for start in range(0, len(documents), AT_ONCE):
-        chunk = documents[start : start + AT_ONCE]
+    for start in range(0, len(documents), DOCUMENTS_AT_ONCE):
+        chunk = documents[start : start + DOCUMENTS_AT_ONCE]
         passages = [Passage("", (text,)) for document in chunk for text in document.paragraphs]
         annotator.expect(passages)
-        groups = [passages[start : start + ASKED] for start in range(0, len(passages), ASKED)]
+        groups = [
+            passages[start : start + PARAGRAPHS_AT_ONCE]
+            for start in range(0, len(passages), PARAGRAPHS_AT_ONCE)
+        ]
         words = (text_words for group in groups for (text_words,) in annotator.words(group))
         for document in chunk:
             row = parsed_row(document, [next(words) for _ in document.paragraphs], parser)
@@ -175,7 +180,7 @@ def _write_rows(target: Path, rows: Iterable[Row], source: str) -> tuple[int, in
     """
     partial_file = target.with_name(f".{target.name}.{os.getpid()}.partial")
     counts = np.zeros(3, dtype=np.int64)
-    with writing(f"'{target}'"), made(target.parent):
+    with write_errors(f"'{target}'"), make_folder(target.parent):
         try:
             with partial_file.open("w", encoding="utf-8", newline="") as out:
                 for row in rows:

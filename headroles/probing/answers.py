@@ -5,26 +5,26 @@ from pathlib import Path
 
 import numpy as np
 
-from headroles.extraction.jobs.questions import Answers, Questioning
+from headroles.extraction.jobs.questions import Answers, ProbeJob
 from headroles.extraction.model.load import Model
 from headroles.extraction.stream import stream
 from headroles.inputs.units import unit_names
 from headroles.probing.inputs import Inputs
-from headroles.progress import Progress, counted
+from headroles.progress import Progress, progress_counter
 from headroles.records.example import Scores
-from headroles.records.probes import ChoiceProbe, DecodingProbe, Tallies
+from headroles.records.probes import BaselineCounts, ChoiceProbe, DecodingProbe
 from headroles.stats.probes.baselines import check_halves
 from headroles.storage.run import write_part
 
 
-def answers_of(
+def ask_heads(
     model: Model,
     probes: Sequence[ChoiceProbe | DecodingProbe],
     inputs: Inputs,
     batch_size: int,
     place: Path | None,
     progress: Progress,
-) -> tuple[Scores, Tallies]:
+) -> tuple[Scores, BaselineCounts]:
     """Ask every head in one pass over the inputs, and write each shard when it is done.
 
     The chance values of the scores stay NaN: the baseline of a head depends on the other half of the
@@ -44,7 +44,7 @@ def answers_of(
     passages = inputs.passages
     units = _units(inputs)
     check_halves(units)
-    job = Questioning(model, probes, inputs.windows)
+    job = ProbeJob(model, probes, inputs.windows)
     table = _Table(job, tuple(passage.key for passage in passages), tuple(units))
     shards = stream(
         model,
@@ -52,7 +52,7 @@ def answers_of(
         job,
         batch_size=batch_size,
         max_length=inputs.size,
-        advance=counted(progress, len(passages)),
+        advance=progress_counter(progress, len(passages)),
     )
     for number, answers in enumerate(shards):
         scores = table.add(answers)
@@ -76,7 +76,7 @@ def _units(inputs: Inputs) -> list[str]:
 class _Table:
     """The answers of a run while its shards arrive: one allocation with a slice for each shard."""
 
-    def __init__(self, job: Questioning, keys: tuple[str, ...], units: tuple[str, ...]) -> None:
+    def __init__(self, job: ProbeJob, keys: tuple[str, ...], units: tuple[str, ...]) -> None:
         self._job, self._keys, self._units = job, keys, units
         columns, rows, count = len(job.columns), int(job.starts[-1]), len(keys)
         self._row = [int(job.starts[column.probe]) + column.row for column in job.columns]
@@ -109,7 +109,7 @@ class _Table:
             null=np.full(cells.shape, np.nan),
         )
 
-    def tallies(self, inputs: Inputs) -> Tallies:
+    def tallies(self, inputs: Inputs) -> BaselineCounts:
         """Count right answers of the baselines by name over all probes, and items not asked."""
         names: dict[str, int] = {}
         for probe in self._job.probes:
@@ -124,7 +124,7 @@ class _Table:
                 hits[position][:, columns] = self._hits[position][:, : len(columns)]
                 rivals.append(tuple(columns[: probe.rivals]))
                 rows.append(f"{probe.name}:{label}")
-        return Tallies(tuple(rows), tuple(names), tuple(rivals), hits, self._items, self._lost(inputs))
+        return BaselineCounts(tuple(rows), tuple(names), tuple(rivals), hits, self._items, self._lost(inputs))
 
     def _lost(self, inputs: Inputs) -> np.ndarray:
         """Count the items of each document that no window asked about, at its first window."""

@@ -13,8 +13,8 @@ from headroles.errors import BadInput
 from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import layout_of, read_documents
 from headroles.extraction.model.load import Model
-from headroles.extraction.texts.pieces import pieces_of, room_of
-from headroles.extraction.texts.windows import document_windows, passage_of, sentence_windows
+from headroles.extraction.texts.pieces import count_pieces, text_room
+from headroles.extraction.texts.windows import document_windows, sentence_windows, window_passage
 from headroles.options.probe import LEAST_ARCS, WINDOW, ProbeOptions
 from headroles.records.documents import Document, Window
 from headroles.records.passage import Passage
@@ -25,7 +25,7 @@ from headroles.sieves.probes.dependency import DependencyProbe
 from headroles.sieves.probes.trees import TreeProbe
 
 
-def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
+def read_inputs(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
     """Read the documents of a run, and describe their source (names, layouts, rows, hash).
 
     Raises:
@@ -58,8 +58,8 @@ def gather(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
     }
 
 
-def trees_told(source: dict[str, Any]) -> list[str]:
-    """Return a note where the trees are made by a parser, from the source that ``gather`` describes."""
+def parser_notes(source: dict[str, Any]) -> list[str]:
+    """Return a note where the trees are made by a parser, from the source that ``read_inputs`` describes."""
     origin, _, parser = str(source.get("trees", "")).partition(": ")
     note = f"the trees are automatic, made by {parser}: results say how far heads agree with that parser."
     return [note] if origin == "automatic" else []
@@ -73,7 +73,7 @@ def _check_once(paths: Sequence[str]) -> None:
         raise BadInput(f"every file of --data is read once, but '{twice}' was given twice; leave one out")
 
 
-def probes_for(
+def select_probes(
     options: ProbeOptions, documents: Sequence[Document]
 ) -> tuple[tuple[ChoiceProbe | DecodingProbe, ...], list[str]]:
     """Return the probes that the options name, and what they leave out, one sentence each.
@@ -119,7 +119,7 @@ def check_annotated(name: str, documents: Sequence[Document]) -> None:
         )
 
 
-def due_items(
+def count_items(
     probes: Sequence[ChoiceProbe | DecodingProbe], documents: Sequence[Document]
 ) -> Int[np.ndarray, "documents rows"]:
     """Count the items of each whole document, for the rows of all probes in turn; windows may hold fewer.
@@ -187,7 +187,7 @@ class Inputs:
     due: dict[str, Int[np.ndarray, " rows"]]
 
 
-def inputs_of(
+def make_inputs(
     options: ProbeOptions, documents: Sequence[Document], model: Model, due: Int[np.ndarray, "documents rows"]
 ) -> Inputs:
     """Cut documents into sentences, or into windows where a probe asks about coreference.
@@ -202,14 +202,14 @@ def inputs_of(
             f"{model.described['name']!r} takes at most {model.limit} tokens, but --window is {size}; "
             f"give at most {model.limit}"
         )
-    room = room_of(model.tokenizer, size, "--window")
-    pieces = pieces_of(model.tokenizer, documents)
+    room = text_room(model.tokenizer, size, "--window")
+    pieces = count_pieces(model.tokenizer, documents)
     stride = min(options.stride or max(room // 2, 1), room) if options.windowed else None
     if stride is not None:
         windows, cut = document_windows(documents, pieces, room, stride), 0
     else:
         windows, cut = _cut_to_fit(sentence_windows(documents), documents, pieces, room)
-    passages = [passage_of(window) for window in windows]
+    passages = [window_passage(window) for window in windows]
     items = {document.key: counts for document, counts in zip(documents, due, strict=True)}
     return Inputs({window.key: window for window in windows}, passages, size, stride, cut, items)
 

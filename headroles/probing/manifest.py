@@ -4,10 +4,10 @@ from typing import Any
 
 from headroles.options.probe import ProbeOptions
 from headroles.probing.inputs import Inputs
-from headroles.records.arrays import sharing_told
-from headroles.records.documents import PAIRED
+from headroles.records.arrays import shared_keys_note
+from headroles.records.documents import PRONOUN_LAYOUTS
 from headroles.records.findings import Labelling
-from headroles.runs.manifest import common, counts_of
+from headroles.runs.manifest import common_record, counts_of
 from headroles.sieves.probes.published_heads import published_head
 from headroles.stats.probes.baselines import selection_half
 
@@ -40,12 +40,12 @@ def manifest_of(
 ) -> dict[str, Any]:
     """Return everything needed to reproduce a run of probes, in JSON types."""
     counts = counts_of(found.scores) | {"truncated": inputs.cut}
-    return common(options, source, described, inputs.size, counts) | {
+    return common_record(options, source, described, inputs.size, counts) | {
         "task": None,
         "parser": None,
         "statistic": "accuracy",
         "probe": _probe_facts(options, inputs, found, str(source["layout"])),
-        "notes": [*([WARNING] if options.preset == "published" else []), *sharing_told(described)],
+        "notes": [*([WARNING] if options.preset == "published" else []), *shared_keys_note(described)],
     }
 
 
@@ -57,12 +57,12 @@ def _probe_facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout
     halves = {"selection": len(first), "test": len(set(units) - first), "seed": options.seed}
     facts: dict[str, Any] = {
         "names": list(options.probes),
-        "asked": "of a pronoun among names" if layout in PAIRED else "of running text",
+        "asked": "of a pronoun among names" if layout in PRONOUN_LAYOUTS else "of running text",
         "read": "sentence by sentence" if inputs.stride is None else "in windows of documents",
         "scheme": options.scheme,
         "root": options.root if "trees" in options.probes else None,
         "halves": None if options.preset == "published" else halves,
-        "published": _published(options, found, layout in PAIRED),
+        "published": _published(options, found, layout in PRONOUN_LAYOUTS),
     }
     if inputs.stride is not None:
         facts["windows"] = {"size": inputs.size, "stride": inputs.stride, "lost": _lost(found)}
@@ -105,7 +105,7 @@ def _published(options: ProbeOptions, found: Labelling, paired: bool) -> dict[st
     return published
 
 
-def left_out(found: Labelling, inputs: Inputs) -> list[str]:
+def omission_notes(found: Labelling, inputs: Inputs) -> list[str]:
     """Return what was cut or could not be asked, one sentence each."""
     notes = []
     if inputs.cut:

@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headroles.extraction.model.checkpoint import EMBEDDED, find
-from headroles.judging.probes import MARGIN, Judging, conditions_of, judged
+from headroles.extraction.model.checkpoint import EMBEDDED, find_checkpoint
+from headroles.judging.probes import MARGIN, JudgeSettings, conditions_of, judge_probes
 from headroles.options.probe import WINDOW, ProbeOptions, probe_options_of
 from headroles.progress import ignore_progress
 from headroles.records.documents import Document
 from headroles.records.findings import Labelling
 from headroles.reports.page import page
 from headroles.stats.resolution import check_decision
-from headroles.storage.folder import asked_for, staged
+from headroles.storage.folder import output_folder, stage_folder
 from headroles.storage.run import write_examples, write_results
 
 if TYPE_CHECKING:
@@ -52,37 +52,46 @@ def probe(
     """
     chosen = probe_options_of(probes=probes, **options)
     check_decision(chosen.decision)
-    checkpoint = find(chosen.model, chosen.revision)
-    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
+    checkpoint = find_checkpoint(chosen.model, chosen.revision)
+    folder = output_folder(chosen.out, chosen.settings(), chosen.overwrite)
     from headroles.extraction.model.load import load
-    from headroles.probing.answers import answers_of
-    from headroles.probing.inputs import check_relations, due_items, gather, inputs_of, probes_for, trees_told
-    from headroles.probing.manifest import left_out, manifest_of
+    from headroles.probing.answers import ask_heads
+    from headroles.probing.inputs import (
+        check_relations,
+        count_items,
+        make_inputs,
+        parser_notes,
+        read_inputs,
+        select_probes,
+    )
+    from headroles.probing.manifest import manifest_of, omission_notes
 
-    documents, source = gather(chosen)
-    asked_probes, notes = probes_for(chosen, documents)
-    notes += trees_told(source)
-    due = due_items(asked_probes, documents)
+    documents, source = read_inputs(chosen)
+    asked_probes, notes = select_probes(chosen, documents)
+    notes += parser_notes(source)
+    due = count_items(asked_probes, documents)
     check_relations(
         chosen, documents, due, [f"{item.name}:{row}" for item in asked_probes for row in item.rows]
     )
     learned = _training_documents(chosen)
     model = load(checkpoint, device=chosen.device, dtype=chosen.dtype, max_length=chosen.window or WINDOW)
-    inputs = inputs_of(chosen, documents, model, due)
+    inputs = make_inputs(chosen, documents, model, due)
     with ExitStack() as open_folders:
-        place = None if folder is None else open_folders.enter_context(staged(folder))
+        place = None if folder is None else open_folders.enter_context(stage_folder(folder))
         advance = progress or ignore_progress
-        scores, tallies = answers_of(model, asked_probes, inputs, chosen.batch_size, place, advance)
+        scores, tallies = ask_heads(model, asked_probes, inputs, chosen.batch_size, place, advance)
         documents_of_examples = [inputs.windows[key].document for key in scores.examples]
         margin = MARGIN if chosen.margin is None else chosen.margin
-        judgement = judged(scores, tallies, judging_of(chosen), margin, conditions_of(documents_of_examples))
+        judgement = judge_probes(
+            scores, tallies, judge_settings(chosen), margin, conditions_of(documents_of_examples)
+        )
         if chosen.classifier:
             judgement, training_notes = _with_trained_probes(
                 chosen, (learned, documents), model, inputs.size, judgement, advance
             )
             notes += training_notes
         facts = manifest_of(chosen, source, model.described, inputs, judgement)
-        labelling = replace(judgement, manifest=facts, skipped=(*notes, *left_out(judgement, inputs)))
+        labelling = replace(judgement, manifest=facts, skipped=(*notes, *omission_notes(judgement, inputs)))
         if place is not None:
             write_examples(place, labelling.scores)
             write_results(place, labelling, page(labelling))
@@ -98,13 +107,13 @@ def _training_documents(options: ProbeOptions) -> list[Document]:
     if options.train is None:
         return []
     from headroles.extraction.gold.read import read_documents
-    from headroles.extraction.texts.files import opened
+    from headroles.extraction.texts.files import open_text
     from headroles.probing.inputs import check_annotated
 
     learned = read_documents(Path(options.train), "train")
     check_annotated("dependency", learned)
     if options.vectors is not None:
-        with opened(Path(options.vectors)):
+        with open_text(Path(options.vectors)):
             pass
     return learned
 
@@ -118,7 +127,7 @@ def _with_trained_probes(
     progress: Callable[[int, int], None],
 ) -> tuple[Labelling, list[str]]:
     """Train classifiers on other documents, test them on these, and return the labelling and notes."""
-    from headroles.probing.trained.course import Read
+    from headroles.probing.trained.course import ReadSettings
     from headroles.probing.trained.run import train_probes
     from headroles.probing.trained.training import Settings
 
@@ -126,7 +135,7 @@ def _with_trained_probes(
     training = train_probes(
         *parts,
         options.classifier,
-        read=Read(model, options.batch_size, size),
+        read=ReadSettings(model, options.batch_size, size),
         vectors=None if options.vectors is None else Path(options.vectors),
         settings=Settings(epochs=options.epochs, seed=options.seed, minutes=options.minutes),
         progress=lambda stage, done, total: progress(done, total),
@@ -137,9 +146,9 @@ def _with_trained_probes(
     return replace(found, probed=probed), list(training.notes)
 
 
-def judging_of(options: ProbeOptions) -> Judging:
+def judge_settings(options: ProbeOptions) -> JudgeSettings:
     """Return the settings for judging the answers of a run."""
-    return Judging(
+    return JudgeSettings(
         decision=options.decision,
         seed=options.seed,
         honest=options.preset != "published",

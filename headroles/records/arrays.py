@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Int
 
 
-def frozen(array: np.ndarray) -> np.ndarray:
+def read_only(array: np.ndarray) -> np.ndarray:
     """Return a read-only view of an array.
 
     Example:
-        >>> frozen(np.zeros(2)).flags.writeable
+        >>> read_only(np.zeros(2)).flags.writeable
         False
     """
     view = array.view()
@@ -57,7 +57,7 @@ def _heads_by_layer(known: object, layers: int) -> list[int] | None:
     return None
 
 
-def sharing_told(model: Mapping[str, Any]) -> list[str]:
+def shared_keys_note(model: Mapping[str, Any]) -> list[str]:
     """Return one sentence on what shared keys and values mean for roles; none where no heads share them.
 
     Args:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.arrays import frozen
+from headroles.records.arrays import read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,11 +40,11 @@ class Precision:
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
         for field in fields(self):
-            object.__setattr__(self, field.name, frozen(getattr(self, field.name)))
+            object.__setattr__(self, field.name, read_only(getattr(self, field.name)))
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class SensitivityRow:
     """Number of heads with a role when one convention of the decision is changed (sensitivity).
 
     Attributes:
@@ -61,7 +61,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class RoleOverlap:
     """Overlap of two roles over the same heads.
 
     Attributes:
@@ -173,8 +173,8 @@ class Assessment:
     """
 
     precision: Precision
-    moved: tuple[Moved, ...] = ()
-    together: tuple[Together, ...] = ()
+    moved: tuple[SensitivityRow, ...] = ()
+    together: tuple[RoleOverlap, ...] = ()
     depth: tuple[Depth, ...] = ()
     remarks: tuple[str, ...] = ()
     sets: tuple[RoleSet, ...] = ()

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
-from headroles.records.arrays import frozen
+from headroles.records.arrays import read_only
 
 WAYS = ("mean", "sum")
 """Ways to combine divergences of units."""
@@ -38,7 +38,7 @@ def _check_arrays(record: Any, what: str, wanted: Mapping[str, tuple[str, Shape]
                 f"{what} have {name!r} as {numbers} of shape {shape}, but got {array.dtype} of shape "
                 f"{array.shape}; give arrays of one model and one run"
             )
-        object.__setattr__(record, name, frozen(array))
+        object.__setattr__(record, name, read_only(array))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +183,7 @@ class Neighbours:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Clustered:
+class ClusterResults:
     """Clusters of heads, their map, and claims.
 
     Attributes:

@@ -103,7 +103,7 @@ class LayerChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Swapped:
+class RoleChange:
     """Labels gained and lost, with a reference from swapping the two runs at random within each unit.
 
     Attributes:
@@ -167,7 +167,7 @@ class Comparison:
     decision: Decision
     bound: float
     layers: tuple[LayerChange, ...] = ()
-    swaps: tuple[Swapped, ...] = ()
+    swaps: tuple[RoleChange, ...] = ()
     manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     remarks: tuple[str, ...] = ()
 
@@ -205,7 +205,7 @@ class Comparison:
 
     def by_role(self) -> pd.DataFrame:
         """Return labels gained and lost with their reference, with the columns of ``swaps.csv``."""
-        return _table(Swapped, self.swaps)
+        return _table(RoleChange, self.swaps)
 
     def _repr_html_(self) -> str:
         """Return counts per sieve with its largest change, and roles gained and lost, for notebooks."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headroles.records.arrays import frozen
+from headroles.records.arrays import read_only
 from headroles.records.example import Mention as Mention
 
-PAIRED = ("gap", "winobias")
+PRONOUN_LAYOUTS = ("gap", "winobias")
 """Layouts in which one pronoun is resolved among given mentions, wherever these stand."""
 
 
@@ -105,4 +105,4 @@ class Choices:
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
         for name in ("rows", "query", "candidates", "right"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+            object.__setattr__(self, name, read_only(getattr(self, name)))

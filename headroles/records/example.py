@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.errors import BadInput
-from headroles.records.arrays import frozen
+from headroles.records.arrays import read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class Lexical:
         for name in ("vectors", "frequency"):
             array = getattr(self, name)
             if array is not None:
-                object.__setattr__(self, name, frozen(np.asarray(array)))
+                object.__setattr__(self, name, read_only(np.asarray(array)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Example:
                     f"example {self.key!r} has {n} tokens but its {name!r} has shape {values.shape}; "
                     f"every array of an example has shape (tokens,) = ({n},)"
                 )
-            object.__setattr__(self, name, frozen(values))
+            object.__setattr__(self, name, read_only(values))
         object.__setattr__(self, "tokens", tuple(self.tokens))
 
     @property
@@ -237,7 +237,7 @@ class Scores:
                     f"scores of {sieves} sieves and {examples} examples have {name!r} of shape {shape}"
                     f"{' and layers, heads' * (name == 'values')}, but got {array.shape}"
                 )
-            object.__setattr__(self, name, frozen(array))
+            object.__setattr__(self, name, read_only(array))
 
     @property
     def layers(self) -> int:

@@ -12,14 +12,14 @@ from jaxtyping import Float, Int
 
 from headroles.records.arrays import key_groups
 from headroles.records.assessment import Assessment
-from headroles.records.clusters import Clustered
+from headroles.records.clusters import ClusterResults
 from headroles.records.example import Decision, Scores
 from headroles.records.grids import HeadGrid
-from headroles.records.kept_maps import Exhibited
+from headroles.records.kept_maps import KeptMaps
 from headroles.records.moments import Moments
 from headroles.records.notebook import labelling_html
-from headroles.records.probes import Probed
-from headroles.records.surface import Surface
+from headroles.records.probes import ProbeResults
+from headroles.records.surface import SurfaceResults
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,10 +99,10 @@ class Labelling:
     manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     skipped: tuple[str, ...] = ()
     assessment: Assessment | None = None
-    probed: Probed | None = None
-    surface: Surface | None = None
-    clustered: Clustered | None = None
-    exhibited: Exhibited | None = None
+    probed: ProbeResults | None = None
+    surface: SurfaceResults | None = None
+    clustered: ClusterResults | None = None
+    exhibited: KeptMaps | None = None
     moments: Moments | None = None
 
     def frame(self) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.records.arrays import frozen
+from headroles.records.arrays import read_only
 from headroles.records.example import Rule
 
 
@@ -39,7 +39,7 @@ class HeadGrid:
                     f"{content} have one entry per sieve, layer and head, but {name!r} of "
                     f"{len(self.rules)} sieves has shape {array.shape}"
                 )
-            object.__setattr__(self, name, frozen(array))
+            object.__setattr__(self, name, read_only(array))
 
     @property
     def sieves(self) -> tuple[str, ...]:

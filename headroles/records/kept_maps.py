@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from headroles.errors import BadInput
-from headroles.records.arrays import frozen
+from headroles.records.arrays import read_only
 from headroles.records.example import Example
 
 MOST_TYPICAL, LEAST_TYPICAL = 3, 2
@@ -14,7 +14,7 @@ MOST_TYPICAL, LEAST_TYPICAL = 3, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Exhibit:
+class TypicalInput:
     """One typical (or least typical) input of a role and head.
 
     Attributes:
@@ -35,7 +35,7 @@ class Exhibit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Exhibited:
+class KeptMaps:
     """Typical inputs of all roles and heads, with the attention maps that head cards show.
 
     Attributes:
@@ -53,7 +53,7 @@ class Exhibited:
     examples: tuple[Example, ...]
     places: Int[np.ndarray, "maps 3"]
     weights: tuple[UInt8[np.ndarray, "_ _"], ...]
-    exhibits: tuple[Exhibit, ...]
+    exhibits: tuple[TypicalInput, ...]
     left: int
     limit: int
 
@@ -65,12 +65,12 @@ class Exhibited:
             raise BadInput("every kept map has one row and one column per token of its example; one has not")
         if any(not 0 <= typical.map < len(self.weights) for typical in self.exhibits):
             raise BadInput("every typical input has a map among those kept; one has not")
-        object.__setattr__(self, "places", frozen(places))
-        object.__setattr__(self, "weights", tuple(frozen(weights) for weights in self.weights))
+        object.__setattr__(self, "places", read_only(places))
+        object.__setattr__(self, "weights", tuple(read_only(weights) for weights in self.weights))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Maps:
+class InputMaps:
     """Attention of one input in the requested heads.
 
     Attributes:

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
-from headroles.records.arrays import frozen
+from headroles.records.arrays import read_only
 from headroles.records.example import Rule, Scores
 
 GROUPS = 256
@@ -90,7 +90,7 @@ class Moments:
                     f"moments of {columns} sieves in {GROUPS} groups have {name!r} of shape {shape}, but got "
                     f"{array.shape}"
                 )
-            object.__setattr__(self, name, frozen(array))
+            object.__setattr__(self, name, read_only(array))
         if not 0 <= self.start < self.stop:
             raise BadInput(
                 f"moments are of at least one shard, counted from 0, but got {self.start} to {self.stop}"
@@ -132,7 +132,7 @@ class Moments:
             following.stop,
             self.examples + following.examples,
             self.tokens + following.tokens,
-            chained(self.inputs, following.inputs),
+            chain_digests(self.inputs, following.inputs),
             **arrays,
         )
 
@@ -159,7 +159,7 @@ GRIDS = ("count", "square", "chance", "least", "most")
 ARRAYS = tuple(field.name for field in fields(Moments))[6:]
 
 
-def unit_in_passing(group: str | None, texts: Sequence[str]) -> str:
+def unit_by_longest_text(group: str | None, texts: Sequence[str]) -> str:
     """Return the name of an input's unit, where there are too many inputs to compare with each other.
 
     The name is the group, or else a hash of the longest text. So identical inputs are one unit wherever
@@ -172,9 +172,10 @@ def unit_in_passing(group: str | None, texts: Sequence[str]) -> str:
         texts: One or two texts.
 
     Example:
-        >>> unit_in_passing("wiki/7", ["It rains."])
+        >>> unit_by_longest_text("wiki/7", ["It rains."])
         'wiki/7'
-        >>> unit_in_passing(None, ["Why?", "It rains."]) == unit_in_passing(None, ["It rains.", "How?"])
+        >>> first = unit_by_longest_text(None, ["Why?", "It rains."])
+        >>> first == unit_by_longest_text(None, ["It rains.", "How?"])
         True
     """
     if group is not None:
@@ -188,7 +189,7 @@ def group_of(unit: str) -> int:
     return int.from_bytes(hashlib.sha256(json.dumps(["group", unit]).encode()).digest()[:8]) % GROUPS
 
 
-def chained(before: str, following: str) -> str:
+def chain_digests(before: str, following: str) -> str:
     """Return the digest of shards and the shard after them, from their digests."""
     return hashlib.sha256(f"{before} {following}".encode()).hexdigest()
 

@@ -41,7 +41,7 @@ Codes = Int[np.ndarray, "sieves layers heads"]
 
 
 @runtime_checkable
-class Ruled(Protocol):
+class TestGrid(Protocol):
     """Tests by sieve, layer and head."""
 
     @property
@@ -58,7 +58,7 @@ class Ruled(Protocol):
 
 
 @runtime_checkable
-class Judged(Ruled, Protocol):
+class FindingsGrid(TestGrid, Protocol):
     """Findings of a run, as far as a notebook shows them."""
 
     @property
@@ -71,7 +71,7 @@ class Judged(Ruled, Protocol):
 
 
 @runtime_checkable
-class Changed(Ruled, Protocol):
+class DifferencesGrid(TestGrid, Protocol):
     """Differences of two runs, as far as a notebook shows them."""
 
     @property
@@ -84,7 +84,7 @@ class Changed(Ruled, Protocol):
 
 
 def labelling_html(
-    findings: Judged, decision: Decision, facts: Mapping[str, Any], outcomes: Sequence[str]
+    findings: FindingsGrid, decision: Decision, facts: Mapping[str, Any], outcomes: Sequence[str]
 ) -> str:
     """Return counts per role with its strongest head, and the roles of every head.
 
@@ -100,7 +100,7 @@ def labelling_html(
     places = [place for place, rule in enumerate(findings.rules) if rule.role]
     names = [findings.rules[place].sieve for place in places]
     held = findings.decision[places] == 0
-    marks = codes(names)
+    marks = role_marks(names)
     rows = []
     for holders, place, name, mark in zip(held, places, names, marks, strict=True):
         strongest = _largest(np.where(holders, findings.mean[place], np.nan))
@@ -111,15 +111,15 @@ def labelling_html(
         rows.append((name, [*cells, *([] if _many(held) else [mark])]))
     heads = [*outcomes, "strongest head", "mean [95 %]", *([] if _many(held) else ["mark"])]
     summary = paragraph(
-        f"<strong>{named(_model(facts))}</strong>. {_inputs(facts)}{_method(decision, findings)}"
+        f"<strong>{escape_name(_model(facts))}</strong>. {_inputs(facts)}{_method(decision, findings)}"
     )
     return summary + counts_table("Heads by role", heads, rows) + _roles(held, marks)
 
 
 def comparison_html(
-    differences: Changed,
-    before: Judged,
-    after: Judged,
+    differences: DifferencesGrid,
+    before: FindingsGrid,
+    after: FindingsGrid,
     decision: Decision,
     bound: float,
     facts: Mapping[str, Any],
@@ -138,7 +138,7 @@ def comparison_html(
         HTML without scripts.
     """
     roles = [place for place, rule in enumerate(differences.rules) if rule.role]
-    marks = codes([differences.rules[place].sieve for place in roles])
+    marks = role_marks([differences.rules[place].sieve for place in roles])
     held = [run.decision[roles] == 0 for run in (before, after)]
     gained, lost = held[1] & ~held[0], held[0] & ~held[1]
     rows = []
@@ -156,7 +156,7 @@ def comparison_html(
             moved = [int(gained[role].sum()), int(lost[role].sum()), "" if _many(held[0]) else marks[role]]
         rows.append((rule.sieve, [*cells, *moved]))
     heads = ["changed", "equivalent", "undetermined", "untestable", "largest change", "B − A [95 %]"]
-    a, b = (named(_model(facts.get(name))) for name in ("a", "b"))
+    a, b = (escape_name(_model(facts.get(name))) for name in ("a", "b"))
     summary = paragraph(
         f"<strong>B − A</strong>: A is {a}, B is {b}. {_inputs(facts)}Within ± {bound:g} is equivalent. "
         f"{_method(decision, before)}"
@@ -233,13 +233,13 @@ def _mark_cells(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[st
     ]
 
 
-def _method(decision: Decision, tests: Ruled) -> str:
+def _method(decision: Decision, tests: TestGrid) -> str:
     """Return test, correction, family and level as text."""
     if decision.correction == "none":
-        return f"{named(decision.test)}, no correction, alpha {decision.alpha:g}."
-    over = named(FAMILIES.get(decision.family, decision.family))
+        return f"{escape_name(decision.test)}, no correction, alpha {decision.alpha:g}."
+    over = escape_name(FAMILIES.get(decision.family, decision.family))
     both = BOTH * any(rule.together for rule in tests.rules)
-    correction = f"{named(decision.test)}, {named(decision.correction)} over {over}{both}"
+    correction = f"{escape_name(decision.test)}, {escape_name(decision.correction)} over {over}{both}"
     return f"{correction}, alpha {decision.alpha:g}."
 
 
@@ -252,7 +252,7 @@ def _inputs(facts: Mapping[str, Any]) -> str:
     """Return task, source and number of inputs as text from a manifest; for a comparison from its run A."""
     run = facts if "source" in facts else facts.get("a", {})
     names = [_nested(run, "task"), _nested(run, "source", "name")]
-    words = [named(name) for name in names if isinstance(name, str) and name]
+    words = [escape_name(name) for name in names if isinstance(name, str) and name]
     for name, noun in (("examples", "input"), ("units", "unit")):
         number = _nested(facts, "counts", name)
         if isinstance(number, int):
@@ -280,7 +280,7 @@ def counts_table(caption: str, heads: Sequence[str], rows: Sequence[tuple[str, S
     parts.append('</tr></thead><tbody style="text-align:right">')
     for name, cells in rows[:MOST_ROWS]:
         markup = "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
-        parts.append(f"<tr><th>{named(name)}</th>{markup}</tr>")
+        parts.append(f"<tr><th>{escape_name(name)}</th>{markup}</tr>")
     parts.append("</tbody></table>")
     left = len(rows) - MOST_ROWS
     more = paragraph(f"{left} more rows are left out here; .frame() has them all.") if left > 0 else ""
@@ -316,11 +316,11 @@ def paragraph(markup: str) -> str:
     return PARAGRAPH.format(markup)
 
 
-def named(text: object) -> str:
+def escape_name(text: object) -> str:
     """Escape a name, cut it where it is long, and isolate it from the text direction of its sentence.
 
     Example:
-        >>> named("<b>"), named("syntactic:amod")
+        >>> escape_name("<b>"), escape_name("syntactic:amod")
         ('&lt;b&gt;', 'syntactic:amod')
     """
     words = str(text)
@@ -328,11 +328,11 @@ def named(text: object) -> str:
     return escape(shown) if shown.isascii() else f"<bdi>{escape(shown)}</bdi>"
 
 
-def codes(names: Sequence[str]) -> tuple[str, ...]:
+def role_marks(names: Sequence[str]) -> tuple[str, ...]:
     """Return marks of one or two characters, one per name, no two alike.
 
     Example:
-        >>> codes(["local", "delimiter", "delimiter:cls", "syntactic:amod", "syntactic:advmod", "律"])
+        >>> role_marks(["local", "delimiter", "delimiter:cls", "syntactic:amod", "syntactic:advmod", "律"])
         ('L', 'D', 'Dc', 'Sa', 'Sd', '6')
     """
     taken: list[str] = []

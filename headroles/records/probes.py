@@ -18,7 +18,7 @@ CLASSIFIERS = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tallies:
+class BaselineCounts:
     """Right answers of the baselines of each row, per example, from which ``judge_again`` tests.
 
     Attributes:
@@ -40,7 +40,7 @@ class Tallies:
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestHead:
     """Row of ``best.csv``: the best head of a row, chosen on one half of the units, tested on the other.
 
     Under the preset "published" all units both select and test: "test half" then means all units, and
@@ -128,7 +128,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class ConditionGap:
     """Row of ``conditions.csv``: one head under two conditions (WinoBias pro/anti, GAP by gender).
 
     Attributes:
@@ -163,7 +163,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedProbe:
     """Row of ``trained.csv``: a trained probe, or a baseline for it, on the test sentences.
 
     Attributes:
@@ -192,7 +192,7 @@ class Trained:
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
+class ProbeComparison:
     """Row of ``contests.csv``: two trained probes on the same words, paired, clustered by document.
 
     Attributes:
@@ -217,7 +217,7 @@ class Contest:
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class ProbeWeight:
     """Row of ``weights.csv``: the weight of a head in the attention-only probe.
 
     Attributes:
@@ -236,7 +236,7 @@ class Weight:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Probed:
+class ProbeResults:
     """All results of probes beyond the findings.
 
     Attributes:
@@ -250,16 +250,16 @@ class Probed:
         weights: Learned weight per head and direction.
     """
 
-    tallies: Tallies | None
-    best: tuple[Best, ...] = ()
+    tallies: BaselineCounts | None
+    best: tuple[BestHead, ...] = ()
     baselines: tuple[Baseline, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-    trained: tuple[Trained, ...] = ()
-    contests: tuple[Contest, ...] = ()
-    weights: tuple[Weight, ...] = ()
+    gaps: tuple[ConditionGap, ...] = ()
+    trained: tuple[TrainedProbe, ...] = ()
+    contests: tuple[ProbeComparison, ...] = ()
+    weights: tuple[ProbeWeight, ...] = ()
 
 
-MATCHED = "matched"
+CONTRAST_PART = "matched"
 """Last part of the names of contrast columns."""
 
 

@@ -60,7 +60,7 @@ class Replicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Replicated:
+class ReplicationCounts:
     """Counts of roles of A by their decision in B: of one column, or of the columns of one row of a probe.
 
     Attributes:
@@ -88,7 +88,7 @@ class Replicated:
 
 
 @dataclass(frozen=True, slots=True)
-class BestAgain:
+class BestReplicate:
     """The best head of a row of a probe in A, on all data of B.
 
     Attributes:
@@ -146,9 +146,9 @@ class Replication:
 
     decision: Decision
     replicates: tuple[Replicate, ...]
-    columns: tuple[Replicated, ...]
-    rows: tuple[Replicated, ...]
-    best: tuple[BestAgain, ...] = ()
+    columns: tuple[ReplicationCounts, ...]
+    rows: tuple[ReplicationCounts, ...]
+    best: tuple[BestReplicate, ...] = ()
     only_a: tuple[str, ...] = ()
     only_b: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -165,15 +165,15 @@ class Replication:
 
     def by_column(self) -> pd.DataFrame:
         """Return one row per column of both runs."""
-        return _table(Replicated, self.columns)
+        return _table(ReplicationCounts, self.columns)
 
     def by_row(self) -> pd.DataFrame:
         """Return one row per row of a probe, over both directions, or per other column."""
-        return _table(Replicated, self.rows)
+        return _table(ReplicationCounts, self.rows)
 
     def best_heads(self) -> pd.DataFrame:
         """Return one row per row of a probe: the best head of A, on B."""
-        return _table(BestAgain, self.best)
+        return _table(BestReplicate, self.best)
 
     def _repr_html_(self) -> str:
         """Return counts per row, as a small table for notebooks."""

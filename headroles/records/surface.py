@@ -71,7 +71,7 @@ class NoOp:
 
 
 @dataclass(frozen=True, slots=True)
-class Surface:
+class SurfaceResults:
     """Results of a surface run about layers.
 
     Attributes:

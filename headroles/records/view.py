@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, UInt8
 
 from headroles.errors import BadInput
-from headroles.records.arrays import frozen
+from headroles.records.arrays import read_only
 from headroles.records.example import Example
 
 SELF, ENCODER, DECODER, CROSS = "self", "encoder", "decoder", "cross"
@@ -48,7 +48,7 @@ class Neurons:
         for name in ("query", "key", "scaling", "softcap", "bias", "visible", "sink"):
             array = getattr(self, name)
             if array is not None:
-                object.__setattr__(self, name, frozen(array))
+                object.__setattr__(self, name, read_only(array))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +84,7 @@ class Maps:
                 f"maps are of kind {', '.join(KINDS)} and have the shape of their layers, heads, queries and "
                 f"keys, {shape}, but got {self.kind!r} of shape {self.weights.shape}"
             )
-        object.__setattr__(self, "weights", frozen(self.weights))
+        object.__setattr__(self, "weights", read_only(self.weights))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,17 +5,24 @@ from itertools import islice
 
 from headroles.errors import HeadrolesError
 from headroles.records.findings import Labelling
-from headroles.records.kept_maps import Exhibited, Maps
+from headroles.records.kept_maps import InputMaps, KeptMaps
 from headroles.records.passage import Passage
-from headroles.storage.kept_maps import Candidate, Place, candidates, exhibited_of, told, wanted
+from headroles.storage.kept_maps import (
+    Candidate,
+    Place,
+    candidates,
+    choose_kept_maps,
+    left_out_note,
+    wanted_maps,
+)
 
-Keep = Callable[[Sequence[Passage], Sequence[dict[int, list[int]]]], list[Maps]]
+Keep = Callable[[Sequence[Passage], Sequence[dict[int, list[int]]]], list[InputMaps]]
 """Runs inputs, and keeps for each the maps of the given heads by layer."""
 
 
-def shown(
+def keep_card_maps(
     judged: Labelling, most: int, passages: Iterable[Passage], keep: Keep
-) -> tuple[Exhibited | None, list[str]]:
+) -> tuple[KeptMaps | None, list[str]]:
     """Run the examples of head cards again, and keep their maps.
 
     Args:
@@ -33,12 +40,12 @@ def shown(
         return None, []
     try:
         exhibited = _keep_examples(
-            judged, possible, wanted(possible, judged.scores.tokens, most), passages, keep, most
+            judged, possible, wanted_maps(possible, judged.scores.tokens, most), passages, keep, most
         )
     except (HeadrolesError, RuntimeError, MemoryError) as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         return None, [f"head cards have no attention maps, because keeping them failed: {reason}."]
-    return (exhibited if exhibited.exhibits else None), told(exhibited)
+    return (exhibited if exhibited.exhibits else None), left_out_note(exhibited)
 
 
 def _keep_examples(
@@ -48,15 +55,15 @@ def _keep_examples(
     passages: Iterable[Passage],
     keep: Keep,
     most: int,
-) -> Exhibited:
+) -> KeptMaps:
     """Run the examples of the given maps in the order of the inputs, and keep the maps."""
     examples = sorted({example for example, _, _ in places})
     heads_by_layer: list[dict[int, list[int]]] = [{} for _ in examples]
     for example, layer, head in places:
         heads_by_layer[examples.index(example)].setdefault(layer, []).append(head)
-    inputs = named(passages, [judged.scores.examples[example] for example in examples])
+    inputs = select_passages(passages, [judged.scores.examples[example] for example in examples])
     maps_by_example = dict(zip(examples, keep(inputs, heads_by_layer), strict=True))
-    return exhibited_of(
+    return choose_kept_maps(
         possible,
         {place: maps_by_example[place[0]].weights[place[1:]] for place in places},
         {example: maps.example for example, maps in maps_by_example.items()},
@@ -64,7 +71,7 @@ def _keep_examples(
     )
 
 
-def named(passages: Iterable[Passage], keys: Sequence[str]) -> list[Passage]:
+def select_passages(passages: Iterable[Passage], keys: Sequence[str]) -> list[Passage]:
     """Return the inputs with the given keys, in order, and read no further than needed.
 
     Args:

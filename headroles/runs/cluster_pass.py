@@ -5,34 +5,34 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headroles.arrays import selection_of
-from headroles.extraction.jobs.both import Both
-from headroles.extraction.jobs.divergence import Diverging, Sums, fitting_batch
-from headroles.extraction.model.checkpoint import Checkpoint, find
+from headroles.extraction.jobs.both import JointJob
+from headroles.extraction.jobs.divergence import DivergenceJob, DivergenceSums, max_batch_size
+from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
 from headroles.extraction.model.load import Model, check_length, load
 from headroles.extraction.stream import stream
-from headroles.inputs.annotation import Annotated, annotated
-from headroles.inputs.passages import gather
-from headroles.judging.clusters import with_clusters
-from headroles.judging.scores import judged
+from headroles.inputs.annotation import AnnotatedSieves, load_annotation
+from headroles.inputs.passages import read_inputs
+from headroles.judging.clusters import add_clusters
+from headroles.judging.scores import judge_scores
 from headroles.options.cluster import ClusterOptions
-from headroles.progress import Progress, counted, ignore_progress
+from headroles.progress import Progress, ignore_progress, progress_counter
 from headroles.records.findings import Labelling
-from headroles.records.kept_maps import Exhibited
+from headroles.records.kept_maps import KeptMaps
 from headroles.records.passage import Passage
 from headroles.reports.page import page_of
-from headroles.runs.card_maps import shown
+from headroles.runs.card_maps import keep_card_maps
 from headroles.runs.collect import collect, units_of
-from headroles.runs.manifest import Scored, left_out, manifest_of
-from headroles.shards.worker import kept
+from headroles.runs.manifest import RunScores, manifest_of, omission_notes
+from headroles.shards.worker import keep_maps_of_inputs
 from headroles.sieves.selection import Selection
-from headroles.stats.clusters.clusters import numbers_of
+from headroles.stats.clusters.clusters import candidate_numbers
 from headroles.stats.resolution import check_decision, check_resolution
-from headroles.storage.folder import asked_for, staged_or_none
+from headroles.storage.folder import output_folder, stage_if_named
 from headroles.storage.run import write_examples, write_results
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loaded:
+class RunParts:
     """The model, sieves and inputs of a run, loaded once for all its passes.
 
     Attributes:
@@ -47,12 +47,12 @@ class Loaded:
     passages: Sequence[Passage]
     units: list[str]
     model: Model
-    known: Annotated
+    known: AnnotatedSieves
 
 
-def loaded(
+def load_run_parts(
     options: ClusterOptions, selection: Selection, checkpoint: Checkpoint, passages: Sequence[Passage]
-) -> Loaded:
+) -> RunParts:
     """Load the model and the parser, and check that they can score and test the inputs.
 
     Args:
@@ -67,16 +67,16 @@ def loaded(
             are too few for the heads, or the heads too few for the number of clusters.
     """
     units = units_of(passages)
-    known = annotated(options, selection, passages)
+    known = load_annotation(options, selection, passages)
     model = load(checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length)
     check_length(model, checkpoint, options.max_length)
     check_resolution(options.decision, known.selection.rules(), model.layers, model.heads)
-    numbers_of(model.layers * model.heads, options.clustering.method, options.clustering.clusters)
+    candidate_numbers(model.layers * model.heads, options.clustering.method, options.clustering.clusters)
     counts = known.counted(model.tokenizer, passages, options.max_length)
-    return Loaded(options, passages, units, model, counts)
+    return RunParts(options, passages, units, model, counts)
 
 
-def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Scored:
+def score_passages(ready: RunParts, place: Path | None, progress: Progress) -> RunScores:
     """Score every passage, and write each shard as soon as it is done.
 
     Args:
@@ -86,16 +86,18 @@ def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Sco
     """
     options, model, known, passages = ready.options, ready.model, ready.known, ready.passages
     sieving = known.sieving(model)
-    advance = counted(progress, len(passages))
+    advance = progress_counter(progress, len(passages))
     clustering = options.clustering
-    sums = Sums(ready.units, model.layers, model.heads, smoothing=clustering.smoothing, way=clustering.way)
-    both = Both(sieving, Diverging(model, sums))
-    size = fitting_batch(model.layers, model.heads, options.max_length, options.batch_size)
+    sums = DivergenceSums(
+        ready.units, model.layers, model.heads, smoothing=clustering.smoothing, way=clustering.way
+    )
+    both = JointJob(sieving, DivergenceJob(model, sums))
+    size = max_batch_size(model.layers, model.heads, options.max_length, options.batch_size)
     pairs = stream(model, passages, both, batch_size=size, max_length=options.max_length, advance=advance)
     shards = (shard for shard, _ in pairs)
     rules = known.selection.rules(options.margin)
     collected = collect(shards, passages, ready.units, rules, model, place)
-    return Scored(
+    return RunScores(
         collected.scores,
         collected.rules,
         model.described,
@@ -107,22 +109,22 @@ def score_passages(ready: Loaded, place: Path | None, progress: Progress) -> Sco
     )
 
 
-def exhibited(ready: Loaded, judged: Labelling) -> tuple[Exhibited | None, list[str]]:
+def keep_maps(ready: RunParts, judged: Labelling) -> tuple[KeptMaps | None, list[str]]:
     """Run the examples of head cards again and keep their maps, as ``headroles.runs.card_maps`` describes.
 
     Args:
         ready: Model and inputs; the options say how many maps are kept at most.
         judged: The scores, and which heads hold which roles.
     """
-    return shown(
+    return keep_card_maps(
         judged,
         ready.options.maps,
         ready.passages,
-        lambda passages, heads: kept(ready.model, ready.options, passages, heads),
+        lambda passages, heads: keep_maps_of_inputs(ready.model, ready.options, passages, heads),
     )
 
 
-def labelled(options: ClusterOptions, progress: Callable[[int, int], None] | None) -> Labelling:
+def label_and_cluster(options: ClusterOptions, progress: Callable[[int, int], None] | None) -> Labelling:
     """Run the sieves and clusters that the options name, in one process and one pass.
 
     Args:
@@ -134,20 +136,20 @@ def labelled(options: ClusterOptions, progress: Callable[[int, int], None] | Non
     """
     selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
     check_decision(options.decision)
-    checkpoint = find(options.model, options.revision)
-    folder = asked_for(options.out, options.settings(), options.overwrite)
-    passages, source = gather(options, selection.needs, checkpoint)
-    with staged_or_none(folder) as place:
-        ready = loaded(options, selection, checkpoint, passages)
+    checkpoint = find_checkpoint(options.model, options.revision)
+    folder = output_folder(options.out, options.settings(), options.overwrite)
+    passages, source = read_inputs(options, selection.needs, checkpoint)
+    with stage_if_named(folder) as place:
+        ready = load_run_parts(options, selection, checkpoint, passages)
         scored = score_passages(ready, place, progress or ignore_progress)
-        judgement = judged(scored.scores, scored.rules, options, options.decision)
+        judgement = judge_scores(scored.scores, scored.rules, options, options.decision)
         if scored.divergence is not None:
-            judgement = with_clusters(judgement, scored.divergence, options.clustering)
-        maps, omissions = exhibited(ready, judgement)
+            judgement = add_clusters(judgement, scored.divergence, options.clustering)
+        maps, omissions = keep_maps(ready, judgement)
         labelling = replace(
             judgement,
             manifest=manifest_of(options, source, scored),
-            skipped=(*left_out(options, scored), *omissions),
+            skipped=(*omission_notes(options, scored), *omissions),
             exhibited=maps,
         )
         if place is not None:

@@ -11,12 +11,12 @@ from headroles.extraction.scoring.reader import Shard
 from headroles.inputs.units import check_units, unit_names
 from headroles.records.example import Rule, Scores
 from headroles.records.passage import Passage
-from headroles.shards.receipts import bounded
+from headroles.shards.receipts import with_score_bounds
 from headroles.storage.run import write_part
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectedScores:
     """The scores of all shards.
 
     Attributes:
@@ -37,7 +37,7 @@ def collect(
     rules: Sequence[Rule],
     model: Model,
     place: Path | None,
-) -> Collected:
+) -> CollectedScores:
     """Put shards together as they arrive, and write each into the unfinished run folder.
 
     Args:
@@ -53,7 +53,7 @@ def collect(
         part = table.add(shard)
         if place is not None:
             write_part(place, number, part)
-    return Collected(table.scores(0, len(passages)), table.bounded(), table.truncated)
+    return CollectedScores(table.scores(0, len(passages)), table.bounded(), table.truncated)
 
 
 def units_of(passages: Sequence[Passage]) -> list[str]:
@@ -121,4 +121,4 @@ class _Table:
 
     def bounded(self) -> tuple[Rule, ...]:
         """Return the rules with values that depend on the examples: bounds of masks, chance of scorers."""
-        return bounded(self._rules, self._low, self._high, self._null, self._scorers)
+        return with_score_bounds(self._rules, self._low, self._high, self._null, self._scorers)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headroles.extraction.model.checkpoint import EMBEDDED
-from headroles.options.inputs import called
+from headroles.options.inputs import input_name
 from headroles.sieves.base import Sieve
 
 
@@ -17,7 +17,7 @@ def default_folder(task: str | None, data: str | None, model: str | None, kind: 
         >>> default_folder("QNLI", None, None, "surface")
         'runs/surface-QNLI-all-MiniLM-L6-v2'
     """
-    inputs = task or called(data)
+    inputs = task or input_name(data)
     parts = (kind, inputs, Path(model or EMBEDDED).resolve().name)
     return str(Path("runs") / "-".join(part for part in parts if part))
 

@@ -12,27 +12,27 @@ from typing import Any
 
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.inputs.corpora import Corpus
-from headroles.inputs.passages import corpus_of
-from headroles.judging.scores import judged
+from headroles.inputs.passages import read_corpus
+from headroles.judging.scores import judge_scores
 from headroles.options.label import LabelOptions, label_options_of
-from headroles.progress import Progress, counted, ignore_progress
+from headroles.progress import Progress, ignore_progress, progress_counter
 from headroles.records.example import Rule
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
-from headroles.runs.card_maps import shown
+from headroles.runs.card_maps import keep_card_maps
 from headroles.runs.defaults import sieve_tuple
-from headroles.runs.manifest import Scored, left_out, manifest_of
-from headroles.shards.engines import engine_of, leaves_the_process, threads_each
-from headroles.shards.files import done_already, shard_name
-from headroles.shards.lock import claimed
-from headroles.shards.moment_runs import drop_shards, files_said, put_together, settle
-from headroles.shards.moments import Adding
-from headroles.shards.receipts import Tally
+from headroles.runs.manifest import RunScores, manifest_of, omission_notes
+from headroles.shards.engines import engine_of, threads_per_worker, uses_other_processes
+from headroles.shards.files import find_finished_shard, shard_name
+from headroles.shards.lock import lock_run_folder
+from headroles.shards.moment_runs import assemble_run, drop_shards, files_in_manifest, write_final_sums
+from headroles.shards.moments import RunningSums
+from headroles.shards.receipts import Receipts
 from headroles.shards.remote import remote_place, remote_work
-from headroles.shards.resume import Work, work_in
-from headroles.shards.survey import Survey, surveyed, tasks_of
+from headroles.shards.resume import Work, open_work
+from headroles.shards.survey import Survey, count_inputs, cut_into_tasks
 from headroles.shards.work import Engine, Facts, Order, Receipt, Task
 from headroles.sieves.base import Sieve
 from headroles.sieves.selection import Selection
@@ -40,7 +40,7 @@ from headroles.stats.resolution import check_decision, check_resolution
 from headroles.storage.folder import (
     EXAMPLES,
     PLAN,
-    asked_for,
+    output_folder,
 )
 from headroles.storage.run import write_examples, write_results
 
@@ -82,13 +82,13 @@ def label(
     """
     chosen = label_options_of(task=task, sieve=sieve_tuple(sieve), **options)
     if chosen.attention is not None:
-        from headroles.runs.label_maps import labelled_maps
+        from headroles.runs.label_maps import label_stored_maps
 
-        return labelled_maps(chosen, progress)
-    return labelled_in_shards(chosen, progress)
+        return label_stored_maps(chosen, progress)
+    return label_in_shards(chosen, progress)
 
 
-def labelled_in_shards(options: LabelOptions, progress: Progress | None) -> Labelling:
+def label_in_shards(options: LabelOptions, progress: Progress | None) -> Labelling:
     """Run the sieves that the options name; continue a run that was stopped in the same folder.
 
     Args:
@@ -102,14 +102,14 @@ def labelled_in_shards(options: LabelOptions, progress: Progress | None) -> Labe
     """
     selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
     check_decision(options.decision)
-    in_other_processes = leaves_the_process(options)
-    checkpoint = find(options.model, options.revision)
+    in_other_processes = uses_other_processes(options)
+    checkpoint = find_checkpoint(options.model, options.revision)
     remote = remote_place(options, in_other_processes)
-    with claimed(options.out if remote is None else None):
-        folder = asked_for(options.out, options.settings(), options.overwrite) if remote is None else None
-        corpus = corpus_of(options, selection.needs, checkpoint)
-        survey = surveyed(corpus, options.keep, options.stream)
-        local = work_in(folder, in_other_processes, options.overwrite)
+    with lock_run_folder(options.out if remote is None else None):
+        folder = output_folder(options.out, options.settings(), options.overwrite) if remote is None else None
+        corpus = read_corpus(options, selection.needs, checkpoint)
+        survey = count_inputs(corpus, options.keep, options.stream)
+        local = open_work(folder, in_other_processes, options.overwrite)
         with local if remote is None else remote_work(remote, options.overwrite) as work:
             try:
                 return _run_shards(options, selection, corpus, survey, work, progress or ignore_progress)
@@ -134,21 +134,21 @@ def _run_shards(
     progress: Progress,
 ) -> Labelling:
     """Score the shards that are not done, judge all scores, and write the results into the folder."""
-    advance = counted(progress, survey.count or 0)
-    order = Order(options, work.place.url or None, survey.whole, threads_each(options))
+    advance = progress_counter(progress, survey.count or 0)
+    order = Order(options, work.place.url or None, survey.whole, threads_per_worker(options))
     with engine_of(order, work.place, corpus, advance) as engine:
         facts = engine.facts
-        rules = rules_of(selection, facts, options.margin)
+        rules = column_rules(selection, facts, options.margin)
         check_resolution(options.decision, rules, facts.layers, facts.heads)
-        work.begin(plan_of(options, survey, facts))
-        tasks = tasks_of(corpus, survey, options.shard_size)
-        adding = None if survey.whole else Adding(work.place, files_said(work.place))
-        tally = Tally(survey.whole)
-        scored_shards(engine, tasks, work, advance, tally, adding)
-        scores, rules, moments = put_together(work.place, tally, rules, facts, options, adding)
-        judgement = judged(scores, rules, options, options.decision, moments)
-        exhibited, omissions = shown(judgement, options.maps, corpus, engine.keep)
-    scored = Scored(
+        work.begin(run_record(options, survey, facts))
+        tasks = cut_into_tasks(corpus, survey, options.shard_size)
+        adding = None if survey.whole else RunningSums(work.place, files_in_manifest(work.place))
+        tally = Receipts(survey.whole)
+        score_shards(engine, tasks, work, advance, tally, adding)
+        scores, rules, moments = assemble_run(work.place, tally, rules, facts, options, adding)
+        judgement = judge_scores(scores, rules, options, options.decision, moments)
+        exhibited, omissions = keep_card_maps(judgement, options.maps, corpus, engine.keep)
+    scored = RunScores(
         scores,
         rules,
         facts.described,
@@ -163,7 +163,7 @@ def _run_shards(
     labelling = replace(
         judgement,
         manifest=manifest_of(options, source, scored) | shards,
-        skipped=(*left_out(options, scored), *omissions),
+        skipped=(*omission_notes(options, scored), *omissions),
         exhibited=exhibited,
     )
     if work.folder is not None:
@@ -171,13 +171,13 @@ def _run_shards(
     return labelling
 
 
-def rules_of(selection: Selection, facts: Facts, margin: float | None) -> tuple[Rule, ...]:
+def column_rules(selection: Selection, facts: Facts, margin: float | None) -> tuple[Rule, ...]:
     """Return the rules of the columns that the workers score; workers may leave sieves out."""
     rules = {rule.sieve: rule for rule in selection.rules(margin)}
     return tuple(rules[name] for name in facts.columns)
 
 
-def plan_of(options: LabelOptions, survey: Survey, facts: Facts) -> dict[str, Any]:
+def run_record(options: LabelOptions, survey: Survey, facts: Facts) -> dict[str, Any]:
     """Return the record of a run that is written before its first shard, in JSON types."""
     return {
         "headroles": version("headroles"),
@@ -189,13 +189,13 @@ def plan_of(options: LabelOptions, survey: Survey, facts: Facts) -> dict[str, An
     }
 
 
-def scored_shards(
+def score_shards(
     engine: Engine,
     tasks: Iterator[Task],
     work: Work,
     advance: Callable[[int], None],
-    tally: Tally,
-    adding: Adding | None = None,
+    tally: Receipts,
+    adding: RunningSums | None = None,
 ) -> None:
     """Have all shards scored that are not done yet.
 
@@ -231,10 +231,10 @@ def scored_shards(
         for task in tasks:
             count += 1
             if adding is None:
-                receipt = done_already(work.place, task, engine.facts.identity)
+                receipt = find_finished_shard(work.place, task, engine.facts.identity)
             else:
                 adding.seen(task)
-                receipt = done_already(work.place, task, engine.facts.identity, adding.gone)
+                receipt = find_finished_shard(work.place, task, engine.facts.identity, adding.gone)
             if receipt is None:
                 work.reopen()
                 yield task
@@ -247,10 +247,10 @@ def scored_shards(
     tally.check(count)
 
 
-def _finish(work: Work, folder: Path, labelling: Labelling, tally: Tally) -> None:
+def _finish(work: Work, folder: Path, labelling: Labelling, tally: Receipts) -> None:
     """Write examples, tables and report, and last the manifest, which marks the run as finished."""
     if labelling.moments is not None:
-        kept_files = settle(work.place, labelling.moments, labelling.scores, tally.shards)
+        kept_files = write_final_sums(work.place, labelling.moments, labelling.scores, tally.shards)
         write_results(folder, labelling, page_of(labelling), kept_files)
         work.publish()
         drop_shards(work.place, kept_files)

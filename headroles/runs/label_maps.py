@@ -12,24 +12,24 @@ from headroles.arrays import checked_attention, selection_of, visible_keys
 from headroles.errors import BadInput
 from headroles.extraction.texts.sources import fingerprint
 from headroles.extraction.texts.tokens import example_of
-from headroles.inputs.annotation import Annotated, annotated
-from headroles.judging.scores import judged
+from headroles.inputs.annotation import AnnotatedSieves, load_annotation
+from headroles.judging.scores import judge_scores
 from headroles.maps.examples import MapExample, MapList, read_map_list
 from headroles.options.label import LabelOptions
-from headroles.plans.scorers import per_head
-from headroles.progress import Progress, counted, ignore_progress
+from headroles.plans.scorers import score_layer
+from headroles.progress import Progress, ignore_progress, progress_counter
 from headroles.records.example import Arc, Example, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
 from headroles.runs.collect import units_of
-from headroles.runs.manifest import Scored, left_out, manifest_of
-from headroles.shards.receipts import bounded
+from headroles.runs.manifest import RunScores, manifest_of, omission_notes
+from headroles.shards.receipts import with_score_bounds
 from headroles.sieves import BUILT_IN
 from headroles.sieves.base import COUNTED, annotation_of
 from headroles.sieves.selection import Selection
 from headroles.sieves.weights.reference import apply
 from headroles.stats.resolution import check_decision, check_resolution
-from headroles.storage.folder import asked_for, staged
+from headroles.storage.folder import output_folder, stage_folder
 from headroles.storage.map_files import MapFile
 from headroles.storage.places import sha256_of
 from headroles.storage.run import write_examples, write_part, write_results
@@ -37,7 +37,7 @@ from headroles.storage.run import write_examples, write_part, write_results
 NO_TEXT = "was left out: it needs words and trees, and the list of examples has neither these nor texts."
 
 
-def labelled_maps(options: LabelOptions, progress: Progress | None) -> Labelling:
+def label_stored_maps(options: LabelOptions, progress: Progress | None) -> Labelling:
     """Score stored maps, and judge the scores like those of a model that is run.
 
     Args:
@@ -50,7 +50,7 @@ def labelled_maps(options: LabelOptions, progress: Progress | None) -> Labelling
     file = Path(options.attention or "")
     selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
     check_decision(options.decision)
-    folder = asked_for(options.out, options.settings(), options.overwrite)
+    folder = output_folder(options.out, options.settings(), options.overwrite)
     with MapFile.open(file) as maps:
         map_list = _read_list(file, options.name)
         passages = [example.tokenised.passage for example in map_list.examples]
@@ -58,7 +58,7 @@ def labelled_maps(options: LabelOptions, progress: Progress | None) -> Labelling
         annotation = _load_annotation(options, selection, map_list)
         examples = list(_examples(annotation, map_list))
         annotation = _applicable(annotation, options, examples)
-        with nullcontext() if folder is None else staged(folder) as place:
+        with nullcontext() if folder is None else stage_folder(folder) as place:
             scored = _score_maps(_Maps(maps, map_list, examples, units, annotation), options, progress)
             source = {
                 "kind": "maps",
@@ -66,11 +66,11 @@ def labelled_maps(options: LabelOptions, progress: Progress | None) -> Labelling
                 "rows": len(passages),
                 "sha256": fingerprint(passages),
             }
-            judgement = judged(scored.scores, scored.rules, options, options.decision)
+            judgement = judge_scores(scored.scores, scored.rules, options, options.decision)
             labelling = replace(
                 judgement,
                 manifest=manifest_of(options, source, scored),
-                skipped=tuple(left_out(options, scored)),
+                skipped=tuple(omission_notes(options, scored)),
             )
             if place is not None:
                 write_part(place, 0, labelling.scores)
@@ -87,7 +87,7 @@ class _Maps:
     map_list: MapList
     examples: list[Example]
     units: list[str]
-    annotation: Annotated
+    annotation: AnnotatedSieves
 
     @property
     def selection(self) -> Selection:
@@ -106,7 +106,7 @@ def _read_list(file: Path, name: str) -> MapList:
     return map_list
 
 
-def _load_annotation(options: LabelOptions, selection: Selection, map_list: MapList) -> Annotated:
+def _load_annotation(options: LabelOptions, selection: Selection, map_list: MapList) -> AnnotatedSieves:
     """Load the parser and vectors that the sieves need, if there is a text to parse."""
     open_texts = [
         example.tokenised.passage
@@ -114,8 +114,8 @@ def _load_annotation(options: LabelOptions, selection: Selection, map_list: MapL
         if example.tree is None and example.parsable
     ]
     if not open_texts or not selection.needs - COUNTED:
-        return replace(annotated(options, _without_words(selection), []), selection=selection)
-    return annotated(options, selection, open_texts)
+        return replace(load_annotation(options, _without_words(selection), []), selection=selection)
+    return load_annotation(options, selection, open_texts)
 
 
 def _without_words(selection: Selection) -> Selection:
@@ -123,7 +123,7 @@ def _without_words(selection: Selection) -> Selection:
     return replace(selection, sieves=tuple(sieve for sieve in selection.sieves if sieve.needs <= COUNTED))
 
 
-def _examples(annotation: Annotated, map_list: MapList) -> Iterator[Example]:
+def _examples(annotation: AnnotatedSieves, map_list: MapList) -> Iterator[Example]:
     """Yield the examples with the words and trees of the list, or those of the parser."""
     needed = annotation.selection.needs - COUNTED
     for listed_example in map_list.examples:
@@ -158,7 +158,9 @@ def _as_listed(listed_example: MapExample) -> Example:
     )
 
 
-def _applicable(annotation: Annotated, options: LabelOptions, examples: Sequence[Example]) -> Annotated:
+def _applicable(
+    annotation: AnnotatedSieves, options: LabelOptions, examples: Sequence[Example]
+) -> AnnotatedSieves:
     """Keep the sieves whose annotation every example has; note the built-in ones that lack it."""
     available = frozenset.intersection(*(annotation_of(example) for example in examples))
     fitting = annotation.selection.fitting(available)
@@ -180,11 +182,11 @@ def _applicable(annotation: Annotated, options: LabelOptions, examples: Sequence
     )
 
 
-def _score_maps(maps: _Maps, options: LabelOptions, progress: Progress | None) -> Scored:
+def _score_maps(maps: _Maps, options: LabelOptions, progress: Progress | None) -> RunScores:
     """Score every head of every example by every sieve, one map in memory at a time."""
     selection, count = maps.selection, len(maps.examples)
     rules = selection.rules(options.margin)
-    advance = counted(progress or ignore_progress, count)
+    advance = progress_counter(progress or ignore_progress, count)
     scored: list[_ExampleScores] = []
     shape: tuple[int, ...] | None = None
     for listed_example, example in zip(maps.map_list.examples, maps.examples, strict=True):
@@ -213,9 +215,9 @@ def _score_maps(maps: _Maps, options: LabelOptions, progress: Progress | None) -
         np.fmin.reduce([example_scores.low for example_scores in scored]),
         np.fmax.reduce([example_scores.high for example_scores in scored]),
     )
-    rules = bounded(rules, low, high, scores.null, len(selection.scorers))
+    rules = with_score_bounds(rules, low, high, scores.null, len(selection.scorers))
     described = _model_description(maps.map_list.model, str(options.attention), scores)
-    return Scored(
+    return RunScores(
         scores,
         rules,
         described,
@@ -271,7 +273,7 @@ def _score_example(
         plan = plans[rule]
         values[:masks, layer] = apply(plan, weights[layer])
         for row, scorer in enumerate(selection.scorers, start=masks):
-            values[row, layer] = per_head(scorer, weights[layer], example, seen)
+            values[row, layer] = score_layer(scorer, weights[layer], example, seen)
             null[row] = scorer.null(example)
     return _ExampleScores(values, cells, null, low, high)
 

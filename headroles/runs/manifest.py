@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from headroles.extraction.texts.files import kind_of
+from headroles.extraction.texts.files import file_format
 from headroles.options.label import Options
 from headroles.options.run import CommonOptions
 from headroles.presets import preset_of
-from headroles.records.arrays import sharing_told
+from headroles.records.arrays import shared_keys_note
 from headroles.records.clusters import Divergence
 from headroles.records.example import Rule, Scores
 from headroles.records.moments import GROUPS, Moments
@@ -23,7 +23,7 @@ SHIFTED = (
     "the decoder reads the second text, shifted right by one token, so that the row of a token is where the "
     "model predicts the one after it"
 )
-TOLD = {
+ATTENTION_NOTES = {
     "encoder": "The encoder's attention is labelled; layers and heads are those of the encoder.",
     "decoder": f"The decoder's attention to its own tokens is labelled: {SHIFTED}.",
     "cross": (
@@ -34,19 +34,19 @@ TOLD = {
 """By kind of attention, as manifests name it."""
 
 
-def kind_told(model: Mapping[str, Any]) -> list[str]:
+def attention_notes(model: Mapping[str, Any]) -> list[str]:
     """Return a sentence on which attention is labelled; none for a model with one stack.
 
     Args:
         model: The model as a manifest describes it.
 
     Example:
-        >>> kind_told({"kind": "encoder"})
+        >>> attention_notes({"kind": "encoder"})
         ["The encoder's attention is labelled; layers and heads are those of the encoder."]
-        >>> kind_told({})
+        >>> attention_notes({})
         []
     """
-    return [TOLD[model["kind"]]] if model.get("kind") in TOLD else []
+    return [ATTENTION_NOTES[model["kind"]]] if model.get("kind") in ATTENTION_NOTES else []
 
 
 PACKAGES = (
@@ -55,7 +55,7 @@ PACKAGES = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class RunScores:
     """Scores, their rules, and the model, parser and vectors that gave them.
 
     Attributes:
@@ -81,25 +81,25 @@ class Scored:
     moments: Moments | None = None
 
 
-def manifest_of(options: Options, source: dict[str, Any], scored: Scored) -> dict[str, Any]:
+def manifest_of(options: Options, source: dict[str, Any], scored: RunScores) -> dict[str, Any]:
     """Return everything needed to reproduce a run of sieves, in JSON types."""
     preset = preset_of(options.preset)
     counts = counts_of(scored.scores, scored.moments) | {"truncated": scored.truncated}
-    return common(options, source, scored.model, options.max_length, counts) | {
-        **({"kept": kept_of(scored.scores, scored.moments)} if scored.moments else {}),
+    return common_record(options, source, scored.model, options.max_length, counts) | {
+        **({"kept": kept_record(scored.scores, scored.moments)} if scored.moments else {}),
         "task": options.task,
         "parser": scored.parser,
         **({"vectors": scored.vectors} if scored.vectors else {}),
         "statistic": "published" if preset.warning else options.statistic,
         "notes": [
             *([preset.warning] if preset.warning else []),
-            *kind_told(scored.model),
-            *sharing_told(scored.model),
+            *attention_notes(scored.model),
+            *shared_keys_note(scored.model),
         ],
     }
 
 
-def common(
+def common_record(
     options: CommonOptions,
     source: dict[str, Any],
     described: dict[str, Any],
@@ -129,7 +129,7 @@ def common(
     }
 
 
-def kept_of(scores: Scores, moments: Moments) -> dict[str, Any]:
+def kept_record(scores: Scores, moments: Moments) -> dict[str, Any]:
     """Return which scores are kept of a run with too many examples to keep all."""
     return {
         "mode": "moments",
@@ -150,19 +150,19 @@ def counts_of(scores: Scores, moments: Moments | None = None) -> dict[str, int]:
     }
 
 
-def left_out(options: Options, scored: Scored) -> list[str]:
+def omission_notes(options: Options, scored: RunScores) -> list[str]:
     """Return what was cut, was not applicable or has too few units, one sentence each."""
     sums = scored.moments
     total = len(scored.scores.examples) if sums is None else sums.examples
-    notes = cut_told(scored.truncated, total, options.max_length)
+    notes = truncation_notes(scored.truncated, total, options.max_length)
     notes += scored.omitted
     for position, rule in enumerate(scored.rules):
         nothing = "nothing in them can be counted"
         if rule.role and sums is not None:
             with_values = int(sums.spoke[position])
-            notes += silent_told(rule.sieve, sums.examples - with_values, sums.examples, nothing)
+            notes += missing_notes(rule.sieve, sums.examples - with_values, sums.examples, nothing)
         elif rule.role:
-            notes += silence(
+            notes += column_notes(
                 rule.sieve,
                 scored.scores,
                 position,
@@ -173,18 +173,18 @@ def left_out(options: Options, scored: Scored) -> list[str]:
         notes.append("--parser was not used: no sieve of this run needs words, or the inputs have their own.")
     if options.vectors is not None and scored.vectors is None:
         notes.append("--vectors was not used: no sieve of this run needs word vectors.")
-    if options.data and kind_of(Path(options.data)) == ".conllu" and options.task is not None:
+    if options.data and file_format(Path(options.data)) == ".conllu" and options.task is not None:
         notes.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
     return notes
 
 
-def cut_told(truncated: int, total: int, max_length: int) -> list[str]:
+def truncation_notes(truncated: int, total: int, max_length: int) -> list[str]:
     """Return a sentence on how many inputs were cut; none where none was."""
     cut = f"{truncated} of {total} inputs were cut to {max_length} tokens, longest text first."
     return [cut] if truncated else []
 
 
-def silence(name: str, scores: Scores, position: int, *, nothing: str, few: str) -> list[str]:
+def column_notes(name: str, scores: Scores, position: int, *, nothing: str, few: str) -> list[str]:
     """Return where a column had no value or too few units, one sentence each.
 
     Args:
@@ -197,7 +197,7 @@ def silence(name: str, scores: Scores, position: int, *, nothing: str, few: str)
     total = len(scores.examples)
     silent = np.isnan(scores.values[position]).all(axis=(1, 2))
     units = len({unit for unit, quiet in zip(scores.units, silent, strict=True) if not quiet})
-    notes = silent_told(name, int(silent.sum()), total, nothing)
+    notes = missing_notes(name, int(silent.sum()), total, nothing)
     if silent.all():
         return notes
     if units == 1:
@@ -207,7 +207,7 @@ def silence(name: str, scores: Scores, position: int, *, nothing: str, few: str)
     return notes
 
 
-def silent_told(name: str, silent: int, total: int, nothing: str) -> list[str]:
+def missing_notes(name: str, silent: int, total: int, nothing: str) -> list[str]:
     """Return a sentence on how many inputs have no value in a column; none where all have one."""
     if silent == total:
         return [f"{name} does not apply to these inputs: {nothing}."]

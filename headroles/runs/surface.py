@@ -4,19 +4,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from headroles.extraction.model.checkpoint import find
-from headroles.inputs.passages import gather
-from headroles.judging.surface import judged_surface
+from headroles.extraction.model.checkpoint import find_checkpoint
+from headroles.inputs.passages import read_inputs
+from headroles.judging.surface import judge_surface
 from headroles.options.surface import SurfaceOptions, surface_options_of
 from headroles.progress import ignore_progress
-from headroles.records.arrays import sharing_told
+from headroles.records.arrays import shared_keys_note
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
-from headroles.runs.manifest import common, counts_of, cut_told, silence
-from headroles.runs.surface_pass import Measured
+from headroles.runs.manifest import column_notes, common_record, counts_of, truncation_notes
+from headroles.runs.surface_pass import SurfaceScores
 from headroles.sieves.surface import MASSES
 from headroles.stats.resolution import check_decision
-from headroles.storage.folder import asked_for, staged_or_none
+from headroles.storage.folder import output_folder, stage_if_named
 from headroles.storage.run import write_examples, write_results
 
 WARNING = (
@@ -68,17 +68,17 @@ def surface(
     """
     chosen = surface_options_of(task=task, **options)
     check_decision(chosen.decision)
-    checkpoint = find(chosen.model, chosen.revision)
-    folder = asked_for(chosen.out, chosen.settings(), chosen.overwrite)
-    passages, source = gather(chosen, frozenset(), checkpoint)
-    with staged_or_none(folder) as place:
+    checkpoint = find_checkpoint(chosen.model, chosen.revision)
+    folder = output_folder(chosen.out, chosen.settings(), chosen.overwrite)
+    passages, source = read_inputs(chosen, frozenset(), checkpoint)
+    with stage_if_named(folder) as place:
         from headroles.runs.surface_pass import score_surface
 
         measured = score_surface(chosen, checkpoint, passages, place, progress or ignore_progress)
         labelling = replace(
-            judged_surface(measured.scores, measured.rules, chosen, chosen.decision),
+            judge_surface(measured.scores, measured.rules, chosen, chosen.decision),
             manifest=manifest_of(chosen, source, measured),
-            skipped=tuple(left_out(chosen, measured)),
+            skipped=tuple(omission_notes(chosen, measured)),
         )
         if place is not None:
             write_examples(place, labelling.scores)
@@ -86,10 +86,10 @@ def surface(
     return labelling
 
 
-def manifest_of(options: SurfaceOptions, source: dict[str, Any], measured: Measured) -> dict[str, Any]:
+def manifest_of(options: SurfaceOptions, source: dict[str, Any], measured: SurfaceScores) -> dict[str, Any]:
     """Return everything needed to reproduce a run of surface statistics, in JSON types."""
     counts = counts_of(measured.scores) | {"truncated": measured.truncated}
-    return common(options, source, measured.model, options.max_length, counts) | {
+    return common_record(options, source, measured.model, options.max_length, counts) | {
         "task": options.task,
         "parser": None,
         "statistic": "surface",
@@ -98,11 +98,11 @@ def manifest_of(options: SurfaceOptions, source: dict[str, Any], measured: Measu
             "smoothing": options.smoothing,
             "loss": measured.loss,
         },
-        "notes": [*_notes(options, measured), *sharing_told(measured.model)],
+        "notes": [*_notes(options, measured), *shared_keys_note(measured.model)],
     }
 
 
-def _notes(options: SurfaceOptions, measured: Measured) -> list[str]:
+def _notes(options: SurfaceOptions, measured: SurfaceScores) -> list[str]:
     notes = [WARNING] if options.preset == "published" else []
     if measured.unequal:
         notes.append(
@@ -113,11 +113,11 @@ def _notes(options: SurfaceOptions, measured: Measured) -> list[str]:
     return notes
 
 
-def left_out(options: SurfaceOptions, measured: Measured) -> list[str]:
+def omission_notes(options: SurfaceOptions, measured: SurfaceScores) -> list[str]:
     """Return what was cut, was not applicable or has too few units, one sentence each."""
-    notes = cut_told(measured.truncated, len(measured.scores.examples), options.max_length)
+    notes = truncation_notes(measured.truncated, len(measured.scores.examples), options.max_length)
     for position, rule in enumerate(measured.rules):
-        notes += silence(
+        notes += column_notes(
             rule.sieve,
             measured.scores,
             position,

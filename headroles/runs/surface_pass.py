@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.readers import Visible
+from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.jobs.gradients import gradient_shards
-from headroles.extraction.jobs.surface import Counting, Surfacing
+from headroles.extraction.jobs.surface import SurfaceJob, SurfaceStatistics
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.model.load import check_length, load
-from headroles.extraction.model.losses import MASKED, LossModel, LossOptions, described_loss, load_with_loss
+from headroles.extraction.model.losses import MASKED, LossModel, LossOptions, describe_loss, load_with_loss
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
-from headroles.extraction.texts.files import kind_of
+from headroles.extraction.texts.files import file_format
 from headroles.extraction.texts.sources import read_table
 from headroles.options.surface import MASK, SurfaceOptions
-from headroles.plans.plan import Laid
-from headroles.progress import Progress, counted
+from headroles.plans.plan import SurfacePlan
+from headroles.progress import Progress, progress_counter
 from headroles.records.example import Example, Rule, Scores
 from headroles.records.passage import Passage
 from headroles.runs.collect import collect, units_of
-from headroles.sieves.surface import COLUMNS, importance_rules, kinds, laid, rules
+from headroles.sieves.surface import COLUMNS, importance_rules, kinds, lay_surface, rules
 from headroles.stats.resolution import check_resolution
 
 
@@ -46,7 +46,7 @@ def _labels(options: SurfaceOptions) -> dict[str, str] | None:
     if options.label is None:
         return None
     file = Path(options.data or "")
-    if kind_of(file) == ".conllu":
+    if file_format(file) == ".conllu":
         raise BadInput(f"--label names a column of a table, but '{file}' is a CoNLL-U file; leave it out")
     rows = read_table(file, (), group=options.label, name=options.name)
     return {row.key: row.group for row in rows if row.group is not None}
@@ -61,7 +61,7 @@ def model_with_loss(checkpoint: Checkpoint, options: SurfaceOptions, losses: Los
     model = load_with_loss(
         checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length
     )
-    described_loss(model, losses)
+    describe_loss(model, losses)
     if options.mask != MASK and model.about != MASKED:
         raise BadInput(
             f"--mask is for losses of {MASKED}, but that of {checkpoint.name!r} "
@@ -90,7 +90,7 @@ def importance_shards(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class SurfaceScores:
     """Surface statistics, their rules, and the model and loss that gave them.
 
     Attributes:
@@ -116,7 +116,7 @@ def score_surface(
     passages: Sequence[Passage],
     place: Path | None,
     progress: Progress,
-) -> Measured:
+) -> SurfaceScores:
     """Load the model, compute the statistics of every passage, and write each shard when it is done.
 
     Args:
@@ -132,7 +132,7 @@ def score_surface(
     """
     units = units_of(passages)
     columns = (*rules(options.max_length), *(importance_rules() if options.gradients else ()))
-    advance = counted(progress, len(passages) * (2 if options.gradients else 1))
+    advance = progress_counter(progress, len(passages) * (2 if options.gradients else 1))
     losses = loss_options(options)
     model = (
         model_with_loss(checkpoint, options, losses)
@@ -141,22 +141,22 @@ def score_surface(
     )
     check_length(model, checkpoint, options.max_length)
     check_resolution(options.decision, columns, model.layers, model.heads)
-    job = Surfacing(model, counting(options.marks, options.smoothing))
+    job = SurfaceJob(model, surface_counting(options.marks, options.smoothing))
     size, longest = options.batch_size, options.max_length
     shards: Iterable[Shard] = stream(
         model, passages, job, batch_size=size, max_length=longest, advance=advance
     )
     loss = ""
     if isinstance(model, LossModel):
-        shards = joined(shards, importance_shards(model, passages, options, losses, advance))
-        loss = described_loss(model, losses)
+        shards = join_shards(shards, importance_shards(model, passages, options, losses, advance))
+        loss = describe_loss(model, losses)
     collected = collect(shards, passages, units, columns, model, place)
-    return Measured(
+    return SurfaceScores(
         collected.scores, collected.rules, model.described, collected.truncated, job.unequal, loss
     )
 
 
-def counting(marks: str, smoothing: float = 0.0) -> Counting:
+def surface_counting(marks: str, smoothing: float = 0.0) -> SurfaceStatistics:
     """Return the statistics to count, in the precision of the attention.
 
     Args:
@@ -164,13 +164,13 @@ def counting(marks: str, smoothing: float = 0.0) -> Counting:
         smoothing: Share of each row that is spread evenly before entropies are computed.
     """
 
-    def lay(example: Example, visible: Visible) -> Laid:
-        return laid(example, visible, marks=marks, smoothing=smoothing, dtype=np.float32)
+    def lay(example: Example, visible: VisibleArray) -> SurfacePlan:
+        return lay_surface(example, visible, marks=marks, smoothing=smoothing, dtype=np.float32)
 
-    return Counting(len(COLUMNS), lay, smoothing)
+    return SurfaceStatistics(len(COLUMNS), lay, smoothing)
 
 
-def joined(first: Iterable[Shard], second: Iterable[Shard]) -> Iterator[Shard]:
+def join_shards(first: Iterable[Shard], second: Iterable[Shard]) -> Iterator[Shard]:
     """Shards of the same examples side by side: the columns of the first, then those of the second.
 
     Chance values are given per example for all columns; they are 0 where the second has none.

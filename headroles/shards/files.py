@@ -46,7 +46,7 @@ def receipt_of(data: bytes) -> Receipt | None:
         return None
 
 
-def done_already(
+def find_finished_shard(
     place: Place, task: Task, identity: str, gone: Callable[[str], bool] = lambda name: False
 ) -> Receipt | None:
     """Return the receipt of a shard whose files are whole and equal to those that would be made now.
@@ -69,10 +69,10 @@ def done_already(
     if (receipt.number, receipt.digest, receipt.identity) != (task.number, task.digest, identity):
         return None
     needed = {name: digest for name, digest in receipt.files.items() if not gone(name)}
-    return None if damaged(place, needed) else receipt
+    return None if find_damaged_file(place, needed) else receipt
 
 
-def whole_files(place: Place, number: int, endings: Sequence[str]) -> list[bytes]:
+def read_checked_files(place: Place, number: int, endings: Sequence[str]) -> list[bytes]:
     """Read files of a finished shard and check each against the SHA-256 in its receipt.
 
     Args:
@@ -92,13 +92,13 @@ def whole_files(place: Place, number: int, endings: Sequence[str]) -> list[bytes
         for name in (shard_name(number, ending) for ending in endings):
             contents.append(place.read(name))
             if receipt is None or sha256(contents[-1]).hexdigest() != receipt.files.get(name):
-                raise altered(name)
+                raise altered_file_error(name)
     except FileNotFoundError as error:
-        raise altered(shard_name(number, "*")) from error
+        raise altered_file_error(shard_name(number, "*")) from error
     return contents
 
 
-def altered(name: str) -> BadInput:
+def altered_file_error(name: str) -> BadInput:
     """Return the error for a file of a finished shard that was altered or removed."""
     return BadInput(
         f"'{name}' was altered or taken away while the run was made; start the same command again, and the "
@@ -106,7 +106,7 @@ def altered(name: str) -> BadInput:
     )
 
 
-def damaged(place: Place, files: dict[str, str]) -> str | None:
+def find_damaged_file(place: Place, files: dict[str, str]) -> str | None:
     """Find the first file that is missing or has another SHA-256.
 
     Args:
@@ -126,7 +126,7 @@ def damaged(place: Place, files: dict[str, str]) -> str | None:
     return None
 
 
-def written(place: Place, receipt: Receipt, contents: dict[str, bytes]) -> Receipt:
+def write_shard(place: Place, receipt: Receipt, contents: dict[str, bytes]) -> Receipt:
     """Write the files of a shard, and then its receipt.
 
     Args:

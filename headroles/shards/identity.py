@@ -19,9 +19,9 @@ PACKAGE = Path(__file__).parents[1]
 """The folder of the package headroles."""
 SIEVES = Path(base.__file__).parent
 """The folder of the sieves, which may be behind a link that ``rglob`` does not follow."""
-DECIDING = ("torch", "transformers", "tokenizers", "numpy", "spacy")
+SCORING_LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "spacy")
 """Libraries whose versions can change scores."""
-LATER = frozenset(
+SETTINGS_AFTER_SCORING = frozenset(
     {
         "margin", "alpha", "test", "correction", "family", "resamples", "resample_seed", "interval",
         "splits", "bayes", "maps",
@@ -48,25 +48,25 @@ def identity_of(components: dict[str, Any]) -> str:
     return sha256(json.dumps(components, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def differing(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def name_differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Name the components in which two identities differ.
 
     Example:
-        >>> differing({"weights": "a", "parser": None}, {"weights": "b", "parser": None})
+        >>> name_differences({"weights": "a", "parser": None}, {"weights": "b", "parser": None})
         ['model weights']
     """
     plain = json.loads(json.dumps(now, default=str))
     return [words for name, words in WORDS.items() if before.get(name) != plain.get(name)]
 
 
-def deciding(settings: dict[str, Any]) -> dict[str, Any]:
+def scoring_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that decide scores."""
-    return {name: value for name, value in settings.items() if name not in LATER}
+    return {name: value for name, value in settings.items() if name not in SETTINGS_AFTER_SCORING}
 
 
-def versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     """Return the versions of the libraries that can change scores."""
-    return {name: version(name) for name in DECIDING}
+    return {name: version(name) for name in SCORING_LIBRARIES}
 
 
 def code() -> str:

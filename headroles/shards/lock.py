@@ -6,12 +6,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from headroles.errors import BadInput
-from headroles.shards.resume import recovered
-from headroles.storage.folder import made, writing
+from headroles.shards.resume import repair_run_folder
+from headroles.storage.folder import make_folder, write_errors
 
 
 @contextmanager
-def claimed(out: str | os.PathLike[str] | None) -> Iterator[None]:
+def lock_run_folder(out: str | os.PathLike[str] | None) -> Iterator[None]:
     """Lock a run folder for one command, and repair it where an earlier command was killed.
 
     A missing folder is made. It is removed again when it is still empty at the end.
@@ -26,17 +26,17 @@ def claimed(out: str | os.PathLike[str] | None) -> Iterator[None]:
     if out is None:
         yield
         return
-    with writing(f"the run folder '{out}'"):
+    with write_errors(f"the run folder '{out}'"):
         folder = Path(out).resolve()
         is_file = folder.is_file()
     if is_file:  # refused by the check of the folder
         yield
         return
     with ExitStack() as stack:
-        with writing(f"the run folder '{out}'"):
-            stack.enter_context(made(folder.parent))
+        with write_errors(f"the run folder '{out}'"):
+            stack.enter_context(make_folder(folder.parent))
             stack.enter_context(_locked(folder, str(out)))
-        recovered(folder)
+        repair_run_folder(folder)
         yield
 
 

@@ -10,23 +10,23 @@ import numpy as np
 from headroles.options.label import LabelOptions
 from headroles.records.example import Rule, Scores
 from headroles.records.moments import Moments
-from headroles.shards.files import shard_name, whole_files
-from headroles.shards.moments import BESIDE, ROWS, Adding, candidates, rows_of, sample_size
-from headroles.shards.receipts import Tally, assembled, bounded
+from headroles.shards.files import read_checked_files, shard_name
+from headroles.shards.moments import BESIDE, ROWS, RunningSums, sample_size, select_candidates, take_examples
+from headroles.shards.receipts import Receipts, assemble_scores, with_score_bounds
 from headroles.shards.work import Facts
 from headroles.storage.folder import EXAMPLES, MANIFEST, MOMENTS, PLAN
 from headroles.storage.moments import moments_bytes
 from headroles.storage.places import Place
-from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_of
+from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_from_tables
 
 
-def put_together(
+def assemble_run(
     place: Place,
-    tally: Tally,
+    tally: Receipts,
     rules: Sequence[Rule],
     facts: Facts,
     options: LabelOptions,
-    adding: Adding | None,
+    adding: RunningSums | None,
 ) -> tuple[Scores, tuple[Rule, ...], Moments | None]:
     """Return the scores of a run, its rules with bounds and chance values, and its sums where it keeps them.
 
@@ -46,19 +46,19 @@ def put_together(
         BadInput: When a shard is missing, or a file is not the one in its receipt.
     """
     if adding is None:
-        return (*assembled(place, tally, rules, facts), None)
+        return (*assemble_scores(place, tally, rules, facts), None)
     moments = adding.finish(tally.shards)
     names, grid = [rule.sieve for rule in rules], (facts.layers, facts.heads)
     if adding.finished:
         scores = scores_of_bytes(place.read(part_name(0)), place.read(EXAMPLES), names, grid)
     else:
-        scores = sample_of(place, tally.shards, names, grid, options)
+        scores = read_subsample(place, tally.shards, names, grid, options)
     known = np.where(moments.nulled > 0, moments.nulled, 1)
     null = np.where(moments.nulled > 0, moments.nulls / known, np.nan)
-    return scores, bounded(rules, tally.low, tally.high, null[:, None], facts.scorers), moments
+    return scores, with_score_bounds(rules, tally.low, tally.high, null[:, None], facts.scorers), moments
 
 
-def settle(place: Place, moments: Moments, scores: Scores, shards: int) -> dict[str, str]:
+def write_final_sums(place: Place, moments: Moments, scores: Scores, shards: int) -> dict[str, str]:
     """Write the final files of sums and subsample, while the shards are still there.
 
     Args:
@@ -96,7 +96,7 @@ def drop_shards(place: Place, files: dict[str, str]) -> None:
                 place.delete(name)
 
 
-def files_said(place: Place) -> dict[str, str] | None:
+def files_in_manifest(place: Place) -> dict[str, str] | None:
     """Return the SHA-256 of the files of a finished run from its manifest; None where no run is finished."""
     try:
         files = json.loads(place.read(MANIFEST)).get("files")
@@ -105,7 +105,7 @@ def files_said(place: Place) -> dict[str, str] | None:
     return files if isinstance(files, dict) else None
 
 
-def sample_of(
+def read_subsample(
     place: Place, shards: int, sieves: Sequence[str], grid: tuple[int, int], options: LabelOptions
 ) -> Scores:
     """Read the scores of the subsample from the shards; memory holds at most about three samples at once.
@@ -123,18 +123,20 @@ def sample_of(
     size = sample_size(options)
     parts: list[Scores] = []
     for number in range(shards):
-        rows, beside = whole_files(place, number, (ROWS, BESIDE))
+        rows, beside = read_checked_files(place, number, (ROWS, BESIDE))
         parts.append(scores_of_bytes(rows, beside, sieves, grid))
         if number == shards - 1 or sum(len(part.examples) for part in parts) > 2 * size:
             keys = [key for part in parts for key in part.examples]
-            selected = candidates(keys, seed=options.seed, before=number * options.shard_size, size=size)
+            selected = select_candidates(
+                keys, seed=options.seed, before=number * options.shard_size, size=size
+            )
             ends = np.cumsum([len(part.examples) for part in parts])
             masks = np.split(selected, ends[:-1])
-            parts = [rows_of(part, mask) for part, mask in zip(parts, masks, strict=True)]
-    return joined(parts)
+            parts = [take_examples(part, mask) for part, mask in zip(parts, masks, strict=True)]
+    return concatenate_scores(parts)
 
 
-def joined(parts: Sequence[Scores]) -> Scores:
+def concatenate_scores(parts: Sequence[Scores]) -> Scores:
     """Concatenate the scores of examples that follow each other."""
     return Scores(
         sieves=parts[0].sieves,
@@ -162,4 +164,6 @@ def scores_of_bytes(part: bytes, beside: bytes, sieves: Sequence[str], grid: tup
     """
     import pyarrow.parquet as pq
 
-    return scores_of(pq.read_table(io.BytesIO(part)), pq.read_table(io.BytesIO(beside)), sieves, grid)
+    return scores_from_tables(
+        pq.read_table(io.BytesIO(part)), pq.read_table(io.BytesIO(beside)), sieves, grid
+    )

@@ -23,17 +23,17 @@ from jaxtyping import Bool, Int, UInt64
 from headroles.errors import BadInput
 from headroles.options.label import LabelOptions
 from headroles.records.example import Rule, Scores
-from headroles.records.moments import Moments, chained, moments_of
-from headroles.shards.files import shard_name, whole_files
+from headroles.records.moments import Moments, chain_digests, moments_of
+from headroles.shards.files import read_checked_files, shard_name
 from headroles.shards.work import Task
 from headroles.storage.folder import EXAMPLES, MOMENTS
-from headroles.storage.moments import moments_bytes, moments_of_bytes
+from headroles.storage.moments import moments_bytes, parse_moments
 from headroles.storage.places import Place
 from headroles.storage.scores import examples_bytes, part_bytes, part_name
 
 SUBSAMPLE = 20_000
 """Largest number of examples in the subsample."""
-HIGHEST = 2**64 - 1
+LARGEST_RANK = 2**64 - 1
 """Largest rank."""
 
 
@@ -43,7 +43,7 @@ def ranks_of(keys: Sequence[str], seed: int) -> UInt64[np.ndarray, " examples"]:
     return np.array([int.from_bytes(digest) for digest in digests], dtype=np.uint64)
 
 
-def ceiling(before: int, size: int) -> int:
+def rank_ceiling(before: int, size: int) -> int:
     """Return a rank above which no example is in the sample, as far as one shard can know.
 
     More than ``size`` examples of the earlier shards lie below it, except in one run in a thousand million:
@@ -55,10 +55,12 @@ def ceiling(before: int, size: int) -> int:
         size: Largest number of examples in the subsample.
     """
     share = (size + 6 * math.sqrt(size) + 50) / max(before, 1)
-    return HIGHEST if share >= 1 else int(share * HIGHEST)
+    return LARGEST_RANK if share >= 1 else int(share * LARGEST_RANK)
 
 
-def candidates(keys: Sequence[str], *, seed: int, before: int, size: int) -> Bool[np.ndarray, " examples"]:
+def select_candidates(
+    keys: Sequence[str], *, seed: int, before: int, size: int
+) -> Bool[np.ndarray, " examples"]:
     """Select the examples of a shard that may be in the sample, or the sample from all candidates.
 
     Args:
@@ -72,13 +74,13 @@ def candidates(keys: Sequence[str], *, seed: int, before: int, size: int) -> Boo
         True for the selected examples.
     """
     ranks = ranks_of(keys, seed)
-    selected: np.ndarray = ranks <= np.uint64(ceiling(before, size))
+    selected: np.ndarray = ranks <= np.uint64(rank_ceiling(before, size))
     if selected.sum() > size:
         selected &= ranks <= np.partition(ranks[selected], size - 1)[size - 1]
     return selected
 
 
-def rows_of(scores: Scores, rows: Int[np.ndarray, " rows"] | Bool[np.ndarray, " examples"]) -> Scores:
+def take_examples(scores: Scores, rows: Int[np.ndarray, " rows"] | Bool[np.ndarray, " examples"]) -> Scores:
     """Return the scores of some examples, in their order."""
     places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
     return replace(
@@ -92,7 +94,7 @@ def rows_of(scores: Scores, rows: Int[np.ndarray, " rows"] | Bool[np.ndarray, " 
     )
 
 
-TOGETHER = 16
+SHARDS_PER_WRITE = 16
 """Number of shards that are added to the sums before these are written again."""
 ROWS, BESIDE, SUMS = "scores.parquet", "parquet", "npz"
 """Endings of the files of a shard: scores that may be sampled, their cells and chance values, sums."""
@@ -114,13 +116,13 @@ def shard_contents(
         task: The shard.
         options: Options of the run.
     """
-    selected = candidates(
+    selected = select_candidates(
         scores.examples,
         seed=options.seed,
         before=task.number * options.shard_size,
         size=sample_size(options),
     )
-    some = rows_of(scores, selected)
+    some = take_examples(scores, selected)
     return {
         shard_name(task.number, ROWS): part_bytes(some),
         shard_name(task.number, BESIDE): examples_bytes(some),
@@ -128,7 +130,7 @@ def shard_contents(
     }
 
 
-class Adding:
+class RunningSums:
     """The sums of the shards that are done so far, in the place of the run."""
 
     def __init__(self, place: Place, finished: dict[str, str] | None = None) -> None:
@@ -169,7 +171,7 @@ class Adding:
         """
         if self._sums is None or task.number >= self._begun:
             return
-        self._chain = chained(self._chain, task.digest) if task.number else task.digest
+        self._chain = chain_digests(self._chain, task.digest) if task.number else task.digest
         if task.number == self._begun - 1 and self._chain != self._sums.inputs:
             self._refuse()
 
@@ -180,7 +182,7 @@ class Adding:
         ready = self.stop
         while ready in self._waiting:
             ready += 1
-        if ready - self.stop >= TOGETHER:
+        if ready - self.stop >= SHARDS_PER_WRITE:
             self._add(ready)
 
     def finish(self, shards: int) -> Moments:
@@ -210,8 +212,8 @@ class Adding:
         sums = self._sums
         for number in range(self.stop, stop):
             try:
-                (content,) = whole_files(self._place, number, (SUMS,))
-                shard_sums = moments_of_bytes(content)
+                (content,) = read_checked_files(self._place, number, (SUMS,))
+                shard_sums = parse_moments(content)
             except (ValueError, KeyError) as error:
                 raise BadInput(
                     f"the sums of shard {number} cannot be used ({type(error).__name__}: {error}); "
@@ -239,7 +241,7 @@ def _whole(place: Place, name: str, digests: dict[str, str]) -> bool:
 def _sums_in(place: Place) -> Moments | None:
     """Return the sums of the shards from the first on; None where they are missing or damaged."""
     try:
-        sums = moments_of_bytes(place.read(MOMENTS))
+        sums = parse_moments(place.read(MOMENTS))
     except (FileNotFoundError, ValueError, KeyError, BadInput):
         return None
     return sums if sums.start == 0 else None

@@ -13,13 +13,13 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.example import Rule, Scores
-from headroles.shards.files import altered, shard_name
+from headroles.shards.files import altered_file_error, shard_name
 from headroles.shards.work import Facts, Receipt
 from headroles.storage.places import Place
-from headroles.storage.scores import part_name, scores_of
+from headroles.storage.scores import part_name, scores_from_tables
 
 
-class Tally:
+class Receipts:
     """Receipts of finished shards, counted in the order in which they arrive.
 
     Where only sums over all examples are kept, receipts are counted and not stored. Memory then does not
@@ -80,7 +80,7 @@ class Tally:
         return [self._receipts[number] for number in sorted(self._receipts)]
 
 
-def bounded(
+def with_score_bounds(
     rules: Sequence[Rule],
     low: Float[np.ndarray, " columns"],
     high: Float[np.ndarray, " columns"],
@@ -101,7 +101,8 @@ def bounded(
 
     Example:
         >>> rules = (Rule("local"), Rule("odd"))
-        >>> with_bounds = bounded(rules, np.array([-0.5, np.inf]), np.ones(2), np.full((2, 3), 0.25), 1)
+        >>> low, null = np.array([-0.5, np.inf]), np.full((2, 3), 0.25)
+        >>> with_bounds = with_score_bounds(rules, low, np.ones(2), null, 1)
         >>> (with_bounds[0].low, with_bounds[0].high, with_bounds[0].null), with_bounds[1].null
         ((-0.5, 1.0, 0.0), 0.25)
     """
@@ -117,8 +118,8 @@ def bounded(
     return tuple(with_bounds)
 
 
-def assembled(
-    place: Place, tally: Tally, rules: Sequence[Rule], facts: Facts
+def assemble_scores(
+    place: Place, tally: Receipts, rules: Sequence[Rule], facts: Facts
 ) -> tuple[Scores, tuple[Rule, ...]]:
     """Read the scores of all shards, and add to the rules what only the examples state.
 
@@ -147,7 +148,7 @@ def assembled(
         here = slice(len(examples), len(examples) + receipt.examples)
         part = _table(place, receipt, part_name(receipt.number))
         beside = _table(place, receipt, shard_name(receipt.number, "parquet"))
-        own = scores_of(part, beside, names, (facts.layers, facts.heads))
+        own = scores_from_tables(part, beside, names, (facts.layers, facts.heads))
         values[:, here], cells[:, here], null[:, here] = own.values, own.cells, own.null
         tokens[here] = own.tokens
         examples += own.examples
@@ -161,7 +162,7 @@ def assembled(
         values=values,
         null=null,
     )
-    return scores, bounded(rules, tally.low, tally.high, null, facts.scorers)
+    return scores, with_score_bounds(rules, tally.low, tally.high, null, facts.scorers)
 
 
 def _table(place: Place, receipt: Receipt, name: str) -> Any:
@@ -169,5 +170,5 @@ def _table(place: Place, receipt: Receipt, name: str) -> Any:
 
     data = place.read(name)
     if sha256(data).hexdigest() != receipt.files[name]:
-        raise altered(name)
+        raise altered_file_error(name)
     return pq.read_table(io.BytesIO(data))

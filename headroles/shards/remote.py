@@ -11,10 +11,10 @@ from typing import Any
 from headroles.addresses import is_address
 from headroles.errors import BadInput, HeadrolesError
 from headroles.options.label import LabelOptions
-from headroles.shards.resume import Work, differences, plan_bytes
-from headroles.storage.folder import MANIFEST, PLAN, RUN, check_holds, manifest_in
+from headroles.shards.resume import Work, plan_bytes, plan_differences
+from headroles.storage.folder import MANIFEST, PLAN, RUN, check_holds, read_manifest
 from headroles.storage.places import Place, place_of
-from headroles.storage.remote import naming, put_back
+from headroles.storage.remote import name_address, put_back
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class RemoteWork(Work):
             BadInput: When another run is there and may not be replaced; the message names the differences.
         """
         before = json_in(self.place, PLAN)
-        other = differences(before, plan)
+        other = plan_differences(before, plan)
         if other and before and not self.overwrite:
             raise BadInput(
                 f"'{self.place.url}' holds a run with {' and '.join(other)}; give --overwrite to replace it, "
@@ -71,7 +71,7 @@ class RemoteWork(Work):
     def publish(self) -> None:
         """Copy the results to the address, the manifest last, in place of earlier results."""
         folder = self.folder or Path()
-        stays = {MANIFEST, *manifest_in(folder).get("files", {})}
+        stays = {MANIFEST, *read_manifest(folder).get("files", {})}
         put_back(self.place, folder, {name: "" for name in self.place.names() if name not in stays})
 
     def abandon(self) -> None:
@@ -115,7 +115,7 @@ def remote_work(place: Place, overwrite: bool) -> Iterator[RemoteWork]:
     Raises:
         BadInput: When the address cannot be written.
     """
-    with TemporaryDirectory(prefix="headroles-") as beside, naming(Path(beside), place.url):
+    with TemporaryDirectory(prefix="headroles-") as beside, name_address(Path(beside), place.url):
         work = RemoteWork(place, Path(beside), overwrite)
         try:
             yield work

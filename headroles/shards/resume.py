@@ -17,15 +17,24 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.shards.identity import differing
-from headroles.storage.folder import BEFORE, MANIFEST, PLAN, RUN, SCORES, SHARDS, manifest_in, writing
-from headroles.storage.places import LocalPlace, Memory, Place, is_partial
+from headroles.shards.identity import name_differences
+from headroles.storage.folder import (
+    EARLIER_RUN,
+    MANIFEST,
+    PLAN,
+    RUN,
+    SCORES,
+    SHARDS,
+    read_manifest,
+    write_errors,
+)
+from headroles.storage.places import LocalPlace, MemoryPlace, Place, is_partial
 
-KEPT = (SHARDS, SCORES)
+SHARD_FOLDERS = (SHARDS, SCORES)
 """The folders that shards are written to."""
 
 
-def put_aside(folder: Path) -> bool:
+def move_aside_earlier_run(folder: Path) -> bool:
     """Move an earlier run into ``.before`` within its folder, the files that mark it as a run last.
 
     Returns:
@@ -34,13 +43,14 @@ def put_aside(folder: Path) -> bool:
     Raises:
         BadInput: When ``.before`` exists and holds something else.
     """
-    paths = [path for path in folder.iterdir() if path.name in RUN.holds - {BEFORE}]
+    paths = [path for path in folder.iterdir() if path.name in RUN.holds - {EARLIER_RUN}]
     if not paths:
         return False
-    aside = folder / BEFORE
+    aside = folder / EARLIER_RUN
     if aside.exists():
         raise BadInput(
-            f"an earlier run waits in '{BEFORE}' until it is replaced, but '{aside}' holds something else; "
+            f"an earlier run waits in '{EARLIER_RUN}' until it is replaced, but '{aside}' holds "
+            f"something else; "
             f"move it away, or name another --out"
         )
     aside.mkdir()
@@ -49,33 +59,33 @@ def put_aside(folder: Path) -> bool:
     return True
 
 
-def restore(folder: Path) -> None:
+def restore_earlier_run(folder: Path) -> None:
     """Bring back an earlier run that was put aside, unless a shard of the run that replaces it is done.
 
     A run that was moved completely is whole in ``.before``, and the files beside it belong to the new run.
     Where moving stopped half-way, in either direction, the rest is moved back. A folder ``.before`` of
     somebody else is left alone.
     """
-    aside = folder / BEFORE
+    aside = folder / EARLIER_RUN
     if not _is_ours(folder):
         return
     whole = (aside / MANIFEST).exists() or ((aside / PLAN).exists() and not (folder / MANIFEST).exists())
     if whole and any((folder / SHARDS).glob("*.json")):
-        drop_aside(folder)
+        delete_earlier_run(folder)
         return
     if whole:
-        clear_new(folder)
+        delete_new_run(folder)
     for path in reversed(_marks_last(list(aside.iterdir()))):
         path.rename(folder / path.name)
     aside.rmdir()
 
 
-def drop_aside(folder: Path) -> None:
+def delete_earlier_run(folder: Path) -> None:
     """Delete the earlier run in ``.before``.
 
     The files that mark it as a run go last, or the rest would be mistaken for a move that stopped half-way.
     """
-    aside = folder / BEFORE
+    aside = folder / EARLIER_RUN
     for path in _marks_last(list(aside.iterdir())):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -84,9 +94,9 @@ def drop_aside(folder: Path) -> None:
     aside.rmdir()
 
 
-def clear_new(folder: Path) -> None:
+def delete_new_run(folder: Path) -> None:
     """Remove a run that has no finished shard yet."""
-    for name in KEPT:
+    for name in SHARD_FOLDERS:
         shutil.rmtree(folder / name, ignore_errors=True)
     (folder / PLAN).unlink(missing_ok=True)
 
@@ -97,10 +107,10 @@ def _marks_last(paths: list[Path]) -> list[Path]:
 
 def _is_ours(folder: Path) -> bool:
     """Return whether a folder is a run folder whose ``.before`` holds an earlier run or the rest of one."""
-    aside = folder / BEFORE
+    aside = folder / EARLIER_RUN
     if not aside.is_dir() or aside.is_symlink():
         return False
-    marks = [manifest_in(place, name) for place in (folder, aside) for name in (MANIFEST, PLAN)]
+    marks = [read_manifest(place, name) for place in (folder, aside) for name in (MANIFEST, PLAN)]
     files = [path.name for place in (folder, aside) for path in place.iterdir() if not is_partial(path.name)]
     return any("headroles" in mark for mark in marks) and RUN.holds.issuperset(files)
 
@@ -134,31 +144,31 @@ class Work:
         """
         if self.folder is None:
             return
-        with writing(f"the run folder '{self.folder}'"):
+        with write_errors(f"the run folder '{self.folder}'"):
             clear_partial(self.folder)
-            before = manifest_in(self.folder, PLAN)
-            other = differences(before, plan)
+            before = read_manifest(self.folder, PLAN)
+            other = plan_differences(before, plan)
             if other and before and not self.overwrite:
                 raise BadInput(
                     f"'{self.folder}' holds a run with {' and '.join(other)}; give --overwrite to replace "
                     f"it, or another --out"
                 )
             if other:
-                self.aside = put_aside(self.folder)
+                self.aside = move_aside_earlier_run(self.folder)
         self.place.write(PLAN, plan_bytes(plan))
 
     def counted(self) -> None:
         """Count a finished shard: from now on the run is kept, whatever happens."""
         self.done += 1
         if self.aside and self.folder is not None:
-            with writing(f"the run folder '{self.folder}'"):
-                drop_aside(self.folder)
+            with write_errors(f"the run folder '{self.folder}'"):
+                delete_earlier_run(self.folder)
             self.aside = False
 
     def reopen(self) -> None:
         """Remove the manifest because some work has to be done again: the run is no longer finished."""
         if self.folder is not None:
-            with writing(f"the run folder '{self.folder}'"):
+            with write_errors(f"the run folder '{self.folder}'"):
                 (self.folder / MANIFEST).unlink(missing_ok=True)
 
     def tidy(self, files: set[str]) -> None:
@@ -167,7 +177,7 @@ class Work:
         Args:
             files: All files of its shards, with the receipts.
         """
-        for folder in KEPT:
+        for folder in SHARD_FOLDERS:
             for name in self.place.names(f"{folder}/"):
                 if name not in files:
                     self.place.delete(name)
@@ -187,13 +197,13 @@ class Work:
             return
         with suppress(OSError):
             clear_partial(self.folder)
-            restore(self.folder)
+            restore_earlier_run(self.folder)
             if not (self.folder / MANIFEST).exists():
-                clear_new(self.folder)
+                delete_new_run(self.folder)
 
 
 @contextmanager
-def work_in(folder: Path | None, apart: bool, overwrite: bool) -> Iterator[Work]:
+def open_work(folder: Path | None, apart: bool, overwrite: bool) -> Iterator[Work]:
     """Give a run in the making; a failure before its first finished shard leaves everything as it was.
 
     Args:
@@ -206,7 +216,7 @@ def work_in(folder: Path | None, apart: bool, overwrite: bool) -> Iterator[Work]
             yield Work(LocalPlace(Path(beside)), None)
         return
     if folder is None:
-        yield Work(Memory(), None)
+        yield Work(MemoryPlace(), None)
         return
     place = folder.resolve()
     work = Work(LocalPlace(place), place, overwrite)
@@ -215,7 +225,7 @@ def work_in(folder: Path | None, apart: bool, overwrite: bool) -> Iterator[Work]
     except BaseException:
         work.abandon()
         raise
-    for name in KEPT:  # all workers are gone, and no other command writes here
+    for name in SHARD_FOLDERS:  # all workers are gone, and no other command writes here
         for partial in (place / name).glob(".*.partial"):
             with suppress(OSError):
                 partial.unlink()
@@ -226,30 +236,30 @@ def plan_bytes(plan: dict[str, Any]) -> bytes:
     return (json.dumps(plan, indent=1, sort_keys=True, default=str) + "\n").encode()
 
 
-def differences(before: dict[str, Any], plan: dict[str, Any]) -> list[str]:
+def plan_differences(before: dict[str, Any], plan: dict[str, Any]) -> list[str]:
     """Name the differences between the plan that is there and a new one."""
     components = before.get("components")
-    names = differing(components if isinstance(components, dict) else {}, plan["components"])
+    names = name_differences(components if isinstance(components, dict) else {}, plan["components"])
     return (["other inputs"] if before.get("inputs") != plan["inputs"] else []) + [
         f"other {name}" if number == 0 else name for number, name in enumerate(names)
     ]
 
 
-def recovered(folder: Path) -> None:
+def repair_run_folder(folder: Path) -> None:
     """Repair a folder in which a run was killed: no half-written files, and one run instead of two.
 
     A folder that is not a run is left alone. No other command may write there, which
     ``headroles.shards.lock`` ensures.
     """
-    with writing(f"the run folder '{folder}'"):
+    with write_errors(f"the run folder '{folder}'"):
         if folder.is_dir():
             clear_partial(folder)
-            restore(folder)
+            restore_earlier_run(folder)
 
 
 def clear_partial(folder: Path) -> None:
     """Remove half-written files of processes that have ended; files that are not of a run stay."""
-    ours = [folder / name for name in KEPT] if (folder / PLAN).is_file() else []
+    ours = [folder / name for name in SHARD_FOLDERS] if (folder / PLAN).is_file() else []
     for place in (folder, *ours):
         for path in place.glob(".*.partial"):
             name, _, process = path.name.removesuffix(".partial").removeprefix(".").rpartition(".")

@@ -8,8 +8,8 @@ from itertools import islice
 
 from headroles.errors import BadInput
 from headroles.inputs.corpora import Corpus
-from headroles.inputs.units import Bonds, check_units
-from headroles.records.moments import unit_in_passing
+from headroles.inputs.units import UnitFinder, check_units
+from headroles.records.moments import unit_by_longest_text
 from headroles.records.passage import Passage
 from headroles.shards.work import Task
 
@@ -38,7 +38,7 @@ class Survey:
         return self.units is not None
 
 
-def surveyed(corpus: Corpus, keep: int, stream: bool) -> Survey:
+def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
     """Read the inputs once, and keep only digests and names of units.
 
     Args:
@@ -50,7 +50,7 @@ def surveyed(corpus: Corpus, keep: int, stream: bool) -> Survey:
         BadInput: When the inputs form fewer than two units.
         HeadrolesError: When the inputs cannot be read.
     """
-    bonds, texts, everything, count = Bonds(), sha256(), sha256(), 0
+    bonds, texts, everything, count = UnitFinder(), sha256(), sha256(), 0
     for passage in islice(corpus, keep + 1) if stream else corpus:
         count += 1
         text = _text_bytes(passage)
@@ -83,7 +83,7 @@ def _annotation_bytes(passage: Passage) -> bytes:
     return content
 
 
-def tasks_of(corpus: Corpus, survey: Survey, size: int) -> Iterator[Task]:
+def cut_into_tasks(corpus: Corpus, survey: Survey, size: int) -> Iterator[Task]:
     """Yield the shards of a run in their order, each when it is asked for.
 
     Args:
@@ -100,7 +100,7 @@ def tasks_of(corpus: Corpus, survey: Survey, size: int) -> Iterator[Task]:
         for passage in passages[: max(survey.seen - done, 0)]:
             everything.update(_text_bytes(passage) + _annotation_bytes(passage))
         if survey.units is None:
-            units = tuple(unit_in_passing(passage.group, passage.texts) for passage in passages)
+            units = tuple(unit_by_longest_text(passage.group, passage.texts) for passage in passages)
         else:
             units = survey.units[done : done + len(passages)]
         done += len(passages)

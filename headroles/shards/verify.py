@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.judging.again import recomputed
+from headroles.judging.again import judge_stored_scores
 from headroles.records.findings import Labelling
-from headroles.shards.files import damaged, receipt_of, shard_name
+from headroles.shards.files import find_damaged_file, receipt_of, shard_name
 from headroles.stats.oracles.recompute import Check
-from headroles.storage.folder import MANIFEST, MOMENTS, SCORES, SHARDS, manifest_in
+from headroles.storage.folder import MANIFEST, MOMENTS, SCORES, SHARDS, read_manifest
 from headroles.storage.places import LocalPlace, Place
-from headroles.storage.remote import copied
-from headroles.storage.run import found_texts, load
+from headroles.storage.remote import accept_address
+from headroles.storage.run import findings_texts, load
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Verified:
     checks: tuple[Check, ...] = ()
 
 
-@copied()
+@accept_address()
 def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
     """Check every hash of a run folder, that all its shards are there, and that its findings follow.
 
@@ -59,7 +59,7 @@ def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
         BadInput: Naming the first file that is wrong; or when the folder is no finished run.
     """
     where = Path(folder)
-    manifest = manifest_in(where)
+    manifest = read_manifest(where)
     files = manifest.get("files")
     if manifest and not isinstance(files, dict):
         raise BadInput(
@@ -71,7 +71,7 @@ def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
         _check_files(where, place, files)
     run = load(where)
     shards = _check_shards(where, place, files or {}, run.manifest["counts"]["examples"])
-    tables = found_texts(recomputed(run))
+    tables = findings_texts(judge_stored_scores(run))
     for name, text in tables.items():
         if place.read(name) != text.encode():
             raise BadInput(
@@ -139,7 +139,7 @@ def _check_files(where: Path, place: Place, files: Mapping[str, Any]) -> None:
     Raises:
         BadInput: Naming it.
     """
-    wrong = damaged(place, {name: str(digest) for name, digest in files.items()})
+    wrong = find_damaged_file(place, {name: str(digest) for name, digest in files.items()})
     if wrong is not None:
         state = "was altered since it was written" if (where / wrong).is_file() else "is missing"
         raise BadInput(f"'{where / wrong}' {state}; start the same command again, and it is made again")

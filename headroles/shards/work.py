@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
 from headroles.options.label import LabelOptions
-from headroles.records.kept_maps import Maps
+from headroles.records.kept_maps import InputMaps
 from headroles.records.passage import Passage
 
 
@@ -123,7 +123,7 @@ class Engine(Protocol):
             HeadrolesError: When a worker raised it.
         """
 
-    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
+    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
         """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
 
     def __enter__(self) -> "Engine":

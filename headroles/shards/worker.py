@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 
 from headroles.arrays import selection_of
-from headroles.extraction.jobs.keep_maps import Keeping
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.jobs.keep_maps import KeepMapsJob
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, check_length, load
-from headroles.extraction.model.machine import device_name, machine
+from headroles.extraction.model.machine import describe_machine, device_name
 from headroles.extraction.scoring.reader import Shard
-from headroles.extraction.stream import stream, streamed
+from headroles.extraction.stream import stream, stream_tokenised
 from headroles.extraction.texts.tokens import tokenise
-from headroles.inputs.annotation import Annotated, annotated
+from headroles.inputs.annotation import AnnotatedSieves, load_annotation
 from headroles.inputs.corpora import Corpus
-from headroles.inputs.passages import corpus_of
+from headroles.inputs.passages import read_corpus
 from headroles.options.label import LabelOptions
 from headroles.records.example import Rule, Scores
-from headroles.records.kept_maps import Maps
+from headroles.records.kept_maps import InputMaps
 from headroles.records.passage import Passage
-from headroles.shards.files import bounds, shard_name, written
-from headroles.shards.identity import code, deciding, identity_of, sieves_digest, versions
+from headroles.shards.files import bounds, shard_name, write_shard
+from headroles.shards.identity import code, identity_of, library_versions, scoring_settings, sieves_digest
 from headroles.shards.moments import shard_contents
 from headroles.shards.work import Facts, Order, Receipt, Task
 from headroles.storage.places import Place, place_of
@@ -48,9 +48,9 @@ class Worker:
         self._order, self._options = order, options
         self._place = place_of(order.place or "") if place is None else place
         selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
-        checkpoint = find(options.model, options.revision)
-        inputs = corpus_of(options, selection.needs, checkpoint) if corpus is None else corpus
-        annotation = annotated(options, selection, inputs)
+        checkpoint = find_checkpoint(options.model, options.revision)
+        inputs = read_corpus(options, selection.needs, checkpoint) if corpus is None else corpus
+        annotation = load_annotation(options, selection, inputs)
         self._model = load(
             checkpoint,
             device=options.device,
@@ -76,7 +76,7 @@ class Worker:
             The receipt as written.
         """
         tokenised = tokenise(self._model.tokenizer, task.passages, self._options.max_length)
-        (shard,) = streamed(
+        (shard,) = stream_tokenised(
             self._model,
             iter([tokenised]),
             self._job,
@@ -94,7 +94,7 @@ class Worker:
             low=bounds(shard.low),
             high=bounds(shard.high),
         )
-        return written(self._place, receipt, self._contents(task, scores_of(shard, task, self._rules)))
+        return write_shard(self._place, receipt, self._contents(task, scores_of(shard, task, self._rules)))
 
     def _contents(self, task: Task, scores: Scores) -> dict[str, bytes]:
         """Return the contents of the files of a shard by name."""
@@ -115,14 +115,14 @@ class Worker:
         if self._annotator is not None:
             self._annotator.close()
 
-    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
+    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
         """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
-        return kept(self._model, self._options, passages, asked)
+        return keep_maps_of_inputs(self._model, self._options, passages, asked)
 
 
-def kept(
+def keep_maps_of_inputs(
     model: Model, options: Any, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]
-) -> list[Maps]:
+) -> list[InputMaps]:
     """Run some inputs and keep attention maps of heads.
 
     Args:
@@ -137,13 +137,13 @@ def kept(
     shards = stream(
         model,
         passages,
-        Keeping(asked),
+        KeepMapsJob(asked),
         batch_size=options.batch_size,
         max_length=options.max_length,
         advance=lambda count: None,  # all inputs of the run have been counted
     )
     return [
-        Maps(
+        InputMaps(
             kept_input.example(),
             {
                 (layer, head): kept_input.weights(layer, head)
@@ -178,12 +178,12 @@ def scores_of(shard: Shard, task: Task, rules: Sequence[Rule]) -> Scores:
     )
 
 
-def facts_of(options: LabelOptions, model: Model, known: Annotated) -> Facts:
+def facts_of(options: LabelOptions, model: Model, known: AnnotatedSieves) -> Facts:
     """Return the facts of a worker; workers that give equal scores have equal identities."""
     config = model.network.config.to_dict()
     config.pop("_name_or_path", None)
     components = {
-        "settings": deciding(options.settings()),
+        "settings": scoring_settings(options.settings()),
         "code": code(),
         "weights": model.described["weights_sha256"],
         "configuration": config,
@@ -191,14 +191,14 @@ def facts_of(options: LabelOptions, model: Model, known: Annotated) -> Facts:
         "parser": known.parser,
         "vectors": known.vectors,
         "sieves": sieves_digest(known.selection.sieves),
-        "versions": versions(),
+        "versions": library_versions(),
         "device": [device_name(model.device), options.dtype],
         "frequencies": _frequencies_digest(known.lexicon.frequency),
     }
     return Facts(
         layers=model.layers,
         heads=model.heads,
-        described=model.described | {"machine": machine()},
+        described=model.described | {"machine": describe_machine()},
         identity=identity_of(components),
         parser=known.parser,
         vectors=known.vectors,

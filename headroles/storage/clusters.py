@@ -14,9 +14,9 @@ from zipfile import BadZipFile
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.records.clusters import METHODS, Choice, Claim, Clustered, Divergence, Neighbours
+from headroles.records.clusters import METHODS, Choice, Claim, ClusterResults, Divergence, Neighbours
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
-from headroles.storage.tables import csv_of, records_in
+from headroles.storage.tables import csv_text, read_records
 
 DIVERGENCE_ARRAYS = ("sums", "weight", "block")
 """Arrays of ``Divergence`` in the file."""
@@ -54,7 +54,7 @@ class Neighbour:
     high: float
 
 
-def texts_of_clustered(clustered: Clustered) -> dict[str, str | bytes]:
+def cluster_files(clustered: ClusterResults) -> dict[str, str | bytes]:
     """Return every file by name; NaN is an empty cell.
 
     ``divergence.npz`` holds the arrays that are in no table: block sums (float32), weights, blocks, the mean
@@ -63,17 +63,17 @@ def texts_of_clustered(clustered: Clustered) -> dict[str, str | bytes]:
     tables: dict[str, str | bytes] = {
         DIVERGENCE: _archive_bytes(clustered),
         CLUSTERS: _heads_text(clustered),
-        CHOICES: csv_of(Choice, clustered.choices),
-        CLAIMS: csv_of(Claim, clustered.claims),
+        CHOICES: csv_text(Choice, clustered.choices),
+        CLAIMS: csv_text(Claim, clustered.claims),
     }
     if clustered.neighbours is not None:
-        tables[NEIGHBOURS] = csv_of(
+        tables[NEIGHBOURS] = csv_text(
             Neighbour, _neighbour_rows(clustered.neighbours, clustered.divergence.heads)
         )
     return tables
 
 
-def _archive_bytes(clustered: Clustered) -> bytes:
+def _archive_bytes(clustered: ClusterResults) -> bytes:
     source = clustered.divergence
     arrays = {name: getattr(source, name) for name in DIVERGENCE_ARRAYS}
     arrays |= {name: getattr(clustered, name) for name in CLUSTER_ARRAYS}
@@ -91,7 +91,7 @@ def _archive_bytes(clustered: Clustered) -> bytes:
     return content.getvalue()
 
 
-def _heads_text(clustered: Clustered) -> str:
+def _heads_text(clustered: ClusterResults) -> str:
     """Return one row per head: its cluster, silhouette, stability, and coordinates on the map."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -117,7 +117,7 @@ def _neighbour_rows(neighbours: Neighbours, heads: int) -> list[Neighbour]:
     return rows
 
 
-def clustered_in(folder: Path, grid: tuple[int, int], units: int) -> Clustered:
+def read_clusters(folder: Path, grid: tuple[int, int], units: int) -> ClusterResults:
     """Read distances between heads and clusters from a run folder.
 
     Args:
@@ -143,16 +143,16 @@ def clustered_in(folder: Path, grid: tuple[int, int], units: int) -> Clustered:
         way=str(arrays["way"]),
     )
     check_divergence(divergence, arrays["mean"], units)
-    clustered = Clustered(
+    clustered = ClusterResults(
         divergence,
         method=str(arrays["method"]),
         stress=float(arrays["stress"]),
-        choices=tuple(records_in(Choice, folder / CHOICES)),
-        claims=tuple(records_in(Claim, folder / CLAIMS)),
+        choices=tuple(read_records(Choice, folder / CHOICES)),
+        claims=tuple(read_records(Claim, folder / CLAIMS)),
         neighbours=_read_neighbours(folder / NEIGHBOURS, heads, layers * heads),
         **{name: arrays[name] for name in CLUSTER_ARRAYS},
     )
-    check_clustered(clustered)
+    check_clusters(clustered)
     if (folder / CLUSTERS).read_text(encoding="utf-8") != _heads_text(clustered):
         raise ValueError(f"{CLUSTERS} says other than {DIVERGENCE}")
     return clustered
@@ -171,7 +171,7 @@ def _read_neighbours(path: Path, heads: int, size: int) -> Neighbours | None:
     """Read the nearest heads from a table; None where there is none."""
     if not path.is_file():
         return None
-    rows: list[Neighbour] = records_in(Neighbour, path)
+    rows: list[Neighbour] = read_records(Neighbour, path)
     near = len(rows) // size
     wanted = [(head // heads, head % heads, rank + 1) for head, rank in np.ndindex(size, near)]
     if not near or [(row.layer, row.head, row.rank) for row in rows] != wanted:
@@ -206,7 +206,7 @@ def check_divergence(divergence: Divergence, mean: np.ndarray, units: int) -> No
         raise ValueError(f"the means in {DIVERGENCE} are not those of its sums")
 
 
-def check_clustered(clustered: Clustered) -> None:
+def check_clusters(clustered: ClusterResults) -> None:
     """Refuse clusters, maps, choices and claims that no run can have computed.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison, Differences, LayerChange, Swapped
+from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison, Differences, LayerChange, RoleChange
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import COLUMNS as FINDINGS_COLUMNS
 from headroles.records.findings import Findings
@@ -19,12 +19,12 @@ from headroles.storage.folder import (
     MANIFEST,
     REPORT,
     Kind,
-    manifest_in,
-    renamed,
-    staged,
-    writing,
+    read_manifest,
+    stage_folder,
+    write_errors,
+    write_files,
 )
-from headroles.storage.tables import heads_in, records_in, rows_in
+from headroles.storage.tables import read_csv, read_head_grids, read_records
 
 DIFFERENCES, LAYERS, SWAPS = "differences.csv", "layers.csv", "swaps.csv"
 COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS, SWAPS, REPORT, FIGURES}))
@@ -44,13 +44,13 @@ def write_comparison(folder: Path, comparison: Comparison, report: str) -> None:
         REPORT: report,
         MANIFEST: json.dumps(dict(comparison.manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
-    with staged(folder) as staging, writing(f"the comparison '{folder}'"):
-        renamed({staging / name: text for name, text in texts.items()})
+    with stage_folder(folder) as staging, write_errors(f"the comparison '{folder}'"):
+        write_files({staging / name: text for name, text in texts.items()})
 
 
 def is_comparison(folder: Path) -> bool:
     """Return whether a folder's manifest says that it is a comparison."""
-    return manifest_in(folder).get("kind") == COMPARISON.name
+    return read_manifest(folder).get("kind") == COMPARISON.name
 
 
 def load_comparison(folder: Path) -> Comparison:
@@ -63,10 +63,10 @@ def load_comparison(folder: Path) -> Comparison:
         BadInput: When the folder is no complete comparison.
     """
     try:
-        manifest = manifest_in(folder)
+        manifest = read_manifest(folder)
         rules = tuple(Rule(**fields) for fields in manifest["rules"])
         differences = _read_differences(folder / DIFFERENCES, rules)
-        labels = rows_in(folder / LABELS)
+        labels = read_csv(folder / LABELS)
         before, after = (_run_findings(differences, labels, name) for name in "ab")
         return Comparison(
             differences,
@@ -74,8 +74,8 @@ def load_comparison(folder: Path) -> Comparison:
             after,
             Decision(**manifest["decision"]),
             float(manifest["settings"]["bound"]),
-            layers=tuple(records_in(LayerChange, folder / LAYERS)),
-            swaps=tuple(records_in(Swapped, folder / SWAPS)),
+            layers=tuple(read_records(LayerChange, folder / LAYERS)),
+            swaps=tuple(read_records(RoleChange, folder / SWAPS)),
             manifest=manifest,
             remarks=tuple(manifest.get("remarks", ())),
         )
@@ -87,7 +87,7 @@ def load_comparison(folder: Path) -> Comparison:
 
 
 def _read_differences(path: Path, rules: tuple[Rule, ...]) -> Differences:
-    rows, arrays = heads_in(path, [rule.sieve for rule in rules], COLUMNS)
+    rows, arrays = read_head_grids(path, [rule.sieve for rule in rules], COLUMNS)
     outcome = np.array([OUTCOMES.index(row["outcome"]) for row in rows]).reshape(arrays["count"].shape)
     return Differences(rules=rules, outcome=outcome, **arrays)
 

@@ -23,26 +23,26 @@ MOMENTS = "moments.npz"
 """Sums over random groups of examples, of runs that have too many examples to keep all scores."""
 PLAN, SHARDS = "plan.json", "shards"
 """Plan of a run, written before its first shard, and the folder of shard files other than scores."""
-BEFORE = ".before"
+EARLIER_RUN = ".before"
 """Subfolder that keeps an earlier run until the first shard of the run that replaces it is done."""
 PRECISION, SENSITIVITY = "precision.csv", "sensitivity.csv"
 TOGETHER, SETS, DEPTH = "together.csv", "sets.csv", "depth.csv"
 TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, SETS, DEPTH)
 BEST, BASELINES, CONDITIONS = "best.csv", "baselines.csv", "conditions.csv"
 TRAINED, CONTESTS, WEIGHTS, TALLIES = "trained.csv", "contests.csv", "weights.csv", "tallies.parquet"
-PROBED = (BEST, BASELINES, CONDITIONS, TRAINED, CONTESTS, WEIGHTS, TALLIES)
+PROBE_FILES = (BEST, BASELINES, CONDITIONS, TRAINED, CONTESTS, WEIGHTS, TALLIES)
 """Files that only runs of probes have; each is there when it is not empty."""
 LAYERS, NOOP = "layers.csv", "noop.csv"
-SURFACE = (LAYERS, NOOP)
+SURFACE_FILES = (LAYERS, NOOP)
 """Files that only runs of surface statistics have."""
 DIVERGENCE, CLUSTERS, CHOICES = "divergence.npz", "clusters.csv", "choices.csv"
 CLAIMS, NEIGHBOURS = "claims.csv", "neighbours.csv"
-CLUSTERED = (DIVERGENCE, CLUSTERS, CHOICES, CLAIMS, NEIGHBOURS)
+CLUSTER_FILES = (DIVERGENCE, CLUSTERS, CHOICES, CLAIMS, NEIGHBOURS)
 """Files that only runs that cluster heads have."""
 TYPICAL, SHOWN, MAPS = "typical.csv", "shown.parquet", "maps.parquet"
-EXHIBITED = (TYPICAL, SHOWN, MAPS)
+KEPT_MAP_FILES = (TYPICAL, SHOWN, MAPS)
 """Files of runs of sieves that keep attention maps; ``shown.parquet`` has the text of inputs."""
-FIGURES, DRAWN = "figures", frozenset({".svg", ".pdf", ".png"})
+FIGURES, FIGURE_ENDINGS = "figures", frozenset({".svg", ".pdf", ".png"})
 """The folder of figure files, and the endings of their names."""
 
 
@@ -59,13 +59,14 @@ class Kind:
     holds: frozenset[str]
 
 
-PARTS = (*TABLES, *PROBED, *SURFACE, *CLUSTERED, *EXHIBITED)
+PARTS = (*TABLES, *PROBE_FILES, *SURFACE_FILES, *CLUSTER_FILES, *KEPT_MAP_FILES)
 RUN = Kind(
-    "run", frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, BEFORE, *PARTS})
+    "run",
+    frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_RUN, *PARTS}),
 )
 
 
-def asked_for(out: str | None, settings: dict[str, Any], overwrite: bool) -> Path | None:
+def output_folder(out: str | None, settings: dict[str, Any], overwrite: bool) -> Path | None:
     """Check the run folder that options name and return it; None where nothing is to be written.
 
     Raises:
@@ -89,7 +90,7 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Ki
         BadInput: When the folder is not of this kind, contains other files, has other settings while
             ``overwrite`` is off, or is the current folder or a mount point.
     """
-    with writing(f"the {kind.name} folder '{folder}'"):
+    with write_errors(f"the {kind.name} folder '{folder}'"):
         if folder.is_file():
             raise BadInput(f"--out must be a folder, but '{folder}' is a file; name another")
         names = {path.name for path in folder.iterdir()} if folder.exists() else set()
@@ -102,7 +103,7 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Ki
     if not names:
         return
     names |= {str(Path(FIGURES) / name) for name in _foreign_figures(folder)}
-    before = manifest_in(folder, MANIFEST if MANIFEST in names else PLAN)
+    before = read_manifest(folder, MANIFEST if MANIFEST in names else PLAN)
     check_holds(str(folder), names, before, settings, overwrite, kind)
 
 
@@ -154,7 +155,7 @@ def _foreign_figures(folder: Path) -> list[str]:
 
 
 def _is_figure(path: Path) -> bool:
-    return path.suffix in DRAWN and path.is_file()
+    return path.suffix in FIGURE_ENDINGS and path.is_file()
 
 
 def clear_figures(folder: Path) -> None:
@@ -169,7 +170,7 @@ def clear_figures(folder: Path) -> None:
 
 
 @contextmanager
-def writing(what: str) -> Iterator[None]:
+def write_errors(what: str) -> Iterator[None]:
     """Turn an ``OSError`` of writing into a ``BadInput`` of one sentence."""
     try:
         yield
@@ -180,7 +181,7 @@ def writing(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def made(folder: Path) -> Iterator[None]:
+def make_folder(folder: Path) -> Iterator[None]:
     """Make a folder with its parents; remove those that were made if they stay empty."""
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
@@ -198,11 +199,11 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         BadInput: When it cannot be written.
     """
-    with writing(f"'{path}'"), made(path.parent):
-        renamed({path: text})
+    with write_errors(f"'{path}'"), make_folder(path.parent):
+        write_files({path: text})
 
 
-def renamed(contents: Mapping[Path, str | bytes]) -> None:
+def write_files(contents: Mapping[Path, str | bytes]) -> None:
     """Write files, text as UTF-8; they get their names by rename, once all of them are written."""
     partial = {path: path.with_name(f".{path.name}.{os.getpid()}.partial") for path in contents}
     try:
@@ -218,7 +219,7 @@ def renamed(contents: Mapping[Path, str | bytes]) -> None:
             written.unlink(missing_ok=True)
 
 
-def manifest_in(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
+def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
     """Read a folder's manifest, or another JSON file; empty when it is missing or no JSON object."""
     try:
         content = json.loads((folder / name).read_text(encoding="utf-8"))
@@ -228,17 +229,17 @@ def manifest_in(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
 
 
 @contextmanager
-def staged_or_none(folder: Path | None) -> Iterator[Path | None]:
-    """Stage a folder as ``staged`` does; None where nothing is to be written."""
+def stage_if_named(folder: Path | None) -> Iterator[Path | None]:
+    """Stage a folder as ``stage_folder`` does; None where nothing is to be written."""
     if folder is None:
         yield None
         return
-    with staged(folder) as staging:
+    with stage_folder(folder) as staging:
         yield staging
 
 
 @contextmanager
-def staged(folder: Path) -> Iterator[Path]:
+def stage_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder next to the wanted one; it replaces that on success and is removed otherwise.
 
     Raises:
@@ -247,13 +248,13 @@ def staged(folder: Path) -> Iterator[Path]:
     target = folder.resolve()
     temporary, new_parents = None, []
     try:
-        with writing(f"the folder '{folder}'"):
+        with write_errors(f"the folder '{folder}'"):
             new_parents = [parent for parent in target.parents if not parent.exists()]
             target.parent.mkdir(parents=True, exist_ok=True)
             temporary = Path(mkdtemp(prefix=".headroles-", suffix=".partial", dir=target.parent))
             (temporary / "new").mkdir()
         yield temporary / "new"
-        with writing(f"the folder '{folder}'"):
+        with write_errors(f"the folder '{folder}'"):
             _swap(temporary / "new", target, temporary / "before")
     finally:
         if temporary is not None:

@@ -16,9 +16,9 @@ from jaxtyping import Float, Int, UInt8
 
 from headroles.records.example import Example, Scores
 from headroles.records.findings import Findings
-from headroles.records.kept_maps import LEAST_TYPICAL, MOST_TYPICAL, Exhibit, Exhibited
+from headroles.records.kept_maps import LEAST_TYPICAL, MOST_TYPICAL, KeptMaps, TypicalInput
 from headroles.storage.folder import MAPS, SHOWN, TYPICAL
-from headroles.storage.tables import csv_of, records_in
+from headroles.storage.tables import csv_text, read_records
 
 RANKS = (*range(1, MOST_TYPICAL + 1), *range(-1, -LEAST_TYPICAL - 1, -1))
 """Ranks in the order of keeping maps: most typical examples first."""
@@ -73,12 +73,12 @@ def candidates(findings: Findings, scores: Scores) -> list[Candidate]:
                     turn,
                     Candidate(name, rank, float(head_scores[example]), (example, layer, head)),
                 )
-                for rank, example in ranked(head_scores)
+                for rank, example in rank_examples(head_scores)
             ]
     return [candidate for _, _, candidate in sorted(rows, key=lambda row: row[:2])]
 
 
-def ranked(scores: Float[np.ndarray, " examples"]) -> list[tuple[int, int]]:
+def rank_examples(scores: Float[np.ndarray, " examples"]) -> list[tuple[int, int]]:
     """Return ranks and indices of a head's most and least typical examples.
 
     Args:
@@ -88,7 +88,7 @@ def ranked(scores: Float[np.ndarray, " examples"]) -> list[tuple[int, int]]:
         Ranks 1, 2, 3 for the highest scores, then −1, −2 for the lowest of the others, if there are so many.
 
     Example:
-        >>> ranked(np.array([0.2, np.nan, 0.9, 0.2, 0.5, 0.1]))
+        >>> rank_examples(np.array([0.2, np.nan, 0.9, 0.2, 0.5, 0.1]))
         [(1, 2), (2, 4), (3, 0), (-1, 5), (-2, 3)]
     """
     scored = np.flatnonzero(~np.isnan(scores))
@@ -100,7 +100,7 @@ def ranked(scores: Float[np.ndarray, " examples"]) -> list[tuple[int, int]]:
     ]
 
 
-def wanted(
+def wanted_maps(
     found: Sequence[Candidate], tokens: Int[np.ndarray, " examples"], most: int, bound: int = WHOLE
 ) -> list[Place]:
     """Return the maps of candidates, each once and in their order, up to the first beyond a limit.
@@ -116,13 +116,13 @@ def wanted(
     return places[: int(np.searchsorted(sizes, bound, side="right"))]
 
 
-def exhibited_of(
+def choose_kept_maps(
     found: Sequence[Candidate],
     maps: Mapping[Place, UInt8[np.ndarray, "_ _"]],
     examples: Mapping[int, Example],
     limit: int,
     bound: int = LARGEST,
-) -> Exhibited:
+) -> KeptMaps:
     """Return the candidates whose maps are among the first that fit, with these maps, for head cards.
 
     Args:
@@ -140,12 +140,12 @@ def exhibited_of(
         (candidate for candidate in found if candidate.place in number),
         key=lambda candidate: (order[candidate.sieve], candidate.place[1:], RANKS.index(candidate.rank)),
     )
-    return Exhibited(
+    return KeptMaps(
         examples=tuple(examples[index] for index in shown),
         places=np.array([(shown.index(place[0]), *place[1:]) for place in kept], np.int64).reshape(-1, 3),
         weights=tuple(maps[place] for place in kept),
         exhibits=tuple(
-            Exhibit(row.sieve, row.place[1], row.place[2], row.rank, row.score, number[row.place])
+            TypicalInput(row.sieve, row.place[1], row.place[2], row.rank, row.score, number[row.place])
             for row in listed
         ),
         left=len(found) - len(listed),
@@ -157,24 +157,24 @@ def _fitting_maps(maps: Mapping[Place, np.ndarray], bound: int) -> list[Place]:
     """Return the first maps that together stay within some bytes when compressed."""
     kept: list[Place] = []
     for place, weights in maps.items():
-        bound -= len(packed(weights))
+        bound -= len(pack_map(weights))
         if bound < 0:
             break
         kept.append(place)
     return kept
 
 
-def packed(weights: UInt8[np.ndarray, "queries keys"]) -> bytes:
+def pack_map(weights: UInt8[np.ndarray, "queries keys"]) -> bytes:
     """Compress a map with zlib, row by row.
 
     Example:
-        >>> len(packed(np.zeros((64, 64), np.uint8)))
+        >>> len(pack_map(np.zeros((64, 64), np.uint8)))
         26
     """
     return zlib.compress(np.ascontiguousarray(weights).tobytes(), level=6)
 
 
-def told(exhibited: Exhibited) -> list[str]:
+def left_out_note(exhibited: KeptMaps) -> list[str]:
     """Return one sentence on the number of typical inputs without a map; none where none was left out."""
     if not exhibited.left:
         return []
@@ -214,7 +214,7 @@ class Row:
     map: int
 
 
-def files_of_exhibited(exhibited: Exhibited) -> dict[str, str | bytes]:
+def kept_map_files(exhibited: KeptMaps) -> dict[str, str | bytes]:
     """Return every file by its name.
 
     ``shown.parquet`` has a row per example: key, tokens, and per token text, kind and word as lists.
@@ -223,13 +223,13 @@ def files_of_exhibited(exhibited: Exhibited) -> dict[str, str | bytes]:
     number of rows of ``typical.csv``.
     """
     return {
-        TYPICAL: csv_of(Row, _rows(exhibited)),
+        TYPICAL: csv_text(Row, _rows(exhibited)),
         SHOWN: _examples_bytes(exhibited),
         MAPS: _maps_bytes(exhibited),
     }
 
 
-def _rows(exhibited: Exhibited) -> list[Row]:
+def _rows(exhibited: KeptMaps) -> list[Row]:
     keys = [exhibited.examples[example].key for example in exhibited.places[:, 0].tolist()]
     return [
         Row(
@@ -245,7 +245,7 @@ def _rows(exhibited: Exhibited) -> list[Row]:
     ]
 
 
-def _examples_bytes(exhibited: Exhibited) -> bytes:
+def _examples_bytes(exhibited: KeptMaps) -> bytes:
     import pyarrow as pa
 
     columns: dict[str, Any] = {
@@ -258,14 +258,14 @@ def _examples_bytes(exhibited: Exhibited) -> bytes:
     return _parquet(pa.table(columns), "zstd")
 
 
-def _maps_bytes(exhibited: Exhibited) -> bytes:
+def _maps_bytes(exhibited: KeptMaps) -> bytes:
     import pyarrow as pa
 
     columns: dict[str, Any] = {
         name: pa.array(column, pa.int32())
         for name, column in zip(("example", "layer", "head"), exhibited.places.T, strict=True)
     }
-    columns["weights"] = pa.array([packed(weights) for weights in exhibited.weights], pa.binary())
+    columns["weights"] = pa.array([pack_map(weights) for weights in exhibited.weights], pa.binary())
     counts = (exhibited.left, exhibited.limit, len(exhibited.exhibits))
     metadata = {name: str(count) for name, count in zip(COUNTS, counts, strict=True)}
     return _parquet(pa.table(columns).replace_schema_metadata(metadata), "none")
@@ -279,7 +279,7 @@ def _parquet(table: Any, compression: str) -> bytes:
     return content.getvalue()
 
 
-def exhibited_in(folder: Path, scores: Scores) -> Exhibited:
+def read_kept_maps(folder: Path, scores: Scores) -> KeptMaps:
     """Read the typical inputs and maps of a run folder.
 
     Args:
@@ -301,12 +301,14 @@ def exhibited_in(folder: Path, scores: Scores) -> Exhibited:
         raise ValueError(f"the maps of {MAPS} are larger than any run keeps")
     weights = tuple(_unpack_map(content, size) for content, size in zip(table["weights"], sizes, strict=True))
     left, limit, count = _read_counts(folder / MAPS)
-    rows: list[Row] = records_in(Row, folder / TYPICAL)
+    rows: list[Row] = read_records(Row, folder / TYPICAL)
     if len(rows) != count:
         raise ValueError(f"{TYPICAL} has {len(rows)} rows, but {MAPS} says {count}")
-    exhibits = tuple(Exhibit(row.sieve, row.layer, row.head, row.rank, row.score, row.map) for row in rows)
+    exhibits = tuple(
+        TypicalInput(row.sieve, row.layer, row.head, row.rank, row.score, row.map) for row in rows
+    )
     _check_rows(rows, examples, places, scores)
-    return Exhibited(examples, places, weights, exhibits, left, limit)
+    return KeptMaps(examples, places, weights, exhibits, left, limit)
 
 
 def _read_examples(path: Path, scores: Scores) -> tuple[Example, ...]:

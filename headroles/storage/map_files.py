@@ -16,7 +16,7 @@ KINDS = {"float16": "F16", "float32": "F32"}
 """Precisions of maps, and their names in safetensors."""
 
 
-def form_of(path: Path) -> str:
+def file_form(path: Path) -> str:
     """Return the ending of a map file, which determines its format.
 
     Raises:
@@ -46,7 +46,7 @@ class MapFile:
         Raises:
             BadInput: For another ending, or a file that is missing or damaged.
         """
-        form, stack = form_of(path), ExitStack()
+        form, stack = file_form(path), ExitStack()
         try:
             if form == ".npz":
                 file = stack.enter_context(path.open("rb"))

@@ -34,7 +34,7 @@ def moments_bytes(moments: Moments) -> bytes:
     return content.getvalue()
 
 
-def moments_of_bytes(content: bytes) -> Moments:
+def parse_moments(content: bytes) -> Moments:
     """Return moments from the content of their file.
 
     Raises:
@@ -98,7 +98,7 @@ def _check_numbers(arrays: dict[str, np.ndarray], whole: dict[str, np.ndarray]) 
         raise ValueError("counts and squares are at least 0")
 
 
-def moments_in(folder: Path, manifest: Mapping[str, Any], scores: Scores) -> Moments | None:
+def read_moments(folder: Path, manifest: Mapping[str, Any], scores: Scores) -> Moments | None:
     """Read the moments of a run that kept them; None for a run that kept all scores.
 
     Args:
@@ -114,7 +114,7 @@ def moments_in(folder: Path, manifest: Mapping[str, Any], scores: Scores) -> Mom
     """
     if dict(manifest.get("kept", {})).get("mode") != "moments":
         return None
-    moments = moments_of_bytes((folder / MOMENTS).read_bytes())
+    moments = parse_moments((folder / MOMENTS).read_bytes())
     if moments.sieves != scores.sieves or moments.count.shape[1:] != scores.values.shape[2:]:
         raise ValueError(f"{MOMENTS} is of other sieves or heads than the scores")
     return moments

@@ -6,46 +6,55 @@ from typing import Any
 
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
-from headroles.records.probes import Probed
-from headroles.records.surface import OUTCOMES, LayerMean, NoOp, Surface
-from headroles.storage.clusters import clustered_in, texts_of_clustered
-from headroles.storage.folder import CLUSTERED, EXHIBITED, LAYERS, MANIFEST, NOOP, PROBED, SURFACE, TALLIES
-from headroles.storage.kept_maps import exhibited_in, files_of_exhibited
-from headroles.storage.probes import probed_in, tallies_bytes, texts_of_probed
-from headroles.storage.tables import csv_of, records_in
+from headroles.records.probes import ProbeResults
+from headroles.records.surface import OUTCOMES, LayerMean, NoOp, SurfaceResults
+from headroles.storage.clusters import cluster_files, read_clusters
+from headroles.storage.folder import (
+    CLUSTER_FILES,
+    KEPT_MAP_FILES,
+    LAYERS,
+    MANIFEST,
+    NOOP,
+    PROBE_FILES,
+    SURFACE_FILES,
+    TALLIES,
+)
+from headroles.storage.kept_maps import kept_map_files, read_kept_maps
+from headroles.storage.probes import counts_bytes, probe_texts, read_probes
+from headroles.storage.tables import csv_text, read_records
 
 PARTS: dict[str, tuple[str, ...]] = {
-    "probed": PROBED, "surface": SURFACE, "clustered": CLUSTERED, "exhibited": EXHIBITED
+    "probed": PROBE_FILES, "surface": SURFACE_FILES, "clustered": CLUSTER_FILES, "exhibited": KEPT_MAP_FILES
 }  # fmt: skip
 """Files that each part of a run may have, by its field of ``Labelling``."""
 MEASURED, OTHER = "surface", "other"
 """First part of names of columns that are no importance; kind of token that others are tested against."""
 
 
-def parts_of(labelling: Labelling) -> dict[str, str | bytes]:
+def part_files(labelling: Labelling) -> dict[str, str | bytes]:
     """Return files of probes, surface statistics, clusters and kept maps by name, where there are any."""
     contents: dict[str, str | bytes] = {}
     if labelling.probed is not None:
-        contents |= texts_of_probed(labelling.probed)
+        contents |= probe_texts(labelling.probed)
         if labelling.probed.tallies is not None:
-            contents[TALLIES] = tallies_bytes(labelling.probed.tallies, labelling.scores.examples)
+            contents[TALLIES] = counts_bytes(labelling.probed.tallies, labelling.scores.examples)
     if labelling.surface is not None:
-        contents[LAYERS] = csv_of(LayerMean, labelling.surface.layers)
+        contents[LAYERS] = csv_text(LayerMean, labelling.surface.layers)
         if labelling.surface.noop:
-            contents[NOOP] = csv_of(NoOp, labelling.surface.noop)
+            contents[NOOP] = csv_text(NoOp, labelling.surface.noop)
     if labelling.clustered is not None:
-        contents |= texts_of_clustered(labelling.clustered)
+        contents |= cluster_files(labelling.clustered)
     if labelling.exhibited is not None:
-        contents |= files_of_exhibited(labelling.exhibited)
+        contents |= kept_map_files(labelling.exhibited)
     return contents
 
 
-def promise_of(labelling: Labelling, contents: Iterable[str]) -> dict[str, list[str]]:
+def promised_files(labelling: Labelling, contents: Iterable[str]) -> dict[str, list[str]]:
     """Return the parts of a run and the files of each, for the manifest.
 
     Args:
         labelling: Result of the run.
-        contents: Names of the files that ``parts_of`` gives.
+        contents: Names of the files that ``part_files`` gives.
     """
     written = set(contents)
     return {
@@ -55,7 +64,7 @@ def promise_of(labelling: Labelling, contents: Iterable[str]) -> dict[str, list[
     }
 
 
-def parts_in(folder: Path, scores: Scores, promise: Any = None) -> dict[str, Any]:
+def read_parts(folder: Path, scores: Scores, promise: Any = None) -> dict[str, Any]:
     """Read the parts of a run folder, by the names of the fields of ``Labelling``.
 
     Args:
@@ -74,10 +83,10 @@ def parts_in(folder: Path, scores: Scores, promise: Any = None) -> dict[str, Any
     parts = _present_parts(folder) if promise is None else _promised_parts(folder, promise)
     grid, units = (scores.layers, scores.heads), len(set(scores.units))
     return {
-        "probed": (probed_in(folder, scores.examples) or Probed(None)) if "probed" in parts else None,
+        "probed": (read_probes(folder, scores.examples) or ProbeResults(None)) if "probed" in parts else None,
         "surface": _read_surface(folder, scores) if "surface" in parts else None,
-        "clustered": clustered_in(folder, grid, units) if "clustered" in parts else None,
-        "exhibited": exhibited_in(folder, scores) if "exhibited" in parts else None,
+        "clustered": read_clusters(folder, grid, units) if "clustered" in parts else None,
+        "exhibited": read_kept_maps(folder, scores) if "exhibited" in parts else None,
     }
 
 
@@ -99,9 +108,9 @@ def _promised_parts(folder: Path, promise: Any) -> set[str]:
     return set(promise)
 
 
-def _read_surface(folder: Path, scores: Scores) -> Surface:
-    layers: list[LayerMean] = records_in(LayerMean, folder / LAYERS)
-    noop: list[NoOp] = records_in(NoOp, folder / NOOP) if (folder / NOOP).is_file() else []
+def _read_surface(folder: Path, scores: Scores) -> SurfaceResults:
+    layers: list[LayerMean] = read_records(LayerMean, folder / LAYERS)
+    noop: list[NoOp] = read_records(NoOp, folder / NOOP) if (folder / NOOP).is_file() else []
     wanted = [(column, layer) for column in scores.sieves for layer in range(scores.layers)]
     if [(row.column, row.layer) for row in layers] != wanted:
         raise ValueError(f"the rows of {LAYERS} are not every column and layer in turn")
@@ -111,7 +120,7 @@ def _read_surface(folder: Path, scores: Scores) -> Surface:
     for row in noop:
         if row.decision not in OUTCOMES:
             raise ValueError(f"{NOOP} has a decision {row.decision!r}, which no test gives")
-    return Surface(tuple(layers), tuple(noop))
+    return SurfaceResults(tuple(layers), tuple(noop))
 
 
 def _importances(columns: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from headroles.addresses import WHOLE, is_address, system_of, told
+from headroles.addresses import WHOLE_WRITES, explain_errors, is_address, system_of
 from headroles.errors import BadInput
 
 
@@ -86,7 +86,7 @@ def sha256_of(path: Path) -> str:
         FileNotFoundError: When there is none.
         BadInput: When it cannot be read.
     """
-    with told(f"'{path}'", "read"), path.open("rb") as file:
+    with explain_errors(f"'{path}'", "read"), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -114,7 +114,7 @@ class LocalPlace:
         """
         path = self._path(name)
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        with told(f"'{path}'", "written"):
+        with explain_errors(f"'{path}'", "written"):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 with partial.open("wb") as file:
@@ -133,7 +133,7 @@ class LocalPlace:
             BadInput: When it cannot be read.
         """
         path = self._path(name)
-        with told(f"'{path}'", "read"):
+        with explain_errors(f"'{path}'", "read"):
             return path.read_bytes()
 
     def sha256(self, name: str) -> str:
@@ -146,7 +146,7 @@ class LocalPlace:
         Raises:
             BadInput: When the folder cannot be listed.
         """
-        with told(f"'{self.folder}'", "read"):
+        with explain_errors(f"'{self.folder}'", "read"):
             names = (
                 path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file()
             )
@@ -159,11 +159,11 @@ class LocalPlace:
             BadInput: When it cannot be deleted.
         """
         path = self._path(name)
-        with told(f"'{path}'", "deleted"), suppress(FileNotFoundError):
+        with explain_errors(f"'{path}'", "deleted"), suppress(FileNotFoundError):
             path.unlink()
 
     def _path(self, name: str) -> Path:
-        return self.folder / inside(name)
+        return self.folder / check_name(name)
 
 
 class FsspecPlace:
@@ -195,7 +195,7 @@ class FsspecPlace:
             BadInput: When it cannot be written.
         """
         path = self._path(name)
-        with told(f"'{self._url}/{name}'", "written"):
+        with explain_errors(f"'{self._url}/{name}'", "written"):
             if self._puts_whole():
                 self.system.pipe_file(path, data)
                 return
@@ -216,7 +216,7 @@ class FsspecPlace:
             FileNotFoundError: When there is none.
             BadInput: When it cannot be read.
         """
-        with told(f"'{self._url}/{name}'", "read"):
+        with explain_errors(f"'{self._url}/{name}'", "read"):
             data: bytes = self.system.cat_file(self._path(name))
             return data
 
@@ -230,7 +230,7 @@ class FsspecPlace:
         Raises:
             BadInput: When the place cannot be listed.
         """
-        with told(f"'{self._url}'", "read"):
+        with explain_errors(f"'{self._url}'", "read"):
             self.system.invalidate_cache()  # other workers write there too
             folder = f"{self.root}/{prefix.rpartition('/')[0]}".rstrip("/")
             if not self.system.exists(folder):
@@ -246,26 +246,26 @@ class FsspecPlace:
         Raises:
             BadInput: When it cannot be deleted.
         """
-        with told(f"'{self._url}/{name}'", "deleted"), suppress(FileNotFoundError):
+        with explain_errors(f"'{self._url}/{name}'", "deleted"), suppress(FileNotFoundError):
             self.system.rm_file(self._path(name))
 
     def _puts_whole(self) -> bool:
         """Return whether readers see a write to this kind of address whole or not at all."""
         kinds = self.system.protocol if isinstance(self.system.protocol, tuple) else (self.system.protocol,)
-        return not WHOLE.isdisjoint(kinds)
+        return not WHOLE_WRITES.isdisjoint(kinds)
 
     def _path(self, name: str) -> str:
-        return f"{self.root}/{inside(name)}"
+        return f"{self.root}/{check_name(name)}"
 
 
-def inside(name: str) -> str:
+def check_name(name: str) -> str:
     """Check that a name stays within its place, and return it.
 
     Raises:
         BadInput: When it is empty, absolute, or leaves the place.
 
     Example:
-        >>> inside("scores/part-00000.parquet")
+        >>> check_name("scores/part-00000.parquet")
         'scores/part-00000.parquet'
     """
     if not name or name.startswith("/") or {"", ".", ".."} & {*name.split("/")}:
@@ -273,7 +273,7 @@ def inside(name: str) -> str:
     return name
 
 
-class Memory:
+class MemoryPlace:
     """A place in memory, for runs that are not written to disk."""
 
     def __init__(self) -> None:

@@ -8,39 +8,48 @@ from typing import Any
 
 import numpy as np
 
-from headroles.records.probes import Baseline, Best, Contest, Gap, Probed, Tallies, Trained, Weight
+from headroles.records.probes import (
+    Baseline,
+    BaselineCounts,
+    BestHead,
+    ConditionGap,
+    ProbeComparison,
+    ProbeResults,
+    ProbeWeight,
+    TrainedProbe,
+)
 from headroles.storage.folder import BASELINES, BEST, CONDITIONS, CONTESTS, TALLIES, TRAINED, WEIGHTS
-from headroles.storage.tables import csv_of, records_in
+from headroles.storage.tables import csv_text, read_records
 
 KINDS: dict[str, tuple[str, type]] = {
-    BEST: ("best", Best),
+    BEST: ("best", BestHead),
     BASELINES: ("baselines", Baseline),
-    CONDITIONS: ("gaps", Gap),
-    TRAINED: ("trained", Trained),
-    CONTESTS: ("contests", Contest),
-    WEIGHTS: ("weights", Weight),
+    CONDITIONS: ("gaps", ConditionGap),
+    TRAINED: ("trained", TrainedProbe),
+    CONTESTS: ("contests", ProbeComparison),
+    WEIGHTS: ("weights", ProbeWeight),
 }
 """Field of ``ProbeResults`` and kind of record, by the name of the table."""
 NAMES = b"headroles.tallies"
 """Key of the schema's metadata with rows, baselines and rivals as JSON."""
 
 
-def texts_of_probed(probed: Probed) -> dict[str, str]:
+def probe_texts(probed: ProbeResults) -> dict[str, str]:
     r"""Return the text of every table by file name; NaN is an empty cell, and empty tables are left out.
 
     Example:
-        >>> weight = Weight("attention", 0, 3, "→", 1.5)
-        >>> texts_of_probed(Probed(None, weights=(weight,)))
+        >>> weight = ProbeWeight("attention", 0, 3, "→", 1.5)
+        >>> probe_texts(ProbeResults(None, weights=(weight,)))
         {'weights.csv': 'classifier,layer,head,direction,weight\nattention,0,3,→,1.5\n'}
     """
     return {
-        name: csv_of(kind, getattr(probed, field))
+        name: csv_text(kind, getattr(probed, field))
         for name, (field, kind) in KINDS.items()
         if getattr(probed, field)
     }
 
 
-def tallies_bytes(tallies: Tallies, examples: Sequence[str]) -> bytes:
+def counts_bytes(tallies: BaselineCounts, examples: Sequence[str]) -> bytes:
     """Return right answers of baselines as Parquet: a row per example, three columns per row of the result.
 
     ``hits:ROW`` is a fixed-size list of int32, one per baseline (−1: does not apply); ``items:ROW``
@@ -68,7 +77,7 @@ def tallies_bytes(tallies: Tallies, examples: Sequence[str]) -> bytes:
     return content.getvalue()
 
 
-def probed_in(folder: Path, examples: Sequence[str] | None = None) -> Probed | None:
+def read_probes(folder: Path, examples: Sequence[str] | None = None) -> ProbeResults | None:
     """Read the results of probes from a run folder; None where it has none of their tables.
 
     Args:
@@ -80,15 +89,15 @@ def probed_in(folder: Path, examples: Sequence[str] | None = None) -> Probed | N
         ValueError: When a cell is no number, a file is no Parquet file, or examples differ.
     """
     records = {
-        field: tuple(records_in(kind, folder / name))
+        field: tuple(read_records(kind, folder / name))
         for name, (field, kind) in KINDS.items()
         if (folder / name).is_file()
     }
     tallies = _read_tallies(folder / TALLIES, examples) if (folder / TALLIES).is_file() else None
-    return Probed(tallies, **records) if records or tallies is not None else None
+    return ProbeResults(tallies, **records) if records or tallies is not None else None
 
 
-def _read_tallies(path: Path, examples: Sequence[str] | None) -> Tallies:
+def _read_tallies(path: Path, examples: Sequence[str] | None) -> BaselineCounts:
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
@@ -98,7 +107,7 @@ def _read_tallies(path: Path, examples: Sequence[str] | None) -> Tallies:
     rows, baselines = tuple(names["rows"]), tuple(names["baselines"])
     grid = (len(rows), table.num_rows)
     hits = [_flat(table[f"hits:{row}"]) for row in rows] if baselines else []
-    return Tallies(
+    return BaselineCounts(
         rows=rows,
         baselines=baselines,
         rivals=tuple(tuple(indices) for indices in names["rivals"]),

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Concatenate, ParamSpec, TypeVar
 
-from headroles.addresses import is_address, told
+from headroles.addresses import explain_errors, is_address
 from headroles.errors import HeadrolesError
 from headroles.storage.folder import MANIFEST
 from headroles.storage.places import Place, place_of, sha256_of
@@ -37,14 +37,14 @@ def local_copy(where: Where, *, back: bool = False) -> Iterator[Path]:
     place = place_of(where)
     with TemporaryDirectory(prefix="headroles-") as temporary:
         folder = Path(temporary) / (place.url.rpartition("/")[2] or "run")
-        with naming(folder, place.url):
-            before = fetched(place, folder)
+        with name_address(folder, place.url):
+            before = fetch_files(place, folder)
             yield folder
             if back:
                 put_back(place, folder, before)
 
 
-def copied(
+def accept_address(
     *, back: bool = False
 ) -> Callable[[Callable[Concatenate[Where, Given], Result]], Callable[Concatenate[Where, Given], Result]]:
     """Decorate a function whose first argument is a folder, so that it also accepts an address.
@@ -68,7 +68,7 @@ def copied(
     return wrap
 
 
-def fetched(place: Place, folder: Path) -> dict[str, str]:
+def fetch_files(place: Place, folder: Path) -> dict[str, str]:
     """Copy all files of a place into a new folder.
 
     Args:
@@ -84,7 +84,7 @@ def fetched(place: Place, folder: Path) -> dict[str, str]:
         data = place.read(name)
         digests[name] = sha256(data).hexdigest()
         path = folder / name
-        with told(f"'{path}'", "written"):
+        with explain_errors(f"'{path}'", "written"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
     return digests
@@ -107,7 +107,7 @@ def put_back(place: Place, folder: Path, before: dict[str, str]) -> None:
 
 
 @contextmanager
-def naming(folder: Path, url: str) -> Iterator[None]:
+def name_address(folder: Path, url: str) -> Iterator[None]:
     """Replace the local folder by its address in error messages."""
     try:
         yield

@@ -17,7 +17,7 @@ from headroles.errors import BadInput
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
 from headroles.storage.folder import (
-    BEFORE,
+    EARLIER_RUN,
     EXAMPLES,
     FIGURES,
     FINDINGS,
@@ -30,18 +30,18 @@ from headroles.storage.folder import (
     SCORES,
     SHARDS,
     clear_figures,
-    manifest_in,
-    renamed,
-    writing,
+    read_manifest,
+    write_errors,
+    write_files,
 )
-from headroles.storage.moments import moments_in
-from headroles.storage.parts import parts_in, parts_of, promise_of
+from headroles.storage.moments import read_moments
+from headroles.storage.parts import part_files, promised_files, read_parts
 from headroles.storage.places import sha256_of
-from headroles.storage.remote import copied
-from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_of
-from headroles.storage.tables import assessment_in, heads_in, texts_of
+from headroles.storage.remote import accept_address
+from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_from_tables
+from headroles.storage.tables import assessment_texts, read_assessment, read_head_grids
 
-LASTING = frozenset({SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, BEFORE})
+LASTING = frozenset({SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_RUN})
 """Files and folders of a run that do not depend on the decision."""
 
 
@@ -58,13 +58,13 @@ def digests(contents: Mapping[str, str | bytes]) -> dict[str, str]:
     }
 
 
-def held(folder: Path) -> dict[str, str]:
+def lasting_digests(folder: Path) -> dict[str, str]:
     """Return SHA-256 of the files of a run that do not depend on the decision.
 
     The digests are those of its manifest, so that a file that was altered since is not mistaken for right.
     Where there is no manifest, or it has no digests, they are computed from the files.
     """
-    known = manifest_in(folder).get("files")
+    known = read_manifest(folder).get("files")
     if isinstance(known, dict):
         return {name: digest for name, digest in known.items() if name.split("/")[0] in LASTING}
     paths = [folder / EXAMPLES, folder / MOMENTS, *(folder / SCORES).glob("part-*.parquet")]
@@ -74,15 +74,15 @@ def held(folder: Path) -> dict[str, str]:
 def write_part(folder: Path, number: int, scores: Scores) -> None:
     """Write the scores of some examples as ``scores/part-NNNNN.parquet``, in the format of ``part_bytes``."""
     path = folder / part_name(number)
-    with writing("the scores of the run"):
+    with write_errors("the scores of the run"):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(part_bytes(scores))
 
 
 def write_examples(folder: Path, scores: Scores) -> None:
     """Write cells and chance values per example, which the files of scores do not have."""
-    with writing("the scores of the run"):
-        renamed({folder / EXAMPLES: examples_bytes(scores)})
+    with write_errors("the scores of the run"):
+        write_files({folder / EXAMPLES: examples_bytes(scores)})
 
 
 def write_results(
@@ -101,25 +101,25 @@ def write_results(
     Raises:
         BadInput: When they cannot be written; the folder is then unchanged.
     """
-    parts = parts_of(labelling)
+    parts = part_files(labelling)
     manifest = dict(labelling.manifest) | {
-        "parts": promise_of(labelling, parts),
+        "parts": promised_files(labelling, parts),
         "decision": asdict(labelling.decision),
         "rules": [asdict(rule) for rule in labelling.findings.rules],
         "skipped": list(labelling.skipped),
         "remarks": list(labelling.assessment.remarks) if labelling.assessment else [],
     }
-    kept = held(folder) if files is None else dict(files)
+    kept = lasting_digests(folder) if files is None else dict(files)
     contents: dict[str, str | bytes] = {
-        **found_texts(labelling),
-        **(texts_of(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}),
+        **findings_texts(labelling),
+        **(assessment_texts(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}),
         **parts,
         REPORT: report,
     }
     manifest["files"] = dict(sorted((kept | digests(contents)).items()))
     contents[MANIFEST] = _manifest_text(manifest)
-    with writing("the results of the run"):
-        renamed({folder / name: content for name, content in contents.items()})
+    with write_errors("the results of the run"):
+        write_files({folder / name: content for name, content in contents.items()})
         for name in RUN.holds - contents.keys() - LASTING:  # from an earlier outcome
             (folder / name).unlink(missing_ok=True)
         clear_figures(folder)
@@ -131,20 +131,20 @@ def write_report(folder: Path, report: str) -> None:
     Raises:
         BadInput: When it cannot be written.
     """
-    manifest = manifest_in(folder)
+    manifest = read_manifest(folder)
     contents: dict[str, str | bytes] = {REPORT: report}
     if isinstance(manifest.get("files"), dict):
         manifest["files"] |= digests(contents)
         contents[MANIFEST] = _manifest_text(manifest)
-    with writing(f"'{folder / REPORT}'"):
-        renamed({folder / name: content for name, content in contents.items()})
+    with write_errors(f"'{folder / REPORT}'"):
+        write_files({folder / name: content for name, content in contents.items()})
 
 
 def _manifest_text(manifest: dict[str, Any]) -> str:
     return json.dumps(_json_types(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def found_texts(labelling: Labelling) -> dict[str, str]:
+def findings_texts(labelling: Labelling) -> dict[str, str]:
     """Return the text of the tables of findings and labels, by file name."""
     return {
         FINDINGS: labelling.frame().to_csv(index=False, lineterminator="\n"),
@@ -163,7 +163,7 @@ def _json_types(value: Any) -> Any:
     return value
 
 
-@copied()
+@accept_address()
 def load(folder: str | Path) -> Labelling:
     """Read a labelling from its folder or address.
 
@@ -179,16 +179,16 @@ def load(folder: str | Path) -> Labelling:
             )
         raise BadInput(f"a run folder holds a {MANIFEST}, but '{place}' does not; give the folder of a run")
     try:
-        manifest = manifest_in(place)
+        manifest = read_manifest(place)
         rules = tuple(_parse_rule(fields) for fields in manifest.pop("rules"))
         decision = Decision(**manifest.pop("decision"))
         skipped = tuple(manifest.pop("skipped"))
         manifest.pop("files", None)
         scores = _read_scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
         findings = _read_findings(place, rules, (scores.layers, scores.heads))
-        assessment = assessment_in(place, findings.count.shape, manifest.pop("remarks", ()))
-        moments = moments_in(place, manifest, scores)
-        parts = parts_in(place, scores, manifest.pop("parts", None))
+        assessment = read_assessment(place, findings.count.shape, manifest.pop("remarks", ()))
+        moments = read_moments(place, manifest, scores)
+        parts = read_parts(place, scores, manifest.pop("parts", None))
     except (OSError, KeyError, TypeError, ValueError, EOFError, csv.Error, BadInput) as error:
         raise BadInput(
             f"the run in '{place}' is damaged or from another version ({type(error).__name__}: {error}); "
@@ -208,13 +208,13 @@ def _read_scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> 
 
     parts = sorted((folder / SCORES).glob("part-*.parquet"))
     table = pa.concat_tables([pq.read_table(part) for part in parts])
-    return scores_of(
+    return scores_from_tables(
         table, pq.read_table(folder / EXAMPLES), sieves, (int(model["layers"]), int(model["heads"]))
     )
 
 
 def _read_findings(folder: Path, rules: tuple[Rule, ...], grid: tuple[int, int]) -> Findings:
-    rows, arrays = heads_in(folder / FINDINGS, [rule.sieve for rule in rules], COLUMNS, grid)
+    rows, arrays = read_head_grids(folder / FINDINGS, [rule.sieve for rule in rules], COLUMNS, grid)
     codes = {name: code for code, name in enumerate(DECISIONS)} | {"": -1}
     decision = np.array([codes[row["decision"]] for row in rows], dtype=np.int8)
     return Findings(rules=rules, decision=decision.reshape(len(rules), *grid), **arrays)

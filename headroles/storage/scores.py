@@ -51,7 +51,7 @@ def examples_bytes(scores: Scores) -> bytes:
     return _parquet(columns)
 
 
-def scores_of(table: Any, extra: Any, sieves: Sequence[str], grid: tuple[int, int]) -> Scores:
+def scores_from_tables(table: Any, extra: Any, sieves: Sequence[str], grid: tuple[int, int]) -> Scores:
     """Return the scores of some examples from the two tables of the files.
 
     Args:

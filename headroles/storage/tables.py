@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from headroles.records.assessment import Assessment, Depth, Moved, Precision, RoleSet, Together
+from headroles.records.assessment import Assessment, Depth, Precision, RoleOverlap, RoleSet, SensitivityRow
 from headroles.storage.folder import DEPTH, PRECISION, SENSITIVITY, SETS, TOGETHER
 
 
-def texts_of(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
+def assessment_texts(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
     """Return the text of every table of an assessment by file name; NaN is an empty cell.
 
     Args:
@@ -28,20 +28,20 @@ def texts_of(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
         (sieves[sieve], layer, head) for sieve, layer, head in np.ndindex(precision.hedges_g.shape)
     ]  # fmt: skip
     rows = ((*place, *values) for place, values in zip(places, zip(*columns, strict=True), strict=True))
-    return {PRECISION: _csv(("sieve", "layer", "head", *names), rows)} | summaries_of(assessment)
+    return {PRECISION: _csv(("sieve", "layer", "head", *names), rows)} | summary_texts(assessment)
 
 
-def summaries_of(assessment: Assessment) -> dict[str, str]:
+def summary_texts(assessment: Assessment) -> dict[str, str]:
     """Return the text of every assessment table that has no row per finding, by file name."""
     return {
-        SENSITIVITY: csv_of(Moved, assessment.moved),
-        TOGETHER: csv_of(Together, assessment.together),
-        SETS: csv_of(RoleSet, assessment.sets),
-        DEPTH: csv_of(Depth, assessment.depth),
+        SENSITIVITY: csv_text(SensitivityRow, assessment.moved),
+        TOGETHER: csv_text(RoleOverlap, assessment.together),
+        SETS: csv_text(RoleSet, assessment.sets),
+        DEPTH: csv_text(Depth, assessment.depth),
     }
 
 
-def csv_of(kind: type, records: Iterable[Any]) -> str:
+def csv_text(kind: type, records: Iterable[Any]) -> str:
     """Return records of one kind as CSV text, their fields as header; NaN is an empty cell."""
     names = [field.name for field in fields(kind)]
     return _csv(names, ([getattr(record, name) for name in names] for record in records))
@@ -56,7 +56,7 @@ def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def assessment_in(folder: Path, shape: tuple[int, int, int], remarks: Sequence[str]) -> Assessment | None:
+def read_assessment(folder: Path, shape: tuple[int, int, int], remarks: Sequence[str]) -> Assessment | None:
     """Read the assessment of a run folder; None where its tables are missing.
 
     Args:
@@ -70,22 +70,22 @@ def assessment_in(folder: Path, shape: tuple[int, int, int], remarks: Sequence[s
     """
     if not all((folder / name).is_file() for name in (PRECISION, SENSITIVITY, TOGETHER, DEPTH)):
         return None
-    rows = rows_in(folder / PRECISION)
+    rows = read_csv(folder / PRECISION)
     arrays = {
         field.name: np.array([_number(row[field.name]) for row in rows]).reshape(shape)
         for field in fields(Precision)
     }
     return Assessment(
         precision=Precision(**arrays),
-        moved=tuple(records_in(Moved, folder / SENSITIVITY)),
-        together=tuple(records_in(Together, folder / TOGETHER)),
-        depth=tuple(records_in(Depth, folder / DEPTH)),
+        moved=tuple(read_records(SensitivityRow, folder / SENSITIVITY)),
+        together=tuple(read_records(RoleOverlap, folder / TOGETHER)),
+        depth=tuple(read_records(Depth, folder / DEPTH)),
         remarks=tuple(remarks),
-        sets=tuple(records_in(RoleSet, folder / SETS)) if (folder / SETS).is_file() else (),
+        sets=tuple(read_records(RoleSet, folder / SETS)) if (folder / SETS).is_file() else (),
     )
 
 
-def rows_in(path: Path) -> list[dict[str, str]]:
+def read_csv(path: Path) -> list[dict[str, str]]:
     """Read the rows of a CSV file.
 
     Raises:
@@ -102,7 +102,7 @@ def _number(cell: str) -> float:
     return float(cell or "nan")
 
 
-READS: dict[str, Callable[[str], Any]] = {
+CELL_PARSERS: dict[str, Callable[[str], Any]] = {
     "float": _number,
     "int": int,
     "str": str,
@@ -111,7 +111,7 @@ READS: dict[str, Callable[[str], Any]] = {
 """Parser of a cell, by the type of its field."""
 
 
-def records_in(kind: type, path: Path) -> list[Any]:
+def read_records(kind: type, path: Path) -> list[Any]:
     """Read records of one kind from a CSV file, in its order.
 
     Args:
@@ -122,8 +122,8 @@ def records_in(kind: type, path: Path) -> list[Any]:
         KeyError: When a column is missing.
         ValueError: When a cell is no number.
     """
-    parsers = {field.name: READS[_type_name(field.type)] for field in fields(kind)}
-    return [kind(**{name: parse(row[name]) for name, parse in parsers.items()}) for row in rows_in(path)]
+    parsers = {field.name: CELL_PARSERS[_type_name(field.type)] for field in fields(kind)}
+    return [kind(**{name: parse(row[name]) for name, parse in parsers.items()}) for row in read_csv(path)]
 
 
 def _type_name(annotation: Any) -> str:
@@ -131,7 +131,7 @@ def _type_name(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
-def heads_in(
+def read_head_grids(
     path: Path, sieves: Sequence[str], names: Sequence[str], grid: tuple[int, int] | None = None
 ) -> tuple[list[dict[str, str]], dict[str, np.ndarray]]:
     """Read a table with a row per sieve, layer and head: its rows, and columns of numbers as grids.
@@ -146,7 +146,7 @@ def heads_in(
         KeyError: When a column is missing.
         ValueError: When a cell is no number, or the rows are not all sieves, layers and heads in turn.
     """
-    rows = rows_in(path)
+    rows = read_csv(path)
     if grid is None:
         grid = (1 + max(int(row["layer"]) for row in rows), 1 + max(int(row["head"]) for row in rows))
     shape = (len(sieves), *grid)

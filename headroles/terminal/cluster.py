@@ -10,24 +10,24 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from headroles.records.clusters import Claim, Clustered, Neighbours
+from headroles.records.clusters import Claim, ClusterResults, Neighbours
 from headroles.records.findings import Labelling
-from headroles.reports.sections.cluster_sheets import roles_told
+from headroles.reports.sections.cluster_sheets import roles_text
 from headroles.reports.words.cluster_facts import NOISE, Group, distances_of, groups_of, head_name, nearest_of
 from headroles.reports.words.clusters import (
     CIRCULAR,
     SPLIT,
-    among,
     choice_notes,
+    choice_rule,
     cluster_name,
-    estimate_told,
-    how_chosen,
-    how_clustered,
-    how_far,
-    stress_told,
-    three,
+    clustering_text,
+    distance_text,
+    estimate_text,
+    reference_text,
+    stress_sentence,
+    three_decimals,
 )
-from headroles.reports.words.words import number, plural, ranged, two
+from headroles.reports.words.words import number, plural, two_decimals, with_range
 from headroles.terminal.label import named_line
 
 PAIRS = 5
@@ -58,15 +58,15 @@ def show_clusters(console: Console, labelling: Labelling) -> None:
     distance = distances_of(clustered)
     size = len(clustered.cluster)
     groups = groups_of(clustered, distance, findings.roles, held.reshape(len(findings.roles), size))
-    named_line(console, "far", how_far(clustered))
-    named_line(console, "found", how_clustered(clustered, groups))
-    named_line(console, "map", stress_told(clustered.stress))
+    named_line(console, "far", distance_text(clustered))
+    named_line(console, "found", clustering_text(clustered, groups))
+    named_line(console, "map", stress_sentence(clustered.stress))
     console.print()
     console.print(_clusters(groups, heads, wide=console.width >= WIDE))
     if len(groups) > GROUPS:
         rest = plural(len(groups) - GROUPS, "more cluster")
         named_line(console, "more", f"clusters.csv has {rest}", style="dim")
-    choices, rule = _choices(clustered), how_chosen(clustered.choices)
+    choices, rule = _choices(clustered), choice_rule(clustered.choices)
     if choices is not None:
         console.print()
         console.print(choices)
@@ -103,13 +103,18 @@ def _clusters(groups: Sequence[Group], heads: int, *, wide: bool) -> Table:
         first = [] if group.number == NOISE else [group.central]
         names = [head_name(head, heads) for head in [*first, *others][:most]]
         members = " ".join(names) + " …" * (len(group.heads) > most)
-        cells = (f"{len(group.heads):,}", two(group.silhouette), two(group.stability), members)
+        cells = (
+            f"{len(group.heads):,}",
+            two_decimals(group.silhouette),
+            two_decimals(group.stability),
+            members,
+        )
         name = cluster_name(group.number).removeprefix("cluster ")
-        table.add_row(Text(name), *map(Text, cells), Text(roles_told(group, 4 if wide else 1)))
+        table.add_row(Text(name), *map(Text, cells), Text(roles_text(group, 4 if wide else 1)))
     return table
 
 
-def _choices(clustered: Clustered) -> Table | None:
+def _choices(clustered: ClusterResults) -> Table | None:
     """Make a table of the chosen number of clusters and the next best; None without a choice."""
     if len(clustered.choices) < 2:
         return None
@@ -117,7 +122,7 @@ def _choices(clustered: Clustered) -> Table | None:
     best = sorted(tried, key=lambda row: (-row[0].chosen, -np.nan_to_num(row[0].silhouette, nan=-2.0)))
     table = _table([("clusters tried", True), ("silhouette", True), ("stability", True), ("", False)])
     for choice, note in sorted(best[:CHOICES], key=lambda row: row[0].clusters):
-        cells = (f"{choice.clusters}", two(choice.silhouette), two(choice.stability), note)
+        cells = (f"{choice.clusters}", two_decimals(choice.silhouette), two_decimals(choice.stability), note)
         table.add_row(*map(Text, cells), style="bold" if choice.chosen else "")
     return table
 
@@ -148,15 +153,15 @@ def _roles(claims: Sequence[Claim]) -> Table | None:
 
 def _estimate(claim: Claim) -> str:
     """Return the estimate of a claim and its interval."""
-    return estimate_told(claim).replace("\u00a0", " ")
+    return estimate_text(claim).replace("\u00a0", " ")
 
 
-def _legend(console: Console, clustered: Clustered) -> None:
+def _legend(console: Console, clustered: ClusterResults) -> None:
     """Print what each p is a share of, and why some claims have none."""
     names_by_share: dict[str, list[str]] = {}
     for claim in clustered.claims:
         if not math.isnan(claim.p):
-            share = f"share at least as extreme among {among(claim)}"
+            share = f"share at least as extreme among {reference_text(claim)}"
             names_by_share.setdefault(share, []).append(f"{claim.claim}, {claim.measure}")
     for share, names in names_by_share.items():
         named_line(console, "p", f"{'; '.join(names)}: {share}", style="dim")
@@ -166,7 +171,7 @@ def _legend(console: Console, clustered: Clustered) -> None:
         named_line(console, "halves", f"the interval is the {SPLIT}".replace("\u00a0", " "), style="dim")
 
 
-def _pairs(clustered: Clustered, near: Neighbours) -> Table:
+def _pairs(clustered: ClusterResults, near: Neighbours) -> Table:
     """Make a table of the nearest pairs of heads, each pair once."""
     heads = clustered.divergence.heads
     table = _table([("nearest pairs", False), ("distance [95 %]", True), ("clusters", False)])
@@ -175,7 +180,9 @@ def _pairs(clustered: Clustered, near: Neighbours) -> Table:
         far, low, high = (
             float(getattr(near, name)[head_a, position]) for name in ("distance", "low", "high")
         )
-        interval = ranged(three(far), three(low), three(high)).replace("\u00a0", " ")
+        interval = with_range(three_decimals(far), three_decimals(low), three_decimals(high)).replace(
+            "\u00a0", " "
+        )
         clusters = [
             cluster_name(int(clustered.cluster[head])).removeprefix("cluster ") for head in (head_a, head_b)
         ]

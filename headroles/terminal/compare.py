@@ -10,14 +10,14 @@ from rich.text import Text
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.reports.words.compare import (
     LAYER_HEADER,
-    labels_moved,
+    label_change_text,
     layer_rows,
-    outcomes,
-    roles_moved,
-    scores_moved,
-    tested,
+    outcomes_sentence,
+    role_change_sentence,
+    score_change_sentence,
+    test_line,
 )
-from headroles.reports.words.words import count, number, plural, ranged
+from headroles.reports.words.words import count, number, plural, with_range
 from headroles.terminal.console import plain_table
 from headroles.terminal.phrases import SPACE, describe_run
 
@@ -32,7 +32,7 @@ def show_comparison(console: Console, comparison: Comparison, folder: str) -> No
     _line(console, "units", f"{counts['units']}, from {source} ({facts['matched']})")
     swaps = facts["settings"]["swaps"]
     swap_text = f"; {swaps:,} swaps, seed {comparison.decision.seed}" if swaps else ""
-    _line(console, "tested", tested(comparison.decision, comparison.bound) + swap_text)
+    _line(console, "tested", test_line(comparison.decision, comparison.bound) + swap_text)
     for remark in comparison.remarks:
         _line(console, "note", remark, style="yellow")
     console.print()
@@ -40,10 +40,10 @@ def show_comparison(console: Console, comparison: Comparison, folder: str) -> No
     console.print()
     console.print(_sieves(comparison))
     console.print()
-    _line(console, "found", outcomes(comparison))
+    _line(console, "found", outcomes_sentence(comparison))
     if comparison.swaps:
-        _line(console, "labels", f"of all roles: {labels_moved(comparison.swaps[-1])}")
-    _line(console, "moved", f"{roles_moved(comparison)} {scores_moved(comparison)}")
+        _line(console, "labels", f"of all roles: {label_change_text(comparison.swaps[-1])}")
+    _line(console, "moved", f"{role_change_sentence(comparison)} {score_change_sentence(comparison)}")
     console.print(Text(f"report  {folder}/report.html"))
 
 
@@ -75,7 +75,7 @@ def _sieves(comparison: Comparison) -> Table:
         if row is not None:
             cells += [str(value) for value in (row.labels_a, row.labels_b, row.gained, row.lost)]
             low, high = count(row.changed_low), count(row.changed_high)
-            reference = ranged(count(row.changed_mean), low, high).replace(SPACE, " ")
+            reference = with_range(count(row.changed_mean), low, high).replace(SPACE, " ")
             cells += [reference, number(row.p)] if has_swaps else []
         table.add_row(*cells)
     return table

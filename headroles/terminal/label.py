@@ -12,10 +12,10 @@ from rich.text import Text
 from headroles.catalogue import Entry
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.reports.records import Support
-from headroles.reports.summary.verdicts import supports
+from headroles.reports.summary.verdicts import supports_of
 from headroles.reports.words.words import plural
 from headroles.tasks import Task
-from headroles.terminal.phrases import SPACE, how_tested, plan_lines, support_lines
+from headroles.terminal.phrases import SPACE, describe_test, plan_lines, support_lines
 
 if TYPE_CHECKING:
     from headroles.planning import Study
@@ -36,11 +36,11 @@ SPARE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789"
 """Marks of other roles: letters and digits, as signs could be misread; without 0, which looks like O."""
 
 
-def letters(roles: Sequence[str]) -> dict[str, str]:
+def role_letters(roles: Sequence[str]) -> dict[str, str]:
     """Return one letter or digit per role: its usual one, else one of its name, else a spare one.
 
     Example:
-        >>> letters(["local", "punctuation:,.", "offset:-2", "offset:+2"])
+        >>> role_letters(["local", "punctuation:,.", "offset:-2", "offset:+2"])
         {'local': 'L', 'punctuation:,.': 'P', 'offset:-2': '2', 'offset:+2': 'O'}
     """
     marks: dict[str, str] = {name: LETTERS[name] for name in roles if name in LETTERS}
@@ -59,19 +59,19 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     parser = facts.get("parser")
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
     sizes = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
-    console.print(Text(f"inputs  {inputs_told(facts)}: {', '.join(sizes)}"))
+    console.print(Text(f"inputs  {describe_inputs(facts)}: {', '.join(sizes)}"))
     if parser:
         console.print(Text(f"parser  {parser['name']} {parser['version']}"))
     elif source.get("trees") == "gold":
         console.print(Text("parser  none: the file's gold trees"))
-    named_line(console, "tested", how_tested(decision, facts["preset"]))
+    named_line(console, "tested", describe_test(decision, facts["preset"]))
     assessed = labelling.assessment
     for note in (*facts.get("notes", ()), *(assessed.remarks if assessed else ())):
         named_line(console, "note", note, style="yellow")
     console.print()
     console.print(_grid(labelling, console.width))
     console.print()
-    label_supports = supports(labelling)
+    label_supports = supports_of(labelling)
     console.print(_counts(labelling, label_supports))
     for name, words in support_lines(label_supports, assessed):
         named_line(console, name, words, style="dim")
@@ -87,7 +87,7 @@ def named_line(console: Console, name: str, words: str, style: str = "") -> None
         console.print(Text(f"{'' if number_of_line else name:<8}{line}", style=style))
 
 
-def inputs_told(facts: Mapping[str, Any]) -> str:
+def describe_inputs(facts: Mapping[str, Any]) -> str:
     """Return task and source of a run, as its manifest names them."""
     source, task = facts["source"], facts.get("task")
     names = {"sample": "samples written for headroles", "hub": f"the dataset {source['name']}"}
@@ -98,7 +98,7 @@ def inputs_told(facts: Mapping[str, Any]) -> str:
 def _grid(labelling: Labelling, columns: int) -> Text:
     """Return a grid of role letters with layers as rows and heads as columns."""
     findings = labelling.findings
-    marks = letters(findings.roles)
+    marks = role_letters(findings.roles)
     layers, heads = labelling.scores.layers, labelling.scores.heads
     cells = [["" for _ in range(heads)] for _ in range(layers)]
     for name in findings.roles:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headroles.records.assessment import Assessment, Together
+from headroles.records.assessment import Assessment, RoleOverlap
 from headroles.records.example import Decision, Rule
 from headroles.reports.records import Support
-from headroles.reports.summary.verdicts import halves
-from headroles.reports.words.words import BOTH, FAMILIES, POWER, resampled, two
+from headroles.reports.summary.verdicts import half_samples_text
+from headroles.reports.words.words import BOTH, FAMILIES, POWER, two_decimals, uses_resamples
 
 if TYPE_CHECKING:
     from headroles.planning import Study
@@ -22,25 +22,25 @@ def describe_run(run: Mapping[str, Any]) -> str:
     return ", ".join([str(run["folder"]), *(part for part in parts if part)])
 
 
-def how_tested(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -> str:
+def describe_test(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -> str:
     """Return test, correction and family, with interval, resamples and seed where they matter.
 
     Example:
-        >>> how_tested(Decision(test="sign-flip", correction="maxT"), "calibrated").split("; ")[1]
+        >>> describe_test(Decision(test="sign-flip", correction="maxT"), "calibrated").split("; ")[1]
         '10,000 resamples, seed 0'
     """
     over = FAMILIES.get(decision.family, decision.family) + BOTH * any(rule.together for rule in rules)
     words = f"{decision.test}, {decision.correction} over {over}, alpha {decision.alpha:g}, preset {preset}"
     if decision.interval != "test":
         words += f", interval {decision.interval}"
-    return words + f"; {decision.resamples:,} resamples, seed {decision.seed}" * resampled(decision)
+    return words + f"; {decision.resamples:,} resamples, seed {decision.seed}" * uses_resamples(decision)
 
 
 def support_lines(label_supports: Sequence[Support], assessment: Assessment | None) -> list[tuple[str, str]]:
     """Return name and text of each line below the counts: stability, power, design effect and overlap."""
     lines = []
     if any(support.steady is not None for support in label_supports):
-        stable = halves(label_supports[0].splits).replace(SPACE, " ")
+        stable = half_samples_text(label_supports[0].splits).replace(SPACE, " ")
         lines.append(("stable", f"came back in both halves of {stable}; no probability of being true"))
     effects = _range(end for support in label_supports for end in support.detectable)
     if effects:
@@ -64,11 +64,11 @@ def _range(values: Iterable[float]) -> str:
     numbers = [value for value in values if value == value]
     if not numbers:
         return ""
-    low, high = two(min(numbers)), two(max(numbers))
+    low, high = two_decimals(min(numbers)), two_decimals(max(numbers))
     return low if low == high else f"{low} to {high}"
 
 
-def _overlap(found: Together, bare: Together) -> str:
+def _overlap(found: RoleOverlap, bare: RoleOverlap) -> str:
     """Return how many syntactic heads are also local, with and without the contrast."""
     return (
         f"syntactic heads that are also local: {found.both} of {found.heads_first}; without the contrast "
@@ -76,7 +76,7 @@ def _overlap(found: Together, bare: Together) -> str:
     )
 
 
-GAINING = ("holm", "holm-sidak", "maxT")
+STEPWISE = ("holm", "holm-sidak", "maxT")
 """Corrections that demand less of a head for every other head with the role."""
 
 
@@ -87,7 +87,7 @@ def plan_lines(study: "Study") -> list[tuple[str, str]]:
     assumed = f"{study.correction} over {family} at alpha {study.alpha:g}"
     if study.correction == "none":
         assumed = f"no correction, alpha {study.alpha:g} for every head"
-    if study.correction in GAINING:
+    if study.correction in STEPWISE:
         assumed += "; less is needed where other heads are found, too"
     if case.share is not None:
         assumed += f", if a share of {case.share:g} of them come out as roles"

@@ -9,32 +9,32 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.records.findings import Labelling
-from headroles.records.probes import Best, Probed
+from headroles.records.probes import BestHead, ProbeResults
 from headroles.reports.words.probes import (
     Published,
     accuracy,
-    beyond,
-    chosen,
-    classifier,
+    best_by_probe,
+    beyond_rule,
+    classifier_name,
     contrast,
-    counted,
+    count_decisions,
+    counts_text,
     difference,
+    has_held_out_half,
     head_name,
-    honest,
-    ordered,
-    outcomes,
+    notable_gaps,
     percent,
     points,
     published_in,
-    scheme,
-    split,
-    told_gaps,
-    windows,
-    within,
+    scheme_of,
+    selection_text,
+    split_row,
+    windows_text,
+    with_interval,
 )
-from headroles.reports.words.words import chance_of, plural
-from headroles.terminal.label import inputs_told, named_line
-from headroles.terminal.phrases import how_tested
+from headroles.reports.words.words import p_text, plural
+from headroles.terminal.label import describe_inputs, named_line
+from headroles.terminal.phrases import describe_test
 
 WIDE = 136
 """Width of the terminal from which decimals are shown."""
@@ -53,16 +53,16 @@ def show_probe(console: Console, labelling: Labelling, folder: str) -> None:
         labelling: A labelling with ``probed``.
         folder: Folder of the run, for the last line.
     """
-    facts, probed = labelling.manifest, labelling.probed or Probed(None)
+    facts, probed = labelling.manifest, labelling.probed or ProbeResults(None)
     published = published_in(facts)
     _account(console, labelling)
-    for probe, rows in ordered(probed.best).items():
+    for probe, rows in best_by_probe(probed.best).items():
         console.print()
         console.print(_best(probe, rows, published, console.width >= WIDE))
     if probed.best:
         console.print()
-        _legend(console, probed.best, published, honest(facts))
-    for probe in dict.fromkeys(split(row.row)[0] for row in probed.baselines):
+        _legend(console, probed.best, published, has_held_out_half(facts))
+    for probe in dict.fromkeys(split_row(row.row)[0] for row in probed.baselines):
         table = _baselines(probe, probed, published)
         if table is not None:
             console.print()
@@ -72,8 +72,8 @@ def show_probe(console: Console, labelling: Labelling, folder: str) -> None:
             console.print()
             console.print(table)
     console.print()
-    for probe, counts in outcomes(labelling).items():
-        named_line(console, "heads", f"{probe}: {counted(counts)} heads × rows × directions")
+    for probe, counts in count_decisions(labelling).items():
+        named_line(console, "heads", f"{probe}: {counts_text(counts)} heads × rows × directions")
     for note in labelling.skipped:
         named_line(console, "note", note)
     console.print(Text(f"report  {folder}/report.html"))
@@ -84,19 +84,18 @@ def _account(console: Console, labelling: Labelling) -> None:
     facts = labelling.manifest
     model, counts = facts["model"], facts["counts"]
     best = labelling.probed.best if labelling.probed is not None else ()
-    names = scheme(facts, (row.row for row in best))
+    names = scheme_of(facts, (row.row for row in best))
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    inputs = (
-        f"{inputs_told(facts)}: {plural(counts['examples'], 'example')}, {plural(counts['units'], 'unit')}"
-    )
+    numbers = f"{plural(counts['examples'], 'example')}, {plural(counts['units'], 'unit')}"
+    inputs = f"{describe_inputs(facts)}: {numbers}"
     console.print(Text(f"inputs  {inputs}{f', relations of {names}' if names else ''}"))
     if best:
-        named_line(console, "best", chosen(facts))
+        named_line(console, "best", selection_text(facts))
     if labelling.findings.roles:
         named_line(
-            console, "tested", how_tested(labelling.decision, facts["preset"], labelling.findings.rules)
+            console, "tested", describe_test(labelling.decision, facts["preset"], labelling.findings.rules)
         )
-    cut = windows(facts, losses=False)
+    cut = windows_text(facts, losses=False)
     if cut:
         named_line(console, "windows", cut)
     remarks = labelling.assessment.remarks if labelling.assessment else ()
@@ -113,16 +112,16 @@ def _table(first: str, numbers: Sequence[str], gap: int = 2) -> Table:
     return table
 
 
-def _best(probe: str, rows: Sequence[Best], published: Mapping[str, Published], wide: bool) -> Table:
+def _best(probe: str, rows: Sequence[BestHead], published: Mapping[str, Published], wide: bool) -> Table:
     """Make a table with a line per row of a probe, like the published one; empty columns are left out."""
     decimals = 1 if wide else 0
-    columns: dict[str, Callable[[Best], str]] = {
+    columns: dict[str, Callable[[BestHead], str]] = {
         "head": head_name,
         "chosen": lambda best: percent(best.selection, decimals),
         "tested": lambda best: accuracy(best, decimals),
         "baseline": lambda best: f"{best.baseline} {percent(best.baseline_accuracy, decimals)}",
         "difference": lambda best: difference(best, decimals),
-        "q": lambda best: chance_of(best.q),
+        "q": lambda best: p_text(best.q),
         "decision": lambda best: best.decision if wide else SHORT.get(best.decision, best.decision),
     }
     if any(not math.isnan(best.contrast) for best in rows):
@@ -132,7 +131,7 @@ def _best(probe: str, rows: Sequence[Best], published: Mapping[str, Published], 
     table = _table(probe, list(columns), 2 if wide else 1)
     for best in rows:
         cells = [Text(cell(best)) for cell in columns.values()]
-        table.add_row(Text(split(best.row)[1]), *cells, style="bold" if best.decision == "beyond" else "")
+        table.add_row(Text(split_row(best.row)[1]), *cells, style="bold" if best.decision == "beyond" else "")
     return table
 
 
@@ -141,7 +140,9 @@ def _published_text(published: Published | None, decimals: int = 1) -> str:
     return "" if published is None else percent(published.accuracy, decimals)
 
 
-def _legend(console: Console, best: Sequence[Best], published: Mapping[str, Published], halves: bool) -> None:
+def _legend(
+    console: Console, best: Sequence[BestHead], published: Mapping[str, Published], halves: bool
+) -> None:
     """Print the meaning of the columns in one paragraph."""
     parts = ["head: layer-head from 0"]
     if any(row.direction for row in best):
@@ -155,7 +156,7 @@ def _legend(console: Console, best: Sequence[Best], published: Mapping[str, Publ
         )
     if any(not math.isnan(row.contrast) for row in best):
         parts.append("contrast: attention on the right word beyond the head's own distance profile")
-    parts.append(beyond(best))
+    parts.append(beyond_rule(best))
     if console.width < WIDE and any(row.decision in SHORT for row in best):
         parts.append("?: undetermined, ×: untestable")
     if any(row.row in published for row in best):
@@ -163,15 +164,15 @@ def _legend(console: Console, best: Sequence[Best], published: Mapping[str, Publ
     named_line(console, "columns", "; ".join(parts), style="dim")
 
 
-def _baselines(probe: str, probed: Probed, published: Mapping[str, Published]) -> Table | None:
+def _baselines(probe: str, probed: ProbeResults, published: Mapping[str, Published]) -> Table | None:
     """Make a table of the accuracy of every baseline on all data; None with too many baselines."""
-    rows = [row for row in probed.baselines if split(row.row)[0] == probe]
+    rows = [row for row in probed.baselines if split_row(row.row)[0] == probe]
     names = list(dict.fromkeys(row.baseline for row in rows))
     if len(names) > BASELINES:
         return None
     values = {(row.row, row.baseline): row.accuracy for row in rows}
-    order = [row.row for row in ordered(probed.best).get(probe, ())]
-    bracketed = any(values.baselines for row, values in published.items() if split(row)[0] == probe)
+    order = [row.row for row in best_by_probe(probed.best).get(probe, ())]
+    bracketed = any(values.baselines for row, values in published.items() if split_row(row)[0] == probe)
     table = _table(f"{probe}, all data{' (published)' * bracketed}", names)
     for row in dict.fromkeys([*order, *(row.row for row in rows)]):
         published_values = published.get(row, Published(math.nan)).baselines
@@ -179,7 +180,7 @@ def _baselines(probe: str, probed: Probed, published: Mapping[str, Published]) -
             _with_published(values.get((row, name), math.nan), published_values.get(name, math.nan))
             for name in names
         ]
-        table.add_row(Text(split(row)[1]), *map(Text, cells))
+        table.add_row(Text(split_row(row)[1]), *map(Text, cells))
     return table
 
 
@@ -188,11 +189,11 @@ def _with_published(value: float, published: float) -> str:
     return percent(value) if math.isnan(published) else f"{percent(value)} ({percent(published, 0)})"
 
 
-def _trained(probed: Probed, published: Mapping[str, Published]) -> Table | None:
+def _trained(probed: ProbeResults, published: Mapping[str, Published]) -> Table | None:
     """Make a table of trained probes and their baselines; None without any."""
     if not probed.trained:
         return None
-    published_uas = {row: published.get(f"trained:{classifier(row)}") for row in probed.trained}
+    published_uas = {row: published.get(f"trained:{classifier_name(row)}") for row in probed.trained}
     published_column = ["published"] if any(published_uas.values()) else []
     table = _table("trained probe", ["UAS [95 %]", "words", "trained on", "epochs", *published_column])
     for row in probed.trained:
@@ -203,30 +204,30 @@ def _trained(probed: Probed, published: Mapping[str, Published]) -> Table | None
             *training_size,
             *[_published_text(published_uas[row])] * len(published_column),
         ]
-        table.add_row(Text(classifier(row)), *map(Text, cells))
+        table.add_row(Text(classifier_name(row)), *map(Text, cells))
     return table
 
 
-def _contests(probed: Probed) -> Table | None:
+def _contests(probed: ProbeResults) -> Table | None:
     """Make a table of differences between trained probes; None without any."""
     if not probed.contests:
         return None
     table = _table("first − second", ["UAS [95 %]", "q"])
     for contest in probed.contests:
-        gap = within(*(points(value) for value in (contest.difference, contest.low, contest.high)))
-        table.add_row(*map(Text, (f"{contest.first} − {contest.second}", gap, chance_of(contest.q))))
+        gap = with_interval(*(points(value) for value in (contest.difference, contest.low, contest.high)))
+        table.add_row(*map(Text, (f"{contest.first} − {contest.second}", gap, p_text(contest.q))))
     return table
 
 
-def _gaps(probed: Probed) -> list[Table]:
+def _gaps(probed: ProbeResults) -> list[Table]:
     """Make a table per pair of conditions: the best head, then heads whose accuracy differs most."""
     tables: dict[tuple[str, str, str], Table] = {}
-    for gap, mark in told_gaps(probed, GAPS):
+    for gap, mark in notable_gaps(probed, GAPS):
         names = (gap.first, gap.second, gap.measure)
         header = [f"{gap.measure}, all", *names[:2], "difference [95 %]", "q"]
         table = tables.setdefault(names, _table("head", header))
         shares = (percent(value) for value in (gap.both, gap.first_value, gap.second_value))
-        apart = within(*(points(value) for value in (gap.difference, gap.low, gap.high)))
-        cells = (f"{gap.layer}-{gap.head} {mark}", *shares, apart, chance_of(gap.q))
+        apart = with_interval(*(points(value) for value in (gap.difference, gap.low, gap.high)))
+        cells = (f"{gap.layer}-{gap.head} {mark}", *shares, apart, p_text(gap.q))
         table.add_row(*map(Text, cells))
     return list(tables.values())

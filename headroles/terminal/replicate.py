@@ -6,12 +6,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headroles.records.replication import BestAgain, Replicated, Replication
-from headroles.reports.words.probes import percent, points, within
-from headroles.reports.words.words import FAMILIES, chance_of, plural, two
+from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
+from headroles.reports.words.probes import percent, points, with_interval
+from headroles.reports.words.words import FAMILIES, p_text, plural, two_decimals
 from headroles.terminal.console import plain_table
 from headroles.terminal.label import named_line
-from headroles.terminal.phrases import describe_run, how_tested
+from headroles.terminal.phrases import describe_run, describe_test
 
 
 def show_replication(console: Console, found: Replication, out: str | None) -> None:
@@ -25,7 +25,7 @@ def show_replication(console: Console, found: Replication, out: str | None) -> N
     for name in ("a", "b"):
         named_line(console, name.upper(), describe_run(found.manifest[name]))
     preset = str(found.manifest["a"].get("preset"))
-    named_line(console, "tested", how_tested(found.decision, preset))
+    named_line(console, "tested", describe_test(found.decision, preset))
     over = FAMILIES.get(found.decision.family, found.decision.family)
     ways = " (both directions of a row)" * any(row.columns > 1 for row in found.rows)
     named_line(console, "family", f"the roles of A, of {over}{ways}; fixed before B was read")
@@ -66,20 +66,20 @@ def summary(found: Replication) -> str:
     return sentence
 
 
-def _rows(rows: Sequence[Replicated]) -> Table:
+def _rows(rows: Sequence[ReplicationCounts]) -> Table:
     """Make a table with a line per row with a role in A; the other rows are only counted."""
     table = plain_table(("row", "roles in A", "role in B", "not", "undetermined", "untestable", "r"))
     for row in rows:
         if row.roles:
             counts = (row.roles, row.role, row.not_role, row.undetermined, row.untestable)
-            table.add_row(Text(row.name), *map(str, counts), two(row.correlation))
+            table.add_row(Text(row.name), *map(str, counts), two_decimals(row.correlation))
     bare = sum(not row.roles for row in rows)
     if bare:
         table.add_row(Text(f"{bare} without a role in A", style="dim"))
     return table
 
 
-def _best(best: Sequence[BestAgain]) -> Table:
+def _best(best: Sequence[BestReplicate]) -> Table:
     """Make a table of the best heads of A above their baselines, and their results on B."""
     table = plain_table(
         ("best head of A", "head", "A: % right", "A: beyond", "B: % right", "B: beyond", "q", "B")
@@ -92,8 +92,8 @@ def _best(best: Sequence[BestAgain]) -> Table:
                 percent(head.accuracy_a),
                 points(head.difference_a),
                 percent(head.accuracy),
-                within(*(points(value) for value in ends)),
-                chance_of(head.q),
+                with_interval(*(points(value) for value in ends)),
+                p_text(head.q),
                 head.decision,
             )
             style = "bold" if head.decision == "beyond" else ""

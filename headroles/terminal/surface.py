@@ -12,20 +12,20 @@ from headroles.reports.words.surface import (
     ENTROPIES,
     GROUP,
     MEASURES,
-    brief,
-    counts,
-    even,
-    harmless_lines,
-    known,
+    column_name,
+    column_sentence,
+    decision_counts,
+    even_attention,
+    has_scores,
+    interval_text,
     layers_of,
-    named,
+    noop_sentences,
     peak,
-    sentence,
-    told_interval,
+    short_name,
 )
-from headroles.reports.words.words import chance_of, number, plural
-from headroles.terminal.label import inputs_told, named_line
-from headroles.terminal.phrases import how_tested
+from headroles.reports.words.words import number, p_text, plural
+from headroles.terminal.label import describe_inputs, named_line
+from headroles.terminal.phrases import describe_test
 
 WIDE = 100
 """Width of the terminal from which means have three decimals."""
@@ -53,17 +53,23 @@ def show_surface(console: Console, labelling: Labelling, folder: str) -> None:
     """
     _account(console, labelling)
     findings = labelling.findings
-    columns = [name for name in findings.sieves if name.startswith(GROUP) and known(findings, name)]
+    columns = [name for name in findings.sieves if name.startswith(GROUP) and has_scores(findings, name)]
     tables = [
         _layers(labelling, columns, "layer", HEADINGS, 3 if console.width >= WIDE else 2),
         _strongest(labelling, [name for name in columns if name not in ENTROPIES]),
     ]
     for measure in MEASURES:
         measure_columns = [
-            name for name in findings.sieves if name.partition(":")[0] == measure and known(findings, name)
+            name
+            for name in findings.sieves
+            if name.partition(":")[0] == measure and has_scores(findings, name)
         ]  # fmt: skip
         tables += (
-            [_layers(labelling, measure_columns, measure, {name: brief(name) for name in measure_columns})]
+            [
+                _layers(
+                    labelling, measure_columns, measure, {name: short_name(name) for name in measure_columns}
+                )
+            ]
             if measure_columns
             else []
         )
@@ -73,8 +79,12 @@ def show_surface(console: Console, labelling: Labelling, folder: str) -> None:
     console.print()
     for column in ENTROPIES:
         if column in columns:
-            named_line(console, "entropy", f"of {brief(column)}: {_lower_first(sentence(labelling, column))}")
-    for line in harmless_lines(labelling):
+            named_line(
+                console,
+                "entropy",
+                f"of {short_name(column)}: {_lower_first(column_sentence(labelling, column))}",
+            )
+    for line in noop_sentences(labelling):
         named_line(console, "loss", _lower_first(line))
     for note in labelling.skipped:
         named_line(console, "note", note)
@@ -92,8 +102,8 @@ def _account(console: Console, labelling: Labelling) -> None:
     model, sizes = facts["model"], facts["counts"]
     console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
     sizes_text = f"{plural(sizes['examples'], 'example')}, {plural(sizes['units'], 'unit')}"
-    console.print(Text(f"inputs  {inputs_told(facts)}: {sizes_text}"))
-    tested = how_tested(labelling.decision, facts["preset"]).replace("one sieve", "one statistic")
+    console.print(Text(f"inputs  {describe_inputs(facts)}: {sizes_text}"))
+    tested = describe_test(labelling.decision, facts["preset"]).replace("one sieve", "one statistic")
     named_line(console, "tested", f"against even attention, both ways; {tested}")
     loss = facts.get("surface", {}).get("loss")
     if loss:
@@ -114,7 +124,7 @@ def _layers(
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(corner)
     for column in columns:
-        table.add_column(Text(headings.get(column, brief(column))), justify="right")
+        table.add_column(Text(headings.get(column, short_name(column))), justify="right")
     means = {column: {row.layer: row.mean for row in layers_of(labelling, column)} for column in columns}
     for layer in range(labelling.findings.count.shape[1]):
         cells = []
@@ -123,7 +133,7 @@ def _layers(
             largest = len(means[column]) > 1 and value == max(means[column].values())
             cells.append(Text(_formatted(value, decimals), style="bold" if largest else ""))
         table.add_row(str(layer), *cells)
-    evens = [even(labelling.findings, column) for column in columns]
+    evens = [even_attention(labelling.findings, column) for column in columns]
     if not all(map(math.isnan, evens)):
         table.add_row("even", *(_formatted(value, decimals) for value in evens), style="dim")
     return table
@@ -142,8 +152,10 @@ def _strongest(labelling: Labelling, columns: Sequence[str]) -> Table:
     for name in ("above", "below", "strongest", "mean [95 %]", "q"):
         table.add_column(Text(name), justify="right")
     for column in columns:
-        above, below, *_ = counts(findings, column)
+        above, below, *_ = decision_counts(findings, column)
         top = peak(findings, column)
-        cells = (str(above), str(below), top.place, told_interval(column, top.mean), chance_of(top.q))
-        table.add_row(Text(brief(column) if column in HEADINGS else named(column)), *map(Text, cells))
+        cells = (str(above), str(below), top.place, interval_text(column, top.mean), p_text(top.q))
+        table.add_row(
+            Text(short_name(column) if column in HEADINGS else column_name(column)), *map(Text, cells)
+        )
     return table

@@ -9,11 +9,11 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Bool, Float
 
-from headroles.records.clusters import Clustered, Neighbours
+from headroles.records.clusters import ClusterResults, Neighbours
 from headroles.reports.figures.panel import FAINT, INK, SOFT, SYMBOLS, blank, plain
 from headroles.reports.records import Combination, Role
 from headroles.reports.words.cluster_facts import NOISE, head_name
-from headroles.reports.words.clusters import cluster_name, three
+from headroles.reports.words.clusters import cluster_name, three_decimals
 from headroles.reports.words.words import number
 
 TONES = 8
@@ -49,7 +49,7 @@ def look_of(cluster: int) -> Look:
     return Look(cluster % TONES, (cluster + cluster // TONES) % len(SYMBOLS))
 
 
-def map_figure(clustered: Clustered, hover: Sequence[str]) -> go.Figure:
+def map_figure(clustered: ClusterResults, hover: Sequence[str]) -> go.Figure:
     """Draw all heads at their places, coloured by cluster, with hidden outlines of their uncertainty.
 
     Args:
@@ -78,7 +78,7 @@ def map_figure(clustered: Clustered, hover: Sequence[str]) -> go.Figure:
 
 
 def views(
-    clustered: Clustered, sets: Sequence[Combination], held: Bool[np.ndarray, "roles heads"]
+    clustered: ClusterResults, sets: Sequence[Combination], held: Bool[np.ndarray, "roles heads"]
 ) -> dict[str, dict[str, Any]]:
     """Return every way to colour the heads, as properties of the figure's trace "heads".
 
@@ -94,7 +94,7 @@ def views(
     }
 
 
-def by_cluster(clustered: Clustered) -> dict[str, Any]:
+def by_cluster(clustered: ClusterResults) -> dict[str, Any]:
     """Return colour and symbol by cluster; a thin cross for none."""
     looks = [look_of(number) for number in clustered.cluster.tolist()]
     outside = clustered.cluster == NOISE
@@ -106,7 +106,7 @@ def by_cluster(clustered: Clustered) -> dict[str, Any]:
     )
 
 
-def by_layer(clustered: Clustered) -> dict[str, Any]:
+def by_layer(clustered: ClusterResults) -> dict[str, Any]:
     """Return the layer's number in a circle, shaded from the first layer to the last."""
     heads, layers = clustered.divergence.heads, clustered.divergence.layers
     layer = [index // heads for index in range(len(clustered.cluster))]
@@ -125,7 +125,7 @@ def by_layer(clustered: Clustered) -> dict[str, Any]:
 
 
 def by_roles(
-    clustered: Clustered, sets: Sequence[Combination], held: Bool[np.ndarray, "roles heads"]
+    clustered: ClusterResults, sets: Sequence[Combination], held: Bool[np.ndarray, "roles heads"]
 ) -> dict[str, Any]:
     """Return colour and symbol by exact set of roles; a star for rarer sets, a small ring for no role."""
     looks = {role_set.roles: look_of(place) for place, role_set in enumerate(sets[:SETS])}
@@ -143,20 +143,20 @@ def by_roles(
 
 
 def _marks(
-    clustered: Clustered, colours: list[str], symbols: list[str], sizes: list[int] | None = None
+    clustered: ClusterResults, colours: list[str], symbols: list[str], sizes: list[int] | None = None
 ) -> dict[str, Any]:
     """Return marks of all heads as properties of a trace."""
     marker = {"color": colours, "symbol": symbols, "size": sizes or _size(clustered), "opacity": 1}
     return {"mode": "markers", "marker": marker}
 
 
-def _size(clustered: Clustered) -> int:
+def _size(clustered: ClusterResults) -> int:
     """Return the size of a mark in pixels."""
     return 8 if len(clustered.cluster) > CROWDED else 11
 
 
 def hover_texts(
-    clustered: Clustered,
+    clustered: ClusterResults,
     roles: Sequence[Role],
     held: Bool[np.ndarray, "roles heads"],
     near: Neighbours,
@@ -169,7 +169,7 @@ def hover_texts(
             plain(role.sieve) for role, holds in zip(roles, held[:, head].tolist(), strict=True) if holds
         ]
         nearest = [
-            f"{head_name(int(other), heads)} ({three(float(distance))})"
+            f"{head_name(int(other), heads)} ({three_decimals(float(distance))})"
             for other, distance in zip(
                 near.head[head, :NEAREST_SHOWN], near.distance[head, :NEAREST_SHOWN], strict=True
             )

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float, Int
 
-from headroles.records.clusters import Clustered
+from headroles.records.clusters import ClusterResults
 from headroles.reports.figures.cluster_map import TONES
 from headroles.reports.figures.panel import FAINT, SOFT, blank
 from headroles.reports.words.cluster_facts import NOISE, head_name
@@ -68,7 +68,7 @@ def brackets(
 
 
 def tree_figure(
-    clustered: Clustered, distance: Float[np.ndarray, "heads heads"], order: Int[np.ndarray, " heads"]
+    clustered: ClusterResults, distance: Float[np.ndarray, "heads heads"], order: Int[np.ndarray, " heads"]
 ) -> go.Figure:
     """Draw tree, clusters and distances over one axis of heads.
 
@@ -102,7 +102,7 @@ def tree_figure(
     return figure
 
 
-def _tree(figure: go.Figure, clustered: Clustered) -> None:
+def _tree(figure: go.Figure, clustered: ClusterResults) -> None:
     """Draw the tree's lines, those within a cluster in its colour."""
     corners, own = brackets(clustered.linkage, clustered.cluster)
     colours = np.where(own == NOISE, TONES, own % TONES)

@@ -19,7 +19,7 @@ from headroles.reports.figures.panel import (
     tone,
 )
 from headroles.reports.records import Combination, Summary
-from headroles.reports.words.words import count, plural, ranged
+from headroles.reports.words.words import count, plural, with_range
 
 CLOSE = 20
 """Height of a row of the map in pixels."""
@@ -156,7 +156,7 @@ def overlap(summary: Summary) -> Panel:
 
 def _expected(role_set: Combination) -> str:
     """Return the number of heads expected under permuted labels, with its range."""
-    return ranged(count(role_set.expected), count(role_set.expected_low), count(role_set.expected_high))
+    return with_range(count(role_set.expected), count(role_set.expected_low), count(role_set.expected_high))
 
 
 def _reach(role_set: Combination) -> float:

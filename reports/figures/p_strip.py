@@ -10,7 +10,7 @@ from headroles.records.example import Decision
 from headroles.reports.figures.evidence import CLOSE, SMALLEST, marks, spread
 from headroles.reports.figures.panel import ACCENT, INK, Panel, blank, plain
 from headroles.reports.records import Role, Summary
-from headroles.reports.words.words import chance_of, plural
+from headroles.reports.words.words import p_text, plural
 
 STEP = 42
 """Height of a row in pixels where there are few."""
@@ -93,7 +93,7 @@ def exponent(p: float) -> str:
     """
     if p == 0:
         return f"<{SMALLEST:g}"
-    return f"{p:.1e}" if p < 0.001 else chance_of(p)
+    return f"{p:.1e}" if p < 0.001 else p_text(p)
 
 
 def _axes(figure: go.Figure, summary: Summary) -> None:

@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from headroles.records.assessment import Together
+from headroles.records.assessment import RoleOverlap
 from headroles.reports.figures.panel import FAINT, INK, RULE, SOFT, SYMBOLS, Panel, blank, plain, tone
 from headroles.reports.records import Role, Summary
 from headroles.reports.summary.pairs import (
@@ -31,7 +31,7 @@ def pairs(summary: Summary) -> Panel | None:
     if not all_pairs:
         return None
     chosen = notable_pairs(summary)
-    lines: list[Together] = []
+    lines: list[RoleOverlap] = []
     for pair in chosen:
         lines += [row for row in (pair.found, pair.bare) if row is not None and row.heads_first]
         if len(lines) >= MOST_ROWS:
@@ -67,7 +67,7 @@ def _caption(beyond: int, chosen: int, lines: int) -> str:
     )
 
 
-def _figure(summary: Summary, lines: list[Together]) -> go.Figure:
+def _figure(summary: Summary, lines: list[RoleOverlap]) -> go.Figure:
     """Draw one row per overlap."""
     figure = blank(70 + STEP * max(len(lines), 1), margin={"l": 12, "r": 20, "t": 8, "b": 52})
     roles = {role.sieve: role for role in summary.roles}
@@ -93,7 +93,7 @@ def _figure(summary: Summary, lines: list[Together]) -> go.Figure:
     return figure
 
 
-def _reference(figure: go.Figure, row: Together, level: float) -> None:
+def _reference(figure: go.Figure, row: RoleOverlap, level: float) -> None:
     """Draw the range of permuted labels as a bar, its mean as a stroke."""
     low, mean, high = (
         value / row.heads_first for value in (row.expected_low, row.expected, row.expected_high)
@@ -106,12 +106,12 @@ def _reference(figure: go.Figure, row: Together, level: float) -> None:
     )
 
 
-def _pair_name(row: Together) -> str:
+def _pair_name(row: RoleOverlap) -> str:
     """Return the name of a pair."""
     return f"{plain(row.first)}, also {plain(row.second)}"
 
 
-def _mark(figure: go.Figure, row: Together, level: float, role: Role) -> None:
+def _mark(figure: go.Figure, row: RoleOverlap, level: float, role: Role) -> None:
     """Draw the share that the run found over its interval, which need not be centred on it."""
     figure.add_scatter(
         x=[row.share_low, row.share_high], y=[level - 0.14] * 2, mode="lines+markers", hoverinfo="skip",

@@ -7,16 +7,16 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from headroles.records.probes import Best, Trained, Weight
+from headroles.records.probes import BestHead, ProbeWeight, TrainedProbe
 from headroles.reports.figures.panel import FAINT, INK, RULE, SOFT, blank, plain
 from headroles.reports.words.probes import (
     Published,
     accuracy,
-    classifier,
+    classifier_name,
     difference,
     head_name,
     percent,
-    split,
+    split_row,
 )
 
 ROW = 28
@@ -33,14 +33,14 @@ STRONG = 0.5
 """Least part of the largest weight at which a cell bears its sign."""
 
 
-def best_figure(rows: Sequence[Best], published: Mapping[str, Published]) -> go.Figure:
+def best_figure(rows: Sequence[BestHead], published: Mapping[str, Published]) -> go.Figure:
     """Draw one row per relation or kind of mention: tested accuracy, selection, baseline, published value.
 
     Args:
         rows: Of one probe, from the top down.
         published: By row.
     """
-    figure = _rows([f"{split(row.row)[1]}  {head_name(row)}" for row in rows])
+    figure = _rows([f"{split_row(row.row)[1]}  {head_name(row)}" for row in rows])
     levels = dict(zip((row.row for row in rows), range(len(rows) - 1, -1, -1), strict=True))
     _whiskers(figure, [(row.low, row.high, levels[row.row]) for row in rows])
     texts = [_hover(row, published.get(row.row)) for row in rows]
@@ -102,10 +102,10 @@ def _marks(
     )  # fmt: skip
 
 
-def _hover(row: Best, published: Published | None) -> str:
+def _hover(row: BestHead, published: Published | None) -> str:
     """Return the hover text of a row."""
     lines = [
-        f"<b>{plain(split(row.row)[1])}</b>: {plain(head_name(row))}, {plain(row.decision)}",
+        f"<b>{plain(split_row(row.row)[1])}</b>: {plain(head_name(row))}, {plain(row.decision)}",
         f"tested {accuracy(row)} on {row.items:,} items",
         f"chosen {percent(row.selection)}",
         f"{plain(row.baseline)} {percent(row.baseline_accuracy)}, difference {difference(row)}",
@@ -115,14 +115,14 @@ def _hover(row: Best, published: Published | None) -> str:
     return "<br>".join(lines)
 
 
-def trained_figure(trained: Sequence[Trained], published: Mapping[str, Published]) -> go.Figure:
+def trained_figure(trained: Sequence[TrainedProbe], published: Mapping[str, Published]) -> go.Figure:
     """Draw the UAS of trained probes with intervals; controls are hollow, baselines square.
 
     Args:
         trained: From the top down.
         published: Those of a probe stand under ``"trained:NAME"``.
     """
-    figure = _rows([classifier(probe) for probe in trained])
+    figure = _rows([classifier_name(probe) for probe in trained])
     levels = list(range(len(trained) - 1, -1, -1))
     _whiskers(figure, [(probe.low, probe.high, level) for probe, level in zip(trained, levels, strict=True)])
     looks: dict[str, dict[str, object]] = {
@@ -132,7 +132,7 @@ def trained_figure(trained: Sequence[Trained], published: Mapping[str, Published
     }
     for weights, mark in looks.items():
         chosen = [k for k, probe in enumerate(trained) if probe.weights == weights]
-        texts = [f"{plain(classifier(trained[k]))}: {accuracy(trained[k], field='uas')}" for k in chosen]
+        texts = [f"{plain(classifier_name(trained[k]))}: {accuracy(trained[k], field='uas')}" for k in chosen]
         _marks(
             figure,
             weights or "baseline",
@@ -158,13 +158,13 @@ def trained_figure(trained: Sequence[Trained], published: Mapping[str, Published
     return figure
 
 
-def _published_row(trained: Trained) -> str:
+def _published_row(trained: TrainedProbe) -> str:
     """Return the row under which a trained probe was published."""
-    return f"trained:{classifier(trained)}"
+    return f"trained:{classifier_name(trained)}"
 
 
 def weights_figure(
-    weights: Sequence[Weight], direction: str, grid: tuple[int, int], reach: float
+    weights: Sequence[ProbeWeight], direction: str, grid: tuple[int, int], reach: float
 ) -> go.Figure:
     """Draw layers × heads in one direction, on a scale symmetric around 0.
 
@@ -196,7 +196,7 @@ def weights_figure(
 
 
 def weight_grid(
-    weights: Sequence[Weight], direction: str, grid: tuple[int, int]
+    weights: Sequence[ProbeWeight], direction: str, grid: tuple[int, int]
 ) -> Float[np.ndarray, "layers heads"]:
     """Return weights in one direction by layer and head; NaN where there is none."""
     values = np.full(grid, np.nan)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from headroles.records.assessment import Moved
+from headroles.records.assessment import SensitivityRow
 from headroles.reports.figures.panel import ACCENT, SYMBOLS, Panel, SecondPlot, blank, plain, tone
 from headroles.reports.records import Role, Summary
-from headroles.reports.words.words import exact, isolate, listing
+from headroles.reports.words.words import exact, isolate, join_names
 
 
 def sensitivity(summary: Summary) -> Panel | None:
@@ -27,7 +27,7 @@ def sensitivity(summary: Summary) -> Panel | None:
     by_alpha.update_xaxes(
         tickangle=0, ticktext=[f"{value:g}" if _is_power_of_ten(value) else "" for value in levels]
     )
-    used = listing([exact(margin) for margin in margins])
+    used = join_names([exact(margin) for margin in margins])
     return Panel(
         key="sensitivity",
         title="Sensitivity to margin and alpha",
@@ -51,7 +51,7 @@ def _margin(summary: Summary, role: Role) -> float:
     return float(summary.table.of("margin", role.position)[0])
 
 
-def _tried_values(rows: Sequence[Moved], convention: str) -> list[float]:
+def _tried_values(rows: Sequence[SensitivityRow], convention: str) -> list[float]:
     """Return the values of a convention that were tried, in order."""
     return sorted({row.value for row in rows if row.convention == convention})
 
@@ -61,7 +61,9 @@ def _is_power_of_ten(value: float) -> bool:
     return f"{value:e}".startswith("1.000000e")
 
 
-def _curves(summary: Summary, rows: Sequence[Moved], convention: str, used: Sequence[float]) -> go.Figure:
+def _curves(
+    summary: Summary, rows: Sequence[SensitivityRow], convention: str, used: Sequence[float]
+) -> go.Figure:
     """Draw the number of heads with each role over the values of one convention."""
     figure = blank(340)
     most = max(max(row.heads for row in rows), 1)
@@ -88,7 +90,7 @@ def _curves(summary: Summary, rows: Sequence[Moved], convention: str, used: Sequ
     return figure
 
 
-def _caption(summary: Summary, rows: Sequence[Moved]) -> str:
+def _caption(summary: Summary, rows: Sequence[SensitivityRow]) -> str:
     """Return how to read the curves, and where they differ from the verdict."""
     parts = [
         "Margin and alpha are conventions: say so where a role hangs on their exact value. Contrasts keep "
@@ -103,18 +105,18 @@ def _caption(summary: Summary, rows: Sequence[Moved]) -> str:
     if differing:
         parts.append(
             "At the margin used, the curve differs from the verdict, because it is drawn with another test "
-            f"or correction (see the notes at the top): {listing(differing)}."
+            f"or correction (see the notes at the top): {join_names(differing)}."
         )
     return " ".join(parts)
 
 
-def _is_used(summary: Summary, row: Moved) -> bool:
+def _is_used(summary: Summary, row: SensitivityRow) -> bool:
     """Return whether a row holds the margin that the run used."""
     margins = {role.sieve: _margin(summary, role) for role in summary.roles}
     return row.convention == "margin" and math.isclose(row.value, margins[row.sieve], abs_tol=1e-6)
 
 
-def _rows(summary: Summary, tried: Sequence[Moved]) -> tuple[tuple[str, ...], ...]:
+def _rows(summary: Summary, tried: Sequence[SensitivityRow]) -> tuple[tuple[str, ...], ...]:
     """Return one row per value tried, one column per role; an en dash where a role was not tried there."""
     heads = {(row.convention, row.value, row.sieve): str(row.heads) for row in tried}
     margins = {_margin(summary, role) for role in summary.roles}

@@ -14,11 +14,11 @@ from headroles.reports.words.surface import (
     DECISION_WORDS,
     GROUP,
     MEASURES,
-    brief,
-    known,
+    has_scores,
+    interval_text,
     layer_interval,
     layers_of,
-    told_interval,
+    short_name,
     value_text,
 )
 from headroles.reports.words.words import number
@@ -81,7 +81,7 @@ def figures(labelling: Labelling) -> tuple[Figure, ...]:
     """
     panels = []
     for part, key, title, columns in _possible_figures(labelling):
-        series = _series([column for column in columns if known(labelling.findings, column)])
+        series = _series([column for column in columns if has_scores(labelling.findings, column)])
         if series:
             panels.append(_figure(labelling, part, (key, title), series))
     return tuple(panels)
@@ -114,7 +114,7 @@ def _series(columns: Sequence[str]) -> tuple[Series, ...]:
     if len(set(tones)) < len(tones):
         tones = list(range(len(tones)))
     pairs = enumerate(zip(columns, tones, strict=True))
-    return tuple(Series(column, brief(column), place, tone) for place, (column, tone) in pairs)
+    return tuple(Series(column, short_name(column), place, tone) for place, (column, tone) in pairs)
 
 
 def _figure(
@@ -225,7 +225,7 @@ def _highlight(labelling: Labelling, series: Sequence[Series], part: str) -> str
 
 def _mean_text(column: str, row: LayerMean, part: str) -> str:
     """Return a layer's mean, with its interval where digits are few."""
-    return value_text(column, row.mean) if part == IMPORTANCE else told_interval(column, layer_interval(row))
+    return value_text(column, row.mean) if part == IMPORTANCE else interval_text(column, layer_interval(row))
 
 
 def _table(
@@ -239,7 +239,7 @@ def _table(
         cells = [str(layer)]
         for column in series:
             layer_row = {row.layer: row for row in layers_of(labelling, column.column)}.get(layer)
-            cells.append(told_interval(column.column, layer_interval(layer_row)) if layer_row else "–")
+            cells.append(interval_text(column.column, layer_interval(layer_row)) if layer_row else "–")
             cells += [number(layer_row.even) if layer_row else "–"] * (part != IMPORTANCE)
         rows.append(tuple(cells))
     return tuple(header), tuple(rows)

@@ -26,7 +26,7 @@ BEGINNING = b"D:20000101000000+00'00'"
 """The date in every PDF."""
 
 
-def checked_form(form: str) -> str:
+def check_form(form: str) -> str:
     """Return a form of files, if it exists.
 
     Raises:
@@ -54,7 +54,7 @@ def files_of(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
         MissingExtra: When kaleido is not installed.
         BadInput: When there is no Chrome or Chromium on the machine, or it does not draw.
     """
-    checked_form(form)
+    check_form(form)
     return {
         name: _make_repeatable(data, form, figures[name])
         for name, data in _browser_files(figures, form).items()

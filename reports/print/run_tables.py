@@ -13,7 +13,7 @@ import numpy as np
 
 from headroles.records.arrays import key_groups
 from headroles.records.findings import Labelling
-from headroles.records.probes import Best
+from headroles.records.probes import BestHead
 from headroles.reports.print.table import (
     PaperTable,
     Tables,
@@ -32,10 +32,17 @@ from headroles.reports.summary.summary import summarise
 from headroles.reports.surface_page import FAMILIES
 from headroles.reports.surface_page import FAMILIES as SURFACE_FAMILIES
 from headroles.reports.words.cluster_facts import distances_of, groups_of, head_name
-from headroles.reports.words.clusters import how_clustered
-from headroles.reports.words.probes import ordered, published_in
-from headroles.reports.words.surface import GROUP, counts, even, known, layers_of, peak
-from headroles.reports.words.words import chance_of, interval, number, plural
+from headroles.reports.words.clusters import clustering_text
+from headroles.reports.words.probes import best_by_probe, published_in
+from headroles.reports.words.surface import (
+    GROUP,
+    decision_counts,
+    even_attention,
+    has_scores,
+    layers_of,
+    peak,
+)
+from headroles.reports.words.words import interval, number, p_text, plural
 
 ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 """Tests that are corrected together in the table of best heads."""
@@ -44,9 +51,9 @@ ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 def best_table(labelling: Labelling) -> PaperTable:
     """Return the best head of every row of every probe; columns that a probe lacks stay empty."""
     best = labelling.probed.best if labelling.probed else ()
-    columns, values = columns_of_records(Best, best)
+    columns, values = columns_of_records(BestHead, best)
     published = published_in(labelling.manifest)
-    sheets = {probe: best_sheet(probe, rows, published) for probe, rows in ordered(best).items()}
+    sheets = {probe: best_sheet(probe, rows, published) for probe, rows in best_by_probe(best).items()}
     header = tuple(dict.fromkeys(name for sheet in sheets.values() for name in sheet.header[1:]))
     note = decision_sentence(labelling.decision, units_of(labelling), ROWS)
     return PaperTable(
@@ -95,8 +102,8 @@ def statistics_table(labelling: Labelling) -> PaperTable:
 def _statistic(labelling: Labelling, column: str) -> tuple[Any, ...]:
     """Return the values of one statistic with all digits."""
     findings = labelling.findings
-    cells: list[Any] = [column, even(findings, column), *counts(findings, column)]
-    if known(findings, column):
+    cells: list[Any] = [column, even_attention(findings, column), *decision_counts(findings, column)]
+    if has_scores(findings, column):
         top = peak(findings, column)
         cells += [top.layer, top.head, top.mean.mean, top.mean.low, top.mean.high, top.q]
     else:
@@ -114,7 +121,7 @@ def clusters_table(labelling: Labelling) -> PaperTable:
     names = [role.sieve for role in summary.roles]
     groups = groups_of(clustered, distances_of(clustered), names, held)
     sheet = clusters_sheet(groups, clustered.divergence.heads)
-    how = how_clustered(clustered, groups)
+    how = clustering_text(clustered, groups)
     return PaperTable(
         caption=f"Clusters of attention heads{inputs_text(labelling.manifest)}: {how}. "
         f"{plural(units_of(labelling), 'unit')}.",
@@ -195,7 +202,7 @@ def _role(summary: Summary, role: Role) -> tuple[str, ...]:
         interval(head.score),
         interval(head.contrast) if head.contrast else "–",
         f"{role.threshold:.3f}",
-        chance_of(_q(summary, role)),
+        p_text(_q(summary, role)),
     )
 
 
@@ -278,7 +285,7 @@ def _finding(row: Mapping[str, Any]) -> tuple[str, ...]:
         "–" if math.isnan(ends.mean) else interval(ends),
         number(row["null"]),
         number(row["effect"]),
-        chance_of(row["q"]),
-        chance_of(row["q_not"]),
+        p_text(row["q"]),
+        p_text(row["q_not"]),
         row["decision"] or "contrast",
     )

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import UnknownName
-from headroles.records.comparison import OUTCOMES, Comparison, Swapped
+from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
 from headroles.records.findings import Labelling
 from headroles.reports.print.run_tables import run_tables
 from headroles.reports.print.table import PaperTable, Tables, columns_of_frame
 from headroles.reports.records import Interval
-from headroles.reports.words.compare import run_names, tested
-from headroles.reports.words.words import chance_of, count, interval, isolate, mean, plural, ranged
+from headroles.reports.words.compare import run_names, test_line
+from headroles.reports.words.words import count, interval, isolate, mean, p_text, plural, with_range
 
 CAPTION = "Comparison of {} (A) and {} (B); differences are B − A. Test: {}; {}."
 
@@ -36,7 +36,7 @@ def comparison_tables(comparison: Comparison) -> Tables:
 
 def _caption(comparison: Comparison) -> str:
     """Return the caption of a comparison's table."""
-    test = tested(comparison.decision, comparison.bound)
+    test = test_line(comparison.decision, comparison.bound)
     units = comparison.manifest.get("counts", {}).get("units")
     units_text = plural(units, "unit") if isinstance(units, int) else "units as in the runs"
     return CAPTION.format(*run_names(comparison), test, units_text)
@@ -67,15 +67,15 @@ def _changes(comparison: Comparison) -> PaperTable:
     )  # fmt: skip
 
 
-def _labels(row: Swapped | None) -> tuple[str, ...]:
+def _labels(row: RoleChange | None) -> tuple[str, ...]:
     """Return the labels of one sieve as text."""
     if row is None:
         return ("–",) * 6
-    swapped = ranged(*(count(value) for value in (row.changed_mean, row.changed_low, row.changed_high)))
-    return (*map(str, (row.labels_a, row.labels_b, row.gained, row.lost)), swapped, chance_of(row.q))
+    swapped = with_range(*(count(value) for value in (row.changed_mean, row.changed_low, row.changed_high)))
+    return (*map(str, (row.labels_a, row.labels_b, row.gained, row.lost)), swapped, p_text(row.q))
 
 
-def _label_values(row: Swapped | None) -> tuple[Any, ...]:
+def _label_values(row: RoleChange | None) -> tuple[Any, ...]:
     """Return the labels of one sieve with all digits."""
     if row is None:
         return (None,) * 9
@@ -124,8 +124,8 @@ def _difference(row: Mapping[str, Any]) -> tuple[str, ...]:
         mean(row["mean_a"]),
         mean(row["mean_b"]),
         "–" if math.isnan(ends.mean) else interval(ends),
-        chance_of(row["q"]),
-        chance_of(row["q_equivalent"]),
+        p_text(row["q"]),
+        p_text(row["q_equivalent"]),
         row["outcome"],
     )
 
@@ -144,7 +144,7 @@ LATEX = {
 """LaTeX spelling of signs that it would read as commands, and of signs that not every font has."""
 
 
-def printed(result: Labelling | Comparison, name: str | None = None, form: str = "markdown") -> str:
+def table_text(result: Labelling | Comparison, name: str | None = None, form: str = "markdown") -> str:
     """Return a table of a run or a comparison as text.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.clusters import Choice, Claim, Clustered, Neighbours
+from headroles.records.clusters import Choice, Claim, ClusterResults, Neighbours
 from headroles.reports.figures.panel import INK, SOFT, Panel, blank
 from headroles.reports.records import Role
 from headroles.reports.sections.probe_sheets import Cell, Sheet
@@ -14,14 +14,14 @@ from headroles.reports.words.cluster_facts import Group, head_name
 from headroles.reports.words.clusters import (
     CHOSEN,
     CIRCULAR,
-    among,
     choice_notes,
+    choice_rule,
     cluster_name,
-    estimate_told,
-    how_chosen,
-    three,
+    estimate_text,
+    reference_text,
+    three_decimals,
 )
-from headroles.reports.words.words import number, plural, ranged, two
+from headroles.reports.words.words import number, plural, two_decimals, with_range
 
 LAYERS = 6
 """Most layers that a cell names one by one."""
@@ -53,10 +53,10 @@ def _cluster(group: Group, heads: int) -> tuple[Cell, ...]:
         Cell(cluster_name(group.number), group.number if not none else 10**6),
         Cell(f"{len(group.heads):,}", len(group.heads)),
         Cell(layers_text(group), f"{first:05}"),
-        Cell(roles_told(group), roles_told(group)),
+        Cell(roles_text(group), roles_text(group)),
         Cell("–", math.nan) if none else Cell(head_name(group.central, heads), group.central),
-        Cell(three(group.within), group.within),
-        *(Cell(two(value), value) for value in (group.silhouette, group.stability)),
+        Cell(three_decimals(group.within), group.within),
+        *(Cell(two_decimals(value), value) for value in (group.silhouette, group.stability)),
     )
 
 
@@ -81,11 +81,11 @@ def layers_text(group: Group) -> str:
     return f"{', '.join(runs)}; most in {fullest} ({group.layers[fullest]})"
 
 
-def roles_told(group: Group, most: int = ROLES) -> str:
+def roles_text(group: Group, most: int = ROLES) -> str:
     """Return roles that heads of a cluster hold, with the number of those heads; "none" for none.
 
     Example:
-        >>> roles_told(Group(0, (1, 2), 1, 0.1, 0.2, 0.9, (2,), (("local", 2), ("block", 1))), most=1)
+        >>> roles_text(Group(0, (1, 2), 1, 0.1, 0.2, 0.9, (2,), (("local", 2), ("block", 1))), most=1)
         'local (2), …'
     """
     text = ", ".join(f"{name} ({count})" for name, count in group.roles[:most])
@@ -100,7 +100,7 @@ def claims_sheet(claims: Sequence[Claim]) -> Sheet:
             Cell(claim.claim, place),
             Cell(claim.subject or "all heads", claim.subject or "all heads"),
             Cell(claim.measure, claim.measure),
-            Cell(estimate_told(claim), claim.estimate),
+            Cell(estimate_text(claim), claim.estimate),
             Cell(number(claim.p), claim.p),
             Cell(_share(claim), _share(claim)),
             Cell(f"{claim.heads:,}", claim.heads),
@@ -115,11 +115,11 @@ def _share(claim: Claim) -> str:
     """Return what a claim's p is a share of, or why there is none."""
     if math.isnan(claim.p):
         return CIRCULAR if claim.about_roles else "–"
-    return among(claim)
+    return reference_text(claim)
 
 
 def heads_sheet(
-    clustered: Clustered, roles: Sequence[Role], held: Bool[np.ndarray, "roles heads"], near: Neighbours
+    clustered: ClusterResults, roles: Sequence[Role], held: Bool[np.ndarray, "roles heads"], near: Neighbours
 ) -> Sheet:
     """Return one row per head: the numbers behind the map, folded."""
     heads = clustered.divergence.heads
@@ -133,7 +133,7 @@ def heads_sheet(
                 Cell(head_name(head, heads), head),
                 Cell(cluster_name(cluster), cluster),
                 Cell(names, names),
-                *(Cell(two(float(value)), round(float(value), 6)) for value in numbers),
+                *(Cell(two_decimals(float(value)), round(float(value), 6)) for value in numbers),
                 _near(near, head, heads),
             )
         )
@@ -147,7 +147,7 @@ def _near(near: Neighbours, head: int, heads: int) -> Cell:
         return Cell("–", math.nan)
     distance, *ends = (float(getattr(near, name)[head, 0]) for name in ("distance", "low", "high"))
     name = head_name(int(near.head[head, 0]), heads)
-    return Cell(f"{name}: {ranged(three(distance), *map(three, ends))}", distance)
+    return Cell(f"{name}: {with_range(three_decimals(distance), *map(three_decimals, ends))}", distance)
 
 
 def between_rows(
@@ -156,12 +156,12 @@ def between_rows(
     """Return header and rows of the mean distances within and between the first clusters."""
     names = [cluster_name(group.number) for group in groups[:WIDEST]]
     rows = zip(names, mean[:WIDEST, :WIDEST].tolist(), strict=True)
-    return ("mean distance", *names), tuple((name, *map(three, row)) for name, row in rows)
+    return ("mean distance", *names), tuple((name, *map(three_decimals, row)) for name, row in rows)
 
 
-def choices_panel(clustered: Clustered) -> Panel | None:
+def choices_panel(clustered: ClusterResults) -> Panel | None:
     """Draw silhouette and stability by number of clusters; return None where no number was tried."""
-    choices, rule = clustered.choices, how_chosen(clustered.choices)
+    choices, rule = clustered.choices, choice_rule(clustered.choices)
     if not choices:
         return None
     figure = blank(300, margin={"l": 50, "r": 16, "t": 24, "b": 48})
@@ -199,7 +199,7 @@ def choices_panel(clustered: Clustered) -> Panel | None:
         figure=figure,
         header=("clusters", "silhouette", "stability", "chosen, or why not"),
         rows=tuple(
-            (str(choice.clusters), two(choice.silhouette), two(choice.stability), note)
+            (str(choice.clusters), two_decimals(choice.silhouette), two_decimals(choice.stability), note)
             for choice, note in zip(choices, choice_notes(clustered), strict=True)
         ),
     )  # fmt: skip
@@ -209,6 +209,6 @@ def _choice_sentence(choice: Choice, tried: int) -> str:
     """Return the chosen number of clusters in one sentence."""
     how = f"chosen of {tried} numbers tried" if tried > 1 else "the only number tried"
     return (
-        f"{plural(choice.clusters, 'cluster')}, {how}: mean silhouette {two(choice.silhouette)}, "
-        f"stability {two(choice.stability)}."
+        f"{plural(choice.clusters, 'cluster')}, {how}: mean silhouette {two_decimals(choice.silhouette)}, "
+        f"stability {two_decimals(choice.stability)}."
     )

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from markupsafe import Markup
 
-from headroles.records.clusters import Claim, Clustered, Neighbours
+from headroles.records.clusters import Claim, ClusterResults, Neighbours
 from headroles.records.findings import Labelling
 from headroles.reports.figures.cluster_map import SETS, Look, hover_texts, look_of, map_figure, views
 from headroles.reports.figures.cluster_tree import leaves, precision_note, scale_of, shrink, tree_figure
@@ -38,16 +38,16 @@ from headroles.reports.words.cluster_facts import (
 from headroles.reports.words.clusters import (
     claim_sentences,
     cluster_name,
-    how_clustered,
-    how_far,
-    stress_told,
+    clustering_text,
+    distance_text,
+    stress_sentence,
 )
 from headroles.reports.words.words import isolate, plural
-from headroles.storage.tables import csv_of
+from headroles.storage.tables import csv_text
 
 
 def clusters_json(
-    clustered: Clustered,
+    clustered: ClusterResults,
     summary: Summary,
     held: Bool[np.ndarray, "roles heads"],
     near: Neighbours,
@@ -78,7 +78,7 @@ def clusters_json(
         "scale": {"low": low, "step": step, "factor": shrink(ordered)[1]},
         "views": views(clustered, summary.combinations, held),
         "symbols": [SYMBOLS[role.symbol] for role in summary.roles],
-        "files": {"claims.csv": csv_of(Claim, clustered.claims)},
+        "files": {"claims.csv": csv_text(Claim, clustered.claims)},
     }
     return script_json(json.dumps(content, separators=(",", ":")))
 
@@ -163,8 +163,8 @@ def section(labelling: Labelling, summary: Summary) -> Section | None:
     roles = claim_sentences([claim for claim in clustered.claims if claim.about_roles])
     near, order = nearest_of(clustered, distance), leaves(clustered.linkage)
     return Section(
-        far=_sentence(how_far(clustered)),
-        found=_sentence(how_clustered(clustered, groups)),
+        far=_sentence(distance_text(clustered)),
+        found=_sentence(clustering_text(clustered, groups)),
         told=claim_sentences([claim for claim in clustered.claims if not claim.about_roles]),
         roles=roles[:MOST_SENTENCES],
         more=len(roles[MOST_SENTENCES:]),
@@ -203,7 +203,7 @@ def _set_entry(role_set: Combination, place: int, summary: Summary) -> KeyEntry:
 
 
 def _map(
-    clustered: Clustered, summary: Summary, held: Bool[np.ndarray, "roles heads"], near: Neighbours
+    clustered: ClusterResults, summary: Summary, held: Bool[np.ndarray, "roles heads"], near: Neighbours
 ) -> Panel:
     """Return the map of the heads with its words."""
     hover = hover_texts(clustered, summary.roles, held, near)
@@ -214,7 +214,7 @@ def _map(
             f"{plural(len(clustered.cluster), 'head')} placed so that distances on the map come as close as "
             "two dimensions allow to the distances between their attention (metric multidimensional scaling)."
         ),
-        caption=f"{stress_told(clustered.stress)} Directions mean nothing; only distances do.",
+        caption=f"{stress_sentence(clustered.stress)} Directions mean nothing; only distances do.",
         figure=map_figure(clustered, hover),
         header=(),
         rows=(),
@@ -222,7 +222,7 @@ def _map(
 
 
 def _tree(
-    clustered: Clustered,
+    clustered: ClusterResults,
     distance: Float[np.ndarray, "heads heads"],
     order: Int[np.ndarray, " heads"],
     groups: Sequence[Group],

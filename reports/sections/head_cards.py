@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int, UInt16
 
 from headroles.records.findings import Labelling
-from headroles.records.kept_maps import Exhibit, Exhibited
+from headroles.records.kept_maps import KeptMaps, TypicalInput
 from headroles.reports.records import Role, Summary
 from headroles.reports.sections.map_data import pack, tokens_of
 from headroles.reports.summary.embedded import script_json
@@ -37,7 +37,7 @@ class Cards:
     inputs: int
     spreads: Spreads
     notes: tuple[str, ...]
-    exhibited: Exhibited | None
+    exhibited: KeptMaps | None
     kept: str
 
 
@@ -97,7 +97,7 @@ def _missing_sentence(labelling: Labelling) -> str:
     return ""
 
 
-def _held_examples(labelling: Labelling, summary: Summary) -> Exhibited | None:
+def _held_examples(labelling: Labelling, summary: Summary) -> KeptMaps | None:
     """Return the examples of roles that heads hold, as the run is judged now, and their inputs and maps."""
     kept, table = labelling.exhibited, summary.table
     if kept is None:
@@ -124,7 +124,7 @@ def _held_examples(labelling: Labelling, summary: Summary) -> Exhibited | None:
     )
 
 
-def _with_map(exhibit: Exhibit, place: Int[np.ndarray, ""] | np.int64) -> Exhibit:
+def _with_map(exhibit: TypicalInput, place: Int[np.ndarray, ""] | np.int64) -> TypicalInput:
     """Return an example whose map has a new place."""
     return replace(exhibit, map=int(place))
 

@@ -4,20 +4,20 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from headroles.records.probes import Baseline, Best, Probed, Weight
+from headroles.records.probes import Baseline, BestHead, ProbeResults, ProbeWeight
 from headroles.reports.words.probes import (
     Published,
     accuracy,
     contrast,
     difference,
     head_name,
+    notable_gaps,
     percent,
     points,
-    split,
-    told_gaps,
-    within,
+    split_row,
+    with_interval,
 )
-from headroles.reports.words.words import chance_of, two
+from headroles.reports.words.words import p_text, two_decimals
 
 GAPS = 12
 """Heads with the largest gaps that are shown in addition to the best one."""
@@ -57,7 +57,7 @@ class Sheet:
     folded: bool = False
 
 
-def best_sheet(probe: str, rows: Sequence[Best], published: Mapping[str, Published]) -> Sheet:
+def best_sheet(probe: str, rows: Sequence[BestHead], published: Mapping[str, Published]) -> Sheet:
     """Return the best heads of a probe, one line per row; empty columns are left out."""
     contrasted = any(not math.isnan(best.contrast) for best in rows)
     has_published = any(best.row in published for best in rows)
@@ -69,7 +69,7 @@ def best_sheet(probe: str, rows: Sequence[Best], published: Mapping[str, Publish
     lines = []
     for place, best in enumerate(rows):
         cells = [
-            Cell(split(best.row)[1], place),
+            Cell(split_row(best.row)[1], place),
             Cell(head_name(best), best.layer + best.head / 1000 if best.layer >= 0 else math.nan),
             Cell(f"{best.items:,}", best.items),
             Cell(f"{best.units:,}", best.units),
@@ -77,7 +77,7 @@ def best_sheet(probe: str, rows: Sequence[Best], published: Mapping[str, Publish
             Cell(accuracy(best), best.accuracy),
             Cell(f"{best.baseline}: {percent(best.baseline_accuracy)}", best.baseline_accuracy),
             Cell(difference(best), best.difference),
-            Cell(chance_of(best.q), best.q),
+            Cell(p_text(best.q), best.q),
             Cell(best.decision, best.decision),
         ]
         cells += [Cell(contrast(best), best.contrast)] * contrasted
@@ -112,7 +112,7 @@ def baselines_sheet(
     rows = [row for row in dict.fromkeys([*order, *own_rows]) if row in own_rows]
     lines = []
     for place, row in enumerate(rows):
-        cells = [Cell(split(row)[1], place)]
+        cells = [Cell(split_row(row)[1], place)]
         for name in names:
             baseline = by_cell.get((row, name))
             published_value = published[row].baselines.get(name, math.nan) if row in published else math.nan
@@ -131,7 +131,7 @@ def baselines_sheet(
     )
 
 
-def contests_sheet(probed: Probed) -> Sheet | None:
+def contests_sheet(probed: ProbeResults) -> Sheet | None:
     """Return comparisons of trained probes with each other; None where there are none."""
     if not probed.contests:
         return None
@@ -140,19 +140,19 @@ def contests_sheet(probed: Probed) -> Sheet | None:
         (
             Cell(f"{contest.first} − {contest.second}", place),
             Cell(_points(contest.difference, contest.low, contest.high), contest.difference),
-            Cell(two(contest.statistic), contest.statistic),
-            Cell(chance_of(contest.p), contest.p),
-            Cell(chance_of(contest.q), contest.q),
+            Cell(two_decimals(contest.statistic), contest.statistic),
+            Cell(p_text(contest.p), contest.p),
+            Cell(p_text(contest.q), contest.q),
         )
         for place, contest in enumerate(probed.contests)
     ]
     return Sheet("Trained probes against each other", header, tuple(lines))
 
 
-def gaps_sheets(probed: Probed) -> tuple[Sheet, ...]:
+def gaps_sheets(probed: ProbeResults) -> tuple[Sheet, ...]:
     """Return heads under two conditions: the best one and those with the largest gaps, a table per pair."""
     tables: dict[tuple[str, str, str], list[tuple[Cell, ...]]] = {}
-    for gap, mark in told_gaps(probed, GAPS):
+    for gap, mark in notable_gaps(probed, GAPS):
         place = gap.layer + gap.head / 1000
         line = (
             Cell(f"{gap.layer}-{gap.head} {mark}".rstrip(), place),
@@ -160,8 +160,8 @@ def gaps_sheets(probed: Probed) -> tuple[Sheet, ...]:
             Cell(percent(gap.first_value), gap.first_value),
             Cell(percent(gap.second_value), gap.second_value),
             Cell(_points(gap.difference, gap.low, gap.high), gap.difference),
-            Cell(chance_of(gap.p), gap.p),
-            Cell(chance_of(gap.q), gap.q),
+            Cell(p_text(gap.p), gap.p),
+            Cell(p_text(gap.q), gap.q),
         )
         tables.setdefault((gap.first, gap.second, gap.measure), []).append(line)
     return tuple(
@@ -176,15 +176,16 @@ def gaps_sheets(probed: Probed) -> tuple[Sheet, ...]:
 
 def _points(*ends: float) -> str:
     """Return a difference with its interval, in points."""
-    return within(*(points(value) for value in ends))
+    return with_interval(*(points(value) for value in ends))
 
 
-def largest_weights(weights: Sequence[Weight]) -> tuple[tuple[str, ...], ...]:
+def largest_weights(weights: Sequence[ProbeWeight]) -> tuple[tuple[str, ...], ...]:
     """Return the largest weights in either direction as text: head, direction, weight."""
     known = sorted(
         (weight for weight in weights if not math.isnan(weight.weight)),
         key=lambda weight: -abs(weight.weight),
     )
     return tuple(
-        (f"{weight.layer}-{weight.head}", weight.direction, two(weight.weight)) for weight in known[:WEIGHTS]
+        (f"{weight.layer}-{weight.head}", weight.direction, two_decimals(weight.weight))
+        for weight in known[:WEIGHTS]
     )

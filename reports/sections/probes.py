@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headroles.records.findings import Labelling
-from headroles.records.probes import Best, Probed, Weight
+from headroles.records.probes import BestHead, ProbeResults, ProbeWeight
 from headroles.reports.figures.panel import Panel, SecondPlot
 from headroles.reports.figures.probes import best_figure, trained_figure, weights_figure
 from headroles.reports.sections.probe_sheets import (
@@ -22,16 +22,16 @@ from headroles.reports.words.probes import (
     QUESTIONS,
     Published,
     accuracy,
-    classifier,
-    counted,
-    ordered,
-    outcomes,
+    best_by_probe,
+    classifier_name,
+    count_decisions,
+    counts_text,
     percent,
     probe_title,
     published_in,
-    scheme,
-    split,
-    windows,
+    scheme_of,
+    split_row,
+    windows_text,
 )
 from headroles.reports.words.words import plural
 
@@ -104,18 +104,18 @@ def section(labelling: Labelling) -> Section | None:
     probed, facts = labelling.probed, labelling.manifest
     if probed is None:
         return None
-    published, counts = published_in(facts), outcomes(labelling)
-    names = scheme(facts, (best.row for best in probed.best))
-    notes = (f"Relations are those of the scheme {names}." if names else "", _sentence(windows(facts)))
+    published, counts = published_in(facts), count_decisions(labelling)
+    names = scheme_of(facts, (best.row for best in probed.best))
+    notes = (f"Relations are those of the scheme {names}." if names else "", _sentence(windows_text(facts)))
     return Section(
-        chosen=_sentence(probe_words.chosen(facts)) if probed.best else "",
-        honest=probe_words.honest(facts),
-        beyond=_sentence(probe_words.beyond(probed.best)),
+        chosen=_sentence(probe_words.selection_text(facts)) if probed.best else "",
+        honest=probe_words.has_held_out_half(facts),
+        beyond=_sentence(probe_words.beyond_rule(probed.best)),
         notes=tuple(note for note in notes if note),
         published=bool(published),
         blocks=tuple(
             _block(f"probe-{number}", rows, probed, published, counts)
-            for number, rows in enumerate(ordered(probed.best).values())
+            for number, rows in enumerate(best_by_probe(probed.best).values())
         ),
         trained=_trained(probed, published),
         contests=contests_sheet(probed),
@@ -131,13 +131,13 @@ def _sentence(text: str) -> str:
 
 def _block(
     key: str,
-    rows: Sequence[Best],
-    probed: Probed,
+    rows: Sequence[BestHead],
+    probed: ProbeResults,
     published: Mapping[str, Published],
     counts: Mapping[str, Counter[str]],
 ) -> Block:
     """Return one probe: its rows, drawn and as a table, and its baselines."""
-    probe = split(rows[0].row)[0]
+    probe = split_row(rows[0].row)[0]
     beating = sum(row.decision == "beyond" for row in rows)
     have = "has" if beating == 1 else "have"
     panel = Panel(
@@ -152,24 +152,24 @@ def _block(
         header=(),
         rows=(),
     )
-    baselines = [row for row in probed.baselines if split(row.row)[0] == probe]
+    baselines = [row for row in probed.baselines if split_row(row.row)[0] == probe]
     return Block(
         title=probe_title(probe),
         asked=QUESTIONS.get(probe, ""),
-        counts=counted(counts[probe]) if probe in counts else "",
+        counts=counts_text(counts[probe]) if probe in counts else "",
         sheet=best_sheet(probe, rows, published),
         panel=panel,
         baselines=baselines_sheet(probe, baselines, [row.row for row in rows], published),
     )
 
 
-def _trained(probed: Probed, published: Mapping[str, Published]) -> Panel | None:
+def _trained(probed: ProbeResults, published: Mapping[str, Published]) -> Panel | None:
     """Return trained probes with their baselines; None where none were trained."""
     if not probed.trained:
         return None
     rows = []
     for trained in probed.trained:
-        published_value = published.get(f"trained:{classifier(trained)}")
+        published_value = published.get(f"trained:{classifier_name(trained)}")
         fitted = (
             (f"{trained.trained_on:,}", str(trained.epochs), str(trained.seed))
             if trained.trained_on
@@ -177,7 +177,7 @@ def _trained(probed: Probed, published: Mapping[str, Published]) -> Panel | None
         )
         rows.append(
             (
-                classifier(trained),
+                classifier_name(trained),
                 accuracy(trained, field="uas"),
                 f"{trained.words:,}",
                 f"{trained.units:,}",
@@ -203,7 +203,7 @@ def _trained(probed: Probed, published: Mapping[str, Published]) -> Panel | None
     )  # fmt: skip
 
 
-def _weights(weights: Sequence[Weight]) -> list[Panel]:
+def _weights(weights: Sequence[ProbeWeight]) -> list[Panel]:
     """Return the weights that each attention-only probe learned for every head, one map per direction."""
     panels = []
     for number, name in enumerate(dict.fromkeys(weight.classifier for weight in weights)):

@@ -8,7 +8,7 @@ import math
 from headroles.records.assessment import Depth
 from headroles.reports.records import Role, Summary, Support
 from headroles.reports.sections.probe_sheets import Cell, Sheet
-from headroles.reports.words.words import interval, ranged, share, two
+from headroles.reports.words.words import interval, share, two_decimals, with_range
 
 
 def verdict_sheet(summary: Summary) -> Sheet:
@@ -72,7 +72,7 @@ def depth_rows(summary: Summary) -> tuple[tuple[str, ...], ...]:
             _trend(depth),
             share(depth.reference),
             *(
-                ranged(share(value), share(low), share(high))
+                with_range(share(value), share(low), share(high))
                 for value, low, high in (
                     (depth.first, depth.first_low, depth.first_high),
                     (depth.middle, depth.middle_low, depth.middle_high),
@@ -92,4 +92,6 @@ def _depth_by_role(summary: Summary) -> dict[str, Depth]:
 
 def _trend(depth: Depth) -> str:
     """Return the trend of a role with its interval."""
-    return ranged(two(depth.trend), two(depth.trend_low), two(depth.trend_high))
+    return with_range(
+        two_decimals(depth.trend), two_decimals(depth.trend_low), two_decimals(depth.trend_high)
+    )

@@ -8,17 +8,17 @@ from headroles.reports.records import Interval
 from headroles.reports.sections.probe_sheets import Cell, Sheet
 from headroles.reports.words.surface import (
     GROUP,
-    counts,
-    even,
+    column_name,
+    decision_counts,
+    even_attention,
+    has_scores,
+    interval_text,
     kind_name,
-    known,
     layer_interval,
     layers_of,
-    named,
     peak,
-    told_interval,
 )
-from headroles.reports.words.words import chance_of, number, two
+from headroles.reports.words.words import number, p_text, two_decimals
 
 INTERVAL = "[95\u00a0%]"
 STATISTICS = (
@@ -36,10 +36,10 @@ def statistics_sheet(labelling: Labelling) -> Sheet:
     findings = labelling.findings
     rows = []
     for column in (name for name in findings.sieves if name.startswith(GROUP)):
-        numbers = counts(findings, column)
-        cells = [Cell(named(column), named(column)), _number(even(findings, column))]
+        numbers = decision_counts(findings, column)
+        cells = [Cell(column_name(column), column_name(column)), _number(even_attention(findings, column))]
         cells += [Cell(str(count), count) for count in numbers]
-        if known(findings, column):
+        if has_scores(findings, column):
             top = peak(findings, column)
             cells += [Cell(top.place, top.layer + top.head / 10_000), _mean(column, top.mean), _chance(top.q)]
         else:
@@ -65,7 +65,7 @@ def noop_sheet(labelling: Labelling) -> Sheet | None:
 def _test(test: NoOp) -> tuple[Cell, ...]:
     """Return the line of one test."""
     ends = (test.mean, test.low, test.high)
-    texts = [two(value) for value in ends]
+    texts = [two_decimals(value) for value in ends]
     score = texts[0] if "–" in texts else f"{texts[0]} [{texts[1]}, {texts[2]}]"
     return (
         Cell(test.measure, test.measure),
@@ -73,7 +73,7 @@ def _test(test: NoOp) -> tuple[Cell, ...]:
         Cell(str(test.layer), test.layer),
         Cell(f"{test.count:,}", test.count),
         Cell(score, test.mean),
-        Cell(two(test.statistic), test.statistic),
+        Cell(two_decimals(test.statistic), test.statistic),
         _chance(test.p),
         _chance(test.q),
         Cell(test.decision, test.decision),
@@ -87,9 +87,9 @@ def _number(value: float) -> Cell:
 
 def _chance(value: float) -> Cell:
     """Return a p or q value as a cell."""
-    return Cell(chance_of(value), value)
+    return Cell(p_text(value), value)
 
 
 def _mean(column: str, value: Interval) -> Cell:
     """Return a mean with its interval as a cell."""
-    return Cell(told_interval(column, value), value.mean)
+    return Cell(interval_text(column, value), value.mean)

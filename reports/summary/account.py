@@ -18,7 +18,7 @@ from headroles.reports.words.words import (
     interval_name,
     isolate,
     plural,
-    resampled,
+    uses_resamples,
 )
 
 DECISION = "how it was decided"
@@ -156,7 +156,7 @@ def _rules(findings: Findings, decision: Decision) -> list[Line]:
         Line(DECISION, "alpha", f"{decision.alpha:g}, for roles and for nots"),
         Line(DECISION, "margin", "; ".join(texts)),
         Line(DECISION, "interval", f"95\u00a0% of the mean: {interval_name(decision)}"),
-        *([resamples] if resampled(decision) else []),
+        *([resamples] if uses_resamples(decision) else []),
     ]
 
 

@@ -6,9 +6,9 @@ descriptive: the heads of a model are not a sample, so no pair is tested.
 
 from dataclasses import dataclass
 
-from headroles.records.assessment import Together
+from headroles.records.assessment import RoleOverlap
 from headroles.reports.records import Summary
-from headroles.reports.words.words import count, isolate, plural, ranged, share
+from headroles.reports.words.words import count, isolate, plural, share, with_range
 
 MOST_ROWS = 100
 """Pairs listed at most where there are many roles."""
@@ -25,8 +25,8 @@ class Pair:
         bare: Their overlap without the contrasts beyond distance; None where that changes nothing.
     """
 
-    found: Together
-    bare: Together | None
+    found: RoleOverlap
+    bare: RoleOverlap | None
 
 
 def pairs_of(summary: Summary) -> dict[tuple[str, str], Pair]:
@@ -71,7 +71,7 @@ def is_part(first: str, second: str) -> bool:
     return first.startswith(f"{second}:") or second.startswith(f"{first}:")
 
 
-def is_outside(pair: Together) -> bool:
+def is_outside(pair: RoleOverlap) -> bool:
     """Return whether the overlap lies outside the 95 % range of labels permuted within layers."""
     return not pair.expected_low <= pair.both <= pair.expected_high
 
@@ -80,7 +80,7 @@ def pair_sentence(pair: Pair) -> str:
     r"""Return one pair in words, with and without the contrasts.
 
     Example:
-        >>> both = Together("a", "b", "with", 2, 9, 1, 1.0, 2.0, 0.5, 0.5, 1.0, 0.9, 0.0, 2.0)
+        >>> both = RoleOverlap("a", "b", "with", 2, 9, 1, 1.0, 2.0, 0.5, 0.5, 1.0, 0.9, 0.0, 2.0)
         >>> pair_sentence(Pair(both, None)).split("; ")[0]
         'Of 2 a heads, 1 (50\xa0% [50,\xa0100]) is also b'
     """
@@ -102,19 +102,19 @@ def pair_sentence(pair: Pair) -> str:
     )
 
 
-def _are(pair: Together) -> str:
+def _are(pair: RoleOverlap) -> str:
     """Return the verb that fits the number of shared heads."""
     return "is" if pair.both == 1 else "are"
 
 
-def overlap_text(pair: Together) -> str:
+def overlap_text(pair: RoleOverlap) -> str:
     """Return shared heads and their share of the first role's, with its interval over resampled inputs."""
-    return f"{pair.both} ({ranged(share(pair.share), share(pair.share_low), share(pair.share_high))})"
+    return f"{pair.both} ({with_range(share(pair.share), share(pair.share_low), share(pair.share_high))})"
 
 
-def expected_text(pair: Together) -> str:
+def expected_text(pair: RoleOverlap) -> str:
     """Return the shared heads expected when labels are permuted within layers, with their range."""
-    return ranged(count(pair.expected), count(pair.expected_low), count(pair.expected_high))
+    return with_range(count(pair.expected), count(pair.expected_low), count(pair.expected_high))
 
 
 def published_overlap(summary: Summary) -> tuple[str, ...]:
@@ -137,12 +137,12 @@ def published_overlap(summary: Summary) -> tuple[str, ...]:
     )
 
 
-def _local(pair: Together) -> str:
+def _local(pair: RoleOverlap) -> str:
     """Return how many syntactic heads are also local, in words."""
     if not pair.heads_first:
         return "no head is syntactic"
     heads = f"{pair.both} of {plural(pair.heads_first, 'syntactic head')} {_are(pair)} local"
-    part = ranged(share(pair.share), share(pair.share_low), share(pair.share_high))
+    part = with_range(share(pair.share), share(pair.share_low), share(pair.share_high))
     return f"{heads} ({part}; dealt within layers, {expected_text(pair)} would be)"
 
 
@@ -159,8 +159,10 @@ def pair_rows(summary: Summary) -> tuple[tuple[str, ...], ...]:
                         overlaps.contrasts,
                         str(overlaps.heads_first),
                         str(overlaps.heads_second),
-                        ranged(str(overlaps.both), count(overlaps.both_low), count(overlaps.both_high)),
-                        ranged(share(overlaps.share), share(overlaps.share_low), share(overlaps.share_high)),
+                        with_range(str(overlaps.both), count(overlaps.both_low), count(overlaps.both_high)),
+                        with_range(
+                            share(overlaps.share), share(overlaps.share_low), share(overlaps.share_high)
+                        ),
                         expected_text(overlaps),
                     )
                 )

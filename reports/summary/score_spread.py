@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Float32, Integer, UInt
 
-from headroles.records.arrays import frozen
+from headroles.records.arrays import read_only
 from headroles.records.example import Scores
 
 BINS = 24
@@ -42,7 +42,7 @@ class Spreads:
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
         for name in ("edges", "counts", "scored", "five"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
 
 def spreads_of(scores: Scores, columns: Sequence[int]) -> Spreads:

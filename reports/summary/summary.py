@@ -8,10 +8,10 @@ from jaxtyping import Bool
 
 from headroles.records.assessment import Assessment, Precision
 from headroles.records.findings import COLUMNS, Findings, Labelling
-from headroles.records.notebook import codes
+from headroles.records.notebook import role_marks
 from headroles.reports.records import MANY, Combination, Interval, Role, Strongest, Summary, Table, Tally
 from headroles.reports.summary.account import account
-from headroles.reports.summary.verdicts import supports, verdict
+from headroles.reports.summary.verdicts import supports_of, verdict
 
 TONES = 8
 SYMBOLS = 8
@@ -36,7 +36,7 @@ def summarise(labelling: Labelling) -> Summary:
         decision=labelling.decision,
         roles=roles,
         verdicts=tuple(verdict(role, labelling.decision, run_tests, run_account.statistic) for role in roles),
-        supports=supports(labelling),
+        supports=supports_of(labelling),
         held=held,
         combinations=_combinations(held, [role.sieve for role in roles], assessed),
         assessment=assessed,
@@ -53,7 +53,7 @@ def _none(findings: Findings) -> Bool[np.ndarray, "roles layers heads"]:
 def _roles(findings: Findings) -> tuple[Role, ...]:
     """Return every sieve that can be a role, with its look on the page."""
     places = [k for k, rule in enumerate(findings.rules) if rule.role]
-    marks = codes([findings.rules[k].sieve for k in places])
+    marks = role_marks([findings.rules[k].sieve for k in places])
     roles = tuple(_role(findings, place, number, marks[number]) for number, place in enumerate(places))
     if len(roles) <= MANY:
         return roles

@@ -12,7 +12,16 @@ import numpy as np
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.reports.records import Role, Strongest, Support
-from headroles.reports.words.words import HALF_SAMPLES, STEADY, exact, family, interval, isolate, plural, two
+from headroles.reports.words.words import (
+    HALF_SAMPLES,
+    STEADY,
+    exact,
+    family,
+    interval,
+    isolate,
+    plural,
+    two_decimals,
+)
 
 
 def verdict(role: Role, decision: Decision, run_tests: int, statistic: str) -> str:
@@ -66,10 +75,14 @@ def support_sentence(firmness: Support, contrast: bool) -> str:
     parts = [stability_text(firmness)] if firmness.labels and firmness.steady is not None else []
     low, high = firmness.detectable
     if not math.isnan(low):
-        effects = two(low) if two(low) == two(high) else f"{two(low)} to {two(high)}"
+        effects = (
+            two_decimals(low)
+            if two_decimals(low) == two_decimals(high)
+            else f"{two_decimals(low)} to {two_decimals(high)}"
+        )
         parts.append(f"smallest detectable effect {effects}{' (of the score)' if contrast else ''}")
     if not math.isnan(firmness.design):
-        parts.append(f"median design effect {two(firmness.design)}")
+        parts.append(f"median design effect {two_decimals(firmness.design)}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
@@ -82,16 +95,16 @@ def stability_text(firmness: Support) -> str:
         labels = f"{'all' if firmness.steady else 'none of the'} {firmness.labels} labels came back"
     else:
         labels = f"{firmness.steady} of {firmness.labels} labels came back"
-    return f"{labels} in both halves of {halves(firmness.splits)}"
+    return f"{labels} in both halves of {half_samples_text(firmness.splits)}"
 
 
-def halves(splits: int) -> str:
+def half_samples_text(splits: int) -> str:
     """Return the number of half-samples in which a label must be found again to count as stable."""
     samples = f"of {splits:,} random half-samples" if splits else "of the random half-samples"
     return f"at least {100 * STEADY:g}\u00a0% {samples}"
 
 
-def supports(labelling: Labelling) -> tuple[Support, ...]:
+def supports_of(labelling: Labelling) -> tuple[Support, ...]:
     """Return stability, detectable effect and design effect of every role, in their order.
 
     Args:

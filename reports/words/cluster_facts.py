@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.clusters import Clustered, Neighbours
+from headroles.records.clusters import ClusterResults, Neighbours
 
 NEAREST = 8
 """Nearest heads shown for every head."""
@@ -65,14 +65,14 @@ def square_of(values: Float[np.ndarray, " pairs"], size: int) -> Float[np.ndarra
     return square + square.T
 
 
-def distances_of(clustered: Clustered) -> Float[np.ndarray, "heads heads"]:
+def distances_of(clustered: ClusterResults) -> Float[np.ndarray, "heads heads"]:
     """Return distances between all heads: the square roots of their divergences, 0 on the diagonal."""
     mean = clustered.divergence.mean()
     return square_of(np.sqrt(np.clip(mean, 0.0, None)), len(clustered.cluster))
 
 
 def groups_of(
-    clustered: Clustered,
+    clustered: ClusterResults,
     distance: Float[np.ndarray, "heads heads"],
     names: Sequence[str],
     held: Bool[np.ndarray, "roles heads"],
@@ -92,7 +92,7 @@ def groups_of(
 
 
 def _group(
-    clustered: Clustered,
+    clustered: ClusterResults,
     number: int,
     distance: Float[np.ndarray, "heads heads"],
     names: Sequence[str],
@@ -137,7 +137,7 @@ def group_distances(
     return mean
 
 
-def nearest_of(clustered: Clustered, distance: Float[np.ndarray, "heads heads"]) -> Neighbours:
+def nearest_of(clustered: ClusterResults, distance: Float[np.ndarray, "heads heads"]) -> Neighbours:
     """Return the nearest other heads of every head; without intervals where the run computed none.
 
     Args:

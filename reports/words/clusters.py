@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.clusters import Choice, Claim, Clustered
+from headroles.records.clusters import Choice, Claim, ClusterResults
 from headroles.reports.words.cluster_facts import NOISE, Group, known_mean
-from headroles.reports.words.words import isolate, listing, number, plural, ranged, two
+from headroles.reports.words.words import isolate, join_names, number, plural, two_decimals, with_range
 
 METHODS = {
     "average": "average linkage",
@@ -29,12 +29,12 @@ FAR = math.sqrt(math.log(2))
 """Distance of two heads that never attend to the same token: the largest, where divergences are means."""
 
 
-def how_far(clustered: Clustered) -> str:
+def distance_text(clustered: ClusterResults) -> str:
     """Return how distances were made, without a full stop."""
     source = clustered.divergence
     units = plural(len(source.block), "unit")
     smoothed = (
-        f"after {two(100 * source.smoothing)}\u00a0% of even attention were mixed into every row"
+        f"after {two_decimals(100 * source.smoothing)}\u00a0% of even attention were mixed into every row"
         if source.smoothing
         else "rows not smoothed"
     )
@@ -51,7 +51,7 @@ def how_far(clustered: Clustered) -> str:
     )
 
 
-def how_clustered(clustered: Clustered, groups: tuple[Group, ...]) -> str:
+def clustering_text(clustered: ClusterResults, groups: tuple[Group, ...]) -> str:
     """Return the clusters, their separation and their stability in words, without a full stop."""
     clusters = [group for group in groups if group.number != NOISE]
     method = METHODS.get(clustered.method, isolate(clustered.method))
@@ -68,7 +68,7 @@ def how_clustered(clustered: Clustered, groups: tuple[Group, ...]) -> str:
     if math.isnan(silhouette):
         text += "; silhouettes need two clusters"
     else:
-        text += f"; mean silhouette {two(silhouette)} (1: far apart, 0: on the border"
+        text += f"; mean silhouette {two_decimals(silhouette)} (1: far apart, 0: on the border"
         text += f"; below {WEAK}: no substantial clusters)" if silhouette < WEAK else ")"
     return text + _steady(clustered)
 
@@ -76,29 +76,29 @@ def how_clustered(clustered: Clustered, groups: tuple[Group, ...]) -> str:
 def sizes_text(groups: list[Group]) -> str:
     """Return the sizes of clusters, the first eight by number."""
     counts = [f"{len(group.heads):,}" for group in groups]
-    text = ", ".join(counts[:8]) + ", …" if len(counts) > 8 else listing(counts)
+    text = ", ".join(counts[:8]) + ", …" if len(counts) > 8 else join_names(counts)
     return text + (" head" if counts == ["1"] else " heads")
 
 
-def _steady(clustered: Clustered) -> str:
+def _steady(clustered: ClusterResults) -> str:
     """Return how stable the clusters are when units are resampled."""
     chosen = next((choice for choice in clustered.choices if choice.chosen), None)
     if chosen is not None and not math.isnan(chosen.stability):
-        agreement = two(chosen.stability)
+        agreement = two_decimals(chosen.stability)
         return f"; adjusted Rand index with the clusters of resampled units {agreement} (1: the same)"
     stability = known_mean(clustered.stability)
     return (
         ""
         if math.isnan(stability)
-        else f"; stability of a head under resampled units {two(stability)} on average"
+        else f"; stability of a head under resampled units {two_decimals(stability)} on average"
     )
 
 
-def how_chosen(choices: Sequence[Choice]) -> str:
+def choice_rule(choices: Sequence[Choice]) -> str:
     """Return the rule that chose the number of clusters, without a full stop; "" where one was tried.
 
     Example:
-        >>> how_chosen([Choice(2, 0.33, 1.0), Choice(3, 0.3, 0.5, 1)]).split("; ")[-1]
+        >>> choice_rule([Choice(2, 0.33, 1.0), Choice(3, 0.3, 0.5, 1)]).split("; ")[-1]
         'none of the others is that stable, so the most stable of them was taken'
     """
     if len(choices) < 2:
@@ -114,7 +114,7 @@ def how_chosen(choices: Sequence[Choice]) -> str:
     return rule + "; none of the others is that stable, so the most stable of them was taken" * weak
 
 
-def choice_notes(clustered: Clustered) -> tuple[str, ...]:
+def choice_notes(clustered: ClusterResults) -> tuple[str, ...]:
     """Return for each number of clusters tried that it was chosen, or why not, if that is known.
 
     Which numbers only cut single heads off follows from the tree, so it is known of average linkage alone.
@@ -122,7 +122,7 @@ def choice_notes(clustered: Clustered) -> tuple[str, ...]:
     return tuple(_choice_note(choice, clustered) for choice in clustered.choices)
 
 
-def _choice_note(choice: Choice, clustered: Clustered) -> str:
+def _choice_note(choice: Choice, clustered: ClusterResults) -> str:
     """Return whether one number of clusters was chosen, or why not; "" where that is not known."""
     if choice.chosen:
         return CHOSEN
@@ -148,24 +148,24 @@ def count_groups(linkage: Float[np.ndarray, "merges 4"], clusters: int) -> int:
     return len(merges) - int((merges >= heads).sum())
 
 
-def stress_told(stress: float) -> str:
+def stress_sentence(stress: float) -> str:
     """Return what the map leaves out, as one sentence.
 
     Example:
-        >>> stress_told(0.25).split(",")[0]
+        >>> stress_sentence(0.25).split(",")[0]
         'Stress 0.25'
     """
     if math.isnan(stress):
         return "The stress of the map is not known."
     reading = "distances on it are off by about this share of their size (root mean square)"
-    return f"Stress {two(stress)}, where 0 would be a faithful map: {reading}."
+    return f"Stress {two_decimals(stress)}, where 0 would be a faithful map: {reading}."
 
 
-def three(value: float) -> str:
+def three_decimals(value: float) -> str:
     """Return a distance or a share with three decimals.
 
     Example:
-        >>> [three(value) for value in (0.2164, -0.0001, float("nan"))]
+        >>> [three_decimals(value) for value in (0.2164, -0.0001, float("nan"))]
         ['0.216', '0.000', '–']
     """
     return "–" if math.isnan(value) else f"{value:z.3f}".replace("-", "−")
@@ -206,14 +206,14 @@ PHRASES = {
 """Sentence of a claim by name and measure, with a place for its number and interval."""
 
 
-def estimate_told(claim: Claim) -> str:
+def estimate_text(claim: Claim) -> str:
     r"""Return a claim's number with its interval.
 
     Example:
-        >>> estimate_told(Claim("same layer closer", "", "R2", 0.31, 0.28, 0.35, 0.01, 99, "x", 72, 60))
+        >>> estimate_text(Claim("same layer closer", "", "R2", 0.31, 0.28, 0.35, 0.01, 99, "x", 72, 60))
         '0.310 [0.280,\xa00.350]'
     """
-    return ranged(*map(three, (claim.estimate, claim.low, claim.high)))
+    return with_range(*map(three_decimals, (claim.estimate, claim.low, claim.high)))
 
 
 def p_sentence(claim: Claim) -> str:
@@ -226,16 +226,16 @@ def p_sentence(claim: Claim) -> str:
     """
     if math.isnan(claim.p):
         return CIRCULAR if claim.about_roles else ""
-    return f"p = {number(claim.p)}, the share at least as extreme among {among(claim)}"
+    return f"p = {number(claim.p)}, the share at least as extreme among {reference_text(claim)}"
 
 
-def among(claim: Claim) -> str:
+def reference_text(claim: Claim) -> str:
     """Return what a claim's p is a share of: all placements, or the observed one and drawn ones.
 
     Example:
-        >>> among(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.001, 999, "random orders", 9, 9))
+        >>> reference_text(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.001, 999, "random orders", 9, 9))
         '1,000 placements (the observed one and 999 drawn: random orders)'
-        >>> among(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.1, 720, "all orders", 9, 9))
+        >>> reference_text(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.1, 720, "all orders", 9, 9))
         '720 placements (all orders, the observed one among them)'
     """
     reference = isolate(claim.reference) or "random placement"
@@ -254,8 +254,8 @@ def claim_text(claim: Claim) -> str:
     """
     template = PHRASES.get((claim.claim, claim.measure))
     if template is not None:
-        return template.format(estimate_told(claim))
-    return f"{isolate(claim.claim)}, {isolate(claim.measure)}: {estimate_told(claim)}"
+        return template.format(estimate_text(claim))
+    return f"{isolate(claim.claim)}, {isolate(claim.measure)}: {estimate_text(claim)}"
 
 
 def claim_sentences(claims: Sequence[Claim]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from headroles.records.comparison import OUTCOMES, Comparison, Swapped
+from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
 from headroles.records.example import Decision
 from headroles.reports.records import Interval
 from headroles.reports.words.words import (
@@ -13,11 +13,11 @@ from headroles.reports.words.words import (
     exact,
     interval,
     isolate,
-    listing,
+    join_names,
     mean,
     number,
     plural,
-    ranged,
+    with_range,
 )
 
 
@@ -29,7 +29,7 @@ def label_changes_by_layer(comparison: Comparison) -> Counter[int]:
     return moved
 
 
-def roles_moved(comparison: Comparison) -> str:
+def role_change_sentence(comparison: Comparison) -> str:
     """Return the layers in which roles moved most: the fewest with at least half of the moved labels.
 
     Of equal layers the earlier comes first. A description: layers are not a sample.
@@ -51,10 +51,10 @@ def roles_moved(comparison: Comparison) -> str:
 
 def _layers(numbers: list[int]) -> str:
     """Return layers by number as a sentence names them."""
-    return f"layer{'s' if len(numbers) > 1 else ''} {listing([str(number) for number in numbers])}"
+    return f"layer{'s' if len(numbers) > 1 else ''} {join_names([str(number) for number in numbers])}"
 
 
-def scores_moved(comparison: Comparison) -> str:
+def score_change_sentence(comparison: Comparison) -> str:
     """Return the layers whose scores differ most and least, by the mean absolute difference."""
     differences = comparison.differences
     roles = [rule.role for rule in differences.rules]
@@ -73,7 +73,7 @@ def scores_moved(comparison: Comparison) -> str:
     )
 
 
-def outcomes(comparison: Comparison) -> str:
+def outcomes_sentence(comparison: Comparison) -> str:
     """Return how many pairs of head and role changed, are equivalent, and so on; contrasts are no roles."""
     outcome = comparison.differences.outcome[[rule.role for rule in comparison.differences.rules]]
     changed, equivalent, undetermined, untestable = (
@@ -122,13 +122,13 @@ def layer_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     return rows
 
 
-def labels_moved(row: Swapped) -> str:
+def label_change_text(row: RoleChange) -> str:
     """Return labels gained and lost, with their reference."""
     text = f"{row.labels_a:,} in A, {row.labels_b:,} in B ({row.gained:,} gained, {row.lost:,} lost"
     if np.isnan(row.p):
         return text + ")"
     low, high = count(row.changed_low), count(row.changed_high)
-    return text + f"; swaps move {ranged(count(row.changed_mean), low, high)}, p = {number(row.p)})"
+    return text + f"; swaps move {with_range(count(row.changed_mean), low, high)}, p = {number(row.p)})"
 
 
 def sieve_verdict(comparison: Comparison, place: int) -> str:
@@ -150,7 +150,9 @@ def sieve_verdict(comparison: Comparison, place: int) -> str:
     sentences = [", ".join(parts) + "."]
     name = differences.rules[place].sieve
     sentences += [
-        f"Heads with the role: {labels_moved(row)}." for row in comparison.swaps if name and row.sieve == name
+        f"Heads with the role: {label_change_text(row)}."
+        for row in comparison.swaps
+        if name and row.sieve == name
     ]
     largest = _largest(comparison, place)
     return " ".join([*sentences, largest] if largest else sentences)
@@ -200,7 +202,7 @@ def promise(decision: Decision) -> str:
     )
 
 
-def tested(decision: Decision, bound: float) -> str:
+def test_line(decision: Decision, bound: float) -> str:
     """Return test, correction and bound in one line."""
     family = FAMILIES.get(decision.family, decision.family)
     corrected = "no correction" if decision.correction == "none" else f"{decision.correction} over {family}"

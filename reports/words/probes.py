@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headroles.records.findings import DECISIONS, Labelling
-from headroles.records.probes import Best, Gap, Probed, Trained
-from headroles.reports.words.words import plural, two
+from headroles.records.probes import BestHead, ConditionGap, ProbeResults, TrainedProbe
+from headroles.reports.words.words import plural, two_decimals
 
 TITLES = {
     "dependency": "Dependency relations",
@@ -57,13 +57,13 @@ def points(value: float, decimals: int = 1) -> str:
     return f"+{text}" if value > 0 and float(text) else text
 
 
-def within(text: str, low: str, high: str) -> str:
+def with_interval(text: str, low: str, high: str) -> str:
     """Return a number with its interval; alone where there is none.
 
     Example:
-        >>> within("78.1", "75.2", "80.9")
+        >>> with_interval("78.1", "75.2", "80.9")
         '78.1 [75.2, 80.9]'
-        >>> within("–", "–", "–")
+        >>> with_interval("–", "–", "–")
         '–'
     """
     return text if "–" in (low, high) else f"{text} [{low}, {high}]"
@@ -71,26 +71,26 @@ def within(text: str, low: str, high: str) -> str:
 
 def accuracy(record: Any, decimals: int = 1, field: str = "accuracy") -> str:
     """Return an accuracy of a record with its interval, in per cent."""
-    return within(*(percent(getattr(record, name), decimals) for name in (field, "low", "high")))
+    return with_interval(*(percent(getattr(record, name), decimals) for name in (field, "low", "high")))
 
 
-def difference(best: Best, decimals: int = 1) -> str:
+def difference(best: BestHead, decimals: int = 1) -> str:
     """Return how far the best head of a row lies beyond its baseline, in points, with its interval."""
     ends = (best.difference, best.difference_low, best.difference_high)
-    return within(*(points(value, decimals) for value in ends))
+    return with_interval(*(points(value, decimals) for value in ends))
 
 
-def contrast(best: Best, ends: bool = True) -> str:
+def contrast(best: BestHead, ends: bool = True) -> str:
     """Return attention beyond distance of the best head of a row, with its interval or without."""
-    texts = (two(best.contrast), two(best.contrast_low), two(best.contrast_high))
-    return within(*texts) if ends else texts[0]
+    texts = (two_decimals(best.contrast), two_decimals(best.contrast_low), two_decimals(best.contrast_high))
+    return with_interval(*texts) if ends else texts[0]
 
 
-def beyond(best: Sequence[Best]) -> str:
+def beyond_rule(best: Sequence[BestHead]) -> str:
     """Return the condition under which a best head counts as beyond its baseline.
 
     Example:
-        >>> beyond([])
+        >>> beyond_rule([])
         'beyond: difference significantly above the margin'
     """
     margins = sorted({row.margin for row in best if not math.isnan(row.margin)})
@@ -98,16 +98,16 @@ def beyond(best: Sequence[Best]) -> str:
     return "beyond: difference significantly above the margin" + f" of {text} points" * bool(margins)
 
 
-def head_name(best: Best) -> str:
+def head_name(best: BestHead) -> str:
     """Return layer, head and direction of a row's best head; an en dash where none could be chosen."""
     return "–" if best.layer < 0 else f"{best.layer}-{best.head} {best.direction}".rstrip()
 
 
-def split(row: str) -> tuple[str, str]:
+def split_row(row: str) -> tuple[str, str]:
     """Return probe and short name of a row.
 
     Example:
-        >>> split("dependency:nmod:poss")
+        >>> split_row("dependency:nmod:poss")
         ('dependency', 'nmod:poss')
     """
     probe, _, name = row.partition(":")
@@ -119,40 +119,40 @@ def probe_title(probe: str) -> str:
     return TITLES.get(probe, probe)
 
 
-def ordered(best: Sequence[Best]) -> dict[str, list[Best]]:
+def best_by_probe(best: Sequence[BestHead]) -> dict[str, list[BestHead]]:
     """Return the best heads by probe: "all" first, then by falling number of items, as published."""
-    groups: dict[str, list[Best]] = {}
+    groups: dict[str, list[BestHead]] = {}
     for row in best:
-        groups.setdefault(split(row.row)[0], []).append(row)
+        groups.setdefault(split_row(row.row)[0], []).append(row)
     for rows in groups.values():
-        rows.sort(key=lambda row: (split(row.row)[1] != "all", -row.items))
+        rows.sort(key=lambda row: (split_row(row.row)[1] != "all", -row.items))
     return groups
 
 
-def classifier(trained: Trained) -> str:
+def classifier_name(trained: TrainedProbe) -> str:
     """Return the name of a trained probe, the control marked as such.
 
     Example:
-        >>> classifier(Trained("attention", "random", 0.3, 0.2, 0.4, 100, 10, 50, 3, 0))
+        >>> classifier_name(TrainedProbe("attention", "random", 0.3, 0.2, 0.4, 100, 10, 50, 3, 0))
         'attention (random weights)'
     """
     return f"{trained.classifier} (random weights)" if trained.weights == "random" else trained.classifier
 
 
-def outcomes(labelling: Labelling) -> dict[str, Counter[str]]:
+def count_decisions(labelling: Labelling) -> dict[str, Counter[str]]:
     """Count decisions over heads, directions and rows by probe."""
     findings, counts = labelling.findings, dict[str, Counter[str]]()
     for name in findings.roles:
         codes = findings.decision[findings.of(name)].ravel().tolist()
-        counts.setdefault(split(name)[0], Counter()).update(OUTCOMES[DECISIONS[code]] for code in codes)
+        counts.setdefault(split_row(name)[0], Counter()).update(OUTCOMES[DECISIONS[code]] for code in codes)
     return counts
 
 
-def counted(counts: Counter[str]) -> str:
+def counts_text(counts: Counter[str]) -> str:
     """Return the numbers of decisions over heads in one line.
 
     Example:
-        >>> counted(Counter(beyond=3, undetermined=1))
+        >>> counts_text(Counter(beyond=3, undetermined=1))
         '3 beyond, 0 not, 1 undetermined of 4'
     """
     parts = [f"{counts[name]:,} {name}" for name in ("beyond", "not", "undetermined")]
@@ -160,13 +160,13 @@ def counted(counts: Counter[str]) -> str:
     return f"{', '.join(parts)} of {counts.total():,}"
 
 
-def told_gaps(probed: Probed, most: int) -> list[tuple[Gap, str]]:
+def notable_gaps(probed: ProbeResults, most: int) -> list[tuple[ConditionGap, str]]:
     """Return the best head of every measure and pair of conditions, then those with the largest gaps.
 
     Returns:
         Gaps, each with its reason: "best head" or "".
     """
-    groups: dict[tuple[str, str, str], list[Gap]] = {}
+    groups: dict[tuple[str, str, str], list[ConditionGap]] = {}
     for gap in probed.gaps:
         groups.setdefault((gap.measure, gap.first, gap.second), []).append(gap)
     chosen = []
@@ -233,19 +233,19 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
 
 
-def honest(manifest: Mapping[str, Any]) -> bool:
+def has_held_out_half(manifest: Mapping[str, Any]) -> bool:
     """Return whether the best heads are shown on another half of the units than they were chosen on."""
     return manifest.get("preset") != "published"
 
 
-def chosen(manifest: Mapping[str, Any]) -> str:
+def selection_text(manifest: Mapping[str, Any]) -> str:
     """Return how the halves were made.
 
     Example:
-        >>> chosen({"probe": {"halves": {"selection": 31, "test": 29, "seed": 3}}})
+        >>> selection_text({"probe": {"halves": {"selection": 31, "test": 29, "seed": 3}}})
         'head, direction and baseline of every row chosen on 31 units, tested on the other 29; seed 3'
     """
-    if not honest(manifest):
+    if not has_held_out_half(manifest):
         return "head, direction and baseline of every row chosen on all units, which they are shown on"
     halves = probe_in(manifest).get("halves")
     known = halves if isinstance(halves, Mapping) else {}
@@ -261,19 +261,19 @@ def _count(units: object) -> str:
     return str(len(units) if isinstance(units, list | tuple) else units) if units else ""
 
 
-def scheme(manifest: Mapping[str, Any], rows: Iterable[str]) -> str:
+def scheme_of(manifest: Mapping[str, Any], rows: Iterable[str]) -> str:
     """Return the annotation scheme of the relations; "" where no relation is among the rows.
 
     Example:
         >>> manifest = {"probe": {"scheme": "ud"}}
-        >>> [scheme(manifest, [row]) for row in ("dependency:nsubj", "coreference:all")]
+        >>> [scheme_of(manifest, [row]) for row in ("dependency:nsubj", "coreference:all")]
         ['ud', '']
     """
     has_relations = any(row.startswith("dependency:") for row in rows)
     return str(probe_in(manifest).get("scheme") or "") if has_relations else ""
 
 
-def windows(manifest: Mapping[str, Any], *, losses: bool = True) -> str:
+def windows_text(manifest: Mapping[str, Any], *, losses: bool = True) -> str:
     """Return size and stride of the windows of long documents, and their losses; "" where none are stated.
 
     Args:
@@ -282,7 +282,7 @@ def windows(manifest: Mapping[str, Any], *, losses: bool = True) -> str:
 
     Example:
         >>> facts = {"size": 128, "stride": 64, "lost": {"coreference:pronoun": 12, "coreference:all": 0}}
-        >>> windows({"probe": {"windows": facts}})
+        >>> windows_text({"probe": {"windows": facts}})
         'long documents in windows (size 128, stride 64); could not be asked: 12 of coreference:pronoun'
     """
     facts = probe_in(manifest).get("windows")

@@ -14,7 +14,7 @@ from headroles.records.example import Decision
 from headroles.records.findings import Findings, Labelling
 from headroles.records.surface import OUTCOMES, LayerMean, NoOp
 from headroles.reports.records import Interval
-from headroles.reports.words.words import isolate, listing, mean, number, plural
+from headroles.reports.words.words import isolate, join_names, mean, number, plural
 
 GROUP = "surface"
 MEASURES = {
@@ -84,15 +84,15 @@ class Peak:
         return f"{self.layer}-{self.head}"
 
 
-def named(column: str) -> str:
+def column_name(column: str) -> str:
     """Return the name of a column in words.
 
     Example:
-        >>> named("surface:separator")
+        >>> column_name("surface:separator")
         'To separators'
-        >>> named("gradient:other")
+        >>> column_name("gradient:other")
         'Gradient of the loss with respect to attention to other tokens'
-        >>> named("mine")
+        >>> column_name("mine")
         'mine'
     """
     measure, _, kind = column.partition(":")
@@ -101,11 +101,11 @@ def named(column: str) -> str:
     return NAMES.get(column, isolate(column))
 
 
-def brief(column: str) -> str:
+def short_name(column: str) -> str:
     """Return a column in few words, for legends and headings next to others of its group.
 
     Example:
-        >>> [brief(column) for column in ("surface:next", "gradient:separator", "mine")]
+        >>> [short_name(column) for column in ("surface:next", "gradient:separator", "mine")]
         ['next token', 'separators', 'mine']
     """
     measure, _, kind = column.partition(":")
@@ -129,23 +129,23 @@ def value_text(column: str, value: float) -> str:
     return number(value) if column.partition(":")[0] in MEASURES else mean(value)
 
 
-def told_interval(column: str, value: Interval) -> str:
+def interval_text(column: str, value: Interval) -> str:
     """Return a mean with its interval; alone where there is none.
 
     Example:
-        >>> told_interval("surface:self", Interval(0.25, 0.2, 0.3))
+        >>> interval_text("surface:self", Interval(0.25, 0.2, 0.3))
         '0.25 [0.20, 0.30]'
     """
     ends = [value_text(column, number) for number in (value.mean, value.low, value.high)]
     return ends[0] if "–" in ends else f"{ends[0]} [{ends[1]}, {ends[2]}]"
 
 
-def known(findings: Findings, column: str) -> bool:
+def has_scores(findings: Findings, column: str) -> bool:
     """Return whether a run has a column with a mean of at least one head."""
     return column in findings.sieves and not np.isnan(findings.mean[findings.of(column)]).all()
 
 
-def even(findings: Findings, column: str) -> float:
+def even_attention(findings: Findings, column: str) -> float:
     """Return the value of even attention in a column; NaN where it has none."""
     null = findings.null[findings.of(column)]
     return float(np.nanmean(null)) if column.startswith(GROUP) and not np.isnan(null).all() else math.nan
@@ -174,17 +174,17 @@ def layer_interval(row: LayerMean) -> Interval:
     return Interval(row.mean, row.low, row.high)
 
 
-def counts(findings: Findings, column: str) -> tuple[int, int, int, int]:
+def decision_counts(findings: Findings, column: str) -> tuple[int, int, int, int]:
     """Count heads above even attention, below it, undetermined, and untestable."""
     decided = findings.decision[findings.of(column)]
     above, below, undetermined, untestable = (int((decided == code).sum()) for code in range(4))
     return above, below, undetermined, untestable
 
 
-def sentence(labelling: Labelling, column: str) -> str:
+def column_sentence(labelling: Labelling, column: str) -> str:
     """Return the result of one column in words, without its name."""
     findings = labelling.findings
-    if not known(findings, column):
+    if not has_scores(findings, column):
         return "Not applicable to these inputs and this model."
     if column in ENTROPIES:
         return " ".join([_spread(findings, column), *_extreme(labelling, column, largest=False)])
@@ -196,8 +196,8 @@ def sentence(labelling: Labelling, column: str) -> str:
 
 def _count_sentence(findings: Findings, column: str) -> str:
     """Return the numbers of heads above and below even attention as a sentence."""
-    above, below, undetermined, untestable = counts(findings, column)
-    heads, level = above + below + undetermined + untestable, number(even(findings, column))
+    above, below, undetermined, untestable = decision_counts(findings, column)
+    heads, level = above + below + undetermined + untestable, number(even_attention(findings, column))
     parts = [
         f"{above or 'None'} of {plural(heads, 'head')} above even attention ({level})",
         f"{below} below",
@@ -209,20 +209,20 @@ def _count_sentence(findings: Findings, column: str) -> str:
 
 def _spread(findings: Findings, column: str) -> str:
     """Return the most focused and the broadest head of an entropy."""
-    _, below, *_ = counts(findings, column)
+    _, below, *_ = decision_counts(findings, column)
     low, high = (peak(findings, column, largest=largest) for largest in (False, True))
     heads = plural(findings.mean[0].size, "head")
     return (
-        f"From {told_interval(column, low.mean)} nats in head {low.place}, the most focused, to "
-        f"{told_interval(column, high.mean)} in head {high.place}, the broadest; even attention has "
-        f"{number(even(findings, column))}. {below} of {heads} below it."
+        f"From {interval_text(column, low.mean)} nats in head {low.place}, the most focused, to "
+        f"{interval_text(column, high.mean)} in head {high.place}, the broadest; even attention has "
+        f"{number(even_attention(findings, column))}. {below} of {heads} below it."
     )
 
 
 def _peak(findings: Findings, column: str) -> str:
     """Return the head with the largest mean, with its interval."""
     head = peak(findings, column)
-    return f"{head.place}, {told_interval(column, head.mean)}"
+    return f"{head.place}, {interval_text(column, head.mean)}"
 
 
 def _extreme(labelling: Labelling, column: str, *, largest: bool = True) -> list[str]:
@@ -232,7 +232,7 @@ def _extreme(labelling: Labelling, column: str, *, largest: bool = True) -> list
         return []
     extreme = (max if largest else min)(rows, key=lambda row: row.mean)
     which = "largest" if largest else "smallest"
-    mean = told_interval(column, layer_interval(extreme))
+    mean = interval_text(column, layer_interval(extreme))
     return [f"The mean over a layer is {which} in layer {extreme.layer}, {mean}."]
 
 
@@ -263,7 +263,7 @@ def noop_sentence(rows: Sequence[NoOp], layers: int) -> str:
     )
 
 
-def harmless_lines(labelling: Labelling) -> list[str]:
+def noop_sentences(labelling: Labelling) -> list[str]:
     """Return one sentence per measure and kind of the tests of attention that does not matter.
 
     Kinds that no input has are left out.
@@ -293,7 +293,7 @@ def _span(places: Sequence[int], layers: int) -> str:
     parts: list[str] = []
     for run in runs:
         parts += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(layer) for layer in run]
-    return f"layer{'s' if len(places) > 1 else ''} {listing(parts)}"
+    return f"layer{'s' if len(places) > 1 else ''} {join_names(parts)}"
 
 
 def promise(decision: Decision) -> str:

@@ -71,11 +71,11 @@ def number(value: float) -> str:
     return f"{value:.3g}".replace("-", "−", 1) if value < 0 else f"{value:.3g}"
 
 
-def chance_of(p: float) -> str:
+def p_text(p: float) -> str:
     """Return a p or q value as text.
 
     Example:
-        >>> [chance_of(p) for p in (0.0123, 1e-9, float("nan"), 1.0)]
+        >>> [p_text(p) for p in (0.0123, 1e-9, float("nan"), 1.0)]
         ['0.012', '<0.001', '–', '1']
     """
     if math.isnan(p):
@@ -104,11 +104,11 @@ def interval(value: Interval) -> str:
     return f"{mean(value.mean)} [{mean(value.low)}, {mean(value.high)}]"
 
 
-def two(value: float) -> str:
+def two_decimals(value: float) -> str:
     """Return a number with two decimals.
 
     Example:
-        >>> [two(value) for value in (0.649, -0.001, float("nan"))]
+        >>> [two_decimals(value) for value in (0.649, -0.001, float("nan"))]
         ['0.65', '0.00', '–']
     """
     return "–" if math.isnan(value) else f"{value:z.2f}".replace("-", "−")
@@ -136,15 +136,15 @@ def count(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:,.1f}".removesuffix(".0")
 
 
-def ranged(value: str, low: str, high: str) -> str:
+def with_range(value: str, low: str, high: str) -> str:
     r"""Return a number with the ends of its range, the unit named once; alone where there are none.
 
     Example:
-        >>> ranged("90\xa0%", "85\xa0%", "95\xa0%")
+        >>> with_range("90\xa0%", "85\xa0%", "95\xa0%")
         '90\xa0% [85,\xa095]'
-        >>> ranged("19", "18", "20")
+        >>> with_range("19", "18", "20")
         '19 [18,\xa020]'
-        >>> ranged("–", "–", "–")
+        >>> with_range("–", "–", "–")
         '–'
     """
     unit = "\u00a0%"
@@ -174,13 +174,13 @@ def plural(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def listing(names: list[str]) -> str:
+def join_names(names: list[str]) -> str:
     """Join names as a sentence does.
 
     Example:
-        >>> listing(["a"])
+        >>> join_names(["a"])
         'a'
-        >>> listing(["a", "b", "c"])
+        >>> join_names(["a", "b", "c"])
         'a, b and c'
     """
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
@@ -197,7 +197,7 @@ def interval_name(decision: Decision) -> str:
     return names.get(decision.interval) or INTERVALS.get(decision.test, decision.interval)
 
 
-def resampled(decision: Decision) -> bool:
+def uses_resamples(decision: Decision) -> bool:
     """Return whether the test, the correction or the interval drew resamples."""
     return decision.test in RESAMPLING or decision.correction == "maxT" or decision.interval == "bca"
 

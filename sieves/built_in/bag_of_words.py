@@ -33,7 +33,7 @@ from headroles.sieves.built_in.block import both_texts, text_of
 from headroles.sieves.built_in.local import own_text
 from headroles.sieves.masks import Mask
 from headroles.sieves.spread import entropies
-from headroles.sieves.weights.long.cells import resolved, sizes
+from headroles.sieves.weights.long.cells import count_visible, find_form
 from headroles.sieves.weights.plan import query_weights
 
 CONTRAST_MARGIN = 0.08
@@ -114,7 +114,7 @@ class BagOfWords:
     ) -> Float[np.ndarray, " heads"]:
         """Return the part of the score that rows from query ``start`` on add; NaN without a second text."""
         n, own, scope = example.size, own_text(example), both_texts(example)
-        size, room = (sizes(resolved([mask], visible, n), visible, n) for mask in (own, scope))
+        size, room = (count_visible(find_form([mask], visible, n), visible, n) for mask in (own, scope))
         query, groups = query_weights(text_of(example), (size > 0) & (size < room))
         if groups == 0:
             return np.full(len(rows), np.nan)

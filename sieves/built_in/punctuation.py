@@ -8,7 +8,7 @@ from jaxtyping import Bool
 from headroles.errors import BadSieve
 from headroles.records.example import Example
 from headroles.sieves.base import MaskSieve
-from headroles.sieves.language.spelling import spelled
+from headroles.sieves.language.spelling import spelling_of
 
 USUAL = ".,"
 ALL = "all"
@@ -65,7 +65,7 @@ def mark_keys(example: Example, wanted: str = USUAL) -> Bool[np.ndarray, " token
         >>> mark_keys(Example("six", ("a", ",", "b", ".", "c", "Ġ."))).astype(int).tolist()
         [0, 1, 0, 1, 0, 1]
     """
-    spellings = [spelled(token) for token in example.tokens]
+    spellings = [spelling_of(token) for token in example.tokens]
     marked = [is_mark(text) if wanted == ALL else len(text) == 1 and text in wanted for text in spellings]
     return np.array(marked, dtype=np.bool_)
 

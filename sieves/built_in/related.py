@@ -14,7 +14,7 @@ from headroles.records.example import Example, Lexical
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.built_in.block import both_texts
 from headroles.sieves.built_in.syntactic import word_count
-from headroles.sieves.language.spelling import spelled
+from headroles.sieves.language.spelling import spelling_of
 from headroles.sieves.masks import Same, Without
 
 LIKE = 0.6
@@ -55,7 +55,7 @@ def related_other_cells(example: Example) -> Square:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Akin:
+class RelatedWords:
     """A mask of the tokens of related words.
 
     Attributes:
@@ -91,13 +91,13 @@ def related_other_mask(example: Example) -> Without:
     spellings = [""] * words
     for token, word in zip(example.tokens, example.word.tolist(), strict=True):
         if word >= 0:
-            spellings[word] += spelled(token).lower()
+            spellings[word] += spelling_of(token).lower()
     lemmas = known.lemmas or ("",) * words
     names = [lemma.lower() or own for lemma, own in zip(lemmas, spellings, strict=False)]
     numbers = np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1]
     content = np.array([any(sign.isalpha() for sign in word) for word in spellings], dtype=np.bool_)
     vectors = None if known.vectors is None else known.vectors[:words]
-    return Without(Akin(example.word, numbers, content, vectors), Same(example.segment))
+    return Without(RelatedWords(example.word, numbers, content, vectors), Same(example.segment))
 
 
 def _likeness(example: Example) -> Lexical:

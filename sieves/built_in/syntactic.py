@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput, BadSieve
-from headroles.plans.masks import apart
+from headroles.plans.masks import off_diagonal
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.language.relations import LEFT_OUT, canonical, matches
@@ -185,7 +185,7 @@ def _word(example: Example) -> np.ndarray:
 
 
 def _others(example: Example) -> Without:
-    return apart(word_count(example))
+    return off_diagonal(word_count(example))
 
 
 syntactic = _syntactic("syntactic", None)

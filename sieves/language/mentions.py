@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.records.arrays import frozen
+from headroles.records.arrays import read_only
 from headroles.records.documents import Document, Mention
 
 Agreement = tuple[str, str, str]
@@ -74,7 +74,7 @@ _JOINTS = frozenset(["-", "–", ".", "/", "&"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Described:
+class MentionArrays:
     """The mentions of a document as arrays, in the document's order.
 
     Attributes:
@@ -93,7 +93,7 @@ class Described:
 
 
 @lru_cache(maxsize=4)
-def described(document: Document) -> Described:
+def describe_mentions(document: Document) -> MentionArrays:
     """Return head words and kinds of all mentions of a document, kept for the windows that follow.
 
     Raises:
@@ -111,7 +111,7 @@ def described(document: Document) -> Described:
                 f"{mention.start} to {mention.stop} of {document.key!r} were given as one"
             )
     numbers: dict[str, int] = {}
-    return Described(
+    return MentionArrays(
         start=_column([mention.start for mention in document.mentions]),
         stop=_column([mention.stop for mention in document.mentions]),
         head=_column([head_word(document, mention) for mention in document.mentions]),
@@ -167,7 +167,7 @@ def kind_of(document: Document, mention: Mention) -> str:
 
 
 def _column(values: list[int]) -> Int[np.ndarray, " mentions"]:
-    return frozen(np.array(values, dtype=np.int64))
+    return read_only(np.array(values, dtype=np.int64))
 
 
 def _by_tree(document: Document, mention: Mention) -> int:

@@ -63,14 +63,15 @@ def matches(relation: str, wanted: str) -> bool:
 
 
 @cache
-def shown(relation: str, scheme: str) -> str:
+def name_in_scheme(relation: str, scheme: str) -> str:
     """Return the name of a relation in a scheme; a relation without a name there keeps its universal one.
 
     Raises:
         UnknownName: For a scheme that does not exist.
 
     Example:
-        >>> shown("dobj", "ud"), shown("compound", "clearnlp"), shown("obl", "clearnlp")
+        >>> clearnlp = [name_in_scheme(name, "clearnlp") for name in ("compound", "obl")]
+        >>> name_in_scheme("dobj", "ud"), *clearnlp
         ('obj', 'nn', 'obl')
     """
     if scheme not in SCHEMES:
@@ -125,7 +126,7 @@ def relations_of(
     arcs = Counter({name: arcs[name] for name in arcs if name not in LEFT_OUT})
     plain = {name.split(":")[0] for name in arcs}
     counts = {}
-    for name in {shown(relation, scheme) for relation in (*arcs, *plain)}:
+    for name in {name_in_scheme(relation, scheme) for relation in (*arcs, *plain)}:
         members = [relation for relation in arcs if covers(name, relation, scheme)]
         if len(members) > 1 or canonical(name) in members:
             counts[name] = sum(arcs[relation] for relation in members)

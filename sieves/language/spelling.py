@@ -9,14 +9,14 @@ CLOSING = ("</w>",)
 
 
 @lru_cache(maxsize=2**16)
-def spelled(token: str) -> str:
+def spelling_of(token: str) -> str:
     """Return the characters of a token, without the marks of word boundaries.
 
     Tokens of byte-level vocabularies spell bytes, which become characters where they are valid UTF-8. A
     token that is only such a mark stays as it is.
 
     Example:
-        >>> [spelled(token) for token in ("##ing", "Ġthe", "▁,", ".</w>", "âĢľ", "##", "é")]
+        >>> [spelling_of(token) for token in ("##ing", "Ġthe", "▁,", ".</w>", "âĢľ", "##", "é")]
         ['ing', 'the', ',', '.', '“', '##', 'é']
     """
     bare = token

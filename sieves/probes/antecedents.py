@@ -6,10 +6,17 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.records.documents import Document
-from headroles.sieves.language.mentions import GENDERS, PRONOUNS, TITLES, Agreement, Described, described
+from headroles.sieves.language.mentions import (
+    GENDERS,
+    PRONOUNS,
+    TITLES,
+    Agreement,
+    MentionArrays,
+    describe_mentions,
+)
 
 BASELINES = ("nearest", "head match", "rules", "first")
-"""Names of the baselines, in the order of ``chosen``."""
+"""Names of the baselines, in the order of ``choose_antecedents``."""
 
 NOBODY = -1
 """What a baseline says that finds no antecedent."""
@@ -19,7 +26,7 @@ Pairs = Bool[np.ndarray, "items mentions"]
 _NUMBER = {"NNS": "Plur", "NNPS": "Plur", "NN": "Sing", "NNP": "Sing"}
 
 
-def chosen(
+def choose_antecedents(
     document: Document, asking: Int[np.ndarray, " items"], candidates: Pairs
 ) -> Int[np.ndarray, "baselines items"]:
     """Return the mention that each baseline chooses for each item.
@@ -43,7 +50,7 @@ def chosen(
     Returns:
         Places among the document's mentions, in the order of ``BASELINES``; −1 for nobody.
     """
-    mentions = described(document)
+    mentions = describe_mentions(document)
     text, form = _forms(document)
     head = mentions.head
     away = np.abs(head[None, :] - head[asking, None])
@@ -69,7 +76,7 @@ def _nearest(allowed: Pairs, away: Int[np.ndarray, "items mentions"]) -> Int[np.
 
 def _agree(document: Document, asking: Int[np.ndarray, " items"]) -> Pairs:
     """Return whether number, gender and person of an asking mention and of any mention can be the same."""
-    agreed = np.ones((len(asking), len(described(document).head)), dtype=np.bool_)
+    agreed = np.ones((len(asking), len(describe_mentions(document).head)), dtype=np.bool_)
     for values in _agreements(document):
         one, other = values[asking, None], values[None, :]
         agreed &= (one == other) | (one == "") | (other == "")
@@ -79,7 +86,7 @@ def _agree(document: Document, asking: Int[np.ndarray, " items"]) -> Pairs:
 @lru_cache(maxsize=4)
 def _forms(document: Document) -> tuple[np.ndarray, np.ndarray]:
     """Return all words of each mention, and its head word, both in lower case."""
-    mentions = described(document)
+    mentions = describe_mentions(document)
     small = [word.lower() for word in document.words]
     spans = zip(mentions.start, mentions.stop, strict=True)
     text = np.array([" ".join(small[start:stop]) for start, stop in spans], dtype=np.str_)
@@ -89,13 +96,13 @@ def _forms(document: Document) -> tuple[np.ndarray, np.ndarray]:
 @lru_cache(maxsize=4)
 def _agreements(document: Document) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return number, gender and person of each mention, "" where unknown."""
-    mentions = described(document)
+    mentions = describe_mentions(document)
     rows = [agreement_of(document, mentions, which) for which in range(len(mentions.head))]
     columns = np.array(rows, dtype=np.str_).reshape(-1, 3).T
     return columns[0], columns[1], columns[2]
 
 
-def agreement_of(document: Document, mentions: Described, which: int) -> Agreement:
+def agreement_of(document: Document, mentions: MentionArrays, which: int) -> Agreement:
     """Return number ("Sing", "Plur"), gender ("Masc", "Fem", "Neut") and person ("1" to "3") of a mention.
 
     Args:

@@ -18,7 +18,7 @@ def sentence_of(window: Window) -> Int[np.ndarray, " words"]:
     return numbers
 
 
-def chosen(
+def choose_candidates(
     attention: Float[np.ndarray, "heads words words"], choices: Choices, reverse: bool
 ) -> Int[np.ndarray, "items heads"]:
     """Return the candidate that each head chooses for each item.
@@ -39,7 +39,7 @@ def chosen(
         >>> attention = np.array([[[0.1, 0.3, 0.6], [0.9, 0.0, 0.1], [0.5, 0.5, 0.0]]])
         >>> others = ~np.eye(3, dtype=bool)
         >>> items = Choices(np.ones((1, 3), dtype=bool), np.arange(3), others, np.roll(np.eye(3) > 0, 1, 1))
-        >>> chosen(attention, items, False).T.tolist(), chosen(attention, items, True).T.tolist()
+        >>> [choose_candidates(attention, items, way).T.tolist() for way in (False, True)]
         ([[2, 0, 0]], [[1, 2, 0]])
     """
     seen = attention[:, :, choices.query].mT if reverse else attention[:, choices.query]
@@ -54,7 +54,7 @@ def hits(answers: Int[np.ndarray, "items heads"], choices: Choices) -> Bool[np.n
     """Return whether each choice is right; the choice of nobody never is.
 
     Args:
-        answers: From ``chosen``.
+        answers: From ``choose_candidates``.
         choices: The items.
     """
     right: np.ndarray = np.take_along_axis(choices.right, np.maximum(answers, 0), axis=1) & (

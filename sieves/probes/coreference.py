@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput
-from headroles.records.documents import PAIRED, Choices, Document, Window
-from headroles.sieves.language.mentions import KINDS, Described, described
-from headroles.sieves.probes.antecedents import BASELINES, NOBODY, chosen
+from headroles.records.documents import PRONOUN_LAYOUTS, Choices, Document, Window
+from headroles.sieves.language.mentions import KINDS, MentionArrays, describe_mentions
+from headroles.sieves.probes.antecedents import BASELINES, NOBODY, choose_antecedents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +65,7 @@ class CoreferenceProbe:
             BadInput: When the document has no mentions annotated, or not exactly one pronoun where
                 its layout asks for one.
         """
-        mentions, items = described(window.document), _items(window)
+        mentions, items = describe_mentions(window.document), _items(window)
         lost: np.ndarray = self._rows(mentions, items.lost).sum(axis=1)
         choices = Choices(
             rows=self._rows(mentions, items.asking),
@@ -81,8 +81,8 @@ class CoreferenceProbe:
         Raises:
             BadInput: As for ``choices``.
         """
-        mentions, items = described(window.document), _items(window)
-        answers = chosen(window.document, items.asking, items.candidates)
+        mentions, items = describe_mentions(window.document), _items(window)
+        answers = choose_antecedents(window.document, items.asking, items.candidates)
         right = _words(items.right, mentions, window)
         word = mentions.head[answers] - window.start if right.size else answers
         answered = answers != NOBODY
@@ -91,7 +91,9 @@ class CoreferenceProbe:
         counted: np.ndarray = self._rows(mentions, items.asking).astype(np.int64) @ hit.T
         return counted
 
-    def _rows(self, mentions: Described, which: Int[np.ndarray, " items"]) -> Bool[np.ndarray, "rows items"]:
+    def _rows(
+        self, mentions: MentionArrays, which: Int[np.ndarray, " items"]
+    ) -> Bool[np.ndarray, "rows items"]:
         """Return the rows that each mention counts for."""
         kinds = [mentions.kinds[place] for place in which]
         return np.array([[row in ("all", kind) for kind in kinds] for row in self.rows], dtype=np.bool_)
@@ -99,17 +101,17 @@ class CoreferenceProbe:
 
 def true_names(document: Document) -> int:
     """Return the mentions that the pronoun of a "gap" or "winobias" document refers to: 0 or 1 in GAP."""
-    mentions = described(document)
+    mentions = describe_mentions(document)
     pronoun = _pronoun(document, mentions)
     return int((mentions.entity == mentions.entity[pronoun]).sum()) - 1
 
 
 def _items(window: Window) -> _Items:
     """Return the items of a window."""
-    mentions = described(window.document)
+    mentions = describe_mentions(window.document)
     seen = (mentions.start >= window.start) & (mentions.stop <= window.stop)
     fresh = (mentions.head >= window.fresh) & (mentions.head < window.stop)
-    if window.document.layout in PAIRED:
+    if window.document.layout in PRONOUN_LAYOUTS:
         pronoun = _pronoun(window.document, mentions)
         due = np.array([pronoun] if fresh[pronoun] else [], dtype=np.int64)
         known = np.ones((len(due), len(mentions.head)), dtype=np.bool_)
@@ -124,7 +126,7 @@ def _items(window: Window) -> _Items:
     return _Items(due[kept], possible[kept], (possible & same)[kept], due[answerable & ~kept])
 
 
-def _earlier(mentions: Described, which: Int[np.ndarray, " items"]) -> Bool[np.ndarray, "items mentions"]:
+def _earlier(mentions: MentionArrays, which: Int[np.ndarray, " items"]) -> Bool[np.ndarray, "items mentions"]:
     """Return mentions with an earlier head word, neither inside the asking mention nor around it."""
     start, stop = mentions.start[which, None], mentions.stop[which, None]
     inside = (mentions.start >= start) & (mentions.stop <= stop)
@@ -133,7 +135,7 @@ def _earlier(mentions: Described, which: Int[np.ndarray, " items"]) -> Bool[np.n
     return before
 
 
-def _pronoun(document: Document, mentions: Described) -> int:
+def _pronoun(document: Document, mentions: MentionArrays) -> int:
     """Return the one pronoun of a document whose layout requires it."""
     pronouns = [place for place, kind in enumerate(mentions.kinds) if kind == "pronoun"]
     if len(pronouns) != 1:
@@ -145,7 +147,7 @@ def _pronoun(document: Document, mentions: Described) -> int:
 
 
 def _words(
-    pairs: Bool[np.ndarray, "items mentions"], mentions: Described, window: Window
+    pairs: Bool[np.ndarray, "items mentions"], mentions: MentionArrays, window: Window
 ) -> Bool[np.ndarray, "items words"]:
     """Replace mentions by their head words, counted from the start of the window."""
     items, which = np.nonzero(pairs)

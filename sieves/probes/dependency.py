@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput
 from headroles.records.documents import Choices, Window
-from headroles.sieves.language.relations import LEFT_OUT, canonical, covers, shown
+from headroles.sieves.language.relations import LEFT_OUT, canonical, covers, name_in_scheme
 from headroles.sieves.probes.choices import sentence_of
 from headroles.sieves.probes.published_heads import PUBLISHED_TABLE, published_head
 
@@ -81,7 +81,7 @@ class DependencyProbe:
                     f"a relation is letters with an optional subtype, other than punct, root and all, but "
                     f"{name!r} was given; write it as in nsubj or nsubj:pass"
                 )
-        names = tuple(dict.fromkeys(shown(name, self.scheme) for name in wanted))
+        names = tuple(dict.fromkeys(name_in_scheme(name, self.scheme) for name in wanted))
         object.__setattr__(self, "relations", names)
 
     @property
@@ -182,7 +182,7 @@ class DependencyProbe:
 def _membership(rows: tuple[str, ...], relation: str, scheme: str, published: bool) -> tuple[bool, ...]:
     """Return the rows that an arc counts for."""
     if published:
-        return (True, *(shown(relation, scheme) == row for row in rows[1:]))
+        return (True, *(name_in_scheme(relation, scheme) == row for row in rows[1:]))
     kept = canonical(relation) not in LEFT_OUT
     return (kept, *(kept and covers(row, relation, scheme) for row in rows[1:]))
 

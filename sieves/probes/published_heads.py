@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headroles.sieves.language.relations import shown
+from headroles.sieves.language.relations import name_in_scheme
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,6 @@ def published_head(relation: str, scheme: str) -> PublishedHead | None:
         >>> published_head("obj", "ud").head, published_head("pobj", "ud")
         ('8-10', None)
     """
-    wanted = shown(relation, scheme)
-    name = next((name for name in PUBLISHED_TABLE if shown(name, scheme) == wanted), None)
+    wanted = name_in_scheme(relation, scheme)
+    name = next((name for name in PUBLISHED_TABLE if name_in_scheme(name, scheme) == wanted), None)
     return None if name is None or (scheme == "ud" and name in STANFORD_ONLY) else PUBLISHED_TABLE[name]

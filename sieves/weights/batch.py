@@ -4,20 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from headroles.plans.batch import Asking, Stated
+from headroles.plans.batch import SieveLayout, SieveMasks
 from headroles.plans.masks import Cells, Mask
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.masks import KINDS, as_mask
-from headroles.sieves.weights.plan import asked, columns_of, matched
+from headroles.sieves.weights.plan import column_names, contrast_column, mask_of
 
 
 def contrasts_of(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast]) -> dict[str, Contrast]:
     """Return all contrasts by their columns: those of mask sieves, then those of scorers."""
-    return {matched(mask): mask.contrast for mask in sieves if mask.contrast is not None} | dict(beside)
+    return {contrast_column(mask): mask.contrast for mask in sieves if mask.contrast is not None} | dict(
+        beside
+    )
 
 
-def asking(sieves: Sequence[MaskSieve], statistic: str, beside: Mapping[str, Contrast]) -> Asking:
+def sieve_layout(sieves: Sequence[MaskSieve], statistic: str, beside: Mapping[str, Contrast]) -> SieveLayout:
     """Return the columns and settings of a selection, which are the same for every example.
 
     Args:
@@ -28,14 +30,14 @@ def asking(sieves: Sequence[MaskSieve], statistic: str, beside: Mapping[str, Con
     Example:
         >>> from headroles.sieves.built_in.block import block
         >>> from headroles.sieves.built_in.local import local
-        >>> layout = asking([local, block], "selectivity", {})
+        >>> layout = sieve_layout([local, block], "selectivity", {})
         >>> layout.columns, layout.linear, layout.contrasts, layout.space
         (3, (0, 1), (2,), (0,))
     """
-    columns = columns_of(sieves) + tuple(beside)
+    columns = column_names(sieves) + tuple(beside)
     contrasts = contrasts_of(sieves, beside)
     spaces = list(dict.fromkeys((contrast.words, contrast.scope) for contrast in contrasts.values()))
-    return Asking(
+    return SieveLayout(
         columns=len(columns),
         ratio=statistic == "bias",
         linear=tuple(columns.index(mask.name) for mask in sieves),
@@ -47,7 +49,7 @@ def asking(sieves: Sequence[MaskSieve], statistic: str, beside: Mapping[str, Con
     )
 
 
-def stated(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast], example: Example) -> Stated:
+def sieve_masks(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast], example: Example) -> SieveMasks:
     """Return the masks of one example; a function that several sieves share is called once.
 
     Args:
@@ -73,8 +75,10 @@ def stated(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast], example:
 
     contrasts = contrasts_of(sieves, beside)
     scopes = dict.fromkeys((contrast.words, contrast.scope) for contrast in contrasts.values())
-    return Stated(
-        counted=tuple(as_mask(asked(mask, example), example.size, mask.name, example.key) for mask in sieves),
+    return SieveMasks(
+        counted=tuple(
+            as_mask(mask_of(mask, example), example.size, mask.name, example.key) for mask in sieves
+        ),
         scope=tuple(scope_of(mask) for mask in sieves),
         labels=tuple(None if mask.groups is None else _array(once(mask.groups)) for mask in sieves),
         cells=tuple(_cells(once(contrast.cells)) for contrast in contrasts.values()),

@@ -73,7 +73,7 @@ def plan(
         BadSieve: When a mask has the wrong shape or type.
         BadInput: When a sieve needs annotation the example lacks.
     """
-    columns = columns_of(sieves) + tuple(beside)
+    columns = column_names(sieves) + tuple(beside)
     cells = np.full(len(columns), np.nan)
     low, high = cells.copy(), cells.copy()
     linear: list[int] = []
@@ -102,7 +102,7 @@ def plan(
         np.multiply(counted, scaled[:, None].astype(dtype), out=weight[row])
         weight[row] -= within * (scaled * chance)[:, None].astype(dtype)
         low[column], high[column] = -expected / (1 - expected), 1.0
-    contrasts = {matched(mask): mask.contrast for mask in sieves if mask.contrast is not None}
+    contrasts = {contrast_column(mask): mask.contrast for mask in sieves if mask.contrast is not None}
     laid = profiles(example, contrasts | dict(beside), columns, visible, dtype)
     for column, number, reach in laid.bounds:
         cells[column], low[column], high[column] = number, -reach, reach
@@ -119,21 +119,21 @@ def plan(
     )
 
 
-def columns_of(sieves: Sequence[MaskSieve]) -> tuple[str, ...]:
+def column_names(sieves: Sequence[MaskSieve]) -> tuple[str, ...]:
     """Return the names of the columns of sieves: each sieve, followed by its contrast.
 
     Example:
         >>> from headroles.sieves.built_in.block import block
-        >>> columns_of([block])
+        >>> column_names([block])
         ('block', 'block:matched')
     """
     names: list[str] = []
     for mask in sieves:
-        names += [mask.name] if mask.contrast is None else [mask.name, matched(mask)]
+        names += [mask.name] if mask.contrast is None else [mask.name, contrast_column(mask)]
     return tuple(names)
 
 
-def matched(sieve: Sieve) -> str:
+def contrast_column(sieve: Sieve) -> str:
     """Return the name of the column of a sieve's contrast."""
     return f"{sieve.name}:matched"
 
@@ -147,13 +147,13 @@ def _cells(
     if mask.scope is not None:
         own = as_mask(mask.scope(example), n, mask.name, example.key).rows(0, n)
         scope = own if visible is None else own & visible
-    counted = as_mask(asked(mask, example), n, mask.name, example.key).rows(0, n)
+    counted = as_mask(mask_of(mask, example), n, mask.name, example.key).rows(0, n)
     if scope is not None:
         counted = counted & scope
     return counted if mask.specials else counted & ~example.special, scope
 
 
-def asked(mask: MaskSieve, example: Example) -> object:
+def mask_of(mask: MaskSieve, example: Example) -> object:
     """Return the mask of a sieve for an example; any error of its function becomes one sentence."""
     try:
         return within_stacks(mask.mask(example), example)

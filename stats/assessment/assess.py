@@ -10,19 +10,19 @@ from headroles.records.assessment import Assessment, Precision
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
-from headroles.stats.assessment.depth import over_layers
+from headroles.stats.assessment.depth import role_depths
 from headroles.stats.assessment.remarks import moment_remarks, remarks, tail_remarks
-from headroles.stats.assessment.sensitivity import over_alphas, over_margins, stability
-from headroles.stats.assessment.together import pairs, role_sets
+from headroles.stats.assessment.sensitivity import sensitivity_to_alpha, sensitivity_to_margin, stability
+from headroles.stats.assessment.together import role_pairs, role_sets
 from headroles.stats.columns import Column, Columns
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.effects import bayes_factors, effect_interval, hedges
-from headroles.stats.engine import evidence
-from headroles.stats.families import members
+from headroles.stats.effects import bayes_factors, effect_interval, hedges_g
+from headroles.stats.engine import evidence_columns
+from headroles.stats.families import family_members
 from headroles.stats.grouped import GroupColumns
 from headroles.stats.moments import describe
-from headroles.stats.power import assumed_cut, detectable
-from headroles.stats.relabel import Grid, in_blocks, role_p, roles_of, stand_in
+from headroles.stats.power import assumed_cut, detectable_effect
+from headroles.stats.relabel import Grid, closed_form_decision, role_p, roles_from_p, split_draws
 
 RELABELLINGS = 500
 """Resamples of the units behind intervals of overlaps and layers."""
@@ -52,20 +52,20 @@ def assess(
             halved.
     """
     grid = Grid(scores.layers, scores.heads)
-    columns = evidence(scores, rules, decision, moments)
+    columns = evidence_columns(scores, rules, decision, moments)
     names = [rule.sieve for rule in rules if rule.role]
     held = findings.decision[[rule.role for rule in rules]].reshape(len(names), -1) == 0
     with_contrasts, without = _resample_roles(columns, grid, decision)
-    together = pairs(names, held, with_contrasts, grid, "with")
+    together = role_pairs(names, held, with_contrasts, grid, "with")
     changed = {rule.sieve for rule in rules if rule.contrast}
     if changed:
-        bare = pairs(names, without[:, 0], without[:, 1:], grid, "without")
+        bare = role_pairs(names, without[:, 0], without[:, 1:], grid, "without")
         together += [pair for pair in bare if {pair.first, pair.second} & changed]
     return Assessment(
         precision=_precision(columns, grid, decision, findings, splits, bayes),
-        moved=(*over_margins(columns, grid, decision), *over_alphas(findings, decision)),
+        moved=(*sensitivity_to_margin(columns, grid, decision), *sensitivity_to_alpha(findings, decision)),
         together=tuple(together),
-        depth=tuple(over_layers(names, held, with_contrasts, grid, decision.seed)),
+        depth=tuple(role_depths(names, held, with_contrasts, grid, decision.seed)),
         remarks=(
             *([] if moments is None else moment_remarks(moments, scores, columns, decision)),
             *remarks(decision, findings),
@@ -79,17 +79,17 @@ def _resample_roles(
     columns: Columns, grid: Grid, decision: Decision
 ) -> tuple[Bool[np.ndarray, "roles draws heads"], Bool[np.ndarray, "roles more_draws heads"]]:
     """Return roles under resamples of the units; and without contrasts, where draw 0 is the data."""
-    plain, units = stand_in(decision), len(columns[0].values)
+    plain, units = closed_form_decision(decision), len(columns[0].values)
     rules = columns.rules
     bare = [replace(rule, contrast="") for rule in rules]
     drawn, undrawn = [], []
     counts = bootstrap_counts(units, RELABELLINGS, decision.seed)
-    blocks = [np.ones((1, units)), *in_blocks(counts, grid.layers * grid.heads)]
+    blocks = [np.ones((1, units)), *split_draws(counts, grid.layers * grid.heads)]
     for number, weights in enumerate(blocks):
         p = np.stack([role_p(column, weights, plain.test) for column in columns])
-        undrawn.append(roles_of(p, bare, grid, plain))
+        undrawn.append(roles_from_p(p, bare, grid, plain))
         if number:
-            drawn.append(roles_of(p, rules, grid, plain))
+            drawn.append(roles_from_p(p, rules, grid, plain))
     return np.concatenate(drawn, axis=1), np.concatenate(undrawn, axis=1)
 
 
@@ -118,7 +118,7 @@ def _precision(
         hedges_g=g,
         g_low=low,
         g_high=high,
-        detectable=detectable(count, _cuts(findings, grid, decision), POWER),
+        detectable=detectable_effect(count, _cuts(findings, grid, decision), POWER),
         design_effect=inflated,
         stability=share,
         bayes_factor=bayes_factors(student, units) if bayes else np.full(shape, np.nan),
@@ -128,7 +128,7 @@ def _precision(
 def _sizes(column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return of one column, per head: Hedges' g, Student's statistic, and the units behind it."""
     sample = describe(column.values)
-    return hedges(column.counted(sample), column.rule.margin), column.errors_beyond(sample), sample.count
+    return hedges_g(column.counted(sample), column.rule.margin), column.errors_beyond(sample), sample.count
 
 
 def _cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np.ndarray, "sieves layers heads"]:
@@ -136,7 +136,7 @@ def _cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np.ndarra
     p = findings.p.reshape(len(findings.rules), -1)
     held = findings.decision.reshape(p.shape) == 0
     cuts = np.full(p.shape, np.nan)
-    for family in members(findings.rules, grid.layers, grid.heads, decision.family):
+    for family in family_members(findings.rules, grid.layers, grid.heads, decision.family):
         tests = sum(int((~np.isnan(p[k, part])).sum()) for k, part in family)
         found = sum(int(held[k, part].sum()) for k, part in family)
         if tests:

@@ -7,13 +7,13 @@ from jaxtyping import Bool, Float
 from scipy.stats import permutation_test
 
 from headroles.records.assessment import Depth
-from headroles.stats.assessment.together import ends
+from headroles.stats.assessment.together import percentile_interval
 from headroles.stats.relabel import Grid
 
 REORDERINGS = 9999
 
 
-def over_layers(
+def role_depths(
     names: Sequence[str],
     observed: Bool[np.ndarray, "roles heads"],
     drawn: Bool[np.ndarray, "roles draws heads"],
@@ -36,18 +36,24 @@ def over_layers(
     for number, name in enumerate(names):
         counts = observed[number].reshape(grid.layers, grid.heads).sum(axis=1)
         resampled = drawn[number].reshape(-1, grid.layers, grid.heads).sum(axis=2)
-        own, many = thirds(counts[None])[0], thirds(resampled)
+        own, many = layer_thirds(counts[None])[0], layer_thirds(resampled)
         depths.append(
             Depth(
                 name, int(counts.sum()),
-                float(trend(counts)), *ends(trend(resampled)), _reference(counts, seed),
-                *(value for third in range(3) for value in (float(own[third]), *ends(many[:, third]))),
+                float(depth_trend(counts)),
+                *percentile_interval(depth_trend(resampled)),
+                _reference(counts, seed),
+                *(
+                    value
+                    for third in range(3)
+                    for value in (float(own[third]), *percentile_interval(many[:, third]))
+                ),
             )
         )  # fmt: skip
     return depths
 
 
-def trend(counts: np.ndarray) -> Float[np.ndarray, "*rows"]:
+def depth_trend(counts: np.ndarray) -> Float[np.ndarray, "*rows"]:
     """Return the correlation of the last axis (layers) with depth; NaN for equal counts or few layers."""
     layers = counts.shape[-1]
     depth = np.arange(layers) - (layers - 1) / 2
@@ -59,7 +65,7 @@ def trend(counts: np.ndarray) -> Float[np.ndarray, "*rows"]:
     return correlation
 
 
-def thirds(counts: np.ndarray) -> Float[np.ndarray, "rows 3"]:
+def layer_thirds(counts: np.ndarray) -> Float[np.ndarray, "rows 3"]:
     """Return the shares of the first, middle and last third of layers (by relative depth), row by row."""
     layers = counts.shape[1]
     third = np.minimum(3 * (2 * np.arange(layers) + 1) // (2 * layers), 2)
@@ -71,7 +77,7 @@ def thirds(counts: np.ndarray) -> Float[np.ndarray, "rows 3"]:
 
 def _reference(counts: np.ndarray, seed: int) -> float:
     """Return the share of orders of the layers whose trend is at least as strong in either direction."""
-    if np.isnan(trend(counts)):
+    if np.isnan(depth_trend(counts)):
         return float("nan")
     depth = np.arange(counts.size) - (counts.size - 1) / 2
 

@@ -16,24 +16,24 @@ from headroles.records.moments import Moments
 from headroles.stats.columns import Column, Columns
 from headroles.stats.draws import flips_are_exact
 from headroles.stats.engine import ENOUGH_FOR_NOT
-from headroles.stats.families import with_contrast
+from headroles.stats.families import contrast_pairs
 from headroles.stats.grouped import equal_groups
-from headroles.stats.methods.closed_form import flat
+from headroles.stats.methods.closed_form import has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
 from headroles.stats.power import assumed_cut
-from headroles.stats.relabel import stand_in
-from headroles.stats.resolution import needed_p, tests_in
+from headroles.stats.relabel import closed_form_decision
+from headroles.stats.resolution import largest_family, required_p
 
 MOST = 12
 """Most names in one sentence; of more, the first ones and the number of others."""
 
 
-def shortened(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Return names joined by commas, at most ``MOST`` of them.
 
     Example:
-        >>> shortened(["local", "block"]), shortened([str(k) for k in range(20)])
+        >>> join_names(["local", "block"]), join_names([str(k) for k in range(20)])
         ('local, block', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 8 others')
     """
     more = len(names) - MOST
@@ -74,7 +74,7 @@ def remarks(decision: Decision, findings: Findings) -> list[str]:
             "maxT by sign flips assumes that all heads are jointly symmetric about θ; family-wise errors of "
             "0.10 to 0.28 were measured on real scores, 0.03 to 0.08 with the bootstrap (any other test)."
         )
-    plain = stand_in(decision)
+    plain = closed_form_decision(decision)
     if (plain.test, plain.correction) != (decision.test, decision.correction) and np.any(findings.count > 1):
         sentences.append(
             f"stability, sensitivity to the margin, overlaps without the contrast, and intervals over "
@@ -88,7 +88,7 @@ def _few_units(decision: Decision, findings: Findings) -> list[str]:
     """Return a remark on roles with few units, with the fewest of any of their heads or contrasts."""
     if decision.test not in SMALL:
         return []
-    contrast = dict(with_contrast(findings.rules))
+    contrast = dict(contrast_pairs(findings.rules))
     few = []
     for k, rule in enumerate(findings.rules):
         count = np.concatenate([findings.count[row].ravel() for row in (k, contrast.get(k, k))])
@@ -98,7 +98,7 @@ def _few_units(decision: Decision, findings: Findings) -> list[str]:
     if not few:
         return []
     return [
-        f"fewer than {ENOUGH_FOR_NOT} units: {shortened(few)}; with so few, {decision.test} errs more "
+        f"fewer than {ENOUGH_FOR_NOT} units: {join_names(few)}; with so few, {decision.test} errs more "
         f"often than alpha says {SMALL[decision.test]}."
     ]
 
@@ -108,9 +108,9 @@ def _coarse_p(decision: Decision, findings: Findings) -> list[str]:
     if METHODS[decision.test].resampled is None or decision.correction == "maxT":
         return []
     shape = findings.count.shape
-    tests = max(tests_in(decision.family, findings.rules, *shape[1:]), 1)
+    tests = max(largest_family(decision.family, findings.rules, *shape[1:]), 1)
     alone = assumed_cut(decision.correction, decision.alpha, tests)
-    best = needed_p(decision.correction, decision.alpha, tests)
+    best = required_p(decision.correction, decision.alpha, tests)
     sentences = []
     for k, rule in enumerate(findings.rules):
         units = int(findings.count[k].max())
@@ -156,7 +156,7 @@ def moment_remarks(moments: Moments, scores: Scores, columns: Columns, decision:
 
 def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[str]:
     """Return a remark on roles with few groups, with the fewest of any of their heads or contrasts."""
-    least, contrast = [], dict(with_contrast(rules))
+    least, contrast = [], dict(contrast_pairs(rules))
     for weight in moments.weight.reshape(len(rules), groups, -1):
         least.append(int(equal_groups(weight[:, weight.any(axis=0)]).min(initial=groups)))
     both = [min(groups_of, least[contrast.get(k, k)]) for k, groups_of in enumerate(least)]
@@ -168,7 +168,7 @@ def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[st
     if not few:
         return []
     return [
-        f"the scores of {shortened(few)}, or of their contrasts, lie in few units, or mostly in a few large "
+        f"the scores of {join_names(few)}, or of their contrasts, lie in few units, or mostly in a few large "
         f"ones, so that the random groups say as much as so many of equal weight: below {ENOUGH_FOR_NOT} no "
         f"head is called 'not', and tests err more often than alpha says."
     ]
@@ -176,8 +176,8 @@ def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[st
 
 def _constant_scores(columns: Columns) -> list[str]:
     """Return a remark on roles with heads whose scores, or contrasts, are the same on every example."""
-    contrast = dict(with_contrast(columns.rules))
-    equal = [flat(column.counted(describe(column.values))) for column in columns]
+    contrast = dict(contrast_pairs(columns.rules))
+    equal = [has_no_spread(column.counted(describe(column.values))) for column in columns]
     heads = [int((own | equal[contrast.get(k, k)]).sum()) for k, own in enumerate(equal)]
     still = [
         f"{rule.sieve} ({count})"
@@ -187,7 +187,7 @@ def _constant_scores(columns: Columns) -> list[str]:
     if not still:
         return []
     return [
-        f"heads that score the same on every example are untestable: {shortened(still)}; a rare large unit "
+        f"heads that score the same on every example are untestable: {join_names(still)}; a rare large unit "
         f"could hold most examples, so that equal scores of many units do not bound the mean of all examples."
     ]
 
@@ -218,7 +218,7 @@ def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
     if not roles:
         return []
     return [
-        f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {shortened(roles)}; t-skew errs more often "
+        f"heavy tails (kurtosis above {HEAVY:g}) close to θ: {join_names(roles)}; t-skew errs more often "
         f"there than alpha says (0.08 to 0.13 of families instead of 0.05 in simulations), so hold their "
         f"labels against those of maxT."
     ]

@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.assessment import Moved
+from headroles.records.assessment import SensitivityRow
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import Findings
-from headroles.stats.columns import Column, Columns, settled
+from headroles.stats.columns import Column, Columns, handle_flat_scores
 from headroles.stats.correction import significant
-from headroles.stats.draws import halves
-from headroles.stats.families import adjust_families, members
+from headroles.stats.draws import random_halves
+from headroles.stats.families import adjust_families, family_members
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
-from headroles.stats.relabel import Grid, in_blocks, relabelled, roles_of, stand_in
+from headroles.stats.relabel import Grid, closed_form_decision, label_draws, roles_from_p, split_draws
 
 STEPS = (0.0, 0.2, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0)
 """Margins tried, as multiples of the one used."""
@@ -23,14 +23,14 @@ ALPHAS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Levels tried, besides the one used."""
 
 
-def over_margins(columns: Sequence[Column], grid: Grid, decision: Decision) -> list[Moved]:
+def sensitivity_to_margin(columns: Sequence[Column], grid: Grid, decision: Decision) -> list[SensitivityRow]:
     """Return the number of labelled heads of every role at margins around the one used.
 
     Contrasts keep their margins. Each point is a whole judgement with its own correction; the curve
     describes how far the convention decides and is itself no test. Tests in closed form replace those
     that resample (``relabel.stand_in``).
     """
-    plain = stand_in(decision)
+    plain = closed_form_decision(decision)
     method = METHODS[plain.test]
     p = np.empty((len(STEPS), len(columns), 1, grid.layers * grid.heads))
     rules: list[list[Rule]] = [[] for _ in STEPS]
@@ -39,14 +39,14 @@ def over_margins(columns: Sequence[Column], grid: Grid, decision: Decision) -> l
         for number, step in enumerate(STEPS):
             moved = replace(column, rule=_with_margin(column.rule, step))
             outcome = method(moved.values, sample, moved.rule.margin, 0, 0)
-            p[number, position, 0] = settled(outcome, moved, sample).p
+            p[number, position, 0] = handle_flat_scores(outcome, moved, sample).p
             rules[number].append(moved.rule)
     rows = []
     for own, at_margin in zip(rules, p, strict=True):
-        held = roles_of(at_margin, own, grid, plain)[:, 0].sum(axis=1)
+        held = roles_from_p(at_margin, own, grid, plain)[:, 0].sum(axis=1)
         roles = [rule for rule in own if rule.role]
         rows += [
-            Moved(rule.sieve, "margin", round(rule.margin, 6), int(heads))
+            SensitivityRow(rule.sieve, "margin", round(rule.margin, 6), int(heads))
             for rule, heads in zip(roles, held, strict=True)
         ]
     return rows
@@ -56,10 +56,10 @@ def _with_margin(rule: Rule, step: float) -> Rule:
     return replace(rule, margin=(rule.margin or 0.1) * step) if rule.role else rule
 
 
-def over_alphas(findings: Findings, decision: Decision) -> list[Moved]:
+def sensitivity_to_alpha(findings: Findings, decision: Decision) -> list[SensitivityRow]:
     """Return the number of labelled heads of every role at levels around the one used, by the run's p."""
     layers, heads = findings.count.shape[1:]
-    families = members(findings.rules, layers, heads, decision.family)
+    families = family_members(findings.rules, layers, heads, decision.family)
     shape = (len(findings.rules), layers * heads)
     p, q = findings.p.reshape(shape), findings.q.reshape(shape)
     rows = []
@@ -68,7 +68,7 @@ def over_alphas(findings: Findings, decision: Decision) -> list[Moved]:
             q = adjust_families(p, families, decision.correction, alpha)
         held = significant(q, alpha, p).sum(axis=1)
         rows += [
-            Moved(rule.sieve, "alpha", alpha, int(held[k]))
+            SensitivityRow(rule.sieve, "alpha", alpha, int(held[k]))
             for k, rule in enumerate(findings.rules)
             if rule.role
         ]
@@ -98,10 +98,10 @@ def stability(
     roles = sum(rule.role for rule in columns.rules)
     if not splits or units < 4:
         return np.full((roles, heads), np.nan)
-    plain, both = stand_in(decision), np.zeros((roles, heads))
-    for side in in_blocks([halves(units, splits, decision.seed)], heads):
-        first = relabelled(columns, (side > 0).astype(np.float64), grid, plain)
-        second = relabelled(columns, (side < 0).astype(np.float64), grid, plain)
+    plain, both = closed_form_decision(decision), np.zeros((roles, heads))
+    for side in split_draws([random_halves(units, splits, decision.seed)], heads):
+        first = label_draws(columns, (side > 0).astype(np.float64), grid, plain)
+        second = label_draws(columns, (side < 0).astype(np.float64), grid, plain)
         both += (first & second).sum(axis=1)
     share: np.ndarray = both / splits
     return share

@@ -11,17 +11,17 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import hypergeom
 
-from headroles.records.assessment import RoleSet, Together
+from headroles.records.assessment import RoleOverlap, RoleSet
 from headroles.stats.relabel import Grid
 
 
-def pairs(
+def role_pairs(
     names: Sequence[str],
     observed: Bool[np.ndarray, "roles heads"],
     drawn: Bool[np.ndarray, "roles draws heads"],
     grid: Grid,
     contrasts: str,
-) -> list[Together]:
+) -> list[RoleOverlap]:
     """Return every ordered pair of different roles.
 
     Intervals are percentiles over labellings of resampled units. Labels of resamples flicker near the
@@ -33,7 +33,7 @@ def pairs(
         observed: Which head holds which role, layer after layer.
         drawn: The same under every resample of the units.
         grid: Layers and heads.
-        contrasts: "with" or "without" (see ``Together``).
+        contrasts: "with" or "without" (see ``RoleOverlap``).
     """
     counted = observed.reshape(len(names), grid.layers, grid.heads).sum(axis=2)
     both_drawn = {
@@ -49,17 +49,17 @@ def pairs(
         size = drawn[one].sum(axis=1)
         shares = np.divide(resampled, size, out=np.full(size.shape, np.nan), where=size > 0)
         found.append(
-            Together(
+            RoleOverlap(
                 names[one], names[other], contrasts, own, int(observed[other].sum()),
-                both, *ends(resampled.astype(np.float64)),
-                both / own if own else float("nan"), *ends(shares),
-                *dealt(counted[one], counted[other], grid.heads),
+                both, *percentile_interval(resampled.astype(np.float64)),
+                both / own if own else float("nan"), *percentile_interval(shares),
+                *random_overlap(counted[one], counted[other], grid.heads),
             )
         )  # fmt: skip
     return found
 
 
-def ends(values: Float[np.ndarray, " draws"], level: float = 0.95) -> tuple[float, float]:
+def percentile_interval(values: Float[np.ndarray, " draws"], level: float = 0.95) -> tuple[float, float]:
     """Return the percentile interval of resampled values; NaN unless at least half of them are known."""
     known = values[~np.isnan(values)]
     if not known.size or known.size < len(values) / 2:
@@ -68,7 +68,7 @@ def ends(values: Float[np.ndarray, " draws"], level: float = 0.95) -> tuple[floa
     return float(low), float(high)
 
 
-def dealt(first: np.ndarray, second: np.ndarray, heads: int) -> tuple[float, float, float]:
+def random_overlap(first: np.ndarray, second: np.ndarray, heads: int) -> tuple[float, float, float]:
     """Return mean, 2.5 % and 97.5 % point of the overlap of labels assigned at random within each layer.
 
     Exact: the overlap of one layer is hypergeometric, that of all layers their convolution.
@@ -79,24 +79,24 @@ def dealt(first: np.ndarray, second: np.ndarray, heads: int) -> tuple[float, flo
         heads: Heads in a layer.
 
     Example:
-        >>> [round(number, 2) for number in dealt(np.array([2, 0]), np.array([2, 4]), 4)]
+        >>> [round(number, 2) for number in random_overlap(np.array([2, 0]), np.array([2, 4]), 4)]
         [1.0, 0.0, 2.0]
     """
     chances = np.ones(1)
     for one, other in zip(first, second, strict=True):
         layer = hypergeom.pmf(np.arange(heads + 1), heads, one, other)
         chances = np.convolve(chances, layer[: min(one, other) + 1])
-    return float((first * second / heads).sum()), *middle_of(chances)[1:]
+    return float((first * second / heads).sum()), *mean_and_range(chances)[1:]
 
 
-def middle_of(chances: Float[np.ndarray, " numbers"]) -> tuple[float, float, float]:
+def mean_and_range(chances: Float[np.ndarray, " numbers"]) -> tuple[float, float, float]:
     """Return mean, 2.5 % and 97.5 % point of a number of heads.
 
     Args:
         chances: Of 0, 1, 2, … heads; they add up to 1.
 
     Example:
-        >>> middle_of(np.array([0.25, 0.5, 0.25]))
+        >>> mean_and_range(np.array([0.25, 0.5, 0.25]))
         (1.0, 0.0, 2.0)
     """
     upto = np.cumsum(chances)
@@ -138,7 +138,7 @@ def role_sets(names: Sequence[str], held: Bool[np.ndarray, "roles heads"], grid:
     return tuple(
         RoleSet(
             ";".join(names[place] for place in places[number]), int(counts[number]),
-            *middle_of(chances[number]),
+            *mean_and_range(chances[number]),
         )
         for number in order
     )  # fmt: skip

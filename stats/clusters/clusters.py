@@ -15,7 +15,7 @@ from sklearn.metrics import silhouette_samples
 
 from headroles.errors import BadInput, UnknownName
 from headroles.records.clusters import Choice, Divergence
-from headroles.stats.clusters.distances import distances, resampled, square
+from headroles.stats.clusters.distances import distances, resampled_means, square_matrix
 
 NOISE = -1
 CORE = 4
@@ -24,23 +24,23 @@ CORE = 4
 Clusterings = Int[np.ndarray, "numbers heads"]
 
 
-def average(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> Clusterings:
+def average_linkage(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> Clusterings:
     """Return clusters of average linkage (Sokal and Michener 1958), for each number of clusters.
 
     Example:
-        >>> average(np.array([1.0, 9.0, 8.0]), [2, 3]).tolist()
+        >>> average_linkage(np.array([1.0, 9.0, 8.0]), [2, 3]).tolist()
         [[0, 0, 1], [0, 1, 2]]
     """
-    return cut(merges(distance), numbers)
+    return cut_tree(linkage_tree(distance), numbers)
 
 
-def merges(distance: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, "merges 4"]:
+def linkage_tree(distance: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, "merges 4"]:
     """Return merges of average linkage as scipy gives them: two nodes, height, heads."""
     found: np.ndarray = linkage(distance, "average")
     return found
 
 
-def cut(tree: Float[np.ndarray, "merges 4"], numbers: Sequence[int]) -> Clusterings:
+def cut_tree(tree: Float[np.ndarray, "merges 4"], numbers: Sequence[int]) -> Clusterings:
     """Return clusters of a tree without its last merges; exactly as many as required, also with ties.
 
     Args:
@@ -50,7 +50,7 @@ def cut(tree: Float[np.ndarray, "merges 4"], numbers: Sequence[int]) -> Clusteri
     heads = len(tree) + 1
     order = leaves_list(tree)
     start, label = {2 * heads - 2: 0}, np.zeros(heads, dtype=np.int64)
-    rows = {1: by_size(label)}
+    rows = {1: number_by_size(label)}
     for known in range(1, max(numbers)):
         left, right, _, size = tree[heads - 1 - known]
         node = 2 * heads - 1 - known
@@ -58,27 +58,27 @@ def cut(tree: Float[np.ndarray, "merges 4"], numbers: Sequence[int]) -> Clusteri
         middle = first + (int(tree[int(left) - heads, 3]) if left >= heads else 1)
         start[int(left)], start[int(right)] = first, middle
         label[order[middle : first + int(size)]] = known
-        rows[known + 1] = by_size(label)
+        rows[known + 1] = number_by_size(label)
     return np.stack([rows[number] for number in numbers])
 
 
-def spectral(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> Clusterings:
+def spectral_clusters(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> Clusterings:
     """Return spectral clusters (Shi and Malik 2000), for each number of clusters.
 
     The affinity of two heads is ``exp(−d² / 2m²)`` with m the median distance; clusters are read off the
     eigenvectors by pivoted QR (Damle, Minden and Ying 2019), which needs no random starts.
     """
     scale = float(np.median(distance))
-    affinity = square(np.exp(-0.5 * (distance / scale) ** 2) if scale > 0 else np.ones(distance.shape))
+    affinity = square_matrix(np.exp(-0.5 * (distance / scale) ** 2) if scale > 0 else np.ones(distance.shape))
     np.fill_diagonal(affinity, 1.0)
     rows = [
         spectral_clustering(affinity, n_clusters=number, random_state=0, assign_labels="cluster_qr")
         for number in numbers
     ]
-    return np.stack([by_size(row) for row in rows])
+    return np.stack([number_by_size(row) for row in rows])
 
 
-def dense(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> Clusterings:
+def dbscan_clusters(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> Clusterings:
     """Return clusters by density (DBSCAN, Ester et al. 1996); heads of no dense region are noise, −1.
 
     A head is core when 4 heads (itself among them) lie within ε. ε is Tukey's fence of the distances to
@@ -89,25 +89,25 @@ def dense(distance: Float[np.ndarray, " pairs"], numbers: Sequence[int]) -> Clus
         distance: Of all pairs.
         numbers: One entry, whatever it is: the number of clusters follows from ε.
     """
-    whole = square(distance)
+    whole = square_matrix(distance)
     reach = np.sort(whole, axis=1)[:, min(CORE, len(whole)) - 1]
     low, high = np.quantile(reach, [0.25, 0.75])
     fence = float(high + 1.5 * (high - low))
     found = DBSCAN(eps=max(fence, 1e-12), min_samples=CORE, metric="precomputed").fit(whole)
-    return by_size(found.labels_)[None].repeat(len(numbers), axis=0)
+    return number_by_size(found.labels_)[None].repeat(len(numbers), axis=0)
 
 
 METHODS: Mapping[str, Callable[[Float[np.ndarray, " pairs"], Sequence[int]], Clusterings]] = MappingProxyType(
-    {"average": average, "spectral": spectral, "dbscan": dense}
+    {"average": average_linkage, "spectral": spectral_clusters, "dbscan": dbscan_clusters}
 )
 """Ways to cluster, by name."""
 
 
-def by_size(label: Int[np.ndarray, " heads"]) -> Int[np.ndarray, " heads"]:
+def number_by_size(label: Int[np.ndarray, " heads"]) -> Int[np.ndarray, " heads"]:
     """Return the same clusters, numbered from 0 by falling size, equal ones by their first head; −1 stays.
 
     Example:
-        >>> by_size(np.array([7, 3, 3, -1])).tolist()
+        >>> number_by_size(np.array([7, 3, 3, -1])).tolist()
         [1, 0, 0, -1]
     """
     names, first, size = np.unique(label, return_index=True, return_counts=True)
@@ -119,7 +119,7 @@ def by_size(label: Int[np.ndarray, " heads"]) -> Int[np.ndarray, " heads"]:
     return found
 
 
-def alone(label: Int[np.ndarray, " heads"]) -> Int[np.ndarray, " heads"]:
+def noise_as_clusters(label: Int[np.ndarray, " heads"]) -> Int[np.ndarray, " heads"]:
     """Return the clusters with every noise head as one of its own."""
     noise = label == NOISE
     found = label.copy()
@@ -131,7 +131,7 @@ def adjusted_rand(first: Int[np.ndarray, " heads"], second: Int[np.ndarray, " he
     """Return the adjusted Rand index (Hubert and Arabie 1985): 1 for equal clusters, 0 on average by chance.
 
     As ``sklearn.metrics.adjusted_rand_score``, without its checks, which take most of its time; labels
-    are whole numbers from 0, as ``by_size`` and ``alone`` give them.
+    are whole numbers from 0, as ``number_by_size`` and ``noise_as_clusters`` give them.
 
     Example:
         >>> adjusted_rand(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
@@ -178,7 +178,7 @@ SLOW_DRAWS = 25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class ChosenClusters:
     """Clusters of heads, with the number that was chosen.
 
     Attributes:
@@ -196,12 +196,14 @@ class Chosen:
     choices: tuple[Choice, ...]
 
 
-def choose(divergence: Divergence, method: str, clusters: int | None, draws: int, seed: int) -> Chosen:
+def choose_clusters(
+    divergence: Divergence, method: str, clusters: int | None, draws: int, seed: int
+) -> ChosenClusters:
     """Return clusters, as many as separate heads best among the numbers that are stable in other units.
 
     Numbers from 2 to 20 are tried, at most half the heads. Each has a mean silhouette over heads
     (Rousseeuw 1987) and a stability: the mean adjusted Rand index between clusters of all units and those
-    of resampled blocks, with the same number. ``preferred`` takes one of them.
+    of resampled blocks, with the same number. ``best_number`` takes one of them.
 
     Args:
         divergence: Block sums.
@@ -214,30 +216,34 @@ def choose(divergence: Divergence, method: str, clusters: int | None, draws: int
         UnknownName: For a method that does not exist.
         BadInput: For a number of clusters that cannot be.
     """
-    numbers = numbers_of(divergence.layers * divergence.heads, method, clusters)
+    numbers = candidate_numbers(divergence.layers * divergence.heads, method, clusters)
     find, mean = METHODS[method], divergence.mean()
     found = find(distances(mean), numbers)
     if method == "spectral":
         draws = min(draws, SLOW_DRAWS)
     if len(divergence.weight) < 2:
         draws = 0
-    redrawn = [find(distances(row), numbers) for some in resampled(divergence, draws, seed) for row in some]
-    whole = square(distances(mean))
+    redrawn = [
+        find(distances(row), numbers) for some in resampled_means(divergence, draws, seed) for row in some
+    ]
+    whole = square_matrix(distances(mean))
     silhouettes = [silhouette(whole, row) for row in found]
     tried = []
     for place, row in enumerate(found):
-        agreement = [adjusted_rand(alone(row), alone(other[place])) for other in redrawn]
+        agreement = [
+            adjusted_rand(noise_as_clusters(row), noise_as_clusters(other[place])) for other in redrawn
+        ]
         stability = float(np.mean(agreement)) if agreement else float("nan")
         count = int(row.max()) + 1 if method == "dbscan" else numbers[place]
         tried.append(Choice(count, _mean(silhouettes[place]), stability))
-    best = preferred(tried, [_has_two_groups(row) for row in found])
+    best = best_number(tried, [_has_two_groups(row) for row in found])
     choices = tuple(
         Choice(choice.clusters, choice.silhouette, choice.stability, int(place == best))
         for place, choice in enumerate(tried)
     )
-    kept = [overlap(alone(found[best]), alone(other[best])) for other in redrawn]
+    kept = [overlap(noise_as_clusters(found[best]), noise_as_clusters(other[best])) for other in redrawn]
     stability_of = np.mean(kept, axis=0) if kept else np.full(len(whole), np.nan)
-    return Chosen(choices[best].clusters, found[best], silhouettes[best], stability_of, choices)
+    return ChosenClusters(choices[best].clusters, found[best], silhouettes[best], stability_of, choices)
 
 
 def silhouette(
@@ -257,7 +263,7 @@ def _mean(values: Float[np.ndarray, " heads"]) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
-def preferred(tried: Sequence[Choice], parted: Sequence[bool]) -> int:
+def best_number(tried: Sequence[Choice], parted: Sequence[bool]) -> int:
     """Return the place of the number with the largest silhouette among those whose stability is at least 0.6.
 
     Where none is that stable the most stable one is taken; without resamples silhouettes alone decide.
@@ -269,7 +275,7 @@ def preferred(tried: Sequence[Choice], parted: Sequence[bool]) -> int:
         parted: Whether two or more of the clusters have two or more heads.
 
     Example:
-        >>> preferred([Choice(2, 0.6, 1.0), Choice(3, 0.4, 0.5), Choice(4, 0.3, 0.9)], [False, True, True])
+        >>> best_number([Choice(2, 0.6, 1.0), Choice(3, 0.4, 0.5), Choice(4, 0.3, 0.9)], [False, True, True])
         2
     """
     allowed = np.array(parted) if any(parted) else np.ones(len(tried), dtype=bool)
@@ -282,10 +288,10 @@ def preferred(tried: Sequence[Choice], parted: Sequence[bool]) -> int:
 
 
 def _has_two_groups(label: Int[np.ndarray, " heads"]) -> bool:
-    return int((np.bincount(alone(label)) >= 2).sum()) >= 2
+    return int((np.bincount(noise_as_clusters(label)) >= 2).sum()) >= 2
 
 
-def numbers_of(heads: int, method: str, clusters: int | None) -> list[int]:
+def candidate_numbers(heads: int, method: str, clusters: int | None) -> list[int]:
     """Return the numbers of clusters to try; [0] where the method finds its number itself.
 
     Args:
@@ -298,7 +304,7 @@ def numbers_of(heads: int, method: str, clusters: int | None) -> list[int]:
         BadInput: For fewer than three heads, or a number that cannot be.
 
     Example:
-        >>> numbers_of(12, "average", None)
+        >>> candidate_numbers(12, "average", None)
         [2, 3, 4, 5, 6]
     """
     if method not in METHODS:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import rankdata
 
-from headroles.stats.clusters.distances import square
+from headroles.stats.clusters.distances import square_matrix
 
 PLACEMENTS = 9999
 CELLS = 2**20
@@ -34,7 +34,7 @@ def r_squared(mean: Float[np.ndarray, " pairs"], group: Int[np.ndarray, " heads"
     """
     rows, columns, weights = _pairs_within(group)
     total = float(mean.sum()) / len(group)
-    within = float(square(mean)[rows, columns] @ weights)
+    within = float(square_matrix(mean)[rows, columns] @ weights)
     return 1.0 - within / total if total > 0 else float("nan")
 
 
@@ -65,7 +65,7 @@ def permanova(
     if np.isnan(observed):
         return observed, observed
     rows, columns, weights = _pairs_within(group)
-    whole, heads = square(mean), len(group)
+    whole, heads = square_matrix(mean), len(group)
     limit = float(whole[rows, columns] @ weights) * (1 + 1e-12)
     flat = whole.ravel()
     extreme = 0
@@ -75,7 +75,7 @@ def permanova(
     return observed, (1 + extreme) / (1 + placements)
 
 
-def of_sets(
+def r_squared_of_roles(
     whole: Float[np.ndarray, "heads heads"], held: Bool[np.ndarray, "roles heads"]
 ) -> Float[np.ndarray, " roles"]:
     """Return R² of holding each role; NaN below two holders or two others.

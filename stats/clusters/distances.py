@@ -59,7 +59,9 @@ def standard_error(divergence: Divergence) -> Float[np.ndarray, " pairs"]:
     return error if divergence.way == "sum" else error / total
 
 
-def intervals(divergence: Divergence) -> tuple[Float[np.ndarray, " pairs"], Float[np.ndarray, " pairs"]]:
+def distance_intervals(
+    divergence: Divergence,
+) -> tuple[Float[np.ndarray, " pairs"], Float[np.ndarray, " pairs"]]:
     """Return 95 % intervals of all distances: Student's for the mean divergence, its ends rooted.
 
     Unit: the block of units (one unit each where memory allows). Assumes that blocks are independent and
@@ -70,10 +72,10 @@ def intervals(divergence: Divergence) -> tuple[Float[np.ndarray, " pairs"], Floa
     Returns:
         Lower and upper ends, on the scale of distances; NaN with one block.
     """
-    return ends_of(divergence.mean(), standard_error(divergence), len(divergence.weight))
+    return interval_ends(divergence.mean(), standard_error(divergence), len(divergence.weight))
 
 
-def ends_of(
+def interval_ends(
     mean: Float[np.ndarray, "*some"], error: Float[np.ndarray, "*some"], blocks: int
 ) -> tuple[Float[np.ndarray, "*some"], Float[np.ndarray, "*some"]]:
     """Return the ends of the intervals of distances whose divergences have these means and errors."""
@@ -89,15 +91,15 @@ def _cut(blocks: int) -> float:
     return float(t.ppf((1 + LEVEL) / 2, blocks - 1)) if blocks > 1 else float("nan")
 
 
-def resampled(
+def resampled_means(
     divergence: Divergence, draws: int, seed: int
 ) -> Iterator[Float[np.ndarray, "some_draws pairs"]]:
     """Yield mean divergences under bootstrap resamples of the blocks, some draws at a time."""
     for counts in bootstrap_counts(len(divergence.weight), draws, seed):
-        yield from means(divergence, counts)
+        yield from weighted_means(divergence, counts)
 
 
-def means(
+def weighted_means(
     divergence: Divergence, counts: Float[np.ndarray, "draws blocks"]
 ) -> Iterator[Float[np.ndarray, "some_draws pairs"]]:
     """Yield ``divergence.mean`` of every row of counts, some rows at a time for memory."""
@@ -110,7 +112,7 @@ def means(
         yield ratio * divergence.weight.sum() if divergence.way == "sum" else ratio
 
 
-def left_out(divergence: Divergence) -> Iterator[Float[np.ndarray, " pairs"]]:
+def jackknife_means(divergence: Divergence) -> Iterator[Float[np.ndarray, " pairs"]]:
     """Yield mean divergences without one group of blocks, for each of at most 200 groups in turn.
 
     With way "sum" they are brought to the size of the whole sum.
@@ -151,13 +153,13 @@ def jackknife(
     if groups < 2:
         missing = np.full(estimate.shape, np.nan)
         return estimate, missing, missing.copy()
-    without = np.stack([statistics(mean) for mean in left_out(divergence)])
+    without = np.stack([statistics(mean) for mean in jackknife_means(divergence)])
     squares = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
     reach = _cut(groups) * np.sqrt((groups - 1) / groups * squares)
     return estimate, estimate - reach, estimate + reach
 
 
-def nearest(divergence: Divergence, error: Float[np.ndarray, " pairs"], count: int = 8) -> Neighbours:
+def nearest_heads(divergence: Divergence, error: Float[np.ndarray, " pairs"], count: int = 8) -> Neighbours:
     """Return the nearest heads of every head, with 95 % intervals of their distances.
 
     The intervals are those of single distances. That the nearest of many were picked makes their
@@ -168,21 +170,21 @@ def nearest(divergence: Divergence, error: Float[np.ndarray, " pairs"], count: i
         error: Of every mean divergence.
         count: Neighbours of each head; fewer where there are fewer heads.
     """
-    mean, spread = square(divergence.mean()), square(error)
+    mean, spread = square_matrix(divergence.mean()), square_matrix(error)
     heads = len(mean)
     apart = mean.copy()
     np.fill_diagonal(apart, np.inf)
     head = np.argsort(apart, axis=1, kind="stable")[:, : min(count, heads - 1)]
     near = np.take_along_axis(mean, head, axis=1)
-    low, high = ends_of(near, np.take_along_axis(spread, head, axis=1), len(divergence.weight))
+    low, high = interval_ends(near, np.take_along_axis(spread, head, axis=1), len(divergence.weight))
     return Neighbours(head, distances(near), low, high)
 
 
-def square(pairs: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, "heads heads"]:
+def square_matrix(pairs: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, "heads heads"]:
     """Both halves of a symmetric matrix from its condensed form, with zeros on the diagonal.
 
     Example:
-        >>> square(np.array([1.0, 2.0, 3.0])).tolist()
+        >>> square_matrix(np.array([1.0, 2.0, 3.0])).tolist()
         [[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]]
     """
     heads = round((1 + np.sqrt(1 + 8 * len(pairs))) / 2)
@@ -211,18 +213,18 @@ def place_heads(distance: Float[np.ndarray, " pairs"], seed: int) -> tuple[Map, 
         distance: Of all pairs.
         seed: Of the random starts.
     """
-    whole = square(distance)
+    whole = square_matrix(distance)
     rng, heads = np.random.default_rng(seed), len(whole)
     spread = float(np.sqrt((whole**2).mean())) or 1.0
-    starts = [classical(whole)]
+    starts = [classical_scaling(whole)]
     starts += [spread * rng.standard_normal((heads, 2)) for _ in range(STARTS // (1 + int(heads > MANY)))]
-    maps = [settle(whole, start, 300) for start in starts]
+    maps = [smacof_map(whole, start, 300) for start in starts]
     best = min(maps, key=lambda place: stress(distance, place))
-    place = oriented(settle(whole, best, 1000))
+    place = orient_map(smacof_map(whole, best, 1000))
     return place, stress(distance, place)
 
 
-def classical(whole: Float[np.ndarray, "heads heads"]) -> Map:
+def classical_scaling(whole: Float[np.ndarray, "heads heads"]) -> Map:
     """Return classical scaling (Torgerson 1952): leading axes of the doubly centred squared distances."""
     squared = whole**2
     centred = -(squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()) / 2
@@ -231,7 +233,7 @@ def classical(whole: Float[np.ndarray, "heads heads"]) -> Map:
     return found
 
 
-def settle(whole: Float[np.ndarray, "heads heads"], start: Map, rounds: int) -> Map:
+def smacof_map(whole: Float[np.ndarray, "heads heads"], start: Map, rounds: int) -> Map:
     """Return the map that metric SMACOF reaches from a start."""
     if not whole.any():
         return np.zeros_like(start)
@@ -253,7 +255,7 @@ def stress(distance: Float[np.ndarray, " pairs"], place: Map) -> float:
     return float(np.sqrt(((distance - on_map) ** 2).sum() / size)) if size > 1e-18 else float("nan")
 
 
-def oriented(place: Map) -> Map:
+def orient_map(place: Map) -> Map:
     """Return the map about its centre, on its principal axes, the farthest head of either axis positive."""
     centred = place - place.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T @ centred)
@@ -263,7 +265,7 @@ def oriented(place: Map) -> Map:
     return found
 
 
-def onto(place: Map, target: Map) -> Map:
+def procrustes_map(place: Map, target: Map) -> Map:
     """Return a map moved, turned and mirrored, not stretched, onto another (Procrustes)."""
     centre, aim = place.mean(axis=0), target.mean(axis=0)
     turn, _ = orthogonal_procrustes(place - centre, target - aim)
@@ -271,7 +273,9 @@ def onto(place: Map, target: Map) -> Map:
     return found
 
 
-def cloud(divergence: Divergence, place: Map, draws: int, seed: int) -> Float32[np.ndarray, "draws heads 2"]:
+def resampled_maps(
+    divergence: Divergence, place: Map, draws: int, seed: int
+) -> Float32[np.ndarray, "draws heads 2"]:
     """Return maps of resampled blocks of units, each started from the map and laid onto it.
 
     At most 100 resamples, and 30 for more than 400 heads. How far a head scatters shows how well units
@@ -286,8 +290,8 @@ def cloud(divergence: Divergence, place: Map, draws: int, seed: int) -> Float32[
     blocks = len(divergence.weight)
     draws = min(draws, CLOUD_OF_MANY if len(place) > MANY else CLOUD) if blocks > 1 else 0
     maps = [
-        onto(settle(square(distances(mean)), place, 100), place)
-        for some in resampled(divergence, draws, seed)
+        procrustes_map(smacof_map(square_matrix(distances(mean)), place, 100), place)
+        for some in resampled_means(divergence, draws, seed)
         for mean in some
     ]
     return np.array(maps, dtype=np.float32).reshape(len(maps), len(place), 2)

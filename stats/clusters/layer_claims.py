@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.clusters import Claim, Divergence
-from headroles.stats.assessment.together import ends
-from headroles.stats.clusters.clusters import METHODS, Chosen, adjusted_rand, alone
+from headroles.stats.assessment.together import percentile_interval
+from headroles.stats.clusters.clusters import METHODS, ChosenClusters, adjusted_rand, noise_as_clusters
 from headroles.stats.clusters.distance_tests import (
     EXACT,
     PLACEMENTS,
@@ -17,9 +17,9 @@ from headroles.stats.clusters.distance_tests import (
     permanova,
     r_squared,
 )
-from headroles.stats.clusters.distances import distances, jackknife, means
-from headroles.stats.clusters.role_claims import Row, unplaced
-from headroles.stats.draws import halves
+from headroles.stats.clusters.distances import distances, jackknife, weighted_means
+from headroles.stats.clusters.role_claims import Row, claim_without_p
+from headroles.stats.draws import random_halves
 
 
 def layer_claims(divergence: Divergence, seed: int) -> tuple[Claim, ...]:
@@ -60,7 +60,9 @@ def layer_claims(divergence: Divergence, seed: int) -> tuple[Claim, ...]:
         claims.append(_same_layer(divergence, _clip_interval(rows[0], 1.0), seed))
         for name, row in (("within", rows[1]), ("between", rows[2])):
             measure = f"mean distance {name} layers"
-            claims.append(unplaced("same layer closer", "", measure, _clip_interval(row, np.inf), counted))
+            claims.append(
+                claim_without_p("same layer closer", "", measure, _clip_interval(row, np.inf), counted)
+            )
     if between:
         for ranked, row in zip((False, True), rows[-2:], strict=True):
             claims.append(_adjacent_layers(divergence, ranked, row, seed))
@@ -78,7 +80,7 @@ def _same_layer(divergence: Divergence, row: Row, seed: int) -> Claim:
     group = np.repeat(np.arange(layers), divergence.heads)
     estimate, p = permanova(divergence.mean(), group, PLACEMENTS, seed)
     row = (estimate, *row[1:])
-    claim = unplaced("same layer closer", "", "R2", row, (size, len(divergence.block)))
+    claim = claim_without_p("same layer closer", "", "R2", row, (size, len(divergence.block)))
     if np.isnan(p):
         return claim
     reference = (
@@ -95,7 +97,7 @@ def _adjacent_layers(divergence: Divergence, ranked: bool, row: Row, seed: int) 
     low, high = np.tanh(row[1:]).tolist()
     measure = "mantel rho" if ranked else "mantel r"
     counted = shape[0] * shape[1], len(divergence.block)
-    claim = unplaced("adjacent layers closer", "", measure, (estimate, low, high), counted)
+    claim = claim_without_p("adjacent layers closer", "", measure, (estimate, low, high), counted)
     if not placements:
         return claim
     orders = "all" if shape[0] <= EXACT else "random"
@@ -105,7 +107,7 @@ def _adjacent_layers(divergence: Divergence, ranked: bool, row: Row, seed: int) 
 
 
 def halves_agree(
-    divergence: Divergence, method: str, chosen: Chosen, draws: int, seed: int
+    divergence: Divergence, method: str, chosen: ChosenClusters, draws: int, seed: int
 ) -> tuple[Claim, ...]:
     """Return how far clusters found in two random halves of the blocks agree.
 
@@ -125,19 +127,19 @@ def halves_agree(
     blocks = len(divergence.weight)
     if blocks < 2 or draws < 1:
         return ()
-    side = halves(blocks, draws, seed)
+    side = random_halves(blocks, draws, seed)
     labels = [
         [
-            alone(METHODS[method](distances(mean), [chosen.number])[0])
-            for some in means(divergence, (side == sign).astype(np.float64))
+            noise_as_clusters(METHODS[method](distances(mean), [chosen.number])[0])
+            for some in weighted_means(divergence, (side == sign).astype(np.float64))
             for mean in some
         ]
         for sign in (1, -1)
     ]
     agreement = np.array([adjusted_rand(one, other) for one, other in zip(*labels, strict=True)])
     counted = divergence.layers * divergence.heads, len(divergence.block)
-    row = (float(agreement.mean()), *ends(agreement))
-    return (unplaced("split halves agree", "", "adjusted Rand", row, counted),)
+    row = (float(agreement.mean()), *percentile_interval(agreement))
+    return (claim_without_p("split halves agree", "", "adjusted Rand", row, counted),)
 
 
 def _fisher_scale(correlation: float) -> float:

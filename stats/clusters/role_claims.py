@@ -9,19 +9,19 @@ from headroles.errors import BadInput
 from headroles.records.clusters import Claim, Divergence
 from headroles.records.example import Decision, Scores
 from headroles.records.findings import Findings
-from headroles.stats.assessment.together import ends
-from headroles.stats.clusters.clusters import adjusted_rand, alone
-from headroles.stats.clusters.distance_tests import of_sets
-from headroles.stats.clusters.distances import means, square
+from headroles.stats.assessment.together import percentile_interval
+from headroles.stats.clusters.clusters import adjusted_rand, noise_as_clusters
+from headroles.stats.clusters.distance_tests import r_squared_of_roles
+from headroles.stats.clusters.distances import square_matrix, weighted_means
 from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.relabel import Grid, in_blocks, relabelled, stand_in
+from headroles.stats.relabel import Grid, closed_form_decision, label_draws, split_draws
 
 Row = tuple[float, float, float]
 """Estimate, and lower and upper end of its interval."""
 
 
-def unplaced(name: str, subject: str, measure: str, row: Row, counted: tuple[int, int]) -> Claim:
+def claim_without_p(name: str, subject: str, measure: str, row: Row, counted: tuple[int, int]) -> Claim:
     """Return a claim without p.
 
     Args:
@@ -32,7 +32,7 @@ def unplaced(name: str, subject: str, measure: str, row: Row, counted: tuple[int
         counted: Heads, and units.
 
     Example:
-        >>> unplaced("split halves agree", "", "adjusted Rand", (0.8, 0.7, 0.9), (144, 500)).placements
+        >>> claim_without_p("split halves agree", "", "adjusted Rand", (0.8, 0.7, 0.9), (144, 500)).placements
         0
     """
     estimate, low, high = row
@@ -85,8 +85,8 @@ def role_claims(
     held = findings.decision[[rule.role for rule in rules]].reshape(len(names), -1) == 0
     if not held.any():
         return ()
-    group = alone(cluster)
-    observed = _measures(square(divergence.mean()), held, group)
+    group = noise_as_clusters(cluster)
+    observed = _measures(square_matrix(divergence.mean()), held, group)
     drawn = bootstrap_counts(len(divergence.weight), draws, seed)
     redrawn = _resample_measures(divergence, columns, decision, group, drawn)
     counted = len(group), len(divergence.block)
@@ -95,7 +95,9 @@ def role_claims(
     wanted += [(ROLE, names[role], "adjusted Rand", len(names) + role) for role in known]
     wanted.append((SETS, "", "adjusted Rand", 2 * len(names)))
     return tuple(
-        unplaced(name, role, measure, (float(observed[at]), *ends(redrawn[:, at])), counted)
+        claim_without_p(
+            name, role, measure, (float(observed[at]), *percentile_interval(redrawn[:, at])), counted
+        )
         for name, role, measure, at in wanted
     )
 
@@ -108,13 +110,13 @@ def _resample_measures(
     drawn: Iterator[Float[np.ndarray, "block blocks"]],
 ) -> Float[np.ndarray, "draws measures"]:
     """Return all measures with distances and roles of resampled blocks; no row with one block."""
-    plain, grid = stand_in(decision), Grid(divergence.layers, divergence.heads)
+    plain, grid = closed_form_decision(decision), Grid(divergence.layers, divergence.heads)
     measures = 2 * sum(rule.role for rule in columns.rules) + 1
     rows: list[np.ndarray] = []
-    for counts in in_blocks(drawn if len(divergence.weight) > 1 else (), len(group)):
-        held = relabelled(columns, counts[:, divergence.block], grid, plain)
-        mean = (row for some in means(divergence, counts) for row in some)
-        rows += [_measures(square(row), held[:, draw], group) for draw, row in enumerate(mean)]
+    for counts in split_draws(drawn if len(divergence.weight) > 1 else (), len(group)):
+        held = label_draws(columns, counts[:, divergence.block], grid, plain)
+        mean = (row for some in weighted_means(divergence, counts) for row in some)
+        rows += [_measures(square_matrix(row), held[:, draw], group) for draw, row in enumerate(mean)]
     return np.array(rows).reshape(len(rows), measures)
 
 
@@ -124,7 +126,7 @@ def _measures(
     group: Int[np.ndarray, " heads"],
 ) -> Float[np.ndarray, " measures"]:
     """Return R² of every role, the index of clusters against every role, and against the sets of roles."""
-    r2 = of_sets(whole, held)
+    r2 = r_squared_of_roles(whole, held)
     each = [
         float("nan") if np.isnan(share) else adjusted_rand(group, row.astype(np.int64))
         for share, row in zip(r2, held, strict=True)

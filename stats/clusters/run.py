@@ -3,9 +3,15 @@
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.records.clusters import Clustered, Divergence
-from headroles.stats.clusters.clusters import choose, merges
-from headroles.stats.clusters.distances import cloud, distances, nearest, place_heads, standard_error
+from headroles.records.clusters import ClusterResults, Divergence
+from headroles.stats.clusters.clusters import choose_clusters, linkage_tree
+from headroles.stats.clusters.distances import (
+    distances,
+    nearest_heads,
+    place_heads,
+    resampled_maps,
+    standard_error,
+)
 from headroles.stats.clusters.layer_claims import halves_agree, layer_claims
 
 
@@ -16,7 +22,7 @@ def cluster_heads(
     clusters: int | None = None,
     draws: int = 200,
     seed: int = 0,
-) -> Clustered:
+) -> ClusterResults:
     """Return everything that follows from divergences alone; ``role_claims`` adds roles.
 
     Distances are square roots of mean divergences. Uncertainty comes from resampling blocks of units:
@@ -25,7 +31,7 @@ def cluster_heads(
     Args:
         divergence: Block sums.
         method: "average" (linkage), "spectral" or "dbscan".
-        clusters: How many; None: chosen by silhouette and stability (``choose``).
+        clusters: How many; None: chosen by silhouette and stability (``choose_clusters``).
         draws: Resamples behind stabilities and split halves; the cloud of the map has at most 100.
         seed: Of resamples, random placements and starts of the map.
 
@@ -48,21 +54,21 @@ def cluster_heads(
             f"divergences are finite numbers, but {int((~np.isfinite(mean)).sum())} of {mean.size} pairs of "
             f"heads have none; check that attention has no NaN"
         )
-    chosen = choose(divergence, method, clusters, draws, seed)
+    chosen = choose_clusters(divergence, method, clusters, draws, seed)
     place, stress = place_heads(distances(mean), seed)
     error = standard_error(divergence)
-    return Clustered(
+    return ClusterResults(
         divergence=divergence,
         error=error,
         method=method,
         cluster=chosen.cluster,
         silhouette=chosen.silhouette,
         stability=chosen.stability,
-        linkage=merges(distances(mean)),
+        linkage=linkage_tree(distances(mean)),
         choices=chosen.choices,
         place=place,
-        cloud=cloud(divergence, place, draws, seed),
+        cloud=resampled_maps(divergence, place, draws, seed),
         stress=stress,
         claims=layer_claims(divergence, seed) + halves_agree(divergence, method, chosen, draws, seed),
-        neighbours=nearest(divergence, error),
+        neighbours=nearest_heads(divergence, error),
     )

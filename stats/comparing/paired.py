@@ -1,4 +1,4 @@
-"""Compare two runs head by head: changed, equivalent within a bound, or undetermined (``paired``).
+"""Compare two runs head by head: changed, equivalent within a bound, or undetermined.
 
 Unit: the examples that share a unit in either run. Per unit and head the difference is the mean over its
 examples of (score B − null B) − (score A − null A), where both are known. Every test is a one-sample test
@@ -45,13 +45,13 @@ from jaxtyping import Bool, Float, Int
 from headroles.errors import BadInput
 from headroles.records.comparison import Differences
 from headroles.records.example import Decision, Rule, Scores
-from headroles.stats.columns import Column, against, over_units, settled, unit_numbers
+from headroles.stats.columns import Column, handle_flat_scores, unit_numbers, values_per_unit, with_margin
 from headroles.stats.correction import significant
 from headroles.stats.effects import interval_of
 from headroles.stats.engine import ENOUGH_FOR_NOT
-from headroles.stats.families import adjust_families, members
+from headroles.stats.families import adjust_families, family_members
 from headroles.stats.max_t import max_t
-from headroles.stats.methods.closed_form import Outcome, flat
+from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
 from headroles.stats.resolution import check_decision, check_resolution
@@ -59,7 +59,7 @@ from headroles.stats.resolution import check_decision, check_resolution
 Families = Sequence[Sequence[tuple[int, slice]]]
 
 
-def negated(column: Column, margin: float) -> Column:
+def negate_column(column: Column, margin: float) -> Column:
     """Return the differences with the sign turned, against a margin."""
     return replace(
         column,
@@ -90,7 +90,9 @@ def max_t_change(
         Values in [p, 1]; NaN where p is NaN.
     """
     many = len(columns)
-    both = [against(column, 0.0) for column in columns] + [negated(column, 0.0) for column in columns]
+    both = [with_margin(column, 0.0) for column in columns] + [
+        negate_column(column, 0.0) for column in columns
+    ]
     doubled = [[*family, *((many + k, part) for k, part in family)] for family in families]
     sided = np.concatenate([p, p]) / 2
     found, _ = max_t(both, {}, doubled, (sided, sided), np.concatenate([still, still]), decision)
@@ -120,7 +122,9 @@ def max_t_equivalence(
         Values in [p, 1]; NaN where p is NaN.
     """
     many = len(columns)
-    both = [against(column, -bound) for column in columns] + [negated(column, -bound) for column in columns]
+    both = [with_margin(column, -bound) for column in columns] + [
+        negate_column(column, -bound) for column in columns
+    ]
     other = {k: many + k for k in range(many)}
     found, _ = max_t(both, other, families, (p, p), still, decision)
     return found
@@ -152,7 +156,9 @@ class _ColumnTest:
     p_equivalent: Float[np.ndarray, " heads"]
 
 
-def paired(first: Scores, second: Scores, rules: BothRules, decision: Decision, bound: float) -> Differences:
+def paired_differences(
+    first: Scores, second: Scores, rules: BothRules, decision: Decision, bound: float
+) -> Differences:
     """Test every head of every sieve for a change and for equivalence.
 
     Args:
@@ -171,7 +177,7 @@ def paired(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
             few resamples for the correction.
     """
     _check(first, second, rules, decision, bound)
-    pairs = list(pairs_of(first, second, rules))
+    pairs = list(column_pairs(first, second, rules))
     tested = [_test(pair.column, decision, bound) for pair in pairs]
     q, q_equivalent = _adjust_both([pair.column for pair in pairs], tested, first, decision, bound)
     shape = (len(pairs), first.layers, first.heads)
@@ -197,7 +203,7 @@ def paired(first: Scores, second: Scores, rules: BothRules, decision: Decision, 
     )
 
 
-def pairs_of(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pair]:
+def column_pairs(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pair]:
     """Yield the differences of every sieve over units, one sieve at a time."""
     units, heads = unit_numbers(first.units), first.layers * first.heads
     for position, (one, other) in enumerate(zip(*rules, strict=True)):
@@ -213,21 +219,23 @@ def pairs_of(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pair]:
         weight = first.cells[position] if one.pooled else None
         column = Column(
             rule=replace(one, null=0.0, margin=0.0, contrast=""),
-            values=over_units(difference, units, weight),
+            values=values_per_unit(difference, units, weight),
             null=np.zeros(heads),
             low=other.low - one.high + (float(shifts.min()) if shifts.size else 0.0),
             high=other.high - one.low + (float(shifts.max()) if shifts.size else 0.0),
         )
-        yield Pair(column, *(describe(over_units(values, units, weight)).mean for values in (before, after)))
+        yield Pair(
+            column, *(describe(values_per_unit(values, units, weight)).mean for values in (before, after))
+        )
 
 
 def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
     sample = describe(column.values)
     change = _outcome(column, sample, decision)
-    shown = settled(interval_of(decision, column.values, sample, change), column, sample)
-    low, high = (against(column, theta) for theta in (-bound, bound))
-    above = settled(_outcome(low, sample, decision), low, sample).p
-    below = settled(_outcome(high, sample, decision), high, sample).p_not
+    shown = handle_flat_scores(interval_of(decision, column.values, sample, change), column, sample)
+    low, high = (with_margin(column, theta) for theta in (-bound, bound))
+    above = handle_flat_scores(_outcome(low, sample, decision), low, sample).p
+    below = handle_flat_scores(_outcome(high, sample, decision), high, sample).p_not
     two_sided = np.minimum(1.0, 2 * np.minimum(shown.p, shown.p_not))
     return _ColumnTest(sample, shown, two_sided, np.maximum(above, below))
 
@@ -238,7 +246,7 @@ def _outcome(column: Column, sample: Sample, decision: Decision) -> Outcome:
 
 
 def _effect(sample: Sample) -> Float[np.ndarray, " heads"]:
-    effect: np.ndarray = sample.mean / np.where(flat(sample), np.nan, sample.sd)
+    effect: np.ndarray = sample.mean / np.where(has_no_spread(sample), np.nan, sample.sd)
     return effect
 
 
@@ -246,12 +254,12 @@ def _adjust_both(
     columns: Sequence[Column], tested: Sequence[_ColumnTest], grid: Scores, decision: Decision, bound: float
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
     """Return adjusted p of change and of equivalence; equivalent heads enter the first with p = 1."""
-    families = members([column.rule for column in columns], grid.layers, grid.heads, decision.family)
+    families = family_members([column.rule for column in columns], grid.layers, grid.heads, decision.family)
     p, p_equivalent = (
         np.stack([getattr(column, name) for column in tested]) for name in ("p", "p_equivalent")
     )
     if decision.correction == "maxT":
-        still = np.stack([flat(column.sample) for column in tested])
+        still = np.stack([has_no_spread(column.sample) for column in tested])
         q_equivalent = max_t_equivalence(columns, families, p_equivalent, still, decision, bound)
         q = max_t_change(columns, families, p, still, decision)
         return np.where(_equivalent(tested, q_equivalent, decision.alpha), 1.0, q), q_equivalent

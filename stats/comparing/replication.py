@@ -10,8 +10,8 @@ from jaxtyping import Float
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import DECISIONS, Findings
 from headroles.records.moments import Moments
-from headroles.records.probes import Best
-from headroles.records.replication import BestAgain, Replicate, Replicated
+from headroles.records.probes import BestHead
+from headroles.records.replication import BestReplicate, Replicate, ReplicationCounts
 from headroles.stats.engine import ENOUGH_FOR_NOT, judge
 from headroles.stats.grouped import equal_groups
 from headroles.stats.methods.names import METHODS
@@ -27,7 +27,7 @@ class _Proposal:
     family: str | None
 
 
-def replicates(
+def replicate_roles(
     before: Findings,
     scores: Scores,
     rules: Sequence[Rule],
@@ -65,13 +65,13 @@ def replicates(
     return tuple(_replicate(k, proposal, before, tested) for k, proposal in enumerate(proposed))
 
 
-def best_again(
-    best: Sequence[Best],
+def replicate_best_heads(
+    best: Sequence[BestHead],
     columns: Sequence[int],
     scores: Scores,
     rules: Sequence[Rule],
     decision: Decision,
-) -> tuple[BestAgain, ...]:
+) -> tuple[BestReplicate, ...]:
     """Return the best heads that A chose, tested against the cross-fitted baselines of B, on all units of B.
 
     H0 per row that A found beyond its baseline: in B the accuracy of that head minus that of the
@@ -94,13 +94,13 @@ def best_again(
     return tuple(_replicate_best(k, row, tested) for k, row in enumerate(best))
 
 
-def replicated(
+def count_replicates(
     name: str,
     columns: Sequence[int],
     found: Sequence[Replicate],
     means: tuple[Float[np.ndarray, "sieves layers heads"], Float[np.ndarray, "sieves layers heads"]],
     rules: Sequence[Rule],
-) -> Replicated:
+) -> ReplicationCounts:
     """Count the roles of some columns, and correlate the means of all heads of both runs.
 
     Args:
@@ -114,7 +114,7 @@ def replicated(
     counts = Counter(replicate.decision for replicate in found if replicate.sieve in names)
     one, other = (run[list(columns)].ravel() for run in means)
     known = ~np.isnan(one) & ~np.isnan(other)
-    return Replicated(
+    return ReplicationCounts(
         name=name,
         columns=len(columns),
         roles=sum(counts.values()),
@@ -145,7 +145,7 @@ def _family(rule: Rule, layer: int, family: str) -> str:
     return {"run": "", "layer": f"{own} {layer}"}.get(family, own)
 
 
-def _probe(best: Best) -> str | None:
+def _probe(best: BestHead) -> str | None:
     return best.row.split(":")[0] if best.decision == "beyond" else None
 
 
@@ -209,13 +209,13 @@ def _replicate(number: int, proposal: _Proposal, before: Findings, tested: Findi
     )
 
 
-def _replicate_best(number: int, best: Best, tested: Findings | None) -> BestAgain:
+def _replicate_best(number: int, best: BestHead, tested: Findings | None) -> BestReplicate:
     assert tested is not None
     at = {
         name: float(getattr(tested, name)[number, 0, 0]) for name in ("mean", "null", "low", "high", "p", "q")
     }
     code = int(tested.decision[number, 0, 0])
-    return BestAgain(
+    return BestReplicate(
         row=best.row,
         direction=best.direction,
         layer=best.layer,
@@ -235,7 +235,7 @@ def _replicate_best(number: int, best: Best, tested: Findings | None) -> BestAga
     )
 
 
-def resting_told(
+def replication_remarks(
     scores: Scores, rules: Sequence[Rule], decision: Decision, moments: Moments | None = None
 ) -> list[str]:
     """Return remarks on tests where B kept sums, and on whether B is large enough for nots.

@@ -13,10 +13,10 @@ from headroles.records.example import Decision
 from headroles.records.findings import Findings
 from headroles.stats.columns import Column
 from headroles.stats.engine import ENOUGH_FOR_NOT
-from headroles.stats.methods.closed_form import flat
+from headroles.stats.methods.closed_form import has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
-from headroles.stats.relabel import stand_in
+from headroles.stats.relabel import closed_form_decision
 
 MOST = 4
 """Sieves named in one sentence."""
@@ -88,7 +88,7 @@ def remarks(
             f"differences so few units err more often than alpha says."
         )
     sentences += _narrow_margins(differences, bound) + _unchanged(differences, columns, decision, bound)
-    plain = stand_in(decision)
+    plain = closed_form_decision(decision)
     if swaps and (plain.test, plain.correction) != (decision.test, decision.correction):
         sentences.append(
             f"labels beside their swaps are those of {plain.test} with {plain.correction}, in place of "
@@ -116,7 +116,7 @@ def _unchanged(
     short, unbounded = [], []
     for place, column in enumerate(columns):
         sample = describe(column.values)
-        same = flat(sample) & (np.abs(sample.mean) < bound) & (sample.count >= 2)
+        same = has_no_spread(sample) & (np.abs(sample.mean) < bound) & (sample.count >= 2)
         open_ones = same & (differences.outcome[place].ravel() >= 2)
         if not open_ones.any():
             continue

@@ -1,4 +1,4 @@
-"""Labels gained and lost between two runs, compared with swaps of the runs within each unit (``swapped``).
+"""Labels gained and lost between two runs, compared with swaps of the runs within each unit.
 
 Null: the two runs are exchangeable within every unit, that is, it makes no difference which of a unit's two
 sets of scores (all sieves and heads at once) is called A. Statistic: labels gained plus labels lost, of one
@@ -20,19 +20,19 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.comparison import Swapped
+from headroles.records.comparison import RoleChange
 from headroles.records.example import Decision
 from headroles.stats.columns import Column
 from headroles.stats.correction import adjust
-from headroles.stats.relabel import Grid, role_p, roles_of, stand_in
+from headroles.stats.relabel import Grid, closed_form_decision, role_p, roles_from_p
 
 BLOCK = 256
 """Swaps labelled at once: bounds memory and, being fixed, changes no result."""
 
 
-def swapped(
+def compare_by_swaps(
     first: Sequence[Column], second: Sequence[Column], grid: Grid, decision: Decision, swaps: int = 1000
-) -> list[Swapped]:
+) -> list[RoleChange]:
     """Return labels gained and lost per role, and for all roles together, with their reference.
 
     Args:
@@ -45,14 +45,14 @@ def swapped(
     Returns:
         One entry per role, then one for all roles together.
     """
-    plain = stand_in(decision)
+    plain = closed_form_decision(decision)
     stacked = [_stack(one, other) for one, other in zip(first, second, strict=True)]
     units = len(first[0].values)
-    before, after = labels_under(stacked, np.zeros((1, units)), grid, plain)
+    before, after = swapped_labels(stacked, np.zeros((1, units)), grid, plain)
     held = np.stack([before[:, 0].sum(axis=1), after[:, 0].sum(axis=1)], axis=1)
     counted = [_count_changes(before, after)]
     counted += [
-        _count_changes(*labels_under(stacked, block, grid, plain))
+        _count_changes(*swapped_labels(stacked, block, grid, plain))
         for block in swap_blocks(units, swaps, decision.seed)
     ]
     moved = np.concatenate(counted, axis=2)
@@ -70,7 +70,7 @@ def swap_blocks(units: int, swaps: int, seed: int) -> Iterator[Float[np.ndarray,
         yield rng.integers(0, 2, (min(BLOCK, swaps - start), units), dtype=np.int8).astype(np.float64)
 
 
-def labels_under(
+def swapped_labels(
     stacked: Sequence[Column], swap: Float[np.ndarray, "draws units"], grid: Grid, decision: Decision
 ) -> tuple[Bool[np.ndarray, "roles draws heads"], Bool[np.ndarray, "roles draws heads"]]:
     """Return the roles of both sides under every swap.
@@ -85,7 +85,7 @@ def labels_under(
     sides = []
     for weights in (np.hstack([1 - swap, swap]), np.hstack([swap, 1 - swap])):
         p = np.stack([role_p(column, weights, decision.test) for column in stacked])
-        sides.append(roles_of(p, rules, grid, decision))
+        sides.append(roles_from_p(p, rules, grid, decision))
     return sides[0], sides[1]
 
 
@@ -113,14 +113,14 @@ def _p_value(changed: Int[np.ndarray, " draws"]) -> float:
     return float((1 + (changed[1:] >= changed[0]).sum()) / changed.size)
 
 
-def _row(sieve: str, held: Int[np.ndarray, " 2"], moved: Int[np.ndarray, "2 draws"], q: float) -> Swapped:
+def _row(sieve: str, held: Int[np.ndarray, " 2"], moved: Int[np.ndarray, "2 draws"], q: float) -> RoleChange:
     gained, lost, changed = (*moved, moved.sum(axis=0))
     reference = {
         f"{kind}_{name}": value
         for kind, drawn in (("gained", gained), ("lost", lost), ("changed", changed))
         for name, value in zip(("mean", "low", "high"), _spread(drawn[1:]), strict=True)
     }
-    return Swapped(
+    return RoleChange(
         sieve=sieve,
         labels_a=int(held[0]),
         labels_b=int(held[1]),

@@ -16,7 +16,7 @@ SPREAD = 1e-6
 """A standard deviation up to here, times the mean where that exceeds 1, is float32 rounding, not spread."""
 
 
-def flat(sample: Sample) -> Bool[np.ndarray, "*shape"]:
+def has_no_spread(sample: Sample) -> Bool[np.ndarray, "*shape"]:
     """Return whether scores have no spread beyond rounding; False below two units."""
     constant_scores: np.ndarray = sample.sd <= SPREAD * np.maximum(1.0, np.abs(sample.mean))
     return constant_scores
@@ -41,7 +41,7 @@ class Outcome:
     high: Float[np.ndarray, "*shape"]
 
 
-def quantile(level: float, freedom: np.ndarray) -> Float[np.ndarray, "*#shape"]:
+def t_quantile(level: float, freedom: np.ndarray) -> Float[np.ndarray, "*#shape"]:
     """Return a quantile of t, computed once where all degrees of freedom are equal."""
     if freedom.size and freedom.min() == freedom.max():
         return np.asarray(special.stdtrit(float(freedom.flat[0]), level))
@@ -80,7 +80,7 @@ def _student(sample: Sample, threshold: float, confidence: float, sd: Float[np.n
         error = sd / np.sqrt(np.maximum(sample.count, 1))
         statistic = (sample.mean - threshold) / error
     freedom = np.maximum(sample.count - 1, 1)
-    reach = quantile(0.5 + confidence / 2, freedom) * error
+    reach = t_quantile(0.5 + confidence / 2, freedom) * error
     return Outcome(
         statistic=statistic,
         p=special.stdtr(freedom, -statistic),
@@ -109,7 +109,7 @@ def student_skew(sample: Sample, threshold: float, confidence: float = 0.95) -> 
         bent = skew * plain**2 / (3 * root) + skew**2 * plain**3 / (27 * root**2)
     statistic = plain + bent + skew / (6 * root)
     freedom = np.maximum(sample.count - 1, 1)
-    reach = quantile(0.5 + confidence / 2, freedom) / root
+    reach = t_quantile(0.5 + confidence / 2, freedom) / root
     return Outcome(
         statistic=statistic,
         p=special.stdtr(freedom, -statistic),
@@ -130,7 +130,9 @@ def _hall_inverse(
     return inverse
 
 
-def constant(sample: Sample, threshold: float, low: float, high: float, confidence: float = 0.95) -> Outcome:
+def bounded_outcome(
+    sample: Sample, threshold: float, low: float, high: float, confidence: float = 0.95
+) -> Outcome:
     """Return the exact statement for scores without spread, from their bounds alone.
 
     Null: independent units in [low, high] whose mean is at most (p) or at least (p_not) θ. By

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from scipy import stats as scipy_stats
 
 from headroles.stats.methods.closed_form import Outcome, student_skew
-from headroles.stats.moments import Sample, complete
+from headroles.stats.moments import Sample, complete_columns
 
 EXACT = 50
 """Units up to which the distribution of signed ranks is exact where nothing is tied."""
@@ -25,7 +25,7 @@ def wilcoxon(values: Float[np.ndarray, "units columns"], sample: Sample, thresho
     The statistic is the sum of positive ranks; the interval is that of the mean (``student_skew``).
     """
     statistic, p, p_not = (np.full(values.shape[1], np.nan) for _ in range(3))
-    for units, columns in complete(values):
+    for units, columns in complete_columns(values):
         beyond = _beyond(values[np.ix_(units, columns)], threshold)
         few, tied = len(beyond) <= EXACT, _tied(beyond)
         moves = (beyond != 0).any(axis=0)

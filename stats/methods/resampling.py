@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from headroles.stats.draws import bootstrap_counts, flips_are_exact, sign_flips
 from headroles.stats.methods.closed_form import Outcome, student_skew
-from headroles.stats.moments import Sample, complete
+from headroles.stats.moments import Sample, complete_columns
 
 TIE = 1e-12
 """Sums this close, as a part of the sum of absolute values, are equal but for rounding."""
@@ -37,7 +37,7 @@ def sign_flip(
         seed: Of the draws.
     """
     p, p_not = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
-    for units, columns in complete(values):
+    for units, columns in complete_columns(values):
         beyond = values[np.ix_(units, columns)] - threshold
         observed, slack = beyond.sum(axis=0), TIE * np.abs(beyond).sum(axis=0)
         above, below, total = np.zeros(columns.size), np.zeros(columns.size), 0
@@ -77,7 +77,7 @@ def bootstrap_t(
     with np.errstate(divide="ignore", invalid="ignore"):
         error = sample.sd / np.sqrt(np.maximum(sample.count, 1))
         statistic = (sample.mean - threshold) / error
-    for units, known in complete(values):
+    for units, known in complete_columns(values):
         for start in range(0, known.size, SLICE):
             columns = known[start : start + SLICE]
             drawn = _bootstrap_statistics(values[np.ix_(units, columns)], resamples, seed)

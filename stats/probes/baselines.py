@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.errors import BadInput
-from headroles.records.probes import Baseline, Tallies
+from headroles.records.probes import Baseline, BaselineCounts
 from headroles.stats.columns import unit_numbers
-from headroles.stats.draws import halves
+from headroles.stats.draws import random_halves
 from headroles.stats.methods.closed_form import student
 from headroles.stats.moments import describe
-from headroles.stats.pooled import pooled_units
+from headroles.stats.pooled import pooled_unit_values
 
 
 def selection_half(units: Sequence[str], seed: int) -> Bool[np.ndarray, " examples"]:
@@ -25,7 +25,7 @@ def selection_half(units: Sequence[str], seed: int) -> Bool[np.ndarray, " exampl
     check_halves(units)
     numbers = unit_numbers(units)
     total = int(numbers.max(initial=-1)) + 1
-    chosen: np.ndarray = (halves(total, 1, seed)[0] == 1)[numbers]
+    chosen: np.ndarray = (random_halves(total, 1, seed)[0] == 1)[numbers]
     return chosen
 
 
@@ -43,8 +43,8 @@ def check_halves(units: Sequence[str]) -> None:
         )
 
 
-def cross_fitted(
-    tallies: Tallies, chosen: Bool[np.ndarray, " examples"]
+def cross_fitted_baselines(
+    tallies: BaselineCounts, chosen: Bool[np.ndarray, " examples"]
 ) -> Float[np.ndarray, "rows examples"]:
     """Return the share of right answers of the baseline that heads are compared with, per row and example.
 
@@ -69,7 +69,7 @@ def cross_fitted(
     return null
 
 
-def best_rival(tallies: Tallies, row: int, where: Bool[np.ndarray, " examples"]) -> int | None:
+def best_rival(tallies: BaselineCounts, row: int, where: Bool[np.ndarray, " examples"]) -> int | None:
     """Return the position of the rival with the most right answers there; None without items."""
     if not tallies.items[row, where].sum() or not tallies.rivals[row]:
         return None
@@ -77,7 +77,7 @@ def best_rival(tallies: Tallies, row: int, where: Bool[np.ndarray, " examples"])
     return int(rivals[tallies.hits[row][where][:, rivals].sum(axis=0).argmax()])
 
 
-def baseline_rows(tallies: Tallies, units: Sequence[str]) -> tuple[Baseline, ...]:
+def baseline_rows(tallies: BaselineCounts, units: Sequence[str]) -> tuple[Baseline, ...]:
     """Return how often every baseline of every row is right, over all units, with a clustered t interval."""
     numbers, made = unit_numbers(units), []
     for row, name in enumerate(tallies.rows):
@@ -85,7 +85,7 @@ def baseline_rows(tallies: Tallies, units: Sequence[str]) -> tuple[Baseline, ...
         items = tallies.items[row].astype(np.float64)
         shares = np.full((len(items), len(known)), np.nan)
         np.divide(tallies.hits[row][:, known], items[:, None], out=shares, where=items[:, None] > 0)
-        sample = describe(pooled_units(shares, items, numbers))
+        sample = describe(pooled_unit_values(shares, items, numbers))
         interval = student(sample, 0.0)
         for k, baseline in enumerate(known):
             made.append(

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import DECISIONS, Findings
-from headroles.records.probes import Best, Tallies
+from headroles.records.probes import BaselineCounts, BestHead
 from headroles.stats.engine import judge
 from headroles.stats.probes.baselines import best_rival, within_0_and_1
 
@@ -46,12 +46,12 @@ class _Pick:
 def best_heads(
     scores: Scores,
     rules: Sequence[Rule],
-    tallies: Tallies,
+    tallies: BaselineCounts,
     rows: Sequence[RowColumns],
     decision: Decision,
     chosen: Bool[np.ndarray, " examples"],
     tested: Bool[np.ndarray, " examples"] | None = None,
-) -> tuple[Best, ...]:
+) -> tuple[BestHead, ...]:
     """Return the best head, direction and baseline of every row, and their accuracies on other data.
 
     H0 per row: accuracy of the head minus that of the baseline, over all items of the row in the
@@ -93,7 +93,7 @@ def best_heads(
     )
 
 
-def _pick(scores: Scores, tallies: Tallies, row: RowColumns, chosen: np.ndarray) -> _Pick | None:
+def _pick(scores: Scores, tallies: BaselineCounts, row: RowColumns, chosen: np.ndarray) -> _Pick | None:
     rival, items = best_rival(tallies, row.row, chosen), tallies.items[row.row, chosen]
     if rival is None:
         return None
@@ -112,7 +112,7 @@ def _of_head(scores: Scores, columns: Sequence[int], pick: _Pick | None) -> Floa
     return chosen
 
 
-def _of_rival(tallies: Tallies, row: RowColumns, pick: _Pick | None) -> Float[np.ndarray, " examples"]:
+def _of_rival(tallies: BaselineCounts, row: RowColumns, pick: _Pick | None) -> Float[np.ndarray, " examples"]:
     items = tallies.items[row.row]
     blank = np.full(items.shape, np.nan)
     if pick is None:
@@ -157,11 +157,11 @@ class _Test:
 def _row(
     k: int,
     pair: tuple[RowColumns, _Pick | None],
-    tallies: Tallies,
+    tallies: BaselineCounts,
     heads: int,
     outcomes: tuple[Findings, Findings, Findings],
     items: int,
-) -> Best:
+) -> BestHead:
     row, pick = pair
     race, level, contrast = outcomes
 
@@ -170,7 +170,7 @@ def _row(
 
     base = at(race, "null")
     outcome = DECISIONS[int(race.decision[k, 0, 0])]
-    return Best(
+    return BestHead(
         row=tallies.rows[row.row],
         direction=row.directions[pick.direction] if pick else "",
         layer=pick.head // heads if pick else -1,

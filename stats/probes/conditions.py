@@ -37,7 +37,7 @@ from scipy.special import stdtr, stdtrit
 
 from headroles.errors import BadInput
 from headroles.records.example import Decision
-from headroles.records.probes import Gap
+from headroles.records.probes import ConditionGap
 from headroles.stats.columns import unit_numbers
 from headroles.stats.correction import CORRECTIONS, adjust
 
@@ -69,7 +69,7 @@ def gaps(
     units: Sequence[str],
     decision: Decision,
     named: Bool[np.ndarray, " examples"] | None = None,
-) -> tuple[Gap, ...]:
+) -> tuple[ConditionGap, ...]:
     """Compare every head under the conditions that the examples hold, as the module states.
 
     Args:
@@ -102,7 +102,7 @@ def gaps(
     numbers = unit_numbers(tuple(units))
     asked = ~np.isnan(flat)
     right = np.where(asked, flat, 0.0)
-    found: list[Gap] = []
+    found: list[ConditionGap] = []
     for pair in PAIRS:
         if not set(pair) <= set(conditions):
             continue
@@ -112,11 +112,11 @@ def gaps(
             measures["f1"] = (2 * right, passages.astype(np.float64) + named[:, None])
         for measure, (above, below) in measures.items():
             sums = [_unit_sums(of, numbers, named_as == name) for name in pair for of in (above, below)]
-            found += _gap_rows(measure, pair, layout, compare(*sums))
-    return adjusted(found, decision)
+            found += _gap_rows(measure, pair, layout, compare_ratios(*sums))
+    return adjust_gaps(found, decision)
 
 
-def adjusted(found: Sequence[Gap], decision: Decision) -> tuple[Gap, ...]:
+def adjust_gaps(found: Sequence[ConditionGap], decision: Decision) -> tuple[ConditionGap, ...]:
     """Return gaps with their p corrected (again), the heads of one pair of conditions and measure together.
 
     Args:
@@ -124,17 +124,17 @@ def adjusted(found: Sequence[Gap], decision: Decision) -> tuple[Gap, ...]:
         decision: Correction and alpha, as for ``gaps``.
     """
     correction = decision.correction if decision.correction in CORRECTIONS else "holm"
-    families: dict[tuple[str, str, str], list[Gap]] = {}
+    families: dict[tuple[str, str, str], list[ConditionGap]] = {}
     for gap in found:
         families.setdefault((gap.first, gap.second, gap.measure), []).append(gap)
-    made: list[Gap] = []
+    made: list[ConditionGap] = []
     for members in families.values():
         q = adjust(np.array([gap.p for gap in members]), correction, decision.alpha)
         made += [replace(gap, q=float(value)) for gap, value in zip(members, q, strict=True)]
     return tuple(made)
 
 
-def compare(above: Sums, below: Sums, other_above: Sums, other_below: Sums) -> Difference:
+def compare_ratios(above: Sums, below: Sums, other_above: Sums, other_below: Sums) -> Difference:
     """Return two ratios of sums over the same units, one unit a row, and the test of their difference.
 
     Args:
@@ -222,12 +222,14 @@ def _unit_sums(
     return sums
 
 
-def _gap_rows(measure: str, pair: tuple[str, str], layout: tuple[int, ...], found: Difference) -> list[Gap]:
+def _gap_rows(
+    measure: str, pair: tuple[str, str], layout: tuple[int, ...], found: Difference
+) -> list[ConditionGap]:
     """Return the heads of one pair and measure, in order; their q is not known yet."""
     q = np.full_like(found.p, np.nan)
     columns = (found.both, found.first, found.second, found.difference, found.low, found.high, found.p, q)
     return [
-        Gap(
+        ConditionGap(
             place // layout[1],
             place % layout[1],
             measure,

@@ -18,7 +18,7 @@ import headroles
 from headroles.cli.main import cli
 from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.model.checkpoint import EMBEDDED
-from headroles.options.view import ViewOptions, numbers_of, view_options_of
+from headroles.options.view import ViewOptions, parse_numbers, view_options_of
 from headroles.records.example import Example
 from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, View
 from headroles.viewing import Viewed
@@ -196,14 +196,14 @@ def test_a_view_never_takes_the_place_of_a_part_of_a_run(name: str, command: Com
 def test_numbers_are_read_from_text_and_from_sequences_alike(numbers: set[int]) -> None:
     expected = tuple(sorted(numbers))
     parts = [f"{each}-{each + 1}" if each + 1 in numbers else str(each) for each in numbers]
-    assert numbers_of("layers", " , ".join(parts)) == expected
-    assert numbers_of("layers", list(numbers)) == numbers_of("layers", np.array(expected)) == expected
+    assert parse_numbers("layers", " , ".join(parts)) == expected
+    assert parse_numbers("layers", list(numbers)) == parse_numbers("layers", np.array(expected)) == expected
 
 
 @pytest.mark.parametrize("value", [-1, [], [1.5], [True], "1;2", "1-2-3", "-1", 10_000, {"a": 1}, 1.0])
 def test_what_is_no_number_of_a_layer_is_refused(value: Any) -> None:
     with pytest.raises(BadInput, match="layers are whole numbers from 0"):
-        numbers_of("layers", value)
+        parse_numbers("layers", value)
 
 
 def test_paths_and_numbers_of_numpy_are_taken_and_strange_options_named() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import headroles
 from headroles import Comparison, Labelling, compare
-from headroles.comparing.compare import bound_of, swaps_of
+from headroles.comparing.compare import check_bound, check_swaps
 from headroles.errors import BadInput, UnknownName
 from headroles.records.example import Rule
 from headroles.records.findings import COLUMNS
@@ -342,13 +342,13 @@ def test_swaps_are_enough_or_none(finished: Path, swaps: int) -> None:
 def test_settings_of_another_type_are_refused_and_numbers_of_numpy_taken() -> None:
     for bound in ("wide", True, None):
         with pytest.raises(BadInput, match="a number above 0"):
-            bound_of(bound)
+            check_bound(bound)
     for swaps in (99.5, "many", True, None):
         with pytest.raises(BadInput, match="a whole number"):
-            swaps_of(swaps)
-    assert bound_of(np.float64(0.25)) == 0.25
-    assert type(bound_of(1)) is float
-    assert type(swaps_of(np.int64(200))) is int
+            check_swaps(swaps)
+    assert check_bound(np.float64(0.25)) == 0.25
+    assert type(check_bound(1)) is float
+    assert type(check_swaps(np.int64(200))) is int
 
 
 def test_unknown_options_and_folders_are_named(finished: Path, tmp_path: Path) -> None:

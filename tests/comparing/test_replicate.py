@@ -17,9 +17,14 @@ from headroles.errors import BadInput, UnknownName
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import GROUPS, moments_of
-from headroles.records.probes import Best, Probed
-from headroles.shards.moments import rows_of
-from headroles.stats.comparing.replication import best_again, pearson, replicated, replicates
+from headroles.records.probes import BestHead, ProbeResults
+from headroles.shards.moments import take_examples
+from headroles.stats.comparing.replication import (
+    count_replicates,
+    pearson,
+    replicate_best_heads,
+    replicate_roles,
+)
 from headroles.stats.engine import judge
 
 Command = Callable[..., tuple[int, str, str]]
@@ -115,7 +120,7 @@ def test_p_of_b_are_its_own_and_corrected_over_the_roles_of_a_only(correction: s
     decision = Decision(correction=correction, family=family)
     before, scores = _findings(1), _scores(2, _means(), spread=0.5)
     whole = judge(scores, _rules(), decision)
-    found = replicates(before, scores, _rules(), decision)
+    found = replicate_roles(before, scores, _rules(), decision)
     assert len(found) == int((before.decision == 0).sum()) > 20
     families: dict[str, list[int]] = {}
     for place, each in enumerate(found):
@@ -141,7 +146,7 @@ def test_p_of_b_are_its_own_and_corrected_over_the_roles_of_a_only(correction: s
 def test_max_t_resamples_the_roles_of_a_together(test: str) -> None:
     decision = Decision(test=test, correction="maxT", resamples=499)
     before, scores = _findings(1), _scores(2, _means())
-    found = replicates(before, scores, _rules(), decision)
+    found = replicate_roles(before, scores, _rules(), decision)
     kept = before.decision == 0
     kept[before.of("block:matched")] = kept[before.of("block")]
     masked = np.where(kept[:, None], scores.values, np.nan).astype(np.float32)
@@ -159,7 +164,7 @@ def test_where_b_holds_nothing_a_family_replicates_falsely_at_most_at_alpha() ->
         scores = _scores(10_000 + seed, nothing, names, units=30)
         for correction, each in wrong.items():
             decision = Decision(test="t", correction=correction)
-            found = replicates(proposed[seed % 4], scores, [rule], decision)
+            found = replicate_roles(proposed[seed % 4], scores, [rule], decision)
             assert len(found) >= 8
             each.append(any(one.decision == "role" for one in found))
     limit = 0.05 + 2 * np.sqrt(0.05 * 0.95 / 150)
@@ -170,7 +175,7 @@ def test_where_b_holds_nothing_a_family_replicates_falsely_at_most_at_alpha() ->
 
 def test_what_a_searched_through_costs_nothing_on_b() -> None:
     before, scores = _findings(1), _scores(2, _means(), spread=0.4)
-    found = replicates(before, scores, _rules(), Decision(correction="holm"))
+    found = replicate_roles(before, scores, _rules(), Decision(correction="holm"))
     searched = judge(scores, _rules(), Decision(correction="holm"))
     places = [(before.of(each.sieve), each.layer, each.head) for each in found]
     assert all(each.q <= searched.q[here] for each, here in zip(found, places, strict=True))
@@ -181,10 +186,14 @@ def test_what_a_searched_through_costs_nothing_on_b() -> None:
 
 def test_roles_without_units_in_b_are_untestable_and_stand_outside_the_family() -> None:
     before, scores = _findings(1), _scores(2, _means())
-    first = next(each for each in replicates(before, scores, _rules(), Decision(correction="bonferroni")))
+    first = next(
+        each for each in replicate_roles(before, scores, _rules(), Decision(correction="bonferroni"))
+    )
     values = scores.values.copy()
     values[0, :, first.layer, first.head] = np.nan
-    found = replicates(before, replace(scores, values=values), _rules(), Decision(correction="bonferroni"))
+    found = replicate_roles(
+        before, replace(scores, values=values), _rules(), Decision(correction="bonferroni")
+    )
     local = [each for each in found if each.sieve == "local"]
     assert local[0].decision == "untestable"
     assert np.isnan([local[0].p, local[0].q]).all()
@@ -193,9 +202,9 @@ def test_roles_without_units_in_b_are_untestable_and_stand_outside_the_family() 
 
 def test_rows_count_both_directions_and_correlate_all_their_heads() -> None:
     before, after = _findings(1), _findings(2)
-    found = replicates(before, _scores(2, _means()), _rules(), Decision())
-    row = replicated("dependency:obj", [3, 4], found, (before.mean, after.mean), _rules())
-    one, other = (replicated("", [k], found, (before.mean, after.mean), _rules()) for k in (3, 4))
+    found = replicate_roles(before, _scores(2, _means()), _rules(), Decision())
+    row = count_replicates("dependency:obj", [3, 4], found, (before.mean, after.mean), _rules())
+    one, other = (count_replicates("", [k], found, (before.mean, after.mean), _rules()) for k in (3, 4))
     for name in ("columns", "roles", "role", "not_role", "undetermined", "untestable", "heads"):
         assert getattr(row, name) == getattr(one, name) + getattr(other, name)
     assert row.roles == row.role + row.not_role + row.undetermined + row.untestable
@@ -211,10 +220,10 @@ def test_a_correlation_needs_three_heads_and_spread() -> None:
     assert np.isnan(pearson(rising, np.ones(4)))
 
 
-def _best(row: str, layer: int, head: int, decision: str, direction: str = "→") -> Best:
-    values: dict[str, Any] = dict.fromkeys((each.name for each in fields(Best)), 0.5)
+def _best(row: str, layer: int, head: int, decision: str, direction: str = "→") -> BestHead:
+    values: dict[str, Any] = dict.fromkeys((each.name for each in fields(BestHead)), 0.5)
     told = {"row": row, "direction": direction, "layer": layer, "head": head, "decision": decision}
-    return Best(**values | told | {"items": 9, "units": 9, "baseline": "-1"})
+    return BestHead(**values | told | {"items": 9, "units": 9, "baseline": "-1"})
 
 
 def test_best_heads_beyond_their_baselines_in_a_are_corrected_together_and_others_only_shown() -> None:
@@ -228,7 +237,9 @@ def test_best_heads_beyond_their_baselines_in_a_are_corrected_together_and_other
     ]
     whole = judge(scores, rules, Decision(correction="none"))
     columns = [3, 4, 0, 1]
-    found = best_again(best, columns, scores, rules, Decision(correction="bonferroni", family="run"))
+    found = replicate_best_heads(
+        best, columns, scores, rules, Decision(correction="bonferroni", family="run")
+    )
     plain = judge(scores, [replace(rule, contrast="") for rule in rules], Decision(correction="none"))
     for each, k in zip(found, columns, strict=True):
         here = (k, each.layer, each.head)
@@ -239,7 +250,7 @@ def test_best_heads_beyond_their_baselines_in_a_are_corrected_together_and_other
     assert found[3].q == pytest.approx(found[3].p)
     assert (found[1].decision, np.isnan(found[1].q)) == ("", True)
     assert {each.decision for each in found} <= {"beyond", "not", "undetermined", ""}
-    assert best_again([], [], scores, rules, Decision()) == ()
+    assert replicate_best_heads([], [], scores, rules, Decision()) == ()
 
 
 def test_two_folders_are_read_and_every_part_is_told(pair: Callable[..., tuple[Path, Path]]) -> None:
@@ -299,7 +310,7 @@ def test_best_heads_of_a_probe_are_found_by_their_column(saved: Saved) -> None:
         _best("dependency:obj", -1, -1, "untestable", ""),
     )
     one, other = (_labelling(_scores(seed, _means()), _rules()) for seed in (1, 2))
-    first = saved("a", replace(one, probed=Probed(None, best)))
+    first = saved("a", replace(one, probed=ProbeResults(None, best)))
     found = replicate(first, saved("b", other))
     (only,) = found.best
     assert (only.row, only.decision_a) == ("dependency:obj", "beyond")
@@ -337,7 +348,7 @@ def _summed(scores: Scores, decision: Decision = USUAL) -> Labelling:
     """A run that kept sums of all scores, and the scores of a random 40."""
     sums, sample = (
         moments_of(scores, _rules(), 0),
-        rows_of(scores, np.arange(0, len(scores.examples), 7)[:40]),
+        take_examples(scores, np.arange(0, len(scores.examples), 7)[:40]),
     )
     plain = _labelling(sample, _rules(), decision)
     kept = {"mode": "moments", "groups": GROUPS, "examples": len(scores.examples), "subsample": 40}
@@ -487,7 +498,9 @@ def test_best_heads_are_shown_where_a_found_them_beyond_their_baselines(
 ) -> None:
     best = (_best("dependency:obj", 0, 0, "beyond"), _best("dependency:obj", 0, 1, "not", "←"))
     one, other = (_labelling(_scores(seed, _means()), _rules()) for seed in (1, 2))
-    _, out, _ = command("replicate", saved("a", replace(one, probed=Probed(None, best))), saved("b", other))
+    _, out, _ = command(
+        "replicate", saved("a", replace(one, probed=ProbeResults(None, best))), saved("b", other)
+    )
     (line,) = [each for each in out.splitlines() if each.startswith("dependency:obj  ") and "0-" in each]
     assert "0-0 →" in line
     held = int("beyond" in line)

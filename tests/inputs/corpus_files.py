@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headroles.extraction.model.checkpoint import Checkpoint
-from headroles.inputs.passages import corpus_of
+from headroles.inputs.passages import read_corpus
 from headroles.options.label import LabelOptions, label_options_of
 
 ROWS = [{"text": f"sentence number {n} is here", "from": f"document {n // 4}"} for n in range(50)]
@@ -38,7 +38,7 @@ def options_for(data: Path | str, **more: Any) -> LabelOptions:
 
 
 def read(data: Path | str, **more: Any) -> list[tuple[str, tuple[str, ...], str | None]]:
-    corpus = corpus_of(options_for(data, **more), frozenset(), NOWHERE)
+    corpus = read_corpus(options_for(data, **more), frozenset(), NOWHERE)
     first, second = ([(each.key, each.texts, each.group) for each in corpus] for _ in range(2))
     assert first == second
     return first

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from headroles.errors import BadInput
-from headroles.extraction.texts.sources import fingerprint, read_table, sampled
-from headroles.inputs.corpora import Streamed
-from headroles.inputs.passages import corpus_of, gather
+from headroles.extraction.texts.sources import fingerprint, read_table, sample_passages
+from headroles.inputs.corpora import StreamedCorpus
+from headroles.inputs.passages import read_corpus, read_inputs
 from headroles.options.label import LabelOptions, label_options_of
 from headroles.records.passage import Passage
 from tests.inputs.corpus_files import NOWHERE, ROWS, options_for, read, written
@@ -36,7 +36,7 @@ def test_a_folder_or_pattern_is_read_in_the_order_of_names(ending: str, pattern:
     (folder / f".part-9.{ending}").write_text("half-written")
     found = read(f"{folder}{pattern.format(ending=ending)}")
     assert found == [(f"corpus/{n}", (row["text"],), row["from"]) for n, row in enumerate(ROWS)]
-    corpus = corpus_of(options_for(folder), frozenset(), NOWHERE)
+    corpus = read_corpus(options_for(folder), frozenset(), NOWHERE)
     assert corpus.source["files"] == 3
     assert len(list(corpus)) == corpus.source["rows"] == 50
 
@@ -69,24 +69,24 @@ def test_what_a_folder_or_pattern_does_not_name_is_one_sentence(
 @pytest.mark.parametrize("limit", [1, 17, 49, 50, 80, None])
 def test_a_limit_takes_the_subset_that_it_took_of_a_list(limit: int | None, tmp_path: Path) -> None:
     file = written(tmp_path / "own.tsv", ROWS)
-    listed = sampled(read_table(file, ["text"], group="from", name="own"), limit, 5)
-    corpus = corpus_of(options_for(file, limit=limit, seed=5), frozenset(), NOWHERE)
+    listed = sample_passages(read_table(file, ["text"], group="from", name="own"), limit, 5)
+    corpus = read_corpus(options_for(file, limit=limit, seed=5), frozenset(), NOWHERE)
     assert [each.key for each in corpus] == [each.key for each in listed]
     assert corpus.source == {"kind": "file", "name": str(file), "rows": 50}
-    chosen, source = gather(options_for(file, limit=limit, seed=5), frozenset(), NOWHERE)
+    chosen, source = read_inputs(options_for(file, limit=limit, seed=5), frozenset(), NOWHERE)
     assert fingerprint(chosen) == source["sha256"] == fingerprint(listed) == fingerprint(iter(listed))
 
 
 def test_a_stream_takes_the_first_rows_and_says_so(tmp_path: Path) -> None:
     file = written(tmp_path / "own.jsonl.gz", ROWS)
-    corpus = corpus_of(options_for(file, limit=7, stream=True), frozenset(), NOWHERE)
+    corpus = read_corpus(options_for(file, limit=7, stream=True), frozenset(), NOWHERE)
     assert [each.key for each in corpus] == [f"own/{n}" for n in range(7)]
     assert corpus.source == {"kind": "file", "name": str(file), "taken": "the first 7"}
 
 
 def test_a_stream_of_a_shipped_sample_takes_its_first_rows_too() -> None:
     first, drawn = (
-        list(corpus_of(label_options_of(task="QNLI", limit=7, stream=stream), frozenset(), NOWHERE))
+        list(read_corpus(label_options_of(task="QNLI", limit=7, stream=stream), frozenset(), NOWHERE))
         for stream in (True, False)
     )
     assert [each.key for each in first] == [f"QNLI/{n}" for n in range(7)]
@@ -101,13 +101,13 @@ def test_a_stream_reads_no_further_than_it_is_asked() -> None:
             read.append(len(read))
             yield Passage(f"x/{read[-1]}", ("it rains",))
 
-    assert len(list(Streamed(endless, {}, gold=False, limit=9, first=True))) == 9
+    assert len(list(StreamedCorpus(endless, {}, gold=False, limit=9, first=True))) == 9
     assert len(read) == 9
 
 
 def test_files_are_closed_when_no_more_is_asked_of_them(tmp_path: Path) -> None:
     file = written(tmp_path / "own.jsonl.gz", ROWS)
-    passages = iter(corpus_of(options_for(file), frozenset(), NOWHERE))
+    passages = iter(read_corpus(options_for(file), frozenset(), NOWHERE))
     next(passages)
     del passages  # a file left open would be a warning here, which is an error
 
@@ -116,7 +116,7 @@ def test_a_treebank_is_read_sentence_by_sentence(tmp_path: Path) -> None:
     line = "\t".join(("1", "Yes", "yes", "_", "_", "_", "0", "root", "_", "_"))
     bad = line.replace("\t0\t", "\t9\t")
     (tmp_path / "own.conllu").write_text("# newdoc = d\n" + f"{line}\n\n" * 3 + f"{bad}\n\n")
-    corpus = corpus_of(label_options_of(data=str(tmp_path / "own.conllu")), frozenset(), NOWHERE)
+    corpus = read_corpus(label_options_of(data=str(tmp_path / "own.conllu")), frozenset(), NOWHERE)
     assert corpus.gold
     assert corpus.source["trees"] == "gold"
     passages = iter(corpus)
@@ -138,7 +138,7 @@ def _many(ending: str, folder: Path, rows: int) -> LabelOptions:
 
 @pytest.mark.parametrize("ending", ["tsv", "jsonl.gz", "parquet", "conllu"])
 def test_no_passage_outlives_the_next(ending: str, tmp_path: Path) -> None:
-    corpus = corpus_of(_many(ending, tmp_path, 1500), frozenset(), NOWHERE)
+    corpus = read_corpus(_many(ending, tmp_path, 1500), frozenset(), NOWHERE)
     alive = []
     for number, _ in enumerate(corpus):
         if number % 500 == 499:
@@ -149,7 +149,7 @@ def test_no_passage_outlives_the_next(ending: str, tmp_path: Path) -> None:
 
 
 def test_a_corpus_of_20_000_rows_is_never_held(tmp_path: Path) -> None:
-    corpus = corpus_of(_many("parquet", tmp_path, 20_000), frozenset(), NOWHERE)
+    corpus = read_corpus(_many("parquet", tmp_path, 20_000), frozenset(), NOWHERE)
     next(iter(corpus))  # libraries are loaded
     tracemalloc.start()
     try:

@@ -14,8 +14,8 @@ from transformers import AutoModel, AutoTokenizer
 
 import headroles
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction.jobs.map_writer import between_units, reach_of
-from headroles.maps.extract import Extracted
+from headroles.extraction.jobs.map_writer import sum_between_units, visible_range
+from headroles.maps.extract import ExtractedMaps
 from headroles.storage.map_files import MapFile
 from tests.support.read_models import cut_into_blocks
 from tests.support.reference import rounding_bound
@@ -58,7 +58,7 @@ def test_maps_are_the_plain_models_and_other_fields_are_kept(
     ending: str, rows: Path, planted: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / f"maps{ending}"
-    told: list[Extracted] = []
+    told: list[ExtractedMaps] = []
     done = headroles.extract(rows, out=out, model=planted, precision="float32", announce=told.append)
     assert told == [done]
     assert done.count == 4
@@ -153,7 +153,7 @@ def test_the_released_conversion_by_mean_is_reproduced(shared: Path) -> None:
     for unit, own in enumerate(numbers["words_to_pieces"]):
         units[own] = unit
     whole = pieces.reshape(-1, 9, 9)
-    blocks = [between_units(whole[:, start : start + 4], units, start) for start in (0, 4, 8)]
+    blocks = [sum_between_units(whole[:, start : start + 4], units, start) for start in (0, 4, 8)]
     got = (blocks[0] + blocks[1] + blocks[2]).reshape(*pieces.shape[:-2], *blocks[0].shape[1:])
     np.testing.assert_allclose(got.numpy(), numbers["mean"], rtol=0, atol=1e-9)
 
@@ -228,9 +228,9 @@ def test_what_queries_see_is_told_as_offsets(model_of: ModelOf, tmp_path: Path) 
     file.write_text(json.dumps([{"text": " ".join([TEXT] * 3)}]))
     headroles.extract(file, out=tmp_path / "maps.npz", model=model_of("gpt2"))
     assert set(map(tuple, _listed(tmp_path / "maps.npz")["examples"][0]["visible"])) == {(None, 0)}
-    assert reach_of(np.tri(6, dtype=np.bool_) & ~np.tri(6, k=-3, dtype=np.bool_)) == (-2, 0)
+    assert visible_range(np.tri(6, dtype=np.bool_) & ~np.tri(6, k=-3, dtype=np.bool_)) == (-2, 0)
     with pytest.raises(BadInput, match="some query does not see all keys between"):
-        reach_of(np.eye(4, dtype=np.bool_) | (np.arange(4) == 0))
+        visible_range(np.eye(4, dtype=np.bool_) | (np.arange(4) == 0))
 
 
 def test_the_command_says_the_size_before_it_writes(

@@ -14,8 +14,8 @@ import pytest
 
 import headroles
 from headroles.errors import BadInput
-from headroles.extraction.jobs.map_writer import Extracting
-from headroles.maps.writer import writing_maps
+from headroles.extraction.jobs.map_writer import WriteMapsJob
+from headroles.maps.writer import open_maps
 from headroles.storage.map_files import MapFile
 
 ENDINGS = [".safetensors", ".npz"]
@@ -69,7 +69,7 @@ def test_a_thousand_inputs_take_one_open_file(tmp_path: Path) -> None:
 def test_a_field_that_no_file_can_hold_is_refused_before_the_model_runs(
     row: dict[str, Any], reason: str, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Extracting, "prepare", lambda *given: pytest.fail("the model runs"))
+    monkeypatch.setattr(WriteMapsJob, "prepare", lambda *given: pytest.fail("the model runs"))
     file = _texts(tmp_path, {"text": "a dog"} | row)
     with pytest.raises(BadInput, match=r"object 1: all fields are kept as JSON in UTF-8, but some") as said:
         headroles.extract(file, out=tmp_path / "maps.npz", model=planted)
@@ -110,7 +110,7 @@ def test_new_maps_are_never_beside_an_old_list(
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_two_at_once_do_not_write_into_each_other(ending: str, tmp_path: Path) -> None:
     out, shapes = tmp_path / f"maps{ending}", {"0": (1, 1, 2, 2)}
-    with writing_maps(out, shapes, "float32") as making:
+    with open_maps(out, shapes, "float32") as making:
         making.arrays["0"][:] = 0.5
         other = f"""
 from pathlib import Path
@@ -133,7 +133,7 @@ def test_room_on_the_disk_is_taken_before_anything_is_written(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, shapes = tmp_path / f"maps{ending}", {"0": (4, 4, 64, 64)}
-    with writing_maps(out, shapes, "float32"):
+    with open_maps(out, shapes, "float32"):
         (raw,) = tmp_path.iterdir()
         assert raw.stat().st_blocks * 512 >= 4**3 * 64**2
 
@@ -143,7 +143,7 @@ def test_room_on_the_disk_is_taken_before_anything_is_written(
     monkeypatch.setattr(os, "posix_fallocate", full)
     with (
         pytest.raises(BadInput, match=r"cannot be written \(No space left on device\); name another --out"),
-        writing_maps(tmp_path / f"more{ending}", shapes, "float32"),
+        open_maps(tmp_path / f"more{ending}", shapes, "float32"),
     ):
         pytest.fail("there is no room")
     assert _left(tmp_path) == [out.name]
@@ -156,6 +156,6 @@ def test_where_room_cannot_be_asked_for_maps_are_written_all_the_same(
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")
 
     monkeypatch.setattr(os, "posix_fallocate", unknown, raising=False)
-    with writing_maps(tmp_path / "maps.npz", {"0": (1, 1, 2, 2)}, "float32") as making:
+    with open_maps(tmp_path / "maps.npz", {"0": (1, 1, 2, 2)}, "float32") as making:
         making.arrays["0"][:] = 1
     assert np.load(tmp_path / "maps.npz")["0"].sum() == 4

@@ -12,9 +12,9 @@ import torch
 import headroles
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
-from headroles.extraction.jobs.map_writer import reach_of, units_seen
+from headroles.extraction.jobs.map_writer import visible_range, visible_units
 from headroles.extraction.model.load import Model, load
-from headroles.maps.examples import read_map_list, rule_of, seen_by
+from headroles.maps.examples import read_map_list, read_reach, visible_mask
 from headroles.sieves.weights.reference import apply
 from headroles.storage.map_files import MapFile
 from tests.support.read_models import cut_into_blocks
@@ -109,9 +109,12 @@ def test_maps_of_words_are_scored_within_what_words_see(model_of: ModelOf, tmp_p
 
 def test_words_of_one_piece_each_are_told_as_offsets() -> None:
     window = np.tri(9, dtype=np.bool_) & ~np.tri(9, k=-4, dtype=np.bool_)
-    assert reach_of(units_seen(window, np.arange(9))) == reach_of(window) == (-3, 0)
-    assert reach_of(units_seen(np.tri(9, dtype=np.bool_), np.array([0, 0, 1, 2, 2, 2, 3, 4, 4]))) == (None, 0)
-    assert units_seen(None, np.arange(9)) is None
+    assert visible_range(visible_units(window, np.arange(9))) == visible_range(window) == (-3, 0)
+    assert visible_range(visible_units(np.tri(9, dtype=np.bool_), np.array([0, 0, 1, 2, 2, 2, 3, 4, 4]))) == (
+        None,
+        0,
+    )
+    assert visible_units(None, np.arange(9)) is None
 
 
 def test_first_and_last_keys_come_back_as_they_were() -> None:
@@ -121,9 +124,9 @@ def test_first_and_last_keys_come_back_as_they_were() -> None:
         first, last = rng.integers(0, size, size), rng.integers(-1, size, size)
         place = np.arange(size)
         seen = (place >= first[:, None]) & (place <= last[:, None])
-        rule = rule_of(json.loads(json.dumps(reach_of(seen))), size)
+        rule = read_reach(json.loads(json.dumps(visible_range(seen))), size)
         assert rule is not None
-        again = seen_by(rule, size)
+        again = visible_mask(rule, size)
         np.testing.assert_array_equal(np.ones_like(seen) if again is None else again, seen)
 
 

@@ -16,7 +16,7 @@ from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.texts.running_text import read_running_text
 from headroles.extraction.texts.sources import read_file
 from headroles.extraction.texts.tokens import tokenise
-from headroles.preprocessing.pairs import Prepared, preprocess_unlabeled
+from headroles.preprocessing.pairs import PairFile, preprocess_unlabeled
 from headroles.preprocessing.spans import PairCutter
 from headroles.records.passage import Passage
 from tests.support.reference import draws
@@ -124,7 +124,7 @@ def text_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def _prepared(text_file: Path, planted: Path, out: Path, **options: Any) -> Prepared:
+def _prepared(text_file: Path, planted: Path, out: Path, **options: Any) -> PairFile:
     return preprocess_unlabeled(
         text_file, out=out, model=str(planted), **{"max_length": 40, "overwrite": True} | options
     )
@@ -138,10 +138,12 @@ def test_what_is_written_is_what_a_run_reads(text_file: Path, planted: Path, tmp
     assert done.count == done.found == len(passages) > 10
     assert (done.documents, done.short) == (7, 2)
     assert {each.group for each in passages} == {f"document {number}" for number in range(1, 6)}
-    from headroles.extraction.model.checkpoint import find
+    from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load_tokenizer
 
-    sizes = [each.size for each in tokenise(load_tokenizer(find(str(planted), None)), passages, 512)]
+    sizes = [
+        each.size for each in tokenise(load_tokenizer(find_checkpoint(str(planted), None)), passages, 512)
+    ]
     assert (done.shortest, done.longest) == (min(sizes), max(sizes))
     assert done.longest <= 40
     assert done.mean == pytest.approx(np.mean(sizes))

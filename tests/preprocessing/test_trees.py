@@ -17,9 +17,9 @@ from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.parsing.pipeline import load_parser
-from headroles.preprocessing.documents import layout_of, whole_trees
-from headroles.preprocessing.trees import Treed, preprocess_depparse
-from headroles.probing.inputs import trees_told
+from headroles.preprocessing.documents import layout_of, split_trees
+from headroles.preprocessing.trees import TreeFile, preprocess_depparse
+from headroles.probing.inputs import parser_notes
 from headroles.records.documents import Document
 
 CONLLU = """# newdoc id = one
@@ -58,7 +58,7 @@ def test_gold_trees_of_a_treebank_pass_through_with_all_that_is_annotated(tmp_pa
     file = tmp_path / "data.conllu"
     file.write_text(CONLLU)
     done = preprocess_depparse(file, out=tmp_path / "trees.jsonl")
-    assert done == Treed(tmp_path / "trees.jsonl", 2, 2, 3, 10, None)
+    assert done == TreeFile(tmp_path / "trees.jsonl", 2, 2, 3, 10, None)
     assert "gold trees" in str(done)
     before, after = read_documents(file, "a"), read_documents(tmp_path / "trees.jsonl", "a")
     assert [each.text for each in after] == ["She sleeps. can't wake her", "à le lit"]
@@ -110,7 +110,7 @@ def test_only_what_a_parser_made_is_called_automatic(tmp_path: Path) -> None:
     for line, parser in lines.items():
         file.write_text(line + "\n")
         assert parser_of(file) == parser
-    assert trees_told({"trees": "gold"}) == trees_told({}) == []
+    assert parser_notes({"trees": "gold"}) == parser_notes({}) == []
 
 
 def test_documents_of_one_name_stay_in_one_group(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_every_sentence_is_a_tree_whatever_the_parser_says(asked: list[int], cha
     # Heads come earlier in a random order, so that there is no circle, but many roots and crossing arcs.
     heads = np.array([-1 if head < 0 or not place[word] else order[head % place[word]]
                       for word, head in enumerate(asked)])  # fmt: skip
-    whole, firsts = whole_trees(heads)
+    whole, firsts = split_trees(heads)
     bounds = [*firsts.tolist(), len(heads)]
     assert bounds[0] == 0
     for start, stop in pairwise(bounds):
@@ -240,7 +240,7 @@ def test_every_sentence_is_a_tree_whatever_the_parser_says(asked: list[int], cha
 
 
 def test_what_hangs_on_blanks_is_mended_into_one_tree() -> None:
-    heads, firsts = whole_trees(np.array([2, -1, -1, 1, -1]))
+    heads, firsts = split_trees(np.array([2, -1, -1, 1, -1]))
     assert (heads.tolist(), firsts.tolist()) == ([2, -1, 1, 1, -1], [0, 4])
 
 

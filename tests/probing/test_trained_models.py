@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroles.errors import UnknownName
-from headroles.extraction.jobs.word_attention import SPECIAL, WordMaps
+from headroles.extraction.jobs.word_attention import SPECIAL_UNITS, WordMaps
 from headroles.extraction.parsing.vectors import Vectors
 from headroles.probing.trained.models import AttentionProbe, AttentionWordsProbe, distances, probe_of
-from headroles.probing.trained.sentences import Batch, Sentence, Source, bucketed
+from headroles.probing.trained.sentences import Batch, Sentence, Source, batches_by_length
 from headroles.records.probes import CLASSIFIERS
 from tests.support.reference import rounding_bound
 
@@ -30,15 +30,17 @@ def _made(lengths: list[int], seed: int = 0, special: bool = True) -> tuple[list
     rng = np.random.default_rng(seed)
     sentences, blocks = [], []
     for number, words in enumerate(lengths):
-        attention = rng.dirichlet(np.ones(words + SPECIAL), size=(words + SPECIAL, MAPS)).transpose(0, 2, 1)
+        attention = rng.dirichlet(
+            np.ones(words + SPECIAL_UNITS), size=(words + SPECIAL_UNITS, MAPS)
+        ).transpose(0, 2, 1)
         if not special:
-            attention[:SPECIAL] = attention[:, :SPECIAL] = 0
+            attention[:SPECIAL_UNITS] = attention[:, :SPECIAL_UNITS] = 0
         blocks.append(attention.astype(np.float16).ravel())
         heads = np.array([int(rng.choice([-1, *(k for k in range(words) if k != j)])) for j in range(words)])
         chosen = tuple(rng.choice(WORDS, size=words).tolist())
         sentences.append(Sentence(chosen, heads, np.ones(words, dtype=np.bool_), "document", number))
     starts = np.cumsum([0, *(len(block) for block in blocks)])[:-1]
-    units = np.array(lengths) + SPECIAL
+    units = np.array(lengths) + SPECIAL_UNITS
     kept = np.ones(len(lengths), dtype=np.bool_)
     return sentences, WordMaps(units, kept, special, MAPS, np.concatenate(blocks), starts)
 
@@ -65,11 +67,11 @@ def _written(probe: AttentionProbe | AttentionWordsProbe, batch: Batch, row: int
             if i == j:
                 cells.append(torch.tensor(-torch.inf))
                 continue
-            dependent, head = j + SPECIAL, i + SPECIAL
+            dependent, head = j + SPECIAL_UNITS, i + SPECIAL_UNITS
             if isinstance(probe, AttentionProbe):
                 own, other = probe.weight[:, 0], probe.weight[:, 1]
             else:
-                vectors = probe.vectors(batch, SPECIAL)[row]
+                vectors = probe.vectors(batch, SPECIAL_UNITS)[row]
                 both = torch.cat([vectors[head if i >= 0 else 0], vectors[dependent]])
                 to_head, to_dependent, of_dependent, of_head = probe.weight.chunk(4, dim=1)
                 own = both @ torch.cat([to_head, of_dependent]) + probe.level[:, 0]
@@ -77,8 +79,8 @@ def _written(probe: AttentionProbe | AttentionWordsProbe, batch: Batch, row: int
             if i >= 0:
                 cells.append(own @ attention[dependent, head] + other @ attention[head, dependent])
             else:
-                to_root = probe.special @ attention[dependent, :SPECIAL]
-                from_root = probe.special @ attention[:SPECIAL, dependent]
+                to_root = probe.special @ attention[dependent, :SPECIAL_UNITS]
+                from_root = probe.special @ attention[:SPECIAL_UNITS, dependent]
                 cells.append(own @ to_root + other @ from_root + probe.bias)
         rows.append(torch.stack(cells))
     return torch.stack(rows)
@@ -150,11 +152,11 @@ def test_unknown_words_share_a_learned_vector_and_known_ones_stay_fixed() -> Non
     sentences = [replace(sentences[0], words=("D", "unknown", "a"))]
     probe, source = _shaken("attention+words", maps), Source(_vectors(), maps)
     assert isinstance(probe, AttentionWordsProbe)
-    found = probe.vectors(source.batch(sentences), SPECIAL)[0]
+    found = probe.vectors(source.batch(sentences), SPECIAL_UNITS)[0]
     table = _vectors().table
     wanted = [torch.tensor(table[3]), probe.vectors.learned[0], torch.tensor(table[0])]
-    torch.testing.assert_close(found[SPECIAL:], torch.stack(wanted))
-    torch.testing.assert_close(found[:SPECIAL], probe.vectors.learned[1].expand(SPECIAL, -1))
+    torch.testing.assert_close(found[SPECIAL_UNITS:], torch.stack(wanted))
+    torch.testing.assert_close(found[:SPECIAL_UNITS], probe.vectors.learned[1].expand(SPECIAL_UNITS, -1))
     assert "table" not in dict(probe.vectors.named_parameters())
 
 
@@ -176,10 +178,10 @@ def test_an_unknown_classifier_is_refused() -> None:
 def test_batches_hold_each_sentence_once_and_long_ones_in_small_company(
     lengths: list[int], seed: int
 ) -> None:
-    batches = list(bucketed(lengths, 4, np.random.default_rng(seed)))
+    batches = list(batches_by_length(lengths, 4, np.random.default_rng(seed)))
     assert sorted(place for batch in batches for place in batch.tolist()) == list(range(len(lengths)))
     for batch in batches:
         own = [lengths[place] for place in batch]
         assert len(batch) <= 4
         assert all(first >= second for first, second in pairwise(own))
-        assert len(batch) == 1 or len(batch) * (own[0] + SPECIAL) ** 2 <= 64 * 30**2
+        assert len(batch) == 1 or len(batch) * (own[0] + SPECIAL_UNITS) ** 2 <= 64 * 30**2

@@ -13,11 +13,11 @@ from scipy import stats
 from transformers import AutoModel
 
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
-from headroles.probing.trained.accuracy import Answered, contests, right_heads, trained_rows
-from headroles.probing.trained.course import Course, Read
-from headroles.probing.trained.models import branching, randomised
+from headroles.probing.trained.accuracy import ProbeAnswers, accuracy_rows, contests, right_heads
+from headroles.probing.trained.course import Course, ReadSettings
+from headroles.probing.trained.models import branching, randomise_weights
 from headroles.probing.trained.run import Training, train_probes
 from headroles.probing.trained.sentences import Sentence
 from headroles.probing.trained.training import Settings
@@ -61,7 +61,7 @@ TEST = [_document(f"test/{k}", 100 + k) for k in range(8)]
 @pytest.fixture(scope="module")
 def model(planted: Path) -> Model:
     """Head 0-0 attends to the word before, 1-2 to the word after."""
-    return load(find(str(planted), None), device="cpu", dtype="float32", max_length=64)
+    return load(find_checkpoint(str(planted), None), device="cpu", dtype="float32", max_length=64)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def trained(model: Model, vectors: Path) -> tuple[Training, list[tuple[str, int,
     told: list[tuple[str, int, int]] = []
     found = train_probes(
         TRAIN, TEST, ["attention+words", "attention", "distances+words"],
-        read=Read(model, 8, 64), vectors=vectors, settings=QUICK,
+        read=ReadSettings(model, 8, 64), vectors=vectors, settings=QUICK,
         progress=lambda *each: told.append(each),
     )  # fmt: skip
     return found, told
@@ -140,7 +140,9 @@ def test_progress_tells_what_is_done(trained: Any) -> None:
 def test_equal_seeds_give_equal_results(model: Model) -> None:
     settings = replace(QUICK, epochs=2)
     first, again = (
-        train_probes(TRAIN, TEST, ["attention"], read=Read(model, 8, 64), vectors=None, settings=settings)
+        train_probes(
+            TRAIN, TEST, ["attention"], read=ReadSettings(model, 8, 64), vectors=None, settings=settings
+        )
         for _ in range(2)
     )
     assert repr(first) == repr(again)  # NaN equals itself there
@@ -152,7 +154,7 @@ def test_what_was_cut_short_or_left_out_is_said(model: Model) -> None:
     longest = _document("long", 5, sentences=1)
     found = train_probes(
         [*TRAIN, TEST[0]], [*TEST, longest], ["attention"],
-        read=Read(model, 8, 8), vectors=None, settings=settings,
+        read=ReadSettings(model, 8, 8), vectors=None, settings=settings,
     )  # fmt: skip
     shared, lost, stopped = found.notes
     assert shared.startswith("4 of 26 test sentences of at least 5 words are also among the training")
@@ -184,7 +186,7 @@ def test_distances_and_words_need_no_model(vectors: Path) -> None:
 
 
 def test_what_is_missing_is_said(model: Model, vectors: Path) -> None:
-    read = Read(model, 8, 64)
+    read = ReadSettings(model, 8, 64)
     bare = replace(TEST[0], heads=None)
 
     def refused(said: str, classifiers: list[str], **given: Any) -> None:
@@ -199,7 +201,7 @@ def test_what_is_missing_is_said(model: Model, vectors: Path) -> None:
     refused("needs word vectors", ["attention+words"], vectors=None)
     refused("need test documents with dependency trees, but 1 of 1", ["attention"], tested=[bare])
     refused("need training documents with dependency trees, but 0 of 0", ["attention"], learned=[])
-    refused("but all 32 are too long", ["attention"], read=Read(model, 8, 4))
+    refused("but all 32 are too long", ["attention"], read=ReadSettings(model, 8, 4))
     refused("needs at least 2, but got 1", ["attention"], learned=TRAIN[:1])
 
 
@@ -220,7 +222,7 @@ def test_punctuation_is_not_judged() -> None:
     assert right_heads([right], [sentence]).tolist() == [2]
     assert right_heads([np.array([1, -1, 0])], [sentence]).tolist() == [2]
     assert right_heads([np.array([2, -1, 1])], [sentence]).tolist() == [1]
-    (row,) = trained_rows([Answered("attention", "trained", np.array([1]), 5, 2)], [sentence], 0)
+    (row,) = accuracy_rows([ProbeAnswers("attention", "trained", np.array([1]), 5, 2)], [sentence], 0)
     assert (row.uas, row.words, row.units) == (0.5, 2, 1)
     assert np.isnan([row.low, row.high]).all()
 
@@ -230,7 +232,7 @@ def test_paired_tests_are_those_of_the_jackknife_over_documents(jackknifed: Jack
     rng = np.random.default_rng(2)
     hits = [[(rng.random(len(s.words)) < share) & s.judged for s in sentences] for share in (0.3, 0.45, 0.5)]
     answered = [
-        Answered(f"p{k}", "trained", np.array([int(each.sum()) for each in own]), 1, 1)
+        ProbeAnswers(f"p{k}", "trained", np.array([int(each.sum()) for each in own]), 1, 1)
         for k, own in enumerate(hits)
     ]
     found = {(each.first, each.second): each for each in contests(answered, sentences)}
@@ -251,7 +253,7 @@ def test_paired_tests_are_those_of_the_jackknife_over_documents(jackknifed: Jack
 def test_equal_probes_differ_by_nothing_and_few_documents_say_nothing() -> None:
     sentences = _sentences(3)
     right = np.array([int(each.judged.sum()) // 2 for each in sentences])
-    both = [Answered("attention", weights, right, 1, 1) for weights in ("trained", "random")]
+    both = [ProbeAnswers("attention", weights, right, 1, 1) for weights in ("trained", "random")]
     (contest,) = contests(both, sentences)
     assert (contest.second, contest.first) == ("attention", "attention (random weights)")
     assert (contest.difference, contest.low, contest.high, contest.p, contest.q) == (0, 0, 0, 1, 1)
@@ -266,17 +268,17 @@ def test_the_bootstrap_interval_resamples_documents() -> None:
     sentences = _sentences(4, documents=40)
     words = np.array([int(each.judged.sum()) for each in sentences])
     good = np.array([int(each.unit.split()[1]) % 2 for each in sentences])  # whole documents right or wrong
-    (row,) = trained_rows([Answered("attention", "trained", words * good, 1, 1)], sentences, 0)
+    (row,) = accuracy_rows([ProbeAnswers("attention", "trained", words * good, 1, 1)], sentences, 0)
     assert row.uas == pytest.approx((words * good).sum() / words.sum())
     assert (row.high - row.low) / 2 == pytest.approx(1.96 * 0.5 / 40**0.5, rel=0.15)
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama", "t5", "bart", "albert"])
 def test_random_weights_keep_embeddings_and_nothing_else(name: str, model_of: ModelOf) -> None:
-    model = load(find(str(model_of(name)), None), device="cpu", dtype="float32", max_length=64)
+    model = load(find_checkpoint(str(model_of(name)), None), device="cpu", dtype="float32", max_length=64)
     with torch.random.fork_rng():
         before = torch.random.get_rng_state()
-        first, again, other = (randomised(model, seed) for seed in (1, 1, 2))
+        first, again, other = (randomise_weights(model, seed) for seed in (1, 1, 2))
         assert torch.equal(before, torch.random.get_rng_state())
     embeddings = {
         path for path, module in model.network.named_modules() if isinstance(module, torch.nn.Embedding)

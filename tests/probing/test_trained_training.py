@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.jobs.word_attention import SPECIAL, WordMaps
+from headroles.extraction.jobs.word_attention import SPECIAL_UNITS, WordMaps
 from headroles.extraction.parsing.vectors import Vectors
 from headroles.probing.trained.models import AttentionProbe, probe_of
 from headroles.probing.trained.sentences import Sentence, Source
-from headroles.probing.trained.training import Fit, Settings, held_loss, predict, split, train
+from headroles.probing.trained.training import Fit, Settings, held_out_loss, predict, split, train
 
 MAPS, PLANTED = 6, 4
 QUICK = Settings(rate=0.05, batch_size=8, epochs=30, patience=5)
@@ -23,19 +23,19 @@ def _made(turned: bool, count: int = 120, seed: int = 0) -> tuple[list[Sentence]
     sentences, blocks = [], []
     for number in range(count):
         words = int(rng.integers(3, 9))
-        attention = rng.dirichlet(np.ones(words + SPECIAL), size=(MAPS, words + SPECIAL))
+        attention = rng.dirichlet(np.ones(words + SPECIAL_UNITS), size=(MAPS, words + SPECIAL_UNITS))
         heads = np.array([int(rng.choice([k for k in range(words) if k != j])) for j in range(words)])
         heads[rng.integers(words)] = -1
-        planted = np.full((words + SPECIAL, words + SPECIAL), 0.02)
+        planted = np.full((words + SPECIAL_UNITS, words + SPECIAL_UNITS), 0.02)
         for dependent, head in enumerate(heads.tolist()):
-            cells = [SPECIAL + head] if head >= 0 else [0, 1]
-            planted[SPECIAL + dependent, cells] += 0.8 / len(cells)
+            cells = [SPECIAL_UNITS + head] if head >= 0 else [0, 1]
+            planted[SPECIAL_UNITS + dependent, cells] += 0.8 / len(cells)
         attention[PLANTED] = planted.T if turned else planted
         blocks.append(attention.transpose(1, 2, 0).astype(np.float16).ravel())
         judged = np.ones(words, dtype=np.bool_)
         sentences.append(Sentence(("a",) * words, heads, judged, f"document {number // 4}", number))
     starts = np.cumsum([0, *(len(block) for block in blocks)])[:-1]
-    units = np.array([len(each.words) + SPECIAL for each in sentences])
+    units = np.array([len(each.words) + SPECIAL_UNITS for each in sentences])
     kept = np.ones(count, dtype=np.bool_)
     return sentences, WordMaps(units, kept, True, MAPS, np.concatenate(blocks), starts)
 
@@ -109,7 +109,7 @@ def test_the_best_pass_is_kept_and_patience_ends_training() -> None:
     assert fit.stopped == "held-out loss"
     assert len(fit.losses) == fit.epochs + settings.patience
     assert fit.losses[fit.epochs - 1] == min(fit.losses) < fit.losses[-1]
-    assert held_loss(fit.probe, source, held) == pytest.approx(min(fit.losses), abs=1e-9)
+    assert held_out_loss(fit.probe, source, held) == pytest.approx(min(fit.losses), abs=1e-9)
     assert fit.trained_on == len(learned)
 
 
@@ -139,7 +139,7 @@ def test_the_held_out_loss_is_the_mean_over_words_of_all_sentences() -> None:
     sentences, maps = _made(False, count=70)
     probe = probe_of("attention", None, maps, 0)
     candidates = np.concatenate([[len(each.words)] * len(each.words) for each in sentences])
-    got = held_loss(probe, Source(None, maps), sentences)  # all weights zero: even over the candidates
+    got = held_out_loss(probe, Source(None, maps), sentences)  # all weights zero: even over the candidates
     assert got == pytest.approx(float(np.log(candidates).mean()), abs=1e-5)
 
 
@@ -149,7 +149,7 @@ def test_a_loss_that_is_no_number_is_said_in_a_sentence() -> None:
     with torch.no_grad():
         probe.get_parameter("weight").fill_(float("nan"))
     with pytest.raises(BadInput, match="must be a finite number, but it is nan; give a smaller --rate"):
-        held_loss(probe, Source(None, maps), sentences)
+        held_out_loss(probe, Source(None, maps), sentences)
 
 
 @pytest.mark.parametrize(

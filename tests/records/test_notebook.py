@@ -12,7 +12,7 @@ from headroles.records.comparison import Comparison, Differences
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
 from headroles.records.notebook import MOST_ROWS
-from headroles.records.surface import Surface
+from headroles.records.surface import SurfaceResults
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -116,7 +116,7 @@ def test_the_words_above_say_model_inputs_units_correction_and_level() -> None:
 
 
 def test_a_run_of_surface_statistics_says_above_and_below() -> None:
-    run = replace(_labelling(), surface=Surface(()))
+    run = replace(_labelling(), surface=SurfaceResults(()))
     assert _tables(run._repr_html_())[0][0][1:3] == ["above", "below"]
 
 

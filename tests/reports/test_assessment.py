@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from headroles.options.run import SPLITS
-from headroles.records.assessment import Assessment, Moved, Precision, Together
+from headroles.records.assessment import Assessment, Precision, RoleOverlap, SensitivityRow
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.figures.pairs import pairs
@@ -28,7 +28,7 @@ from headroles.reports.summary.pairs import (
     published_overlap,
 )
 from headroles.reports.summary.summary import summarise
-from headroles.reports.summary.verdicts import splits_of, support_sentence, supports
+from headroles.reports.summary.verdicts import splits_of, support_sentence, supports_of
 from headroles.reports.words import words
 from headroles.stats.assessment.assess import POWER, RELABELLINGS, assess
 from headroles.stats.effects import INTERVALS
@@ -116,7 +116,7 @@ def test_a_run_without_an_assessment_has_none_of_its_panels() -> None:
 
 def test_stable_labels_are_counted_from_the_table() -> None:
     precision, found = assessment_of(RUN).precision, RUN.findings
-    for name, held in zip(found.roles, supports(RUN), strict=True):
+    for name, held in zip(found.roles, supports_of(RUN), strict=True):
         row = found.of(name)
         assert held.labels == (found.decision[row] == 0).sum()
         assert held.steady == (precision.stability[row][found.decision[row] == 0] >= words.STEADY).sum()
@@ -142,7 +142,7 @@ def test_stable_labels_are_counted_from_the_table() -> None:
 )
 def test_few_labels_are_told_in_words(labels: int, steady: int | None, said: str) -> None:
     nan = float("nan")
-    held = replace(supports(RUN)[0], labels=labels, steady=steady, detectable=(nan, nan), design=nan)
+    held = replace(supports_of(RUN)[0], labels=labels, steady=steady, detectable=(nan, nan), design=nan)
     told = support_sentence(held, contrast=False)
     assert told.startswith(said)
     assert bool(told) == bool(said)
@@ -159,19 +159,19 @@ def test_a_run_without_half_samples_says_nothing_of_stability() -> None:
 
 def test_detectable_effects_span_the_heads_of_a_role() -> None:
     precision = assessment_of(RUN).precision
-    for name, held in zip(RUN.findings.roles, supports(RUN), strict=True):
+    for name, held in zip(RUN.findings.roles, supports_of(RUN), strict=True):
         row = RUN.findings.of(name)
         assert held.detectable == (precision.detectable[row].min(), precision.detectable[row].max())
-    assert "smallest detectable effect" in support_sentence(supports(RUN)[0], contrast=False)
-    assert "(of the score)" in support_sentence(supports(RUN)[-1], contrast=True)
+    assert "smallest detectable effect" in support_sentence(supports_of(RUN)[0], contrast=False)
+    assert "(of the score)" in support_sentence(supports_of(RUN)[-1], contrast=True)
 
 
 def test_a_design_effect_is_told_of_groups_only() -> None:
-    assert all(math.isnan(held.design) for held in supports(RUN))
+    assert all(math.isnan(held.design) for held in supports_of(RUN))
     assert "median design effect" not in visible(page(RUN))
     grouped = labelling(grouped=True)
     effects = assessment_of(grouped).precision.design_effect
-    for row, held in enumerate(supports(grouped)):
+    for row, held in enumerate(supports_of(grouped)):
         assert held.design == np.median(effects[row])
     assert "median design effect" in visible(page(grouped))
 
@@ -196,7 +196,7 @@ def test_sensitivity_shows_every_point_and_marks_what_was_used() -> None:
 
 def test_a_curve_of_a_stand_in_says_where_it_differs() -> None:
     found = assessment_of(RUN)
-    at_used = Moved("local", "margin", 0.1, 0)
+    at_used = SensitivityRow("local", "margin", 0.1, 0)
     moved = tuple(
         replace(each, heads=each.heads + 1) if replace(each, heads=0) == at_used else each
         for each in found.moved
@@ -218,10 +218,10 @@ def test_pairs_are_those_of_the_table_with_interval_and_reference() -> None:
         assert row[4].startswith(f"{each.expected:.1f}".removesuffix(".0"))
 
 
-def _together(first: str, second: str, both: int, low: float) -> Together:
+def _together(first: str, second: str, both: int, low: float) -> RoleOverlap:
     """A pair of 21 and 63 heads."""
     intervals = (18.0, 19.0, both / 21, 0.9, 0.9, 18.9166, low, 20.0)
-    return Together(first, second, "with", 21, 63, both, *intervals)
+    return RoleOverlap(first, second, "with", 21, 63, both, *intervals)
 
 
 def test_a_pair_is_told_with_interval_and_with_dealing_within_layers() -> None:
@@ -287,8 +287,10 @@ def test_depth_is_told_with_intervals_and_called_descriptive() -> None:
     for each, row in zip(assessment_of(RUN).depth, rows, strict=True):
         assert row[:2] == (each.sieve, str(each.heads))
         if each.heads and not math.isnan(each.trend):
-            assert row[2] == words.ranged(
-                words.two(each.trend), words.two(each.trend_low), words.two(each.trend_high)
+            assert row[2] == words.with_range(
+                words.two_decimals(each.trend),
+                words.two_decimals(each.trend_low),
+                words.two_decimals(each.trend_high),
             )
             assert row[3] == words.share(each.reference)
             assert row[4].startswith(words.share(each.first))
@@ -379,6 +381,6 @@ def test_every_figure_has_a_table_and_a_label() -> None:
 
 def test_a_role_the_run_does_not_know_is_not_drawn() -> None:
     found = assessment_of(RUN)
-    stray = replace(found, moved=(*found.moved, Moved("elsewhere", "margin", 0.1, 9)))
+    stray = replace(found, moved=(*found.moved, SensitivityRow("elsewhere", "margin", 0.1, 9)))
     panel = panel_of(replace(RUN, assessment=stray), "sensitivity")
     assert panel.rows == panel_of(RUN, "sensitivity").rows

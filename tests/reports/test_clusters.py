@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import leaves_list
 
-from headroles.records.clusters import Choice, Claim, Clustered
+from headroles.records.clusters import Choice, Claim, ClusterResults
 from headroles.records.findings import Labelling
 from headroles.reports.page import page
 from headroles.reports.sections import clusters
@@ -27,21 +27,21 @@ from headroles.reports.words.clusters import (
     PHRASES,
     SINGLE,
     STABLE,
-    among,
     choice_notes,
+    choice_rule,
     claim_sentences,
+    clustering_text,
     count_groups,
-    how_chosen,
-    how_clustered,
-    how_far,
+    distance_text,
     p_sentence,
+    reference_text,
 )
 from headroles.stats.clusters import clusters as clusters_module
-from headroles.stats.clusters.clusters import cut, merges
+from headroles.stats.clusters.clusters import cut_tree, linkage_tree
 from headroles.stats.clusters.distance_tests import EXACT
 from headroles.stats.clusters.layer_claims import layer_claims
 from headroles.stats.clusters.run import cluster_heads
-from headroles.storage.clusters import texts_of_clustered
+from headroles.storage.clusters import cluster_files
 from tests.support.clustered_runs import NAMES, clustered_run, divergence, huge_run, labelled, replaced
 
 NAN = float("nan")
@@ -59,7 +59,7 @@ def html_of(name: str = "usual") -> str:
     return page(huge_run() if name == "huge" else usual())
 
 
-def _found(run: Labelling) -> Clustered:
+def _found(run: Labelling) -> ClusterResults:
     assert run.clustered is not None
     return run.clustered
 
@@ -83,7 +83,7 @@ def _traces(figure: Any) -> dict[str, Any]:
 def test_one_cluster_of_nearly_all_heads_is_said_to_be_no_grouping() -> None:
     found = replaced(_found(usual()), cluster=np.array([0] * 23 + [1]))
     groups = groups_of(found, distances_of(found), (), np.zeros((0, 24), dtype=np.bool_))
-    assert "nearly all are in one" in how_clustered(found, groups)
+    assert "nearly all are in one" in clustering_text(found, groups)
     assert "nearly all" not in _text(html_of())
 
 
@@ -111,7 +111,7 @@ def test_the_page_says_how_distances_were_made() -> None:
     assert "square roots of the mean Jensen-Shannon divergence (nats)" in text
     assert "over 40 units, rows not smoothed" in text
     released = replaced(_found(usual()), divergence=divergence(4, 6, smoothing=0.001, way="sum"))
-    told = how_far(released)
+    told = distance_text(released)
     assert "summed over all rows of all inputs of 40 units as in the released code" in told
     assert "0.10\u00a0% of even attention" in told
 
@@ -127,7 +127,7 @@ def test_clusters_are_counted_and_those_in_none_are_said() -> None:
         choices=(),
     )
     groups = groups_of(found, distances_of(found), (), np.zeros((0, 24), dtype=np.bool_))
-    told = how_clustered(found, groups)
+    told = clustering_text(found, groups)
     assert told.startswith("DBSCAN puts 19 heads into 2 clusters of 12 and 7 heads and 5 into none")
     assert "silhouettes need two clusters" in told
     shown = _section(replace(run, clustered=found))
@@ -160,7 +160,7 @@ def test_a_p_says_what_it_is_a_share_of_and_is_never_nought() -> None:
     for each in with_p:
         told = p_sentence(each)
         assert each.reference in told
-        assert f"the share at least as extreme among {among(each)}" in told
+        assert f"the share at least as extreme among {reference_text(each)}" in told
     tiny = Claim("x", "", "R2", 0.5, 0.4, 0.6, 1e-6, 999_999, "orders", 9, 9)
     assert "p = 1e-06" in p_sentence(tiny)
     assert not re.search(r"p = 0[^.\d]", _text(html_of()))
@@ -170,13 +170,15 @@ def test_a_p_says_what_it_is_a_share_of_and_is_never_nought() -> None:
 def test_placements_behind_a_p_are_counted_as_the_test_counts_them(layers: int, exact: bool) -> None:
     drawn, *_ = layer_claims(divergence(layers, 2), seed=0)
     assert drawn.p * 10_000 == pytest.approx(round(drawn.p * 10_000))
-    assert among(drawn).startswith("10,000 placements (the observed one and 9,999 drawn: random placement")
+    assert reference_text(drawn).startswith(
+        "10,000 placements (the observed one and 9,999 drawn: random placement"
+    )
     *_, orders = layer_claims(divergence(layers, 2), seed=0)
     total = factorial(layers) if exact else 10_000
     assert orders.p * total == pytest.approx(round(orders.p * total))
     told = "all orders of the layers of this model, the observed one among them"
     told = told if exact else "the observed one and 9,999 drawn: random orders of the layers of this model"
-    assert among(orders) == f"{total:,} placements ({told})"
+    assert reference_text(orders) == f"{total:,} placements ({told})"
 
 
 def test_claims_about_roles_have_no_p_and_say_why() -> None:
@@ -207,13 +209,13 @@ def test_the_chosen_number_is_marked_and_missing_numbers_are_gaps() -> None:
 
 def test_the_page_says_by_which_rule_the_number_was_chosen() -> None:
     assert STABLE == clusters_module.STABLE
-    rule = how_chosen(_found(usual()).choices)
+    rule = choice_rule(_found(usual()).choices)
     assert f"{rule[1:]}." in _text(html_of())
     assert "at least 0.6; numbers that only cut single heads off the rest come last" in rule
-    assert not how_chosen((Choice(3, 0.4, 0.9, 1),))
-    unstable = how_chosen((Choice(2, 0.3, 0.5, 1), Choice(3, 0.4, 0.1)))
+    assert not choice_rule((Choice(3, 0.4, 0.9, 1),))
+    unstable = choice_rule((Choice(2, 0.3, 0.5, 1), Choice(3, 0.4, 0.1)))
     assert unstable == f"{rule}; none of the others is that stable, so the most stable of them was taken"
-    unknown = how_chosen((Choice(2, 0.3, NAN, 1), Choice(3, 0.2, NAN)))
+    unknown = choice_rule((Choice(2, 0.3, NAN, 1), Choice(3, 0.2, NAN)))
     assert unknown.startswith("chosen by the largest mean silhouette alone, since no units were resampled;")
     alone = choices_panel(replaced(_found(usual()), choices=(Choice(3, 0.4, 0.9, 1),)))
     assert alone is not None
@@ -226,9 +228,9 @@ def test_the_page_says_by_which_rule_the_number_was_chosen() -> None:
 def test_the_tree_says_which_numbers_only_cut_single_heads_off(seed: int, size: int, ties: bool) -> None:
     chance = np.random.default_rng(seed)
     distance = chance.exponential(1, size * (size - 1) // 2)
-    tree = merges(np.round(distance) if ties else distance)
+    tree = linkage_tree(np.round(distance) if ties else distance)
     numbers = range(2, size + 1)
-    wanted = [int((np.bincount(row) >= 2).sum()) for row in cut(tree, numbers)]
+    wanted = [int((np.bincount(row) >= 2).sum()) for row in cut_tree(tree, numbers)]
     assert [count_groups(tree, number) for number in numbers] == wanted
 
 
@@ -308,5 +310,5 @@ def test_what_the_script_reads_is_what_was_found() -> None:
     )
     low = np.frombuffer(b64decode(data["ends"]["low"]), "<f4").reshape(24, -1)
     np.testing.assert_allclose(low, found.neighbours.low, rtol=1e-6)
-    assert data["files"]["claims.csv"] == texts_of_clustered(found)["claims.csv"]
+    assert data["files"]["claims.csv"] == cluster_files(found)["claims.csv"]
     assert data["order"] == leaves_list(found.linkage).tolist()

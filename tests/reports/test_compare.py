@@ -15,19 +15,19 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.reports.compare_page import comparison_page
 from headroles.reports.figures.compare import plots
 from headroles.reports.words.compare import (
+    label_change_text,
     label_changes_by_layer,
-    labels_moved,
-    outcomes,
+    outcomes_sentence,
     promise,
-    roles_moved,
+    role_change_sentence,
     run_names,
-    scores_moved,
+    score_change_sentence,
     sieve_verdict,
 )
 from headroles.stats.columns import Columns
-from headroles.stats.comparing.paired import paired
+from headroles.stats.comparing.paired import paired_differences
 from headroles.stats.comparing.summary import by_layer
-from headroles.stats.comparing.swaps import swapped
+from headroles.stats.comparing.swaps import compare_by_swaps
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
 from tests.support.browser import DRAW, NARROW, Visit
@@ -71,10 +71,10 @@ def scores(shift: float, seed: int, shape: tuple[int, int, int] = (60, 4, 5)) ->
 def comparison(shift: float = -0.3, *, swaps: int = 99, seeds: tuple[int, int] = (1, 2)) -> Comparison:
     """Four layers of five heads; layer 2 moves, and the last role could not be tested."""
     first, second = scores(0.0, seeds[0]), scores(shift, seeds[1])
-    found = paired(first, second, (RULES, RULES), DECISION, 0.05)
+    found = paired_differences(first, second, (RULES, RULES), DECISION, 0.05)
     before, after = (judge(each, RULES, DECISION) for each in (first, second))
     columns = [Columns(each, RULES) for each in (first, second)]
-    moved = swapped(columns[0], columns[1], Grid(4, 5), DECISION, swaps)
+    moved = compare_by_swaps(columns[0], columns[1], Grid(4, 5), DECISION, swaps)
     layers = tuple(by_layer(found, before, after))
     said = (f"a remark about {LOUD}.",)
     return Comparison(found, before, after, DECISION, 0.05, layers, tuple(moved), MANIFEST, said)
@@ -101,9 +101,9 @@ def _plain(text: str) -> str:
 
 def test_the_page_says_what_was_found(found: Comparison, html: str) -> None:
     text = _text(html)
-    for sentence in (roles_moved(found), scores_moved(found), outcomes(found)):
+    for sentence in (role_change_sentence(found), score_change_sentence(found), outcomes_sentence(found)):
         assert sentence in text
-    assert _plain(labels_moved(found.swaps[-1])) in text
+    assert _plain(label_change_text(found.swaps[-1])) in text
     for place in range(4):
         assert _plain(sieve_verdict(found, place)) in text
     for head in found.labels().query("gained != '' or lost != ''").itertuples():
@@ -116,14 +116,14 @@ def test_sentences_count_as_the_records_do(found: Comparison) -> None:
     roles = [rule.role for rule in found.differences.rules]
     outcome = found.differences.outcome[roles]
     changed, same, open_ones, untested = ((outcome == code).sum() for code in range(4))
-    assert outcomes(found) == (
+    assert outcomes_sentence(found) == (
         f"Of 60 head × role pairs, {changed} changed, {same} are equivalent within ±0.05 and {open_ones} are "
         f"undetermined; {untested} could not be tested."
     )
     moved = label_changes_by_layer(found)
     assert moved.total() == found.swaps[-1].changed
-    assert roles_moved(found).startswith("Roles moved most in layer 2: ")
-    assert scores_moved(found).startswith("Scores moved most in layer 2 ")
+    assert role_change_sentence(found).startswith("Roles moved most in layer 2: ")
+    assert score_change_sentence(found).startswith("Scores moved most in layer 2 ")
     assert sieve_verdict(found, 2).startswith("None of the 20 heads could be tested")
     assert run_names(found) == ("one/<i>model</i>", "another")
     same_model = replace(found, manifest=MANIFEST | {"b": MANIFEST["a"] | {"folder": "runs/c"}})
@@ -133,8 +133,8 @@ def test_sentences_count_as_the_records_do(found: Comparison) -> None:
 
 def test_nothing_moved_is_said_so() -> None:
     still = comparison(0.0, seeds=(1, 1))
-    assert roles_moved(still) == "No head gained or lost a role."
-    assert scores_moved(still) == "No mean score differs."
+    assert role_change_sentence(still) == "No head gained or lost a role."
+    assert score_change_sentence(still) == "No mean score differs."
     assert "Heads whose roles moved" not in comparison_page(still)
     bare = comparison_page(comparison(swaps=0))
     assert "no swaps were drawn" in bare

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headroles.records.example import Decision, Example, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.records.kept_maps import Exhibit, Exhibited
+from headroles.records.kept_maps import KeptMaps, TypicalInput
 from headroles.reports.page import page
 from headroles.reports.sections.head_cards import Cards, cards_json, cards_of
 from headroles.reports.summary.score_spread import BINS, decimals_of, edges_of, spreads_of
@@ -49,17 +49,17 @@ def run_of(*, units: int = 0, **options: Any) -> Labelling:
     return Labelling(scores, findings, Decision(), {"number": 1}, **options)
 
 
-def exhibited(*shown: tuple[str, int, int, int], left: int = 0, limit: int = 9) -> Exhibited:
+def exhibited(*shown: tuple[str, int, int, int], left: int = 0, limit: int = 9) -> KeptMaps:
     """An exhibit per sieve, layer, head and rank; each has a map of its own of another example."""
     examples = tuple(
         Example(f"in/{number}", ("[CLS]", HOSTILE, f"w{number}")) for number in range(len(shown))
     )
     chance = np.random.default_rng(4)
-    return Exhibited(
+    return KeptMaps(
         examples=examples,
         places=np.array([(number, *each[1:3]) for number, each in enumerate(shown)], int).reshape(-1, 3),
         weights=tuple(chance.integers(0, 256, (3, 3), dtype=np.uint8) for _ in shown),
-        exhibits=tuple(Exhibit(*each, 0.25, number) for number, each in enumerate(shown)),
+        exhibits=tuple(TypicalInput(*each, 0.25, number) for number, each in enumerate(shown)),
         left=left,
         limit=limit,
     )
@@ -210,7 +210,7 @@ def test_examples_reach_the_script_as_bytes_and_packed_text() -> None:
         ),
     ],
 )
-def test_what_was_not_kept_is_said(kept: Exhibited | None, told: str) -> None:
+def test_what_was_not_kept_is_said(kept: KeptMaps | None, told: str) -> None:
     assert cards(run_of(exhibited=kept)).kept == told
 
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from plotly.offline import get_plotlyjs
 
-from headroles.records.assessment import Assessment, Depth, Moved, Precision, Together
+from headroles.records.assessment import Assessment, Depth, Precision, RoleOverlap, SensitivityRow
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.records.notebook import codes
+from headroles.records.notebook import role_marks
 from headroles.reports.figures.run import figures
 from headroles.reports.page import page
 from headroles.reports.summary.summary import summarise
@@ -301,7 +301,7 @@ def test_everything_in_the_manifest_is_shown() -> None:
 def test_marks_are_short_and_no_two_alike() -> None:
     names = [f"syntactic:{relation}" for relation in ("nsubj", "nmod", "nummod", "n", "nn")] + ["😀", "", "S"]
     names += ["offset:1", "offset:+1", "offset:-2", "punctuation:,.", ",", "-2"]
-    marks = codes(names)
+    marks = role_marks(names)
     assert len(set(marks)) == len(names)
     assert all(re.fullmatch("[A-Za-z0-9]{1,2}", mark) for mark in marks)
 
@@ -316,13 +316,13 @@ def made_up(names: tuple[str, ...], shape: tuple[int, ...]) -> Assessment:
     chance = np.random.default_rng(5)
     precision = Precision(*(chance.random(shape) for _ in fields(Precision)))
     moved = [
-        Moved(name, convention, step / 100, step)
+        SensitivityRow(name, convention, step / 100, step)
         for convention in ("margin", "alpha")
         for step in range(1, 12)
         for name in names
     ]
     together = [
-        Together(one, other, contrasts, 9, 8, 7, *chance.random(8).tolist())
+        RoleOverlap(one, other, contrasts, 9, 8, 7, *chance.random(8).tolist())
         for contrasts in ("with", "without")
         for one, other in permutations(names, 2)
     ]

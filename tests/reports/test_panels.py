@@ -18,10 +18,10 @@ from headroles.reports.files import LARGEST, files_of
 from headroles.reports.page import page
 from headroles.reports.sections.calibration import HEADER, calibration_note, nearest_simulated, percent
 from headroles.reports.summary.summary import summarise
-from headroles.reports.words.words import count, ranged
+from headroles.reports.words.words import count, with_range
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
-from headroles.storage.tables import texts_of
+from headroles.storage.tables import assessment_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("local", "delimiter", "silent", "syntactic")
@@ -116,7 +116,7 @@ def test_role_sets_stand_beside_what_dealing_gives(whole: Labelling) -> None:
     for name, heads, expected in panel.rows:
         assert int(heads) == sets[name].heads
         ends = (count(sets[name].expected_low), count(sets[name].expected_high))
-        assert expected == ranged(count(sets[name].expected), *ends)
+        assert expected == with_range(count(sets[name].expected), *ends)
     (dealt,) = [trace for trace in panel.figure.data if trace.name == "dealt"]
     np.testing.assert_allclose(dealt.y, [sets[row[0]].expected for row in panel.rows])
     bare = overlap(summarise(replace(whole, assessment=replace(whole.assessment, sets=()))))
@@ -228,7 +228,7 @@ def test_few_units_are_told_beside_the_smallest_number_simulated() -> None:
 def test_the_page_embeds_the_smaller_tables_as_the_run_folder_has_them(whole: Labelling) -> None:
     assert whole.assessment is not None
     files = files_of(whole)
-    texts = texts_of(whole.assessment, whole.findings.sieves)
+    texts = assessment_texts(whole.assessment, whole.findings.sieves)
     assert set(files) == {"sensitivity.csv", "together.csv", "sets.csv", "depth.csv"}
     assert all(files[name] == texts[name] for name in files)
     large = replace(whole.assessment, sets=whole.assessment.sets * (LARGEST // 20))

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from headroles.records.findings import Labelling
-from headroles.records.probes import Baseline, Probed
+from headroles.records.probes import Baseline, ProbeResults
 from headroles.reports.figures.probes import LOOKS, best_figure, trained_figure, weights_figure
 from headroles.reports.figures.run import figures
 from headroles.reports.page import page
 from headroles.reports.sections.probe_sheets import GAPS
 from headroles.reports.sections.probes import section
 from headroles.reports.summary.summary import summarise
-from headroles.reports.words.probes import ordered, published_in
+from headroles.reports.words.probes import best_by_probe, published_in
 from tests.support.browser import DRAW, Visit
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MANY = ("all", *(f"relation{number}" for number in range(47)))
 """With both directions, coreference and trees: 102 roles."""
 
 
-def _probed(run: Labelling) -> Probed:
+def _probed(run: Labelling) -> ProbeResults:
     assert run.probed is not None
     return run.probed
 
@@ -91,7 +91,7 @@ def test_a_run_without_probes_has_no_such_section(probed_run: Made) -> None:
 
 def test_marks_stand_at_the_numbers_they_show(probed_run: Made) -> None:
     run = probed_run()
-    rows = ordered(_probed(run).best)["dependency"]
+    rows = best_by_probe(_probed(run).best)["dependency"]
     published = published_in(run.manifest)
     traces = _traces(best_figure(rows, published))
     levels = {each.row: len(rows) - 1 - place for place, each in enumerate(rows)}
@@ -165,7 +165,7 @@ def test_many_baselines_are_folded_away_and_few_stand_open(probed_run: Made) -> 
 def test_hostile_names_are_text_and_nothing_else(probed_run: Made) -> None:
     run, bad = probed_run(), "<script>alert('x')</script><img src=x onerror=y> \u202e%{x}"
     found = _probed(run)
-    hostile = Probed(
+    hostile = ProbeResults(
         None,
         tuple(replace(each, row=f"{bad}:{bad}", baseline=bad, decision=bad) for each in found.best[:1]),
         (Baseline(f"{bad}:{bad}", bad, 9, 9, 0.5, 0.4, 0.6),),
@@ -282,7 +282,7 @@ def test_the_page_fits_its_window(opened: "Page") -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("opened", [((), 1280, "light")], indirect=True)
 def test_a_table_of_probes_sorts_numbers_words_and_back(opened: "Page", probed_run: Made) -> None:
-    rows = ordered(_probed(probed_run()).best)["dependency"]
+    rows = best_by_probe(_probed(probed_run()).best)["dependency"]
     place = opened.locator("#probes table.sortable").first
 
     def first(column: int) -> list[str]:

@@ -14,23 +14,23 @@ from plotly.offline import get_plotlyjs
 
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
-from headroles.records.surface import LayerMean, NoOp, Surface
+from headroles.records.surface import LayerMean, NoOp, SurfaceResults
 from headroles.reports.figures.surface import Figure, figures
 from headroles.reports.sections.surface_sheets import noop_sheet, statistics_sheet
 from headroles.reports.surface_page import surface_page
 from headroles.reports.words.surface import (
-    counts,
-    even,
-    harmless_lines,
-    known,
-    named,
+    column_name,
+    column_sentence,
+    decision_counts,
+    even_attention,
+    has_scores,
     noop_sentence,
+    noop_sentences,
     peak,
     promise,
-    sentence,
 )
 from headroles.stats.engine import ENOUGH_FOR_NOT
-from headroles.storage.tables import csv_of, texts_of
+from headroles.storage.tables import assessment_texts, csv_text
 from tests.support.browser import DARK, DRAW, NARROW, WIDE, Visit
 
 Made = Callable[..., Labelling]
@@ -69,8 +69,8 @@ def _layers(labelling: Labelling) -> tuple[LayerMean, ...]:
 def test_the_page_says_what_was_found(found: Labelling, html: str) -> None:
     text = _text(html)
     for column in found.findings.sieves:
-        assert _plain(sentence(found, column)) in text
-    for said in harmless_lines(found):
+        assert _plain(column_sentence(found, column)) in text
+    for said in noop_sentences(found):
         assert said in text
     assert "headroles surface --task QNLI" in text
     assert "0.05, for above and for below even attention" in text
@@ -84,7 +84,7 @@ def test_a_sentence_counts_as_the_findings_do(found: Labelling) -> None:
     layer, head = np.unravel_index(means.argmax(), means.shape)
     rows = {each.layer: each.mean for each in _layers(found) if each.column == "surface:separator"}
     top = max(rows, key=lambda each: rows[each])
-    said = sentence(found, "surface:separator")
+    said = column_sentence(found, "surface:separator")
     assert said.startswith(f"{(decided == 0).sum()} of 72 heads above even attention (0.0237), ")
     assert f"{(decided == 1).sum()} below" in said
     assert f"largest in layer {top}, {rows[top]:.2f} [" in said
@@ -96,7 +96,7 @@ def test_an_entropy_is_told_by_its_most_focused_and_its_broadest_head(found: Lab
     low, high = (
         "-".join(map(str, np.unravel_index(each, means.shape))) for each in (means.argmin(), means.argmax())
     )
-    said = sentence(found, "surface:entropy")
+    said = column_sentence(found, "surface:entropy")
     assert f"From {means.min():.2f} [" in said
     assert f"in head {low}, the most focused, to {means.max():.2f} [" in said
     assert f"in head {high}, the broadest; even attention has 4.16. 72 of 72 heads below it." in said
@@ -105,9 +105,9 @@ def test_an_entropy_is_told_by_its_most_focused_and_its_broadest_head(found: Lab
 def test_columns_without_scores_are_said_not_to_apply_and_are_not_drawn(surface_run: Made) -> None:
     bare = surface_run(lacking=(*SEPARATORS, "surface:entropy-first", "gradient:separator"))
     for column in (*SEPARATORS, "surface:entropy-first", "gradient:separator"):
-        assert sentence(bare, column) == "Not applicable to these inputs and this model."
-        assert not known(bare.findings, column)
-        assert np.isnan(even(bare.findings, column))
+        assert column_sentence(bare, column) == "Not applicable to these inputs and this model."
+        assert not has_scores(bare.findings, column)
+        assert np.isnan(even_attention(bare.findings, column))
     drawn = _drawn(bare)
     assert [each.column for each in drawn["kinds"].series] == ["surface:first", "surface:punctuation"]
     assert {"separators", "entropy-first"}.isdisjoint(drawn)
@@ -125,9 +125,9 @@ def test_a_run_of_one_layer_without_gradients_has_a_page(surface_run: Made) -> N
     assert "The mean over a layer is" not in page
     assert "What changing attention would do" not in page
     assert noop_sheet(small) is None
-    assert harmless_lines(small) == []
+    assert noop_sentences(small) == []
     assert "Mean over the only layer: " in page
-    assert surface_page(replace(small, surface=Surface(()), manifest={})).startswith("<!doctype html>")
+    assert surface_page(replace(small, surface=SurfaceResults(()), manifest={})).startswith("<!doctype html>")
 
 
 def test_a_figure_holds_every_head_and_every_layer(found: Labelling) -> None:
@@ -162,7 +162,7 @@ def test_importance_has_a_logarithmic_axis_only_where_it_spans_much_and_stays_ab
     alike = tuple(replace(each, mean=0.5, low=0.4, high=0.6) for each in _layers(found))
     touching = tuple(replace(each, low=0.0) for each in _layers(found))
     for layers in (alike, touching):
-        other = replace(found, surface=Surface(layers))
+        other = replace(found, surface=SurfaceResults(layers))
         assert _drawn(other)["importance-0"].panel.figure.layout.yaxis.type is None
 
 
@@ -180,9 +180,9 @@ def test_the_table_behind_a_figure_has_every_layer(found: Labelling) -> None:
 def test_every_statistic_has_a_line_in_the_table(found: Labelling) -> None:
     sheet = statistics_sheet(found)
     columns = [name for name in found.findings.sieves if name.startswith("surface")]
-    assert [row[0].text for row in sheet.rows] == [named(name) for name in columns]
+    assert [row[0].text for row in sheet.rows] == [column_name(name) for name in columns]
     for row, column in zip(sheet.rows, columns, strict=True):
-        assert tuple(cell.key for cell in row[2:6]) == counts(found.findings, column)
+        assert tuple(cell.key for cell in row[2:6]) == decision_counts(found.findings, column)
         assert row[6].text == peak(found.findings, column).place
     assert all(len(row) == len(sheet.header) for row in sheet.rows)
 
@@ -219,7 +219,7 @@ def test_kinds_that_matter_more_are_not_less_in_words_and_in_the_table(found: La
     sheet = noop_sheet(found)
     assert sheet is not None
     assert [row[-1].text for row in sheet.rows] == decisions
-    assert any(": not less" in each for each in harmless_lines(found))
+    assert any(": not less" in each for each in noop_sentences(found))
     text = _text(html)
     assert f"“not less” significantly below, which is never said of fewer than {ENOUGH_FOR_NOT} units" in text
 
@@ -234,8 +234,13 @@ def test_the_loss_is_told_where_it_is_told_what_was_run(found: Labelling) -> Non
 
 
 def test_importances_are_named_as_what_they_are() -> None:
-    assert named("gradient:first") == "Gradient of the loss with respect to attention to the first token"
-    assert named("attention×gradient:mine") == "Attention to mine × gradient of the loss with respect to it"
+    assert (
+        column_name("gradient:first") == "Gradient of the loss with respect to attention to the first token"
+    )
+    assert (
+        column_name("attention×gradient:mine")
+        == "Attention to mine × gradient of the loss with respect to it"
+    )
 
 
 def test_kinds_that_no_input_has_are_not_told(found: Labelling) -> None:
@@ -244,8 +249,8 @@ def test_kinds_that_no_input_has_are_not_told(found: Labelling) -> None:
         replace(each, count=0, decision="untestable") if each.measure == "gradient" else each
         for each in found.surface.noop
     )
-    told = harmless_lines(replace(found, surface=Surface(found.surface.layers, noop)))
-    assert told == harmless_lines(found)[1:]
+    told = noop_sentences(replace(found, surface=SurfaceResults(found.surface.layers, noop)))
+    assert told == noop_sentences(found)[1:]
 
 
 def test_promises_name_what_they_count() -> None:
@@ -278,7 +283,7 @@ def test_columns_of_others_are_shown_as_data(found: Labelling) -> None:
     layers = tuple(
         replace(each, column=mark) if each.column == "gradient:other" else each for each in _layers(found)
     )
-    strange = replace(found, findings=replace(found.findings, rules=rules), surface=Surface(layers))
+    strange = replace(found, findings=replace(found.findings, rules=rules), surface=SurfaceResults(layers))
     page = surface_page(strange)
     assert "<b>mark" not in page.replace(get_plotlyjs(), "")
     assert "Gradient of the loss with respect to attention to <b>mark</b>: " in _text(page)
@@ -361,9 +366,9 @@ def test_the_downloads_are_the_files_of_the_run(visit: Any, found: Labelling, tm
     wanted = {
         "findings.csv": found.frame().to_csv(index=False, lineterminator="\n"),
         "labels.csv": found.labels().to_csv(index=False, lineterminator="\n"),
-        "layers.csv": csv_of(LayerMean, found.surface.layers),
-        "noop.csv": csv_of(NoOp, found.surface.noop),
-        "precision.csv": texts_of(found.assessment, found.findings.sieves)["precision.csv"],
+        "layers.csv": csv_text(LayerMean, found.surface.layers),
+        "noop.csv": csv_text(NoOp, found.surface.noop),
+        "precision.csv": assessment_texts(found.assessment, found.findings.sieves)["precision.csv"],
     }
     for name, text in wanted.items():
         with visit.expect_download() as waiting:

@@ -13,7 +13,7 @@ from headroles import cluster, judge_again, label, load
 from headroles.errors import BadInput, UnknownName
 from headroles.options.cluster import cluster_options_of
 from headroles.records.findings import Labelling
-from headroles.storage.folder import CLUSTERED, DIVERGENCE
+from headroles.storage.folder import CLUSTER_FILES, DIVERGENCE
 from tests.support.reference import rounding_bound
 
 SIEVES = ["local", "delimiter"]
@@ -45,12 +45,12 @@ def test_divergences_are_those_of_the_attention_that_the_library_returns(
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from headroles.extraction.texts.sources import read_sample, sampled
+    from headroles.extraction.texts.sources import read_sample, sample_passages
     from headroles.tasks import task_of
 
     model = AutoModel.from_pretrained(model_of("bert"), attn_implementation="eager").eval()
     tokenizer = AutoTokenizer.from_pretrained(model_of("bert"))
-    passages = sampled(read_sample(task_of("QNLI")), 60, 0)
+    passages = sample_passages(read_sample(task_of("QNLI")), 60, 0)
     means = []
     for passage in passages:
         inputs = tokenizer(*passage.texts, truncation=True, max_length=40, return_tensors="pt")
@@ -125,7 +125,7 @@ def test_judging_again_with_another_seed_gives_what_a_new_run_would(
     }  # fmt: skip
     first, fresh = tmp_path / "first", tmp_path / "fresh"
     cluster("QNLI", out=first, **options)
-    before = {name: (first / name).read_bytes() for name in CLUSTERED}
+    before = {name: (first / name).read_bytes() for name in CLUSTER_FILES}
     judge_again(first, resample_seed=7)
     cluster("QNLI", out=fresh, resample_seed=7, **options)
     wanted = {each.name for each in fresh.iterdir() if each.is_file()}
@@ -133,7 +133,7 @@ def test_judging_again_with_another_seed_gives_what_a_new_run_would(
         assert (first / name).read_bytes() == (fresh / name).read_bytes(), name
     assert (first / DIVERGENCE).read_bytes() != before[DIVERGENCE]
     judge_again(first, resample_seed=0)
-    assert {name: (first / name).read_bytes() for name in CLUSTERED} == before
+    assert {name: (first / name).read_bytes() for name in CLUSTER_FILES} == before
 
 
 def test_clusters_are_not_made_anew_while_the_seed_stays(

@@ -6,7 +6,7 @@ from scipy import stats as reference
 
 from headroles.extraction.scoring.reader import Shard
 from headroles.records.example import Rule, Scores
-from headroles.runs.surface_pass import joined
+from headroles.runs.surface_pass import join_shards
 from headroles.stats.surface import layer_means
 
 
@@ -27,12 +27,12 @@ def _shard(columns: int, keys: tuple[str, ...], null: int) -> Shard:
 
 def test_shards_are_joined_column_by_column() -> None:
     first, second = _shard(2, ("a", "b"), 2), _shard(3, ("a", "b"), 0)
-    (both,) = joined([first], [second])
+    (both,) = join_shards([first], [second])
     assert both.examples == ("a", "b")
     np.testing.assert_array_equal(both.values, np.concatenate([first.values, second.values]))
     np.testing.assert_array_equal(both.null, np.concatenate([first.null, np.zeros((3, 2))]))
     with pytest.raises(ValueError, match="shorter"):
-        list(joined([first, first], [second]))
+        list(join_shards([first, first], [second]))
 
 
 def test_layer_means_and_their_intervals_are_those_of_scipy() -> None:

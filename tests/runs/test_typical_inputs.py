@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from headroles.records.example import Decision, Example, Rule, Scores
 from headroles.records.findings import Findings
-from headroles.records.kept_maps import LEAST_TYPICAL, MOST_TYPICAL, Exhibited
+from headroles.records.kept_maps import LEAST_TYPICAL, MOST_TYPICAL, KeptMaps
 from headroles.stats.engine import judge
 from headroles.storage.kept_maps import (
     LARGEST,
     RANKS,
     Candidate,
     candidates,
-    exhibited_of,
-    packed,
-    ranked,
-    told,
-    wanted,
+    choose_kept_maps,
+    left_out_note,
+    pack_map,
+    rank_examples,
+    wanted_maps,
 )
 
 Made = Callable[..., tuple[Scores, list[Rule]]]
@@ -34,13 +34,13 @@ def judged(scores_of: Made) -> tuple[Findings, Scores]:
     return judge(scores, rules, Decision()), scores
 
 
-def _shown(found: list[Candidate], most: int, bound: int = LARGEST, size: int = 4) -> Exhibited:
+def _shown(found: list[Candidate], most: int, bound: int = LARGEST, size: int = 4) -> KeptMaps:
     """What is shown of candidates whose maps are noise, which does not compress."""
     chance = np.random.default_rng(0)
-    places = wanted(found, np.full(1000, size), most)
+    places = wanted_maps(found, np.full(1000, size), most)
     maps = {place: chance.integers(0, 256, (size, size), dtype=np.uint8) for place in places}
     examples = {example: Example(f"x{example}", ("a",) * size) for example, _, _ in places}
-    return exhibited_of(found, maps, examples, most, bound)
+    return choose_kept_maps(found, maps, examples, most, bound)
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def _shown(found: list[Candidate], most: int, bound: int = LARGEST, size: int = 
 def test_the_highest_come_first_then_the_lowest_of_the_others(
     scores: list[float], expected: list[tuple[int, int]]
 ) -> None:
-    assert ranked(np.array(scores, dtype=np.float32)) == expected
+    assert rank_examples(np.array(scores, dtype=np.float32)) == expected
 
 
 @given(st.lists(st.one_of(st.sampled_from([NAN, 0.0, 0.5]), st.floats(-1, 1, width=32)), max_size=12))
 def test_any_scores_give_each_example_once_in_order(scores: list[float]) -> None:
     array = np.array(scores, dtype=np.float32)
-    found = dict(ranked(array))
+    found = dict(rank_examples(array))
     scored = np.flatnonzero(~np.isnan(array))
     assert list(found) == [
         *RANKS[: min(MOST_TYPICAL, scored.size)],
@@ -126,7 +126,7 @@ def test_a_map_that_several_roles_share_is_kept_and_counted_once() -> None:
     assert [(each.sieve, each.rank, each.map) for each in shown.exhibits] == [
         ("local", 1, 1), ("local", 2, 0), ("block", 1, 0), ("block", 2, 1)
     ]  # fmt: skip
-    assert (shown.left, told(shown)) == (0, [])
+    assert (shown.left, left_out_note(shown)) == (0, [])
     assert [each.map for each in _shown(found, 1).exhibits] == [0, 0]
     assert _shown(found, 1).left == 2
 
@@ -134,17 +134,17 @@ def test_a_map_that_several_roles_share_is_kept_and_counted_once() -> None:
 def test_maps_stop_at_the_first_that_goes_beyond_the_bytes_compressed_or_not() -> None:
     found = _candidates((0, 0, 0), (1, 0, 0), (2, 0, 0))
     tokens = np.array([4, 20, 4])
-    assert wanted(found, tokens, 9, bound=16 + 400 + 16) == [(0, 0, 0), (1, 0, 0), (2, 0, 0)]
-    assert wanted(found, tokens, 9, bound=16 + 400 + 15) == [(0, 0, 0), (1, 0, 0)]
-    assert wanted(found, tokens, 9, bound=16 + 399) == [(0, 0, 0)]
-    assert wanted(found, tokens, 9, bound=15) == []
+    assert wanted_maps(found, tokens, 9, bound=16 + 400 + 16) == [(0, 0, 0), (1, 0, 0), (2, 0, 0)]
+    assert wanted_maps(found, tokens, 9, bound=16 + 400 + 15) == [(0, 0, 0), (1, 0, 0)]
+    assert wanted_maps(found, tokens, 9, bound=16 + 399) == [(0, 0, 0)]
+    assert wanted_maps(found, tokens, 9, bound=15) == []
     whole = _shown(found, 9, size=20)
-    taken = [len(packed(each)) for each in whole.weights]
+    taken = [len(pack_map(each)) for each in whole.weights]
     assert len(taken) == 3
     for bound, kept in [(sum(taken), 3), (sum(taken) - 1, 2), (taken[0], 1), (taken[0] - 1, 0)]:
         shown = _shown(found, 9, bound, size=20)
         assert (len(shown.weights), len(shown.exhibits), shown.left) == (kept, kept, 3 - kept)
-    (sentence,) = told(_shown(found, 9, taken[0], size=20))
+    (sentence,) = left_out_note(_shown(found, 9, taken[0], size=20))
     assert sentence.startswith(
         "2 of 3 most and least typical inputs of heads are not on the head cards: at most 9 "
     )
@@ -164,7 +164,7 @@ def test_any_limit_keeps_the_first_in_line_and_counts_the_rest(
     line = list(dict.fromkeys(each.place for each in found))
     assert kept == set(line[: len(kept)])
     assert len(kept) <= most
-    assert sum(len(packed(each)) for each in shown.weights) <= bound
+    assert sum(len(pack_map(each)) for each in shown.weights) <= bound
     assert shown.left + len(shown.exhibits) == len(found)
     assert {each.map for each in shown.exhibits} == set(range(len(shown.weights)))
     order: Any = [(findings.of(e.sieve), e.layer, e.head, RANKS.index(e.rank)) for e in shown.exhibits]

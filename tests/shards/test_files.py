@@ -16,19 +16,25 @@ import pytest
 
 from headroles import Example, Labelling
 from headroles.errors import BadInput, HeadrolesError, UnknownName
-from headroles.extraction.model.machine import processors
+from headroles.extraction.model.machine import cpu_count
 from headroles.extraction.texts.sources import fingerprint
 from headroles.inputs.units import unit_names
 from headroles.options.label import label_options_of
 from headroles.records.passage import Passage, Words
-from headroles.shards.engines import threads_each
-from headroles.shards.engines.process import raised
+from headroles.shards.engines import threads_per_worker
+from headroles.shards.engines.process import error_of_worker
 from headroles.shards.engines.processes import Processes
-from headroles.shards.files import damaged, done_already, receipt_bytes, receipt_of, written
-from headroles.shards.identity import differing, identity_of, sieves_digest
-from headroles.shards.survey import digest_of, surveyed, tasks_of
+from headroles.shards.files import (
+    find_damaged_file,
+    find_finished_shard,
+    receipt_bytes,
+    receipt_of,
+    write_shard,
+)
+from headroles.shards.identity import identity_of, name_differences, sieves_digest
+from headroles.shards.survey import count_inputs, cut_into_tasks, digest_of
 from headroles.shards.work import Order, Receipt
-from headroles.storage.places import LocalPlace, Memory
+from headroles.storage.places import LocalPlace, MemoryPlace
 from tests.support.reference import rounding_bound
 
 Label = Callable[..., Labelling]
@@ -52,7 +58,7 @@ def _inputs(count: int) -> Inputs:
 
 def test_a_survey_names_units_as_if_all_inputs_were_held() -> None:
     inputs = _inputs(60)
-    survey = surveyed(inputs, 100, False)
+    survey = count_inputs(inputs, 100, False)
     expected = unit_names(
         [each.group for each in inputs], [each.texts for each in inputs], [each.key for each in inputs]
     )
@@ -72,24 +78,24 @@ def test_beyond_what_is_kept_a_stream_is_not_gone_through_and_a_file_is_counted(
                 taken += 1
                 yield each
 
-    counted, streamed = surveyed(Counted(), 10, False), surveyed(_inputs(40), 10, True)
+    counted, streamed = count_inputs(Counted(), 10, False), count_inputs(_inputs(40), 10, True)
     assert (counted.count, counted.units, counted.whole) == (40, None, False)
     assert (streamed.count, streamed.units) == (None, None)
     assert counted.sha256 == fingerprint(_inputs(40)) != streamed.sha256
     taken = 0
-    surveyed(Counted(), 10, True)
+    count_inputs(Counted(), 10, True)
     assert taken == 11
 
 
 def test_too_few_units_are_refused_before_anything_is_loaded() -> None:
     with pytest.raises(BadInput, match="at least 2 units, but the inputs are 3 in 1"):
-        surveyed(Inputs([Passage(f"x/{k}", ("same",)) for k in range(3)]), 100, False)
+        count_inputs(Inputs([Passage(f"x/{k}", ("same",)) for k in range(3)]), 100, False)
 
 
 def test_shards_are_runs_of_inputs_in_their_order_made_one_by_one() -> None:
     inputs = _inputs(25)
-    survey = surveyed(inputs, 100, False)
-    tasks = list(tasks_of(inputs, survey, 10))
+    survey = count_inputs(inputs, 100, False)
+    tasks = list(cut_into_tasks(inputs, survey, 10))
     assert [len(task.passages) for task in tasks] == [10, 10, 5]
     assert [task.number for task in tasks] == [0, 1, 2]
     assert [each.key for task in tasks for each in task.passages] == [each.key for each in inputs]
@@ -127,29 +133,31 @@ def test_a_receipt_comes_back_as_it_was_written_and_nothing_else_is_one() -> Non
 
 @pytest.mark.parametrize("where", ["memory", "folder"])
 def test_a_shard_is_done_when_all_its_bytes_are_there(where: str, tmp_path: Path) -> None:
-    place = Memory() if where == "memory" else LocalPlace(tmp_path)
+    place = MemoryPlace() if where == "memory" else LocalPlace(tmp_path)
     inputs = _inputs(4)
-    (task,) = tasks_of(inputs, surveyed(inputs, 9, False), 9)
-    assert done_already(place, task, "identity") is None
-    receipt = written(place, replace(RECEIPT, number=0, digest=task.digest), {"scores/a": b"12", "b": b"3"})
-    assert done_already(place, task, "identity") == receipt
-    assert done_already(place, task, "another") is None
-    assert done_already(place, replace(task, digest="another"), "identity") is None
+    (task,) = cut_into_tasks(inputs, count_inputs(inputs, 9, False), 9)
+    assert find_finished_shard(place, task, "identity") is None
+    receipt = write_shard(
+        place, replace(RECEIPT, number=0, digest=task.digest), {"scores/a": b"12", "b": b"3"}
+    )
+    assert find_finished_shard(place, task, "identity") == receipt
+    assert find_finished_shard(place, task, "another") is None
+    assert find_finished_shard(place, replace(task, digest="another"), "identity") is None
     for name in receipt.files:
         whole = place.read(name)
         for spoiled in (whole[:-1], whole + b" ", bytes([whole[0] ^ 1]) + whole[1:]):
             place.write(name, spoiled)
-            assert damaged(place, receipt.files) == name
-            assert done_already(place, task, "identity") is None
+            assert find_damaged_file(place, receipt.files) == name
+            assert find_finished_shard(place, task, "identity") is None
         place.delete(name)
-        assert done_already(place, task, "identity") is None
+        assert find_finished_shard(place, task, "identity") is None
         place.write(name, whole)
-    assert done_already(place, task, "identity") == receipt
+    assert find_finished_shard(place, task, "identity") == receipt
 
 
 def test_an_identity_changes_with_each_component_and_says_with_which() -> None:
     components = {"weights": "a", "settings": {"seed": 1}, "parser": None, "device": ["cpu", "float32"]}
-    assert differing(json.loads(json.dumps(components)), components) == []
+    assert name_differences(json.loads(json.dumps(components)), components) == []
     for name, other, said in (
         ("weights", "b", "model weights"),
         ("settings", {"seed": 2}, "settings"),
@@ -158,7 +166,7 @@ def test_an_identity_changes_with_each_component_and_says_with_which() -> None:
     ):
         changed = components | {name: other}
         assert identity_of(changed) != identity_of(components)
-        assert differing(components, changed) == [said]
+        assert name_differences(components, changed) == [said]
 
 
 def test_code_of_sieves_from_outside_is_in_the_identity(tmp_path: Path) -> None:
@@ -181,9 +189,9 @@ def test_threads_are_shared_among_workers_and_as_told(monkeypatch: pytest.Monkey
     monkeypatch.setenv("OMP_NUM_THREADS", "8")
     for workers, threads, each in ((1, None, None), (2, None, 4), (16, None, 1), (1, 3, 3), (4, 3, 3)):
         options = label_options_of(task="QNLI", workers=workers, threads=threads)
-        assert threads_each(options) == each
+        assert threads_per_worker(options) == each
     monkeypatch.delenv("OMP_NUM_THREADS")
-    assert threads_each(label_options_of(task="QNLI", workers=2)) == max(1, processors() // 2)
+    assert threads_per_worker(label_options_of(task="QNLI", workers=2)) == max(1, cpu_count() // 2)
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
@@ -285,13 +293,13 @@ def test_an_error_of_a_worker_is_the_same_sentence_and_leaves_no_process(
 
 def test_errors_cross_as_what_they_are() -> None:
     kept = UnknownName("sieve", "blok", ["block"])
-    made = raised("UnknownName", str(kept), None)
+    made = error_of_worker("UnknownName", str(kept), None)
     assert (type(made), str(made)) == (UnknownName, str(kept))
     import pickle
 
-    found = raised("KeyError", "'x'", pickle.dumps(KeyError("x")))
+    found = error_of_worker("KeyError", "'x'", pickle.dumps(KeyError("x")))
     assert (type(found), found.args) == (KeyError, ("x",))
-    lost = raised("Strange", "what happened", b"no pickle")
+    lost = error_of_worker("Strange", "what happened", b"no pickle")
     assert (type(lost), str(lost)) == (RuntimeError, "Strange: what happened")
     assert not isinstance(lost, HeadrolesError)
 

@@ -20,14 +20,14 @@ from headroles.options.label import label_options_of
 from headroles.records.passage import Passage
 from headroles.runs import label as label_runs
 from headroles.shards import identity
-from headroles.shards.files import whole_files, written
-from headroles.shards.moment_runs import sample_of
-from headroles.shards.receipts import Tally
+from headroles.shards.files import read_checked_files, write_shard
+from headroles.shards.moment_runs import read_subsample
+from headroles.shards.receipts import Receipts
 from headroles.shards.resume import Work
-from headroles.shards.survey import surveyed, tasks_of
+from headroles.shards.survey import count_inputs, cut_into_tasks
 from headroles.shards.verify import verify
 from headroles.shards.work import Receipt, Task
-from headroles.storage.places import Memory, place_of
+from headroles.storage.places import MemoryPlace, place_of
 from headroles.storage.run import load
 
 Label = Callable[..., Labelling]
@@ -89,15 +89,15 @@ class Mixed:
 def test_a_shard_by_a_worker_unlike_the_first_is_refused_whatever_the_engine() -> None:
     engine: Any = Mixed()
     tasks = iter([Task(number, (), (), "d") for number in range(3)])
-    tally = Tally(whole=True)
+    tally = Receipts(whole=True)
     with pytest.raises(BadInput, match=r"same model, code, .* shard 1 was scored by one that has others"):
-        label_runs.scored_shards(engine, tasks, Work(Memory(), None), lambda count: None, tally)
+        label_runs.score_shards(engine, tasks, Work(MemoryPlace(), None), lambda count: None, tally)
     assert [each.number for each in tally.receipts] == [0]
 
 
 def test_a_tally_counts_shards_in_any_order_and_holds_receipts_only_where_they_are_needed() -> None:
     for whole in (True, False):
-        tally = Tally(whole)
+        tally = Receipts(whole)
         for number in (2, 0, 3):
             tally.add(_receipt(number, low=(-0.1 * number, None), high=(float(number), None)))
         assert tally.shards == 1
@@ -183,18 +183,18 @@ def test_whole_sums_that_are_not_those_of_the_manifest_are_made_anew(label: Labe
 
 
 def test_a_shard_that_was_altered_is_not_sampled_from() -> None:
-    place = Memory()
-    written(place, _receipt(0), {"shards/00000.npz": b"sums"})
-    assert whole_files(place, 0, ("npz",)) == [b"sums"]
+    place = MemoryPlace()
+    write_shard(place, _receipt(0), {"shards/00000.npz": b"sums"})
+    assert read_checked_files(place, 0, ("npz",)) == [b"sums"]
     place.write("shards/00000.npz", b"other")
     with pytest.raises(
         BadInput, match=r"'shards/00000\.npz' was altered or taken away while the run was made"
     ):
-        whole_files(place, 0, ("npz",))
+        read_checked_files(place, 0, ("npz",))
     place.delete("shards/00000.npz")
     options = label_options_of(task="QNLI", keep=20, shard_size=4)
     with pytest.raises(BadInput, match=r"'shards/00000\.\*' was altered or taken away"):
-        sample_of(place, 1, ["a"], (1, 1), options)
+        read_subsample(place, 1, ["a"], (1, 1), options)
 
 
 class Inputs(list[Passage]):
@@ -210,23 +210,23 @@ def _inputs(count: int) -> Inputs:
 
 @pytest.mark.parametrize("keep", [100, 10])
 def test_inputs_that_change_while_a_run_is_made_are_refused(keep: int) -> None:
-    survey = surveyed(_inputs(24), keep, stream=False)
-    assert len(list(tasks_of(_inputs(24), survey, 10))) == 3
+    survey = count_inputs(_inputs(24), keep, stream=False)
+    assert len(list(cut_into_tasks(_inputs(24), survey, 10))) == 3
     edited = _inputs(24)
     edited[3] = replace(edited[3], texts=("edited",))
     for other in (_inputs(27), _inputs(20), edited):
         with pytest.raises(BadInput, match="they were changed while it was made"):
-            list(tasks_of(other, survey, 10))
+            list(cut_into_tasks(other, survey, 10))
 
 
 def test_a_stream_may_grow_beyond_what_was_gone_through_but_not_change_there() -> None:
-    survey = surveyed(_inputs(24), 10, stream=True)
-    assert len(list(tasks_of(_inputs(31), survey, 10))) == 4
+    survey = count_inputs(_inputs(24), 10, stream=True)
+    assert len(list(cut_into_tasks(_inputs(31), survey, 10))) == 4
     edited = _inputs(24)
     edited[3] = replace(edited[3], texts=("edited",))
     for other in (edited, _inputs(9)):
         with pytest.raises(BadInput, match="they were changed while it was made"):
-            list(tasks_of(other, survey, 10))
+            list(cut_into_tasks(other, survey, 10))
 
 
 def test_frequencies_of_tokens_are_part_of_what_a_run_is(label: Label, table: Path, tmp_path: Path) -> None:

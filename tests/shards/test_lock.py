@@ -13,7 +13,7 @@ import pytest
 
 from headroles import Labelling
 from headroles.errors import BadInput
-from headroles.shards.lock import claimed
+from headroles.shards.lock import lock_run_folder
 from headroles.shards.worker import Worker
 
 Label = Callable[..., Labelling]
@@ -61,24 +61,24 @@ def test_a_killed_command_holds_a_folder_no_longer_though_its_processes_live(tmp
     with subprocess.Popen([sys.executable, "-c", code], **pipes) as other:
         assert other.stdout is not None
         child = int(other.stdout.readline())
-        with pytest.raises(BadInput, match=SENTENCE), claimed(tmp_path / "run"):
+        with pytest.raises(BadInput, match=SENTENCE), lock_run_folder(tmp_path / "run"):
             pass
         os.kill(child, signal.SIGSTOP)
         other.kill()
         other.wait()
-        with claimed(tmp_path / "run"):
+        with lock_run_folder(tmp_path / "run"):
             os.kill(child, 0)
         os.kill(child, signal.SIGKILL)
 
 
 def test_a_folder_that_was_made_for_nothing_leaves_with_its_parents(tmp_path: Path) -> None:
-    with claimed(tmp_path / "a" / "b"):
+    with lock_run_folder(tmp_path / "a" / "b"):
         assert (tmp_path / "a" / "b").is_dir()
-        with pytest.raises(BadInput, match=SENTENCE), claimed(tmp_path / "a" / "b"):
+        with pytest.raises(BadInput, match=SENTENCE), lock_run_folder(tmp_path / "a" / "b"):
             pass
         assert (tmp_path / "a" / "b").is_dir()
     assert list(tmp_path.iterdir()) == []
-    with claimed(tmp_path / "a" / "b"):
+    with lock_run_folder(tmp_path / "a" / "b"):
         (tmp_path / "a" / "b" / "plan.json").touch()
     assert [each.name for each in (tmp_path / "a" / "b").iterdir()] == ["plan.json"]
 
@@ -91,10 +91,10 @@ def test_where_there_are_no_locks_a_folder_is_held_without(
 
     with monkeypatch.context() as patched:
         patched.setattr(fcntl, "flock", unknown)
-        with claimed(tmp_path / "run"), claimed(tmp_path / "run"):
+        with lock_run_folder(tmp_path / "run"), lock_run_folder(tmp_path / "run"):
             pass
     monkeypatch.setattr(os, "open", unknown)  # as on Windows, where folders are not opened
-    with claimed(tmp_path / "run"), claimed(tmp_path / "run"):
+    with lock_run_folder(tmp_path / "run"), lock_run_folder(tmp_path / "run"):
         assert (tmp_path / "run").is_dir()
     assert list(tmp_path.iterdir()) == []
 
@@ -112,7 +112,7 @@ def test_a_folder_taken_away_while_it_was_waited_for_is_made_and_held_anew(
         lock(descriptor, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    with claimed(tmp_path / "run"):
+    with lock_run_folder(tmp_path / "run"):
         assert len(times) == 2
-        with pytest.raises(BadInput, match=SENTENCE), claimed(tmp_path / "run"):
+        with pytest.raises(BadInput, match=SENTENCE), lock_run_folder(tmp_path / "run"):
             pass

@@ -15,13 +15,13 @@ from scipy import stats as reference
 from headroles.errors import BadInput
 from headroles.options.label import LabelOptions, label_options_of
 from headroles.records.example import Rule, Scores
-from headroles.records.moments import ARRAYS, GROUPS, Moments, group_of, moments_of, unit_in_passing
-from headroles.shards.files import written
-from headroles.shards.moment_runs import sample_of
-from headroles.shards.moments import Adding, candidates, rows_of, shard_contents
+from headroles.records.moments import ARRAYS, GROUPS, Moments, group_of, moments_of, unit_by_longest_text
+from headroles.shards.files import write_shard
+from headroles.shards.moment_runs import read_subsample
+from headroles.shards.moments import RunningSums, select_candidates, shard_contents, take_examples
 from headroles.shards.work import Receipt, Task
-from headroles.storage.moments import moments_bytes, moments_of_bytes
-from headroles.storage.places import Memory
+from headroles.storage.moments import moments_bytes, parse_moments
+from headroles.storage.places import MemoryPlace
 
 RULES = (Rule("a", contrast="c"), Rule("b", pooled=True), Rule("c", role=False))
 
@@ -47,7 +47,9 @@ def scored(examples: int, seed: int = 0, units: Sequence[str] | None = None) -> 
 
 def _cut(scores: Scores, size: int) -> list[Scores]:
     starts = range(0, len(scores.examples), size)
-    return [rows_of(scores, np.arange(start, min(start + size, len(scores.examples)))) for start in starts]
+    return [
+        take_examples(scores, np.arange(start, min(start + size, len(scores.examples)))) for start in starts
+    ]
 
 
 def _sums(scores: Scores, size: int) -> Moments:
@@ -121,20 +123,20 @@ def test_units_fall_into_groups_evenly_and_always_into_the_same() -> None:
 
 
 def test_units_seen_in_passing_are_documents_and_identical_texts() -> None:
-    assert unit_in_passing("wiki/1", ["a", "b"]) == "wiki/1"
+    assert unit_by_longest_text("wiki/1", ["a", "b"]) == "wiki/1"
     long, short = "It rains in Spain.", "Why?"
     same = [[long], [short, long], [long, short], [long, "How?"]]
-    assert len({unit_in_passing(None, texts) for texts in same}) == 1
-    assert unit_in_passing(None, [short]) != unit_in_passing(None, [long])
-    assert long not in unit_in_passing(None, [long])
-    assert unit_in_passing(None, ["ab", "cd"]) == unit_in_passing(None, ["cd", "ab"])
+    assert len({unit_by_longest_text(None, texts) for texts in same}) == 1
+    assert unit_by_longest_text(None, [short]) != unit_by_longest_text(None, [long])
+    assert long not in unit_by_longest_text(None, [long])
+    assert unit_by_longest_text(None, ["ab", "cd"]) == unit_by_longest_text(None, ["cd", "ab"])
 
 
 @pytest.mark.parametrize("size", [7, 100])
 def test_moments_come_back_from_their_file_as_they_were(size: int) -> None:
     sums = _sums(scored(100), size)
     content = moments_bytes(sums)
-    back = moments_of_bytes(content)
+    back = parse_moments(content)
     assert moments_bytes(back) == content == moments_bytes(_sums(scored(100), size))
     assert (back.sieves, back.start, back.stop, back.inputs) == (sums.sieves, 0, sums.stop, sums.inputs)
     for name in ARRAYS:
@@ -181,44 +183,44 @@ def _changed(**arrays: Any) -> bytes:
 )
 def test_damaged_moments_are_told_and_nothing_in_them_is_run(content: bytes) -> None:
     with pytest.raises((ValueError, KeyError, BadInput)):
-        moments_of_bytes(content)
+        parse_moments(content)
 
 
 def _options(**more: Any) -> LabelOptions:
     return label_options_of(**{"task": "QNLI", "keep": 30, "shard_size": 20, "seed": 3} | more)
 
 
-def _write(place: Memory, scores: Scores, number: int, options: LabelOptions) -> None:
+def _write(place: MemoryPlace, scores: Scores, number: int, options: LabelOptions) -> None:
     """Leave what a worker leaves of a shard."""
     contents = shard_contents(scores, RULES, Task(number, (), (), f"digest {number}"), options)
     none = (None,) * len(RULES)
-    written(
+    write_shard(
         place, Receipt(number, len(scores.examples), 0, 0, f"digest {number}", "", {}, none, none), contents
     )
 
 
 def _done(
-    scores: Scores, order: Sequence[int], options: LabelOptions, place: Memory | None = None
-) -> tuple[Moments, Scores, Memory]:
+    scores: Scores, order: Sequence[int], options: LabelOptions, place: MemoryPlace | None = None
+) -> tuple[Moments, Scores, MemoryPlace]:
     """Shards that are done in some order; the sums and the subsample of all of them."""
-    place = place or Memory()
+    place = place or MemoryPlace()
     shards = _cut(scores, options.shard_size)
-    adding = Adding(place)
+    adding = RunningSums(place)
     for number in order:
         _write(place, shards[number], number, options)
         adding.done(number)
     sums = adding.finish(len(shards))
-    return sums, sample_of(place, len(shards), scores.sieves, (2, 3), options), place
+    return sums, read_subsample(place, len(shards), scores.sieves, (2, 3), options), place
 
 
 def test_sums_and_subsample_are_the_same_bits_in_whatever_order_shards_are_done() -> None:
     scores, options = scored(800), _options()
     rng = np.random.default_rng(0)
     first, sample, place = _done(scores, range(40), options)
-    wanted = candidates(scores.examples, seed=3, before=0, size=30)
+    wanted = select_candidates(scores.examples, seed=3, before=0, size=30)
     assert sample.examples == tuple(np.array(scores.examples)[wanted])
     for name in ("values", "cells", "null", "tokens"):
-        np.testing.assert_array_equal(getattr(sample, name), getattr(rows_of(scores, wanted), name))
+        np.testing.assert_array_equal(getattr(sample, name), getattr(take_examples(scores, wanted), name))
     assert not [name for name in place.names() if name.endswith(".npz") and name != "moments.npz"]
     for _ in range(3):
         sums, other, _ = _done(scores, rng.permutation(40).tolist(), options)
@@ -230,17 +232,17 @@ def test_sums_and_subsample_are_the_same_bits_in_whatever_order_shards_are_done(
 def test_a_run_that_is_taken_up_again_adds_no_shard_twice() -> None:
     scores, options = scored(800), _options()
     whole, _, _ = _done(scores, range(40), options)
-    shards, place = _cut(scores, 20), Memory()
+    shards, place = _cut(scores, 20), MemoryPlace()
 
     def write(number: int) -> None:
         _write(place, shards[number], number, options)
 
-    first = Adding(place)
+    first = RunningSums(place)
     for number in range(25):
         write(number)
         first.done(number)
     assert first.stop == 16  # the rest waits, and is still there
-    again = Adding(place)
+    again = RunningSums(place)
     for number in range(40):
         again.seen(Task(number, (), (), f"digest {number}"))
         if number in (3, 12):  # a file was damaged, and the shard done again
@@ -254,20 +256,20 @@ def test_a_run_that_is_taken_up_again_adds_no_shard_twice() -> None:
 def test_sums_of_other_inputs_are_dropped_with_a_sentence() -> None:
     scores, options = scored(800), _options()
     *_, place = _done(scores, range(40), options)
-    adding = Adding(place)
+    adding = RunningSums(place)
     for number in range(39):
         adding.seen(Task(number, (), (), "another" if number == 7 else f"digest {number}"))
     with pytest.raises(BadInput, match="inputs have changed since the run was begun"):
         adding.seen(Task(39, (), (), "digest 39"))
-    assert Adding(place).stop == 0
+    assert RunningSums(place).stop == 0
     *_, place = _done(scores, range(40), options)
     with pytest.raises(BadInput, match="inputs have changed"):
-        Adding(place).finish(39)
+        RunningSums(place).finish(39)
 
 
 def test_sums_that_are_damaged_are_as_none() -> None:
     *_, place = _done(scored(800), range(40), _options())
     place.write("moments.npz", place.read("moments.npz")[:-9])
-    adding = Adding(place)
+    adding = RunningSums(place)
     assert adding.stop == 0
     assert not adding.gone("shards/00003.npz")

@@ -27,7 +27,7 @@ from headroles.shards.engines.losses import Failure, failure_of
 from headroles.shards.engines.on_ray import session as ray_session
 from headroles.shards.engines.on_ray.data import RayEngine
 from headroles.shards.engines.on_ray.feed import Feed
-from headroles.shards.engines.on_ray.session import connected
+from headroles.shards.engines.on_ray.session import connect_to_ray
 from headroles.shards.work import Order, Task
 
 pytestmark = [
@@ -46,7 +46,7 @@ def cluster() -> Iterator[None]:
     import ray
 
     order, handler = _order(workers=1), signal.getsignal(signal.SIGTERM)
-    with connected(order):  # one processor for the worker, and one more
+    with connect_to_ray(order):  # one processor for the worker, and one more
         assert signal.getsignal(signal.SIGTERM) is handler
         yield
     assert not ray.is_initialized()
@@ -218,7 +218,7 @@ def test_settings_of_ray_data_are_given_back(cluster: None) -> None:
     context = DataContext.get_current()
     before = context.enable_progress_bars, context.execution_no_progress_timeout_s
     context.enable_progress_bars = True
-    with connected(_order()):
+    with connect_to_ray(_order()):
         assert not context.enable_progress_bars
         assert context.target_max_block_size == 1
     assert context.enable_progress_bars

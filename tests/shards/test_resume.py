@@ -18,9 +18,9 @@ import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.shards.files import receipt_of
-from headroles.shards.resume import recovered, restore
+from headroles.shards.resume import repair_run_folder, restore_earlier_run
 from headroles.shards.worker import Worker
-from headroles.storage.folder import BEFORE
+from headroles.storage.folder import EARLIER_RUN
 from tests.support.crashing import Nursery, after, after_shards, killed
 
 Label = Callable[..., Labelling]
@@ -162,7 +162,7 @@ def test_a_run_that_replaces_another_goes_on_after_its_first_shard(
         _stop_after(patched, 1, KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):
             label(out=tmp_path / "run", shard_size=30, max_length=40, overwrite=True)
-    assert not (tmp_path / "run" / BEFORE).exists()
+    assert not (tmp_path / "run" / EARLIER_RUN).exists()
     label(out=tmp_path / "run", shard_size=30, max_length=40)
     assert scored == [0, 1]
 
@@ -183,22 +183,22 @@ def test_a_run_put_aside_comes_back_from_every_moment_of_a_kill(tmp_path: Path, 
     for moved in range(len(names) + 1):
         run = tmp_path / f"aside {moved}"
         make(run, old)
-        (run / BEFORE).mkdir()
+        (run / EARLIER_RUN).mkdir()
         for name in names[:moved]:
-            (run / name).rename(run / BEFORE / name)
+            (run / name).rename(run / EARLIER_RUN / name)
         if moved == len(names):
             make(run, new_plan)
             (run / "shards").mkdir()
-        restore(run)
+        restore_earlier_run(run)
         assert {name: text.decode() for name, text in _contents(run).items()} == old, moved
     run = tmp_path / "won"
     make(run, old)
-    (run / BEFORE).mkdir()
+    (run / EARLIER_RUN).mkdir()
     for name in names:
-        (run / name).rename(run / BEFORE / name)
+        (run / name).rename(run / EARLIER_RUN / name)
     new = new_plan | {"shards/00000.json": "new", "scores/part-00000.parquet": "new"}
     make(run, new)
-    recovered(run)
+    repair_run_folder(run)
     assert {name: text.decode() for name, text in _contents(run).items()} == new
 
 
@@ -210,7 +210,7 @@ def test_a_kill_while_an_earlier_run_is_deleted_leaves_the_new_one(
     new = {"plan.json": MARK, "shards/00000.json": "new", "scores/part-00000.parquet": "new"}
     old = ["plan.json", "shards/00000.json", "shards/00001.json", "scores/part-00000.parquet"]
     old += ["manifest.json", "findings.csv"] if finished else []
-    for name, text in new.items() | {(f"{BEFORE}/{name}", MARK) for name in old}:
+    for name, text in new.items() | {(f"{EARLIER_RUN}/{name}", MARK) for name in old}:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     unlink, left = os.unlink, [deleted]
@@ -226,14 +226,18 @@ def test_a_kill_while_an_earlier_run_is_deleted_leaves_the_new_one(
             patched.setattr(module, "unlink", killed)
         if deleted < len(old):
             with pytest.raises(SystemExit):
-                recovered(tmp_path)
-    recovered(tmp_path)
+                repair_run_folder(tmp_path)
+    repair_run_folder(tmp_path)
     assert {name: text.decode() for name, text in _contents(tmp_path).items()} == new
-    assert not (tmp_path / BEFORE).exists()
+    assert not (tmp_path / EARLIER_RUN).exists()
 
 
 def test_a_folder_that_others_call_so_is_left_alone(label: Label, tmp_path: Path) -> None:
-    theirs = {f"{BEFORE}/manifest.json": "{}", f"{BEFORE}/scores/match.txt": "3:1", "notes.txt": "mine"}
+    theirs = {
+        f"{EARLIER_RUN}/manifest.json": "{}",
+        f"{EARLIER_RUN}/scores/match.txt": "3:1",
+        "notes.txt": "mine",
+    }
     for name, text in theirs.items():
         (tmp_path / "a" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "a" / name).write_text(text)
@@ -242,11 +246,11 @@ def test_a_folder_that_others_call_so_is_left_alone(label: Label, tmp_path: Path
         label(out=tmp_path / "a")
     assert _contents(tmp_path / "a") == before
     label(out=tmp_path / "b", limit=20)
-    (tmp_path / "b" / BEFORE).mkdir()
-    (tmp_path / "b" / BEFORE / "diary.txt").write_text("mine")
+    (tmp_path / "b" / EARLIER_RUN).mkdir()
+    (tmp_path / "b" / EARLIER_RUN / "diary.txt").write_text("mine")
     before = _contents(tmp_path / "b")
     label(out=tmp_path / "b", limit=20)
-    with pytest.raises(BadInput, match=rf"'.*b/{BEFORE}' holds something else; move it away"):
+    with pytest.raises(BadInput, match=rf"'.*b/{EARLIER_RUN}' holds something else; move it away"):
         label(out=tmp_path / "b", limit=30, overwrite=True)
     assert _contents(tmp_path / "b") == before
 
@@ -274,7 +278,7 @@ def test_what_others_left_half_written_is_theirs(tmp_path: Path) -> None:
     for name in strange:
         (tmp_path / name).write_text("half")
     (tmp_path / ".findings.csv.999999999.partial").write_text("half")
-    recovered(tmp_path)
+    repair_run_folder(tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(strange)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from headroles import Arc, Example, HeadrolesError, score
 from headroles.arrays import checked_attention, selection_of, visible_keys
-from headroles.catalogue import usable
+from headroles.catalogue import check_usable
 from headroles.errors import BadInput, BadSieve, UnknownName
 from headroles.sieves import BUILT_IN
 
@@ -172,7 +172,7 @@ def test_a_wrong_name_or_a_missing_tree_is_one_sentence(
 @pytest.mark.parametrize("found", [None, 3, len, BAD, BUILT_IN])
 def test_what_is_no_sieve_is_refused(found: object) -> None:
     with pytest.raises(BadSieve, match="a sieve is made by @sieve or has name, needs, score and null"):
-        usable(found)
+        check_usable(found)
 
 
 @dataclass(frozen=True)

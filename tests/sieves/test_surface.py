@@ -14,7 +14,7 @@ from headroles import Example
 from headroles.arrays import surface_of
 from headroles.errors import BadInput
 from headroles.sieves.spread import SMOOTHING, entropies, even_entropy
-from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS, MASSES, kinds, laid, rules
+from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS, MASSES, kinds, lay_surface, rules
 from headroles.testing import made_example, planted
 from tests.support.reference import rounding_bound
 
@@ -115,7 +115,7 @@ def test_even_attention_gives_what_the_null_says(seed: int, causal: bool, smooth
     example = made_example(np.random.default_rng(seed), texts=1 + seed % 2, words=5)
     seen = np.tri(example.size, dtype=np.bool_) if causal else np.ones((example.size,) * 2, dtype=np.bool_)
     even = seen / seen.sum(axis=1, keepdims=True)
-    here = laid(example, seen, smoothing=smoothing)
+    here = lay_surface(example, seen, smoothing=smoothing)
     found = surface_of(even[None, None], example, visible=seen, smoothing=smoothing)
     values = np.array([found[name][0, 0] for name in COLUMNS])
     np.testing.assert_allclose(values, here.even, rtol=0, atol=1e-12)
@@ -128,7 +128,7 @@ def test_scores_lie_within_their_bounds_and_entropies_below_the_even_line(seed: 
     example = made_example(rng, texts=1 + seed % 2, words=5)
     attention = _random(rng, example, causal)
     seen = np.tri(example.size, dtype=np.bool_) if causal else None
-    here = laid(example, seen)
+    here = lay_surface(example, seen)
     for column, (name, values) in enumerate(surface_of(attention, example, visible=seen).items()):
         if np.isnan(here.even[column]):
             assert np.isnan(values).all()

@@ -13,10 +13,10 @@ from headroles.stats.families import (
     FAMILIES,
     adjust_families,
     adjust_families_of_draws,
-    members,
-    with_contrast,
+    contrast_pairs,
+    family_members,
 )
-from headroles.stats.moments import complete
+from headroles.stats.moments import complete_columns
 
 Run = tuple[Scores, list[Rule]]
 RULES = [Rule("a", contrast="a:matched"), Rule("a:matched", role=False), Rule("b"), Rule("c")]
@@ -52,27 +52,27 @@ def test_columns_are_grouped_by_the_units_they_have() -> None:
     values = np.random.default_rng(1).random((8, 6))
     values[:3, [1, 4]] = np.nan
     values[1:, 5] = np.nan
-    groups = [(units.sum(), columns.tolist()) for units, columns in complete(values)]
+    groups = [(units.sum(), columns.tolist()) for units, columns in complete_columns(values)]
     assert sorted(groups) == [(5, [1, 4]), (8, [0, 2, 3])]
-    assert [columns.tolist() for _, columns in complete(values[:, [0, 2]])] == [[0, 1]]
-    assert list(complete(np.empty((0, 3)))) == []
+    assert [columns.tolist() for _, columns in complete_columns(values[:, [0, 2]])] == [[0, 1]]
+    assert list(complete_columns(np.empty((0, 3)))) == []
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_head_of_every_sieve_is_in_one_family(family: str) -> None:
     seen = np.zeros((4, 6), dtype=int)
-    for group in members(RULES, 2, 3, family):
+    for group in family_members(RULES, 2, 3, family):
         for k, part in group:
             seen[k, part] += 1
     assert (seen == 1).all()
 
 
 def test_families_are_sieves_the_run_or_layers_and_contrasts_stand_alone() -> None:
-    assert with_contrast(RULES) == [(0, 1)]
+    assert contrast_pairs(RULES) == [(0, 1)]
     sizes = {
         family: sorted(
             ["".join(RULES[k].sieve for k, _ in group) + str(sum(part.stop - part.start for _, part in group))
-             for group in members(RULES, 2, 3, family)]
+             for group in family_members(RULES, 2, 3, family)]
         )
         for family in FAMILIES
     }  # fmt: skip
@@ -83,8 +83,8 @@ def test_families_are_sieves_the_run_or_layers_and_contrasts_stand_alone() -> No
 
 def test_families_are_corrected_row_by_row() -> None:
     p = np.random.default_rng(2).random((4, 5, 6)) ** 2
-    whole = adjust_families_of_draws(p, members(RULES, 2, 3, "run"), "holm", 0.05)
-    layers = adjust_families_of_draws(p, members(RULES, 2, 3, "layer"), "holm", 0.05)
+    whole = adjust_families_of_draws(p, family_members(RULES, 2, 3, "run"), "holm", 0.05)
+    layers = adjust_families_of_draws(p, family_members(RULES, 2, 3, "layer"), "holm", 0.05)
     for row in range(5):
         roles = p[[0, 2, 3], row].ravel()
         np.testing.assert_array_equal(whole[[0, 2, 3], row].ravel(), adjust_rows(roles[None], "holm")[0])
@@ -94,8 +94,8 @@ def test_families_are_corrected_row_by_row() -> None:
 
 def test_families_of_findings_are_corrected_by_statsmodels() -> None:
     p = np.random.default_rng(3).random((4, 6)) ** 2
-    whole = adjust_families(p, members(RULES, 2, 3, "run"), "holm", 0.05)
-    layers = adjust_families(p, members(RULES, 2, 3, "layer"), "holm", 0.05)
+    whole = adjust_families(p, family_members(RULES, 2, 3, "run"), "holm", 0.05)
+    layers = adjust_families(p, family_members(RULES, 2, 3, "layer"), "holm", 0.05)
     np.testing.assert_array_equal(whole[[0, 2, 3]].ravel(), adjust(p[[0, 2, 3]].ravel(), "holm"))
     np.testing.assert_array_equal(whole[1], adjust(p[1], "holm"))
     np.testing.assert_array_equal(layers[2, 3:], adjust(p[2, 3:], "holm"))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroles.stats.draws import BLOCK, bootstrap_counts, flips_are_exact, halves, sign_flips
+from headroles.stats.draws import BLOCK, bootstrap_counts, flips_are_exact, random_halves, sign_flips
 from tests.support.reference import draws
 
 quick = settings(max_examples=draws(40))
@@ -50,11 +50,11 @@ def test_many_units_are_flipped_at_random_and_evenly() -> None:
 @quick
 @given(st.integers(2, 41), st.integers(1, 30), st.integers(0, 2**32 - 1))
 def test_halves_are_disjoint_and_of_equal_size(units: int, splits: int, seed: int) -> None:
-    side = halves(units, splits, seed)
+    side = random_halves(units, splits, seed)
     assert side.shape == (splits, units)
     assert ((side > 0).sum(axis=1) == units // 2).all()
     assert ((side < 0).sum(axis=1) == units // 2).all()
 
 
 def test_every_unit_is_as_often_in_one_half_as_in_the_other() -> None:
-    assert np.abs(halves(11, 4000, 1).mean(axis=0)).max() < 0.06
+    assert np.abs(random_halves(11, 4000, 1).mean(axis=0)).max() < 0.06

@@ -13,7 +13,7 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.stats.correction import adjust
 from headroles.stats.engine import ENOUGH_FOR_NOT, judge
-from headroles.stats.methods.closed_form import constant, student_skew
+from headroles.stats.methods.closed_form import bounded_outcome, student_skew
 from headroles.stats.moments import describe
 
 ROLE, NOT, UNDETERMINED, UNTESTABLE, PART = 0, 1, 2, 3, -1
@@ -402,7 +402,7 @@ def test_the_bounds_of_a_constant_move_with_the_chance_value() -> None:
     found = judge(_scores(np.full((1, 20, 1, 1), 0.75), null=0.5), [rule], Decision())
     assert found.p.item() == pytest.approx((0.6 / 0.75) ** 20)
     column = describe(np.full((20, 1), 0.25))
-    assert found.low.item() == pytest.approx(0.5 + constant(column, 0.1, -0.5, 0.5).low[0])
+    assert found.low.item() == pytest.approx(0.5 + bounded_outcome(column, 0.1, -0.5, 0.5).low[0])
 
 
 def test_where_chance_varies_the_widest_bounds_are_taken() -> None:

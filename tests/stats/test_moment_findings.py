@@ -8,7 +8,7 @@ from scipy import stats as reference
 
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.moments import GROUPS, Moments, moments_of
-from headroles.shards.moments import rows_of
+from headroles.shards.moments import take_examples
 from headroles.stats.assessment.assess import assess
 from headroles.stats.effects import effect_interval
 from headroles.stats.engine import judge
@@ -49,7 +49,7 @@ def test_findings_from_sums_are_those_of_all_scores(test: str) -> None:
     sums = moments_of(scores, RULES, 0)
     whole, found = (
         judge(scores, RULES, decision),
-        judge(rows_of(scores, np.arange(50)), RULES, decision, sums),
+        judge(take_examples(scores, np.arange(50)), RULES, decision, sums),
     )
     np.testing.assert_allclose(found.mean, whole.mean, atol=1e-9)
     np.testing.assert_allclose(found.effect, whole.effect, rtol=1e-6, atol=1e-9)
@@ -218,7 +218,7 @@ def test_what_is_said_beyond_tests_is_of_all_examples() -> None:
     scores = scored((0.12 + 0.2 * (shared + rng.normal(0, 1, (10_000, 6))))[None], owner)
     sums, rules, decision = moments_of(scores, RULES[1:2], 0), RULES[1:2], Decision()
     found = judge(scores, rules, decision, sums)
-    sample = rows_of(scores, np.arange(100))
+    sample = take_examples(scores, np.arange(100))
     said = assess(sample, rules, decision, found, splits=40, bayes=True, moments=sums)
     whole = assess(scores, rules, decision, judge(scores, rules, decision), splits=40, bayes=True)
     inflated = said.precision.design_effect[0, 0]

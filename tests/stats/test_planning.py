@@ -12,7 +12,7 @@ from rich.console import Console
 from headroles.errors import BadInput, UnknownName
 from headroles.planning import Study, study
 from headroles.stats.families import FAMILIES
-from headroles.stats.power import ASSUMED, needed, power_of
+from headroles.stats.power import ASSUMED, power_of, required_units
 from headroles.terminal.label import show_plan
 from tests.support.reference import draws
 
@@ -36,7 +36,7 @@ def _layers(family: str) -> int | None:
 def test_a_plan_holds_together(effect: float, correction: str, family: str, power: float) -> None:
     plan = study(effect, 144, 10, power=power, correction=correction, family=family, layers=_layers(family))
     assert plan.tests == {"sieve": 144, "run": 1440, "layer": 12}[family]
-    assert plan.examples == plan.case.examples == needed(effect, plan.case.cut, power)
+    assert plan.examples == plan.case.examples == required_units(effect, plan.case.cut, power)
     sizes, powers = zip(*plan.curve, strict=True)
     assert list(sizes) == sorted(set(sizes))
     assert list(powers) == sorted(powers)

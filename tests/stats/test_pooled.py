@@ -11,7 +11,7 @@ from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.methods.closed_form import student
 from headroles.stats.moments import describe
-from headroles.stats.pooled import pooled_units
+from headroles.stats.pooled import pooled_unit_values
 from tests.support.reference import draws
 
 seeds = st.integers(0, 2**32 - 1)
@@ -42,7 +42,7 @@ def _shares(right: np.ndarray, sentence: np.ndarray, sentences: int) -> tuple[np
 def test_mean_and_error_are_the_delete_one_jackknifes(seed: int) -> None:
     right, sentence, document, owner = _arcs(seed)
     shares, cells = _shares(right, sentence, len(owner))
-    sample = describe(pooled_units(shares, cells, owner))
+    sample = describe(pooled_unit_values(shares, cells, owner))
     documents = np.unique(document)
     without = np.array([right[document != each].mean(axis=0) for each in documents])
     count = len(documents)
@@ -59,7 +59,7 @@ def test_the_error_is_that_of_a_weighted_regression_with_hc3_errors_but_for_its_
     whole, sizes = _shares(right, document, document.max() + 1)
     held = sizes > 0
     whole, sizes = whole[held], sizes[held]
-    sample = describe(pooled_units(whole, sizes, np.arange(len(sizes))))
+    sample = describe(pooled_unit_values(whole, sizes, np.arange(len(sizes))))
     for head in range(right.shape[1]):
         fitted = sm.WLS(whole[:, head], np.ones(len(sizes)), weights=sizes).fit(cov_type="HC3")
         leverage = sizes / sizes.sum()
@@ -76,7 +76,7 @@ def test_with_equal_units_it_is_a_regression_clustered_by_document(seed: int) ->
     right = (rng.random((24 * 7, 2)) < 0.4).astype(float)
     document = np.repeat(np.arange(24), 7)
     whole, sizes = _shares(right, document, 24)
-    sample = describe(pooled_units(whole, sizes, np.arange(24)))
+    sample = describe(pooled_unit_values(whole, sizes, np.arange(24)))
     outcome = student(sample, 0.5)
     for head in range(2):
         fitted = sm.OLS(right[:, head], np.ones(len(right))).fit(
@@ -93,19 +93,19 @@ def test_a_unit_of_many_examples_is_that_of_their_cells_taken_together(seed: int
     right, sentence, document, owner = _arcs(seed)
     shares, cells = _shares(right, sentence, len(owner))
     whole, sizes = _shares(right, document, owner.max() + 1)
-    split = pooled_units(shares, cells, owner)
-    np.testing.assert_allclose(split, pooled_units(whole, sizes, np.arange(len(sizes))), atol=1e-12)
+    split = pooled_unit_values(shares, cells, owner)
+    np.testing.assert_allclose(split, pooled_unit_values(whole, sizes, np.arange(len(sizes))), atol=1e-12)
 
 
 def test_equal_units_keep_their_plain_means() -> None:
     values = np.random.default_rng(0).random((12, 4))
-    pooled = pooled_units(values, np.full(12, 7.0), np.arange(12))
+    pooled = pooled_unit_values(values, np.full(12, 7.0), np.arange(12))
     np.testing.assert_allclose(pooled, values, atol=1e-12)
 
 
 def test_units_without_cells_are_left_out() -> None:
     values = np.array([[0.5], [np.nan], [1.0]])
-    pooled = pooled_units(values, np.array([2.0, np.nan, 2.0]), np.arange(3))
+    pooled = pooled_unit_values(values, np.array([2.0, np.nan, 2.0]), np.arange(3))
     assert np.isnan(pooled[1, 0])
     assert np.nanmean(pooled) == pytest.approx(0.75)
 

@@ -12,7 +12,15 @@ from headroles.stats import power as power_module
 from headroles.stats.correction import adjust
 from headroles.stats.methods.closed_form import student, student_skew
 from headroles.stats.moments import describe
-from headroles.stats.power import ASSUMED, FAR, assumed_cut, detectable, harmonic, needed, power_of
+from headroles.stats.power import (
+    ASSUMED,
+    FAR,
+    assumed_cut,
+    detectable_effect,
+    harmonic,
+    power_of,
+    required_units,
+)
 from headroles.stats.resolution import ALL_CORRECTIONS
 from tests.support.reference import draws
 
@@ -96,13 +104,13 @@ MEASURED = {
 
 @pytest.mark.parametrize("effect", MEASURED)
 def test_the_numbers_of_units_are_those_of_the_field_notes(effect: float) -> None:
-    assert tuple(needed(effect, 0.05 / tests) for tests in (1, 144, 1440)) == MEASURED[effect]
+    assert tuple(required_units(effect, 0.05 / tests) for tests in (1, 144, 1440)) == MEASURED[effect]
 
 
 @quick
 @given(effects, cuts, powers)
 def test_the_number_of_units_is_the_smallest_that_suffices(effect: float, cut: float, power: float) -> None:
-    n = needed(effect, cut, power)
+    n = required_units(effect, cut, power)
     assert power_of(effect, n, cut) >= power
     assert n == 2 or power_of(effect, n - 1, cut) < power
 
@@ -110,7 +118,7 @@ def test_the_number_of_units_is_the_smallest_that_suffices(effect: float, cut: f
 @quick
 @given(st.floats(0.05, 1), cuts, powers)
 def test_the_number_of_units_is_pingouins(effect: float, cut: float, power: float) -> None:
-    n = needed(effect, cut, power)
+    n = required_units(effect, cut, power)
     theirs = pingouin.power_ttest(effect, None, power, cut, contrast="one-sample", alternative="greater")
     assert np.isnan(theirs) or n == max(2, int(np.ceil(theirs - 1e-9)))
 
@@ -118,7 +126,7 @@ def test_the_number_of_units_is_pingouins(effect: float, cut: float, power: floa
 @quick
 @given(st.integers(3, 2000), cuts, powers)
 def test_the_detectable_effect_is_pingouins_and_has_the_power(n: int, cut: float, power: float) -> None:
-    ours = float(detectable(n, cut, power))
+    ours = float(detectable_effect(n, cut, power))
     assert float(power_of(ours, n, cut)) == pytest.approx(power, abs=1e-10)
     theirs = pingouin.power_ttest(None, n, power, cut, contrast="one-sample", alternative="greater")
     assert np.isnan(theirs) or ours == pytest.approx(theirs, rel=1e-8, abs=1e-10)
@@ -127,27 +135,27 @@ def test_the_detectable_effect_is_pingouins_and_has_the_power(n: int, cut: float
 @quick
 @given(effects, cuts, powers)
 def test_detectable_and_needed_are_inverses(effect: float, cut: float, power: float) -> None:
-    n = needed(effect, cut, power)
-    assert float(detectable(n, cut, power)) <= effect + 1e-9
+    n = required_units(effect, cut, power)
+    assert float(detectable_effect(n, cut, power)) <= effect + 1e-9
     if n > 2:
-        assert float(detectable(n - 1, cut, power)) > effect - 1e-9
+        assert float(detectable_effect(n - 1, cut, power)) > effect - 1e-9
 
 
 def test_detectable_effects_keep_the_shape_of_their_counts() -> None:
     count = np.array([[1, 20, 20], [100, 0, 20]])
-    ours = detectable(count, 0.05 / 144)
+    ours = detectable_effect(count, 0.05 / 144)
     assert np.isnan(ours[[0, 1], [0, 1]]).all()
-    assert ours[0, 1] == ours[0, 2] == ours[1, 2] == detectable(20, 0.05 / 144)
-    each = detectable(count, np.where(count == 100, 0.05, np.nan))
+    assert ours[0, 1] == ours[0, 2] == ours[1, 2] == detectable_effect(20, 0.05 / 144)
+    each = detectable_effect(count, np.where(count == 100, 0.05, np.nan))
     assert np.isnan(each).sum() == 5
-    assert each[1, 0] == detectable(100, 0.05)
-    assert detectable(np.empty(0, dtype=np.int64), 0.05).shape == (0,)
-    assert detectable(30, 0.9, 0.8) == 0.0
+    assert each[1, 0] == detectable_effect(100, 0.05)
+    assert detectable_effect(np.empty(0, dtype=np.int64), 0.05).shape == (0,)
+    assert detectable_effect(30, 0.9, 0.8) == 0.0
 
 
 @pytest.mark.parametrize("cut", [0.05, 1e-5, 1e-9])
 def test_two_units_detect_what_pingouin_cannot_solve(cut: float) -> None:
-    effect = float(detectable(2, cut))
+    effect = float(detectable_effect(2, cut))
     assert float(power_of(effect, 2, cut)) == pytest.approx(0.8, abs=1e-7)
 
 
@@ -197,7 +205,7 @@ def test_every_correction_has_an_assumed_cut_between_nothing_and_alpha() -> None
 
 def test_planning_with_a_share_finds_nearly_so_many_of_the_heads_that_hold_the_role() -> None:
     rng, tests, holding, rounds = np.random.default_rng(0), 144, 14, 400
-    n = needed(0.3, assumed_cut("fdr_bh", 0.05, tests, holding / tests))
+    n = required_units(0.3, assumed_cut("fdr_bh", 0.05, tests, holding / tests))
     normal = rng.normal(size=(rounds, tests))
     normal[:, :holding] += 0.3 * np.sqrt(n)
     statistic = normal / np.sqrt(rng.chisquare(n - 1, size=(rounds, tests)) / (n - 1))
@@ -221,7 +229,7 @@ def test_what_no_number_of_units_can_find_is_refused(
     arguments: tuple[float, float, float], told: str
 ) -> None:
     with pytest.raises(BadInput, match=told):
-        needed(*arguments)
+        required_units(*arguments)
 
 
 def test_a_cut_of_no_family_or_correction_is_refused() -> None:
@@ -235,4 +243,4 @@ def test_a_cut_of_no_family_or_correction_is_refused() -> None:
         with pytest.raises(BadInput, match="share must lie above 0 and be at most 1"):
             assumed_cut("fdr_bh", 0.05, 144, share)
     with pytest.raises(BadInput, match="power must lie between 0 and 1"):
-        detectable(20, 0.05, 0.0)
+        detectable_effect(20, 0.05, 0.0)

@@ -9,10 +9,10 @@ import pytest
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.assessment.sensitivity import stability
 from headroles.stats.columns import Columns
-from headroles.stats.draws import bootstrap_counts, halves
+from headroles.stats.draws import bootstrap_counts, random_halves
 from headroles.stats.engine import judge
 from headroles.stats.moments import describe
-from headroles.stats.relabel import Grid, in_blocks, relabelled, stand_in, weighted
+from headroles.stats.relabel import Grid, closed_form_decision, label_draws, split_draws, weighted_moments
 
 Run = tuple[Scores, list[Rule]]
 
@@ -45,8 +45,10 @@ def test_a_resample_is_labelled_as_if_it_were_the_data(
 ) -> None:
     run = _holed(scores_of(1, units=30)) if holes else scores_of(1, units=30)
     decision = Decision(test, correction, alpha=0.1)
-    draws = np.concatenate([np.ones((1, 30)), *bootstrap_counts(30, 5, 2), np.maximum(halves(30, 2, 3), 0)])
-    drawn = relabelled(Columns(*run), draws, Grid(2, 6), decision)
+    draws = np.concatenate(
+        [np.ones((1, 30)), *bootstrap_counts(30, 5, 2), np.maximum(random_halves(30, 2, 3), 0)]
+    )
+    drawn = label_draws(Columns(*run), draws, Grid(2, 6), decision)
     assert drawn.shape == (3, 8, 12)
     for number, row in enumerate(draws):
         found = judge(*_taken(run, row), decision)
@@ -60,7 +62,7 @@ def test_weighted_moments_are_those_of_the_repeated_units() -> None:
     values[:4, 1] = np.nan
     values[:, 2] = 7.0
     weights = np.concatenate(list(bootstrap_counts(20, 6, 1)))
-    ours = weighted(values, weights)
+    ours = weighted_moments(values, weights)
     for number, row in enumerate(weights):
         theirs = describe(np.repeat(values, row.astype(int), axis=0))
         for name in ("count", "mean", "sd", "skew"):
@@ -73,21 +75,25 @@ def test_weights_on_one_unit_have_no_spread() -> None:
     values = np.random.default_rng(5).random((6, 2))
     row = np.zeros((1, 6))
     row[0, 3] = 6
-    ours = weighted(values, row)
+    ours = weighted_moments(values, row)
     assert (ours.sd == 0).all()
     assert (ours.skew == 0).all()
 
 
 def test_tests_that_resample_are_stood_in_for() -> None:
-    assert stand_in(Decision("bootstrap-t", "maxT", "run", 0.01)) == Decision("t-skew", "holm", "run", 0.01)
-    assert stand_in(Decision("sign-flip", "fdr_by")) == Decision("t", "fdr_by")
-    assert stand_in(Decision("wilcoxon", "sidak", "layer")) == Decision("wilcoxon", "sidak", "layer")
+    assert closed_form_decision(Decision("bootstrap-t", "maxT", "run", 0.01)) == Decision(
+        "t-skew", "holm", "run", 0.01
+    )
+    assert closed_form_decision(Decision("sign-flip", "fdr_by")) == Decision("t", "fdr_by")
+    assert closed_form_decision(Decision("wilcoxon", "sidak", "layer")) == Decision(
+        "wilcoxon", "sidak", "layer"
+    )
 
 
 def test_blocks_hold_the_same_draws() -> None:
     draws = [np.arange(200.0).reshape(100, 2), np.ones((3, 2))]
-    assert [len(block) for block in in_blocks(draws, 2**13)] == [64, 36, 3]
-    np.testing.assert_array_equal(np.concatenate(list(in_blocks(draws, 2**13))), np.concatenate(draws))
+    assert [len(block) for block in split_draws(draws, 2**13)] == [64, 36, 3]
+    np.testing.assert_array_equal(np.concatenate(list(split_draws(draws, 2**13))), np.concatenate(draws))
 
 
 def test_stability_is_the_share_of_splits_in_which_both_halves_give_the_role(
@@ -97,7 +103,7 @@ def test_stability_is_the_share_of_splits_in_which_both_halves_give_the_role(
     decision = Decision(seed=9)
     share = stability(Columns(*run), Grid(2, 6), decision, 40)
     both = np.zeros((3, 12))
-    for side in halves(31, 40, 9):
+    for side in random_halves(31, 40, 9):
         found = [judge(*_taken(run, np.maximum(sign * side, 0)), decision).decision for sign in (1, -1)]
         both += ((found[0] == 0) & (found[1] == 0))[[0, 2, 3]].reshape(3, 12)
     np.testing.assert_allclose(share, both / 40, rtol=1e-12)

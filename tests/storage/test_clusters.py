@@ -19,9 +19,9 @@ from headroles.errors import BadInput, HeadrolesError
 from headroles.exporting import save
 from headroles.extraction.jobs import divergence as divergence_job
 from headroles.options.cluster import cluster_options_of
-from headroles.records.clusters import METHODS, WAYS, Clustered, Divergence, Neighbours
+from headroles.records.clusters import METHODS, WAYS, ClusterResults, Divergence, Neighbours
 from headroles.stats.clusters import clusters
-from headroles.storage.clusters import clustered_in, texts_of_clustered
+from headroles.storage.clusters import cluster_files, read_clusters
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
 from tests.support.clustered_runs import UNITS, clustered_run
 from tests.support.reference import draws
@@ -30,7 +30,7 @@ GRID = (4, 6)
 
 
 @pytest.fixture(scope="module")
-def found() -> Clustered:
+def found() -> ClusterResults:
     clustered = clustered_run().clustered
     assert clustered is not None
     return clustered
@@ -45,8 +45,8 @@ def unchecked() -> Iterator[None]:
     config.update("jaxtyping_disable", before)
 
 
-def _written(clustered: Clustered, folder: Path) -> Path:
-    for name, content in texts_of_clustered(clustered).items():
+def _written(clustered: ClusterResults, folder: Path) -> Path:
+    for name, content in cluster_files(clustered).items():
         if isinstance(content, bytes):
             (folder / name).write_bytes(content)
         else:
@@ -54,8 +54,8 @@ def _written(clustered: Clustered, folder: Path) -> Path:
     return folder
 
 
-def test_what_is_written_comes_back(found: Clustered, tmp_path: Path) -> None:
-    back = clustered_in(_written(found, tmp_path), GRID, UNITS)
+def test_what_is_written_comes_back(found: ClusterResults, tmp_path: Path) -> None:
+    back = read_clusters(_written(found, tmp_path), GRID, UNITS)
     assert back.neighbours is not None
     assert found.neighbours is not None
     for name in ("error", "cluster", "silhouette", "stability", "linkage", "place", "cloud"):
@@ -68,12 +68,12 @@ def test_what_is_written_comes_back(found: Clustered, tmp_path: Path) -> None:
     assert repr(back.claims) == repr(found.claims)
 
 
-def test_the_same_clusters_give_the_same_bytes(found: Clustered) -> None:
-    assert texts_of_clustered(found) == texts_of_clustered(replace(found))
+def test_the_same_clusters_give_the_same_bytes(found: ClusterResults) -> None:
+    assert cluster_files(found) == cluster_files(replace(found))
 
 
 def test_the_archive_is_read_without_pickle_and_holds_mean_and_block_sums(
-    found: Clustered, tmp_path: Path
+    found: ClusterResults, tmp_path: Path
 ) -> None:
     with np.load(_written(found, tmp_path) / DIVERGENCE, allow_pickle=False) as archive:
         np.testing.assert_allclose(archive["mean"], found.divergence.mean(), rtol=1e-12)
@@ -81,7 +81,7 @@ def test_the_archive_is_read_without_pickle_and_holds_mean_and_block_sums(
         assert archive["mean"].dtype == np.float64
 
 
-def test_every_head_has_a_row_and_its_nearest_ones(found: Clustered, tmp_path: Path) -> None:
+def test_every_head_has_a_row_and_its_nearest_ones(found: ClusterResults, tmp_path: Path) -> None:
     _written(found, tmp_path)
     rows = (tmp_path / CLUSTERS).read_text(encoding="utf-8").splitlines()
     assert rows[0] == "layer,head,cluster,silhouette,stability,x,y"
@@ -91,7 +91,7 @@ def test_every_head_has_a_row_and_its_nearest_ones(found: Clustered, tmp_path: P
     assert near[1].startswith("0,0,1,")
 
 
-def test_no_claim_has_a_p_of_0_and_claims_about_roles_have_none(found: Clustered) -> None:
+def test_no_claim_has_a_p_of_0_and_claims_about_roles_have_none(found: ClusterResults) -> None:
     tested = [each.p for each in found.claims if each.placements]
     assert tested
     assert min(tested) > 0
@@ -100,21 +100,23 @@ def test_no_claim_has_a_p_of_0_and_claims_about_roles_have_none(found: Clustered
     assert all(np.isnan(each.p) for each in about_roles)
 
 
-def test_clusters_of_another_model_or_a_damaged_archive_are_refused(found: Clustered, tmp_path: Path) -> None:
+def test_clusters_of_another_model_or_a_damaged_archive_are_refused(
+    found: ClusterResults, tmp_path: Path
+) -> None:
     _written(found, tmp_path)
     with pytest.raises(ValueError, match="4 x 6 heads, the run of 2 x 12"):
-        clustered_in(tmp_path, (2, 12), UNITS)
+        read_clusters(tmp_path, (2, 12), UNITS)
     with pytest.raises(ValueError, match="is of 40 units, the run of 39"):
-        clustered_in(tmp_path, GRID, 39)
+        read_clusters(tmp_path, GRID, 39)
     (tmp_path / DIVERGENCE).write_bytes(b"PK\x03\x04 no archive")
     with pytest.raises(ValueError, match="no archive"):
-        clustered_in(tmp_path, GRID, UNITS)
+        read_clusters(tmp_path, GRID, UNITS)
 
 
 @settings(max_examples=draws(60))
 @given(place=st.floats(0, 1, exclude_max=True), content=st.binary(max_size=4), shorter=st.booleans())
 def test_an_archive_with_a_few_bytes_changed_is_refused_or_says_the_same(
-    found: Clustered, place: float, content: bytes, shorter: bool
+    found: ClusterResults, place: float, content: bytes, shorter: bool
 ) -> None:
     with TemporaryDirectory() as name:
         folder = _written(found, Path(name))
@@ -123,7 +125,7 @@ def test_an_archive_with_a_few_bytes_changed_is_refused_or_says_the_same(
         rest = b"" if shorter else whole[start + len(content) :]
         (folder / DIVERGENCE).write_bytes(whole[:start] + content + rest)
         try:
-            back = clustered_in(folder, GRID, UNITS)
+            back = read_clusters(folder, GRID, UNITS)
         except (KeyError, TypeError, ValueError, OSError, BadInput):
             return
         np.testing.assert_array_equal(back.divergence.sums, found.divergence.sums)
@@ -298,7 +300,7 @@ def test_clusters_without_nearest_heads_come_back_without(tmp_path: Path) -> Non
 def test_records_know_the_ways_and_methods_that_there_are() -> None:
     options = [cluster_options_of(task="QNLI", method=method) for method in METHODS]
     assert {each.method for each in options} == set(METHODS) == set(clusters.METHODS)
-    sums = [divergence_job.Sums(["a"], 1, 2, way=way) for way in WAYS]
+    sums = [divergence_job.DivergenceSums(["a"], 1, 2, way=way) for way in WAYS]
     assert {each.way for each in sums} == set(WAYS)
 
 

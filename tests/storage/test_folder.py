@@ -10,7 +10,7 @@ import pytest
 import headroles
 from headroles import exporting
 from headroles.errors import BadInput
-from headroles.storage.folder import check_free, clear_figures, made, manifest_in, write_text
+from headroles.storage.folder import check_free, clear_figures, make_folder, read_manifest, write_text
 
 NOTES = ("notes.txt", ".hidden", "matrix.SVG", "matrix.svg.bak")
 
@@ -47,19 +47,19 @@ def test_what_a_user_put_beside_figures_stays(tmp_path: Path) -> None:
 def test_a_run_with_notes_among_its_figures_is_not_replaced(name: str, run: Path) -> None:
     _figures(run, "matrix.svg", name)
     with pytest.raises(BadInput, match=f"also holds 'figures/{name}'; move it away"):
-        check_free(run, manifest_in(run)["settings"], overwrite=True)
+        check_free(run, read_manifest(run)["settings"], overwrite=True)
     assert _there(run / "figures") == sorted(("matrix.svg", name))
 
 
 def test_a_run_with_a_folder_called_as_a_figure_is_not_replaced(run: Path) -> None:
     (_figures(run) / "drafts.svg").mkdir()
     with pytest.raises(BadInput, match=r"also holds 'figures/drafts.svg'"):
-        check_free(run, manifest_in(run)["settings"], overwrite=True)
+        check_free(run, read_manifest(run)["settings"], overwrite=True)
 
 
 def test_a_run_with_nothing_but_figures_beside_is_replaced(run: Path) -> None:
     _figures(run, "matrix.svg", "matrix.pdf", "matrix.png")
-    check_free(run, manifest_in(run)["settings"], overwrite=False)
+    check_free(run, read_manifest(run)["settings"], overwrite=False)
 
 
 def test_judging_anew_removes_figures_and_keeps_notes(run: Path) -> None:
@@ -70,11 +70,11 @@ def test_judging_anew_removes_figures_and_keeps_notes(run: Path) -> None:
 
 def test_folders_made_for_nothing_leave_again(tmp_path: Path) -> None:
     (tmp_path / "held").mkdir()
-    with pytest.raises(KeyError), made(tmp_path / "held" / "new" / "newer"):
+    with pytest.raises(KeyError), make_folder(tmp_path / "held" / "new" / "newer"):
         raise KeyError
     assert _there(tmp_path) == ["held"]
     assert _there(tmp_path / "held") == []
-    with made(tmp_path / "held" / "new"):
+    with make_folder(tmp_path / "held" / "new"):
         (tmp_path / "held" / "new" / "file").write_text("something")
     assert _there(tmp_path / "held" / "new") == ["file"]
 

@@ -17,10 +17,16 @@ from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.exporting import save
 from headroles.records.example import Decision, Example, Rule, Scores
-from headroles.records.kept_maps import Exhibited
+from headroles.records.kept_maps import KeptMaps
 from headroles.stats.engine import judge
-from headroles.storage.folder import EXHIBITED, MAPS, SHOWN, TYPICAL, manifest_in
-from headroles.storage.kept_maps import candidates, exhibited_in, exhibited_of, files_of_exhibited, wanted
+from headroles.storage.folder import KEPT_MAP_FILES, MAPS, SHOWN, TYPICAL, read_manifest
+from headroles.storage.kept_maps import (
+    candidates,
+    choose_kept_maps,
+    kept_map_files,
+    read_kept_maps,
+    wanted_maps,
+)
 
 Made = Callable[..., tuple[Scores, list[Rule]]]
 Label = Callable[..., Labelling]
@@ -40,27 +46,27 @@ def scores(scores_of: Made) -> Scores:
 
 
 @pytest.fixture(scope="module")
-def kept(scores_of: Made, scores: Scores) -> Exhibited:
+def kept(scores_of: Made, scores: Scores) -> KeptMaps:
     """What would be kept of a made-up run; maps are random rows."""
     _, rules = scores_of(5, units=40, heads=3)
     found = candidates(judge(scores, rules, Decision()), scores)
-    places = wanted(found, scores.tokens, 20)
+    places = wanted_maps(found, scores.tokens, 20)
     chance = np.random.default_rng(1)
     maps = {place: chance.integers(0, 256, (12, 12), dtype=np.uint8) for place in places}
     examples = {place: _example(scores.examples[place], 12) for place, _, _ in places}
-    return exhibited_of(found, maps, examples, 20)
+    return choose_kept_maps(found, maps, examples, 20)
 
 
 @pytest.fixture
-def folder(kept: Exhibited, tmp_path: Path) -> Path:
+def folder(kept: KeptMaps, tmp_path: Path) -> Path:
     """Its files, to be spoiled."""
-    for name, content in files_of_exhibited(kept).items():
+    for name, content in kept_map_files(kept).items():
         data = content.encode() if isinstance(content, str) else content
         (tmp_path / name).write_bytes(data)
     return tmp_path
 
 
-def _same(found: Exhibited, kept: Exhibited) -> None:
+def _same(found: KeptMaps, kept: KeptMaps) -> None:
     assert found.exhibits == kept.exhibits
     assert (found.left, found.limit) == (kept.left, kept.limit)
     np.testing.assert_array_equal(found.places, kept.places)
@@ -73,32 +79,32 @@ def _same(found: Exhibited, kept: Exhibited) -> None:
 
 
 def test_what_is_written_comes_back_whatever_the_tokens_are(
-    kept: Exhibited, folder: Path, scores: Scores
+    kept: KeptMaps, folder: Path, scores: Scores
 ) -> None:
     assert kept.left > 0
     assert len(kept.weights) == 20
-    _same(exhibited_in(folder, scores), kept)
+    _same(read_kept_maps(folder, scores), kept)
 
 
 def test_the_same_maps_give_the_same_bytes_and_what_is_loaded_does_too(
-    kept: Exhibited, folder: Path, scores: Scores
+    kept: KeptMaps, folder: Path, scores: Scores
 ) -> None:
-    files = files_of_exhibited(kept)
-    assert tuple(files) == EXHIBITED
-    assert files == files_of_exhibited(replace(kept))
-    assert files == files_of_exhibited(exhibited_in(folder, scores))
+    files = kept_map_files(kept)
+    assert tuple(files) == KEPT_MAP_FILES
+    assert files == kept_map_files(replace(kept))
+    assert files == kept_map_files(read_kept_maps(folder, scores))
 
 
 def test_nothing_kept_but_something_left_comes_back_as_that(
-    kept: Exhibited, scores: Scores, tmp_path: Path
+    kept: KeptMaps, scores: Scores, tmp_path: Path
 ) -> None:
-    nothing = Exhibited((), np.zeros((0, 3), np.int64), (), (), left=7, limit=0)
-    for name, content in files_of_exhibited(nothing).items():
+    nothing = KeptMaps((), np.zeros((0, 3), np.int64), (), (), left=7, limit=0)
+    for name, content in kept_map_files(nothing).items():
         (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    _same(exhibited_in(tmp_path, scores), nothing)
+    _same(read_kept_maps(tmp_path, scores), nothing)
 
 
-def test_the_files_are_plain_tables(kept: Exhibited, folder: Path) -> None:
+def test_the_files_are_plain_tables(kept: KeptMaps, folder: Path) -> None:
     rows = _read(folder / TYPICAL)
     assert list(rows[0]) == ["sieve", "layer", "head", "rank", "example", "score", "map"]
     assert len(rows) == len(kept.exhibits)
@@ -172,22 +178,22 @@ WHOLE = zlib.compress(bytes(12 * 12))
 def test_a_cell_that_does_not_fit_the_run_is_refused(
     file: str, column: str, value: Any, sentence: str, folder: Path, scores: Scores
 ) -> None:
-    exhibited_in(folder, scores)
+    read_kept_maps(folder, scores)
     _spoiled(folder, file, column, 1, value)
     with pytest.raises((ValueError, BadInput), match=sentence):
-        exhibited_in(folder, scores)
+        read_kept_maps(folder, scores)
 
 
-def test_maps_and_ranks_are_there_once(folder: Path, scores: Scores, kept: Exhibited) -> None:
+def test_maps_and_ranks_are_there_once(folder: Path, scores: Scores, kept: KeptMaps) -> None:
     first, second = kept.exhibits[:2]
     assert (first.sieve, first.layer, first.head) == (second.sieve, second.layer, second.head)
     _spoiled(folder, TYPICAL, "rank", 1, first.rank)
     with pytest.raises(ValueError, match="a rank of a role and head twice"):
-        exhibited_in(folder, scores)
+        read_kept_maps(folder, scores)
     for column, value in zip(("example", "layer", "head"), kept.places[0].tolist(), strict=True):
         _spoiled(folder, MAPS, column, 1, value)
     with pytest.raises(ValueError, match="two maps of one example and head"):
-        exhibited_in(folder, scores)
+        read_kept_maps(folder, scores)
 
 
 @pytest.mark.parametrize(
@@ -204,20 +210,20 @@ def test_counts_that_are_missing_or_none_are_refused(
 ) -> None:
     pq.write_table(pq.read_table(folder / MAPS).replace_schema_metadata(metadata), folder / MAPS)
     with pytest.raises((ValueError, KeyError)):
-        exhibited_in(folder, scores)
+        read_kept_maps(folder, scores)
 
 
 def test_rows_that_were_lost_are_noticed(folder: Path, scores: Scores) -> None:
     lines = (folder / TYPICAL).read_text().splitlines(keepends=True)
     (folder / TYPICAL).write_text("".join(lines[:-1]))
     with pytest.raises(ValueError, match=f"{TYPICAL} has {len(lines) - 2} rows, but {MAPS} says"):
-        exhibited_in(folder, scores)
+        read_kept_maps(folder, scores)
 
 
 def test_scores_of_another_run_are_noticed(folder: Path, scores_of: Made) -> None:
     other, _ = scores_of(6, units=40, heads=3)
     with pytest.raises(ValueError, match="not that of the run"):
-        exhibited_in(folder, other)
+        read_kept_maps(folder, other)
 
 
 def test_a_finished_run_has_the_files_and_another_like_it_the_same_bytes(
@@ -225,16 +231,16 @@ def test_a_finished_run_has_the_files_and_another_like_it_the_same_bytes(
 ) -> None:
     found = label().exhibited
     assert found is not None
-    assert manifest_in(finished)["parts"] == {"exhibited": sorted(EXHIBITED)}
+    assert read_manifest(finished)["parts"] == {"exhibited": sorted(KEPT_MAP_FILES)}
     loaded = headroles.load(finished)
     assert loaded.exhibited is not None
     _same(loaded.exhibited, found)
     save(loaded, tmp_path / "again")
-    for name in EXHIBITED:
+    for name in KEPT_MAP_FILES:
         assert (tmp_path / "again" / name).read_bytes() == (finished / name).read_bytes()
 
 
-@pytest.mark.parametrize("name", EXHIBITED)
+@pytest.mark.parametrize("name", KEPT_MAP_FILES)
 def test_a_run_with_a_damaged_file_is_one_sentence(name: str, run: Path) -> None:
     (run / name).write_bytes((run / name).read_bytes()[:40])
     with pytest.raises(BadInput, match=r"is damaged or from another version .*; run it again"):
@@ -242,16 +248,16 @@ def test_a_run_with_a_damaged_file_is_one_sentence(name: str, run: Path) -> None
 
 
 def test_judging_again_keeps_maps_of_roles_that_are_no_longer_held(run: Path) -> None:
-    before = {name: (run / name).read_bytes() for name in EXHIBITED}
+    before = {name: (run / name).read_bytes() for name in KEPT_MAP_FILES}
     after = headroles.judge_again(run, margin=0.99)
     assert not (after.findings.decision == 0).any()
     assert after.exhibited is not None
-    assert {name: (run / name).read_bytes() for name in EXHIBITED} == before
-    assert manifest_in(run)["settings"]["maps"] == 1000
+    assert {name: (run / name).read_bytes() for name in KEPT_MAP_FILES} == before
+    assert read_manifest(run)["settings"]["maps"] == 1000
 
 
 def test_a_run_without_maps_takes_the_place_of_one_with_them(label: Label, run: Path) -> None:
     label(maps=0, out=run, overwrite=True)
-    assert not any((run / name).exists() for name in EXHIBITED)
-    assert manifest_in(run)["parts"] == {}
+    assert not any((run / name).exists() for name in KEPT_MAP_FILES)
+    assert read_manifest(run)["parts"] == {}
     assert headroles.load(run).exhibited is None

@@ -13,15 +13,15 @@ import headroles
 from headroles.errors import BadInput
 from headroles.exporting import report, save
 from headroles.records.findings import Labelling
-from headroles.records.probes import Probed
-from headroles.records.surface import Surface
+from headroles.records.probes import ProbeResults
+from headroles.records.surface import SurfaceResults
 from headroles.stats.surface import noop_tests
-from headroles.storage.folder import CLUSTERED, EXHIBITED, LAYERS, NOOP, PROBED, SURFACE
+from headroles.storage.folder import CLUSTER_FILES, KEPT_MAP_FILES, LAYERS, NOOP, PROBE_FILES, SURFACE_FILES
 from tests.support.clustered_runs import clustered_run
 from tests.support.made_runs import surface_labelling
 
 Made = Callable[..., Labelling]
-PARTS = {"surface": SURFACE, "clustered": CLUSTERED, "probed": PROBED}
+PARTS = {"surface": SURFACE_FILES, "clustered": CLUSTER_FILES, "probed": PROBE_FILES}
 DAMAGED = "is damaged or from another version"
 
 
@@ -84,7 +84,7 @@ def test_the_manifest_names_the_part_of_a_run_and_its_files(saved: Callable[[str
 def test_a_plain_run_promises_its_maps_alone_and_strangers_files_make_it_no_other(
     run: Path, saved: Callable[[str], Path]
 ) -> None:
-    assert _manifest(run)["parts"] == {"exhibited": sorted(EXHIBITED)}
+    assert _manifest(run)["parts"] == {"exhibited": sorted(KEPT_MAP_FILES)}
     shutil.copy(saved("surface") / LAYERS, run / LAYERS)
     assert headroles.load(run).surface is None
 
@@ -148,7 +148,7 @@ def test_promises_that_no_run_makes_are_refused(saved: Callable[[str], Path], pr
 
 
 def test_probes_that_found_nothing_come_back_as_such(probed_run: Made, tmp_path: Path) -> None:
-    save(replace(probed_run(), probed=Probed(None)), tmp_path / "run")
+    save(replace(probed_run(), probed=ProbeResults(None)), tmp_path / "run")
     assert _manifest(tmp_path / "run")["parts"] == {"probed": []}
     found = headroles.load(tmp_path / "run").probed
     assert found is not None
@@ -191,7 +191,7 @@ def test_runs_without_gradients_have_no_tests_of_importance_and_no_table_of_them
     save(run, tmp_path / "run")
     assert _manifest(tmp_path / "run")["parts"] == {"surface": [LAYERS]}
     found = headroles.load(tmp_path / "run").surface
-    assert isinstance(found, Surface)
+    assert isinstance(found, SurfaceResults)
     assert found.noop == ()
     shutil.copy(tmp_path / "run" / LAYERS, tmp_path / "run" / NOOP)
     with pytest.raises(BadInput, match=DAMAGED):

@@ -165,12 +165,12 @@ def test_errors_of_services_become_sentences_and_bugs_stay_bugs() -> None:
         pytest.raises(
             BadInput, match=r"^'s3://b/x' cannot be read .Unable to locate credentials.; check add"
         ),
-        addresses.told("'s3://b/x'", "read"),
+        addresses.explain_errors("'s3://b/x'", "read"),
     ):
         raise kind("Unable to locate\n credentials")
-    with pytest.raises(ZeroDivisionError), addresses.told("'s3://b/x'", "read"):
+    with pytest.raises(ZeroDivisionError), addresses.explain_errors("'s3://b/x'", "read"):
         raise ZeroDivisionError
-    with pytest.raises(FileNotFoundError), addresses.told("'x'", "read"):
+    with pytest.raises(FileNotFoundError), addresses.explain_errors("'x'", "read"):
         raise FileNotFoundError("x")
 
 

@@ -20,9 +20,9 @@ import headroles
 from headroles.errors import BadInput
 from headroles.exporting import save
 from headroles.records.findings import Labelling
-from headroles.records.probes import Probed, Tallies
-from headroles.storage.folder import PROBED, RUN, TALLIES, renamed
-from headroles.storage.probes import KINDS, probed_in, tallies_bytes, texts_of_probed
+from headroles.records.probes import BaselineCounts, ProbeResults
+from headroles.storage.folder import PROBE_FILES, RUN, TALLIES, write_files
+from headroles.storage.probes import KINDS, counts_bytes, probe_texts, read_probes
 from headroles.storage.run import write_results
 
 Made = Callable[..., Labelling]
@@ -70,7 +70,7 @@ def _same(one: object, other: object) -> bool:
     return type(one) is type(other) and one == other
 
 
-def _equal(one: Probed, other: Probed) -> None:
+def _equal(one: ProbeResults, other: ProbeResults) -> None:
     for field, kind in KINDS.values():
         mine, theirs = getattr(one, field), getattr(other, field)
         assert len(mine) == len(theirs), field
@@ -79,7 +79,7 @@ def _equal(one: Probed, other: Probed) -> None:
                 assert _same(getattr(first, each.name), getattr(second, each.name)), (field, each.name)
     assert (one.tallies is None) == (other.tallies is None)
     if one.tallies is not None and other.tallies is not None:
-        for each in fields(Tallies):
+        for each in fields(BaselineCounts):
             mine, theirs = getattr(one.tallies, each.name), getattr(other.tallies, each.name)
             assert type(mine) is type(theirs)
             assert np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
@@ -106,19 +106,17 @@ def saved(_saved: Path, tmp_path: Path) -> Path:
 def test_what_probes_found_comes_back_from_its_tables(
     drawn: dict[str, Any] | None, records: dict[str, Any]
 ) -> None:
-    tallies = None if drawn is None else Tallies(**drawn)
-    found = Probed(tallies, **records)
+    tallies = None if drawn is None else BaselineCounts(**drawn)
+    found = ProbeResults(tallies, **records)
     with TemporaryDirectory() as folder:
         place = Path(folder)
-        contents: dict[Path, str | bytes] = {
-            place / name: text for name, text in texts_of_probed(found).items()
-        }
+        contents: dict[Path, str | bytes] = {place / name: text for name, text in probe_texts(found).items()}
         if tallies is not None:
             keys = [f"e{number}" for number in range(tallies.items.shape[1])]
-            contents[place / TALLIES] = tallies_bytes(tallies, keys)
-        renamed(contents)
+            contents[place / TALLIES] = counts_bytes(tallies, keys)
+        write_files(contents)
         assert {each.name for each in place.iterdir()} == {each.name for each in contents}
-        read = probed_in(place)
+        read = read_probes(place)
         if contents:
             assert read is not None
             _equal(found, read)
@@ -129,7 +127,7 @@ def test_what_probes_found_comes_back_from_its_tables(
 def test_a_table_has_the_fields_as_header_and_empty_cells_for_nothing_to_say(probed_run: Made) -> None:
     found = probed_run().probed
     assert found is not None
-    texts = texts_of_probed(found)
+    texts = probe_texts(found)
     assert set(texts) == set(KINDS)
     for name, (field, kind) in KINDS.items():
         rows = list(csv.DictReader(StringIO(texts[name])))
@@ -144,7 +142,7 @@ def test_tallies_are_one_row_per_example_with_a_list_per_row_of_the_result(probe
     run = probed_run()
     assert run.probed is not None
     assert run.probed.tallies is not None
-    file = pq.ParquetFile(buffer(tallies_bytes(run.probed.tallies, run.scores.examples)))
+    file = pq.ParquetFile(buffer(counts_bytes(run.probed.tallies, run.scores.examples)))
     table = file.read()
     assert table["example"].to_pylist() == list(run.scores.examples)
     place = run.probed.tallies.rows.index("coreference:pronoun")
@@ -163,7 +161,7 @@ def test_a_run_of_probes_is_saved_and_loaded_whole(probed_run: Made, tmp_path: P
     run = probed_run()
     save(run, tmp_path / "run")
     names = {each.name for each in (tmp_path / "run").iterdir()}
-    assert set(PROBED) < names <= RUN.holds
+    assert set(PROBE_FILES) < names <= RUN.holds
     again = headroles.load(tmp_path / "run")
     assert run.probed is not None
     assert again.probed is not None
@@ -173,7 +171,7 @@ def test_a_run_of_probes_is_saved_and_loaded_whole(probed_run: Made, tmp_path: P
 
 def test_a_run_without_probes_holds_and_loads_none(run: Path) -> None:
     assert headroles.load(run).probed is None
-    assert not {each.name for each in run.iterdir()} & set(PROBED)
+    assert not {each.name for each in run.iterdir()} & set(PROBE_FILES)
 
 
 def test_tables_of_an_earlier_outcome_do_not_stay(probed_run: Made, saved: Path) -> None:
@@ -216,7 +214,7 @@ def test_tallies_of_other_examples_or_without_names_are_refused(probed_run: Made
     assert run.probed is not None
     assert run.probed.tallies is not None
     others = [f"other {number}" for number in range(len(run.scores.examples))]
-    file.write_bytes(tallies_bytes(run.probed.tallies, others))
+    file.write_bytes(counts_bytes(run.probed.tallies, others))
     with pytest.raises(BadInput, match=r"the examples of tallies\.parquet are not those of the run"):
         headroles.load(saved)
     pq.write_table(pq.read_table(file).replace_schema_metadata({}), file)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 
-from headroles.records.clusters import Choice, Claim, Clustered, Divergence
+from headroles.records.clusters import Choice, Claim, ClusterResults, Divergence
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.stats.clusters.role_claims import role_claims
@@ -76,14 +76,14 @@ def clustered_run(
     return with_clusters(run, replaced(found, claims=(*found.claims, *claims)))
 
 
-def with_clusters(run: Labelling, found: Clustered) -> Labelling:
+def with_clusters(run: Labelling, found: ClusterResults) -> Labelling:
     """The same run with clusters."""
     from dataclasses import replace
 
     return replace(run, clustered=found)
 
 
-def replaced(found: Clustered, **fields: Any) -> Clustered:
+def replaced(found: ClusterResults, **fields: Any) -> ClusterResults:
     """The same clusters with other fields."""
     from dataclasses import replace
 
@@ -98,7 +98,7 @@ def huge_run(layers: int = 32, heads: int = 32) -> Labelling:
     place = chance.normal(size=(size, 2))
     merges = linkage(np.sqrt(source.mean()), "average")
     nan = float("nan")
-    found = Clustered(
+    found = ClusterResults(
         divergence=source,
         error=np.zeros(len(source.mean())),
         method="average",

@@ -9,9 +9,9 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.stats.assessment.assess import assess
 from headroles.stats.columns import Columns
-from headroles.stats.comparing.paired import paired
+from headroles.stats.comparing.paired import paired_differences
 from headroles.stats.comparing.summary import by_layer
-from headroles.stats.comparing.swaps import swapped
+from headroles.stats.comparing.swaps import compare_by_swaps
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
 
@@ -67,9 +67,9 @@ def compared(names: tuple[str, ...] = NAMES, shape: tuple[int, int, int] = (40, 
     rules, decision = tuple(_rules(names)), Decision()
     first, second = (made_up(names, shape, seed) for seed in (1, 2))
     second = _moved(second)
-    found = paired(first, second, (rules, rules), decision, 0.05)
+    found = paired_differences(first, second, (rules, rules), decision, 0.05)
     before, after = (judge(each, rules, decision) for each in (first, second))
-    swaps = swapped(Columns(first, rules), Columns(second, rules), Grid(*shape[1:]), decision, 19)
+    swaps = compare_by_swaps(Columns(first, rules), Columns(second, rules), Grid(*shape[1:]), decision, 19)
     layers = tuple(by_layer(found, before, after))
     facts = {
         "command": FACTS["command"],

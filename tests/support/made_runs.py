@@ -75,7 +75,7 @@ def _probed_run(
 ) -> "Labelling":
     from headroles.records.example import Decision
     from headroles.records.findings import Labelling
-    from headroles.records.probes import Probed
+    from headroles.records.probes import ProbeResults
     from headroles.stats.assessment.assess import assess
     from headroles.stats.engine import judge
 
@@ -110,7 +110,7 @@ def _probed_run(
         "statistic": "accuracy",
         "probe": probe,
     }
-    probed = Probed(_tallies(rows, shape[0], chance), best, *_beyond(rows, shape, chance))
+    probed = ProbeResults(_tallies(rows, shape[0], chance), best, *_beyond(rows, shape, chance))
     return Labelling(scores, findings, decision, facts, (), assessment, probed)
 
 
@@ -145,7 +145,7 @@ def _probed_scores(
 
 def _best(row: str, scores: "Scores", chance: np.random.Generator) -> Any:
     """The head with the largest mean on the first half of the examples, on the second half."""
-    from headroles.records.probes import Best
+    from headroles.records.probes import BestHead
 
     names = [name for name in scores.sieves if name.removesuffix(":→").removesuffix(":←") == row]
     half = len(scores.examples) // 2
@@ -158,7 +158,7 @@ def _best(row: str, scores: "Scores", chance: np.random.Generator) -> Any:
     p = float(chance.choice([1e-9, 0.003, 0.2, 0.7]))
     decision = "beyond" if p < 0.05 else "undetermined" if p < 0.5 else "not"
     contrast = (0.11, 0.05, 0.17) if row.startswith("dependency") else (float("nan"),) * 3
-    return Best(
+    return BestHead(
         row, names[column].removeprefix(row).strip(":"), layer, head, int(chance.integers(40, 4000)),
         tested.size, float(chosen.max()), accuracy, accuracy - 2 * error, accuracy + 2 * error,
         "-1" if row.startswith("dependency") else "nearest", baseline, accuracy - baseline,
@@ -168,18 +168,18 @@ def _best(row: str, scores: "Scores", chance: np.random.Generator) -> Any:
 
 
 def _tallies(rows: list[str], examples: int, chance: np.random.Generator) -> Any:
-    from headroles.records.probes import Tallies
+    from headroles.records.probes import BaselineCounts
 
     items = chance.integers(0, 9, size=(len(rows), examples))
     hits = chance.integers(0, 9, size=(len(rows), examples, 3)).clip(max=items[..., None])
     hits[:, :, 2] = -1
     lost = chance.integers(0, 2, size=(len(rows), examples))
-    return Tallies(tuple(rows), ("-1", "nearest", "rules"), ((0, 1),) * len(rows), hits, items, lost)
+    return BaselineCounts(tuple(rows), ("-1", "nearest", "rules"), ((0, 1),) * len(rows), hits, items, lost)
 
 
 def _beyond(rows: list[str], shape: tuple[int, int, int], chance: np.random.Generator) -> tuple[Any, ...]:
     """Baselines, gaps, trained probes, contests and weights."""
-    from headroles.records.probes import Baseline, Contest, Gap, Trained, Weight
+    from headroles.records.probes import Baseline, ConditionGap, ProbeComparison, ProbeWeight, TrainedProbe
 
     names = {
         "dependency": ("-3", "-2", "-1", "+1", "+2", "+3"),
@@ -194,7 +194,7 @@ def _beyond(rows: list[str], shape: tuple[int, int, int], chance: np.random.Gene
     grid = [(layer, head) for layer in range(shape[1]) for head in range(shape[2])]
     shifts = chance.normal(0, 0.06, size=len(grid)).tolist()
     gaps = tuple(
-        Gap(*place, "accuracy", "pro", "anti", 0.4 + shift, 0.4 + shift, 0.4, shift, shift - 0.05,
+        ConditionGap(*place, "accuracy", "pro", "anti", 0.4 + shift, 0.4 + shift, 0.4, shift, shift - 0.05,
             shift + 0.05, 0.2, 0.6)
         for place, shift in zip(grid, shifts, strict=True)
     )  # fmt: skip
@@ -206,16 +206,16 @@ def _beyond(rows: list[str], shape: tuple[int, int, int], chance: np.random.Gene
         ("attention+words", "trained", 0.75),
     )
     trained = tuple(
-        Trained(name, weights, uas, uas - 0.02, uas + 0.02, 20_000, shape[0], 9000 * bool(weights), 7, 0)
+        TrainedProbe(name, weights, uas, uas - 0.02, uas + 0.02, 20_000, shape[0], 9000 * bool(weights), 7, 0)
         for name, weights, uas in told
     )
     contests = (
-        Contest("attention+words", "attention", 0.14, 0.11, 0.17, 9.1, 1e-12, 2e-12),
-        Contest("attention", "attention (random weights)", 0.30, 0.27, 0.33, 19.0, 1e-20, 1e-20),
+        ProbeComparison("attention+words", "attention", 0.14, 0.11, 0.17, 9.1, 1e-12, 2e-12),
+        ProbeComparison("attention", "attention (random weights)", 0.30, 0.27, 0.33, 19.0, 1e-20, 1e-20),
     )
     strength = chance.normal(0, 2, size=(2, len(grid))).tolist()
     weights = tuple(
-        Weight("attention", *place, way, value)
+        ProbeWeight("attention", *place, way, value)
         for way, values in zip("→←", strength, strict=True)
         for place, value in zip(grid, values, strict=True)
     )
@@ -309,7 +309,7 @@ def _surface(scores: "Scores") -> Any:
     """Means over layers, and tests of separators that do not matter."""
     from scipy import stats
 
-    from headroles.records.surface import LayerMean, NoOp, Surface
+    from headroles.records.surface import LayerMean, NoOp, SurfaceResults
 
     layers, noop = [], []
     for place, name in enumerate(scores.sieves):
@@ -335,4 +335,4 @@ def _surface(scores: "Scores") -> Any:
             noop.append(
                 NoOp(measure, "separator", layer, score.size, *ends, float(found.statistic), p, p, outcome)
             )
-    return Surface(tuple(layers), tuple(noop))
+    return SurfaceResults(tuple(layers), tuple(noop))

@@ -12,7 +12,7 @@ import torch
 from transformers import AutoModel
 
 from headroles.extraction.capture import weights
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.scoring import prepared
 
@@ -53,7 +53,7 @@ class Kept:
 
 def opened(folder: Path, max_length: int = 128, dtype: str = "float32") -> Model:
     """A model as a run loads it."""
-    return load(find(str(folder), None), device="cpu", dtype=dtype, max_length=max_length)
+    return load(find_checkpoint(str(folder), None), device="cpu", dtype=dtype, max_length=max_length)
 
 
 @cache

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModel
 
 from headroles import Example
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.example import Arc
@@ -68,7 +68,9 @@ def saved(name: str, folder: Path, tokenizer_of: Callable[[str], Any]) -> Path:
 
 def loaded(folder: Path, kind: str, max_length: int = 96) -> Model:
     """The model, ready to be read."""
-    return load(find(str(folder), None), device="cpu", dtype="float32", max_length=max_length, kind=kind)
+    return load(
+        find_checkpoint(str(folder), None), device="cpu", dtype="float32", max_length=max_length, kind=kind
+    )
 
 
 def pairs(count: int = 8, seed: int = 3) -> list[Passage]:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from headroles.records.clusters import Choice, Clustered
+from headroles.records.clusters import Choice, ClusterResults
 from headroles.records.findings import Labelling
 from headroles.reports.words.cluster_facts import distances_of
-from headroles.reports.words.clusters import among, how_chosen
+from headroles.reports.words.clusters import choice_rule, reference_text
 from headroles.terminal.cluster import CHOICES, GROUPS, PAIRS, show_clusters
 from tests.support.clustered_runs import NAMES, clustered_run, replaced
 
@@ -27,7 +27,7 @@ def _shown(labelling: Labelling, width: int = 140, *, terminal: bool = True) -> 
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def _found(run: Labelling) -> Clustered:
+def _found(run: Labelling) -> ClusterResults:
     assert run.clustered is not None
     return run.clustered
 
@@ -91,7 +91,7 @@ def test_the_rule_of_the_choice_is_told_and_what_kept_other_numbers_from_it() ->
         "only single heads cut off", "chosen", "only single heads cut off"
     ]  # fmt: skip
     told = " ".join(" ".join(rows[3:]).split())
-    assert told == f"rule {how_chosen(choices)}"
+    assert told == f"rule {choice_rule(choices)}"
     assert max(map(len, lines)) <= 80
     alone = replaced(_found(run), choices=choices[1:2])
     assert not [line for line in _shown(replace(run, clustered=alone)) if line.startswith("rule")]
@@ -111,7 +111,7 @@ def test_claims_have_intervals_and_those_of_roles_no_p() -> None:
     assert all(row.count("[") == 2 for row in roles)
     assert "roles   no p can be given: roles and distances come from the same attention" in lines
     shares = " ".join(" ".join(lines).split())
-    assert all(among(each) in shares for each in claims if each.placements)
+    assert all(reference_text(each) in shares for each in claims if each.placements)
 
 
 def test_the_nearest_pairs_are_those_with_the_smallest_distances() -> None:

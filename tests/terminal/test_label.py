@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import headroles
-from headroles.records.assessment import Together
+from headroles.records.assessment import RoleOverlap
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.reports.words.words import STEADY
-from headroles.terminal.label import LETTERS, SPARE, letters, show_labelling
+from headroles.terminal.label import LETTERS, SPARE, role_letters, show_labelling
 
 
 def _shown(
@@ -48,18 +48,18 @@ def test_every_built_in_role_has_a_letter_of_its_own() -> None:
 
 def test_other_roles_get_spare_letters_until_there_are_none() -> None:
     many = [f"role {k}" for k in range(len(SPARE) + 5)]
-    chosen = letters(["local", *many])
+    chosen = role_letters(["local", *many])
     assert list(chosen) == ["local", *many]
     assert chosen["local"] == "L"
     single = [each for each in chosen.values() if each != "*"]
     assert len(set(single)) == len(single)
     assert "*" in chosen.values()
-    assert letters(["syntactic:det", "delimiter"]) == {"syntactic:det": "E", "delimiter": "D"}
+    assert role_letters(["syntactic:det", "delimiter"]) == {"syntactic:det": "E", "delimiter": "D"}
 
 
 @given(st.lists(st.from_regex(r"(offset|punctuation|local|mine):[-+,. :0-9é律Ω_]{0,4}", fullmatch=True)))
 def test_marks_are_letters_or_digits_whatever_the_names_hold(names: list[str]) -> None:
-    marks = letters(names)
+    marks = role_letters(names)
     assert set(marks) == set(names)
     assert all(re.fullmatch("[A-Za-z0-9]", mark) for mark in marks.values())
     assert len(set(marks.values())) == len(marks)
@@ -67,7 +67,7 @@ def test_marks_are_letters_or_digits_whatever_the_names_hold(names: list[str]) -
 
 def test_offsets_and_punctuation_marks_have_marks_that_read_as_roles() -> None:
     names = ["offset:-2", "offset:2", "offset:1", "offset:+1", "punctuation:,.", "mine:"]
-    assert list(letters(names).values()) == ["2", "O", "1", "F", "P", "M"]
+    assert list(role_letters(names).values()) == ["2", "O", "1", "F", "P", "M"]
 
 
 def test_layers_are_rows_and_heads_are_columns(finished: Path) -> None:
@@ -126,8 +126,8 @@ def test_without_an_assessment_nothing_is_said_of_it(finished: Path) -> None:
     assert not [line for line in shown if line.split()[:2] == ["role", "role"] and "stable" in line]
 
 
-def _together(contrasts: str, heads: int, both: int) -> Together:
-    return Together("syntactic", "local", contrasts, heads, 9, both, *(0.0,) * 8)
+def _together(contrasts: str, heads: int, both: int) -> RoleOverlap:
+    return RoleOverlap("syntactic", "local", contrasts, heads, 9, both, *(0.0,) * 8)
 
 
 def test_the_overlap_of_syntactic_and_local_heads_is_told_with_and_without_the_contrast(

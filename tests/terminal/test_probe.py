@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from headroles.records.findings import Labelling
-from headroles.records.probes import Baseline, Best, Probed
+from headroles.records.probes import Baseline, BestHead, ProbeResults
 from headroles.terminal.probe import show_probe
 
 Made = Callable[..., Labelling]
@@ -23,7 +23,7 @@ def _shown(labelling: Labelling, width: int = 140, *, terminal: bool = True) -> 
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def _best(labelling: Labelling, row: str) -> Best:
+def _best(labelling: Labelling, row: str) -> BestHead:
     assert labelling.probed is not None
     return next(each for each in labelling.probed.best if each.row == row)
 
@@ -85,7 +85,7 @@ def test_a_row_that_no_head_was_chosen_for_shows_no_number(probed_run: Made) -> 
     run = probed_run()
     nan = float("nan")
     numbers: dict[str, Any] = {
-        name: nan for name in Best.__slots__ if isinstance(getattr(_best(run, "trees:uas"), name), float)
+        name: nan for name in BestHead.__slots__ if isinstance(getattr(_best(run, "trees:uas"), name), float)
     }
     silent = replace(
         _best(run, "trees:uas"), layer=-1, head=-1, decision="untestable", baseline="", **numbers
@@ -129,7 +129,7 @@ def test_decisions_over_all_heads_are_counted_by_probe(probed_run: Made) -> None
 def test_only_trained_probes_make_no_empty_table(probed_run: Made) -> None:
     run = probed_run()
     assert run.probed is not None
-    trained = replace(run, probed=Probed(None, trained=run.probed.trained))
+    trained = replace(run, probed=ProbeResults(None, trained=run.probed.trained))
     lines = _shown(trained)
     (row,) = [line for line in lines if line.startswith("attention (random weights)")]
     assert "31.0 [29.0, 33.0]" in row
@@ -145,7 +145,7 @@ def test_markup_in_names_is_shown_as_it_is(probed_run: Made) -> None:
     gaps = tuple(replace(each, first=bad, second="[/b]") for each in run.probed.gaps)
     trained = (replace(run.probed.trained[0], classifier=bad),)
     contests = (replace(run.probed.contests[0], first=bad),)
-    found = Probed(None, (best,), (baseline,), gaps, trained, contests)
+    found = ProbeResults(None, (best,), (baseline,), gaps, trained, contests)
     shown = "\n".join(_shown(replace(run, probed=found)))
     assert shown.count(bad) >= 7
     assert "[/] " in shown

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from headroles.records.findings import Labelling
-from headroles.reports.words.surface import counts, peak
+from headroles.reports.words.surface import decision_counts, peak
 from headroles.terminal.surface import show_surface
 
 Made = Callable[..., Labelling]
@@ -81,7 +81,7 @@ def test_the_layer_with_the_largest_mean_is_bold(surface_run: Made) -> None:
 def test_every_kind_of_attention_has_its_strongest_head(surface_run: Made) -> None:
     run = surface_run()
     (line,) = [line for line in _shown(run) if line.startswith("separators  ")]
-    above, below, *_ = counts(run.findings, "surface:separator")
+    above, below, *_ = decision_counts(run.findings, "surface:separator")
     top = peak(run.findings, "surface:separator")
     assert line.split()[:4] == ["separators", str(above), str(below), top.place]
     assert f" {top.mean.mean:.2f} [{top.mean.low:.2f}, {top.mean.high:.2f}] " in line

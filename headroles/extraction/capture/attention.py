@@ -19,15 +19,15 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import eager_mask, sdpa_mask
 
 from headroles.extraction.capture import stacks
-from headroles.extraction.capture.cross import Crossing, sides_of
-from headroles.extraction.capture.readers import BatchReader, GraphReader, KeyReader, Reader, Visible
-from headroles.extraction.capture.visible import Pass, hides_later
+from headroles.extraction.capture.cross import CrossLayout, side_lengths
+from headroles.extraction.capture.readers import BatchReader, GraphReader, KeyReader, Reader, VisibleArray
+from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
 from headroles.extraction.capture.weights import (
     block_mask,
     own_eager,
-    read_across,
-    read_beside,
-    read_together,
+    read_cross,
+    read_in_blocks,
+    read_whole_batch,
 )
 from headroles.records.view import CROSS, DECODER, SELF
 
@@ -35,7 +35,7 @@ FUSED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class CaptureMethod:
     """The way attention is read: under a registered name, or as returned by the model.
 
     Attributes:
@@ -53,7 +53,7 @@ class Way:
     modules: frozenset[torch.nn.Module] | None = field(default=None, repr=False)
 
 
-_RUNNING: ContextVar[Pass | None] = ContextVar("headroles_pass", default=None)
+_RUNNING: ContextVar[ForwardPass | None] = ContextVar("headroles_pass", default=None)
 
 
 def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
@@ -67,16 +67,16 @@ def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     return output, None
 
 
-def _hand_over_keys(running: Pass, key: torch.Tensor) -> None:
+def _hand_over_keys(running: ForwardPass, key: torch.Tensor) -> None:
     """Pass on how many key heads a layer has: here they are not yet repeated for query heads."""
     if isinstance(running.reader, KeyReader):
         running.reader.read_keys(running.layer, key.shape[1])
 
 
-def _hand_over(running: Pass, weights: torch.Tensor, mask: Any, *, causal: bool = False) -> None:
+def _hand_over(running: ForwardPass, weights: torch.Tensor, mask: Any, *, causal: bool = False) -> None:
     """Give a layer's weights (examples, heads, queries, keys) to the reader, at once or one by one."""
     layer, running.layer = running.layer, running.layer + 1
-    visible: Sequence[Visible]
+    visible: Sequence[VisibleArray]
     if running.cross is not None:
         weights, visible = running.cross.to_squares(weights), running.cross.arrays(mask)
     else:
@@ -114,12 +114,12 @@ def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     if running is not None and running.reads(module):
         _hand_over_keys(running, key)
         if running.cross is not None:
-            read_across(running, running.cross, module, query, key, attention_mask, rest)
-        elif not read_together(running, module, query, key, attention_mask, rest):
-            read_beside(running, module, query, key, attention_mask, rest)
+            read_cross(running, running.cross, module, query, key, attention_mask, rest)
+        elif not read_whole_batch(running, module, query, key, attention_mask, rest):
+            read_in_blocks(running, module, query, key, attention_mask, rest)
         running.layer += 1
     if running is not None and running.trial:
-        causal = hides_later(module, query, attention_mask, rest)
+        causal = hides_later_keys(module, query, attention_mask, rest)
         rows, keys, dtype = slice(0, query.shape[2]), key.shape[2], query.dtype
         mask = block_mask(attention_mask, causal, 0, rows, keys, dtype, query.device)
         return own_eager(module)(module, query, key, value, mask, **rest)[0], None
@@ -134,7 +134,7 @@ AttentionMaskInterface.register(EAGER, eager_mask)
 
 def run(
     model: Any,
-    way: Way,
+    way: CaptureMethod,
     inputs: dict[str, torch.Tensor],
     lengths: Sequence[int],
     reader: Reader | GraphReader,
@@ -155,8 +155,8 @@ def run(
     Returns:
         The model's last hidden state (logits, where it has a head) and the number of layers read.
     """
-    cross = Crossing(sides_of(inputs)) if way.kind == CROSS else None
-    running = Pass(reader, lengths, trial, modules=way.modules, cross=cross)
+    cross = CrossLayout(side_lengths(inputs)) if way.kind == CROSS else None
+    running = ForwardPass(reader, lengths, trial, modules=way.modules, cross=cross)
     if isinstance(reader, GraphReader):
         with torch.enable_grad():
             output = _forward(model, way, inputs, running)
@@ -166,13 +166,15 @@ def run(
         return _forward(model, way, inputs, running), running.layer
 
 
-def _forward(model: Any, way: Way, inputs: dict[str, torch.Tensor], running: Pass) -> torch.Tensor:
+def _forward(
+    model: Any, way: CaptureMethod, inputs: dict[str, torch.Tensor], running: ForwardPass
+) -> torch.Tensor:
     """Run the model, hand its attention to the reader, and return the first output."""
-    arguments = inputs | stacks.uncached(inputs)
+    arguments = inputs | stacks.cache_arguments(inputs)
     if way.name == RETURNED:
         returned = model(**arguments, output_attentions=True)
         decodes = way.kind in (DECODER, CROSS)
-        for weights in getattr(returned, stacks.RETURNED[way.kind if decodes else SELF]):
+        for weights in getattr(returned, stacks.OUTPUT_NAMES[way.kind if decodes else SELF]):
             _hand_over(running, weights, None, causal=way.causal)
     else:
         token = _RUNNING.set(running)

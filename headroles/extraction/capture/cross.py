@@ -11,31 +11,31 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from headroles.extraction.capture.readers import Visible
-from headroles.extraction.capture.stacks import DECODED, ENCODED, MASKS, Inputs
+from headroles.extraction.capture.readers import VisibleArray
+from headroles.extraction.capture.stacks import DECODER_IDS, ENCODER_IDS, PADDING_MASKS, ModelInputs
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.masks import Cells, Match
 
-Sides = tuple[int, int]
+SideLengths = tuple[int, int]
 """Numbers of tokens that the decoder and the encoder read, without padding."""
 
 
-def sides_of(inputs: Inputs) -> list[Sides]:
+def side_lengths(inputs: ModelInputs) -> list[SideLengths]:
     """Return the numbers of tokens of decoder and encoder for each example, without padding."""
     counts = [
-        inputs[MASKS[name]].sum(1).tolist()
-        if MASKS[name] in inputs
+        inputs[PADDING_MASKS[name]].sum(1).tolist()
+        if PADDING_MASKS[name] in inputs
         else [inputs[name].shape[1]] * len(inputs[name])
-        for name in (DECODED, ENCODED)
+        for name in (DECODER_IDS, ENCODER_IDS)
     ]
     return [(int(decoder), int(encoder)) for decoder, encoder in zip(*counts, strict=True)]
 
 
-def across(sides: Sides) -> Bool[np.ndarray, "tokens tokens"]:
+def visible_cross(sides: SideLengths) -> Bool[np.ndarray, "tokens tokens"]:
     """Return the keys visible to each token of a joint example: to the decoder's, all of the encoder's.
 
     Example:
-        >>> across((2, 1)).astype(int).tolist()
+        >>> visible_cross((2, 1)).astype(int).tolist()
         [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
     """
     decoder, encoder = sides
@@ -44,7 +44,7 @@ def across(sides: Sides) -> Bool[np.ndarray, "tokens tokens"]:
     return visible
 
 
-def foreseen(tokenised: Tokenised, causal: bool) -> Visible:
+def expected_visible(tokenised: Tokenised, causal: bool) -> VisibleArray:
     """Return the keys that each token will see, as far as that is known before the model runs.
 
     Args:
@@ -53,14 +53,14 @@ def foreseen(tokenised: Tokenised, causal: bool) -> Visible:
     """
     if tokenised.stack is not None:
         encoder = int(tokenised.stack.sum())
-        return across((tokenised.size - encoder, encoder))
+        return visible_cross((tokenised.size - encoder, encoder))
     return np.tri(tokenised.size, dtype=np.bool_) if causal and tokenised.size > 1 else None
 
 
-class Crossing:
+class CrossLayout:
     """The cross attention of one batch: visible sets, computed once for each mask, and weights as squares."""
 
-    def __init__(self, sides: Sequence[Sides]) -> None:
+    def __init__(self, sides: Sequence[SideLengths]) -> None:
         """Take the numbers of tokens of each example."""
         self.sides = sides
         self._masks: list[torch.Tensor | None] = []
@@ -72,7 +72,7 @@ class Crossing:
         place = (self._number(mask), example)
         if place not in self._arrays:
             decoder, _ = self.sides[example]
-            visible, inside = across(self.sides[example]), self._visible_encoder(mask, example)
+            visible, inside = visible_cross(self.sides[example]), self._visible_encoder(mask, example)
             if inside is not None:
                 visible[:decoder, decoder:] = inside
             self._arrays[place] = visible

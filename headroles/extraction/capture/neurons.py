@@ -82,13 +82,13 @@ def parts_of(call: Call, heads: Sequence[int]) -> Parts:
     )
 
 
-def rebuilt(parts: Parts) -> torch.Tensor:
+def recompute_weights(parts: Parts) -> torch.Tensor:
     """Return the weights (heads, queries, keys) computed from parts, in float32.
 
     Example:
         >>> one = torch.ones(1, 2, 4)
         >>> parts = Parts(one, one, 0.5, float("nan"), None, torch.ones(2, 2).tril() > 0, None, (0,))
-        >>> rebuilt(parts).tolist()
+        >>> recompute_weights(parts).tolist()
         [[[1.0, 0.0], [0.5, 0.5]]]
     """
     logits = parts.query @ parts.key.transpose(1, 2) * parts.scaling
@@ -103,7 +103,7 @@ def rebuilt(parts: Parts) -> torch.Tensor:
     return logits.softmax(-1)
 
 
-def nearest_parts(call: Call, heads: Sequence[int]) -> tuple[Parts | None, float]:
+def fit_parts(call: Call, heads: Sequence[int]) -> tuple[Parts | None, float]:
     """Return the parts of a call's weights, and how far the weights computed from them are off.
 
     A sink is kept only where it brings the weights closer: some models use theirs after the weights.
@@ -151,7 +151,7 @@ def _stack_arrays(arrays: Sequence[torch.Tensor]) -> np.ndarray:
 
 def _largest_difference(parts: Parts, weights: torch.Tensor) -> float:
     """Return the largest difference of the recomputed weights from the model's; infinity where it is NaN."""
-    largest = float((rebuilt(parts) - weights).abs().max())
+    largest = float((recompute_weights(parts) - weights).abs().max())
     return float("inf") if np.isnan(largest) else largest
 
 

@@ -14,14 +14,14 @@ from transformers.masking_utils import eager_mask
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.neurons import Call
-from headroles.extraction.capture.stacks import RETURNED, Inputs, sizes, uncached
+from headroles.extraction.capture.stacks import OUTPUT_NAMES, ModelInputs, attention_shape, cache_arguments
 from headroles.extraction.capture.weights import own_eager
 from headroles.records.view import SELF
 
-VIEWED = "headroles-view"
+VIEW = "headroles-view"
 
-Taker = Callable[[Call], None]
-_TAKER: ContextVar[Taker | None] = ContextVar("headroles_view", default=None)
+CallTaker = Callable[[Call], None]
+_TAKER: ContextVar[CallTaker | None] = ContextVar("headroles_view", default=None)
 
 
 def _hand_over_call(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
@@ -32,22 +32,22 @@ def _hand_over_call(module: Any, query: Any, key: Any, value: Any, attention_mas
     return output, None
 
 
-AttentionInterface.register(VIEWED, _hand_over_call)
-AttentionMaskInterface.register(VIEWED, eager_mask)
+AttentionInterface.register(VIEW, _hand_over_call)
+AttentionMaskInterface.register(VIEW, eager_mask)
 
 
-def run_viewed(network: Any, inputs: Inputs, taker: Taker) -> None:
+def run_with_calls(network: Any, inputs: ModelInputs, taker: CallTaker) -> None:
     """Run a model once and hand every call of its attention to ``taker``."""
-    network.set_attn_implementation(VIEWED)
+    network.set_attn_implementation(VIEW)
     token = _TAKER.set(taker)
     try:
         with torch.inference_mode():
-            network(**inputs, **uncached(inputs))
+            network(**inputs, **cache_arguments(inputs))
     finally:
         _TAKER.reset(token)
 
 
-def run_plain(network: Any, inputs: Inputs, kinds: tuple[str, ...]) -> dict[str, list[torch.Tensor]]:
+def run_plain(network: Any, inputs: ModelInputs, kinds: tuple[str, ...]) -> dict[str, list[torch.Tensor]]:
     """Return the weights (heads, queries, keys) of the plain eager model, by kind and layer.
 
     Raises:
@@ -60,12 +60,12 @@ def run_plain(network: Any, inputs: Inputs, kinds: tuple[str, ...]) -> dict[str,
             f"take up; this architecture cannot be read"
         )
     with torch.inference_mode():
-        output = network(**inputs, **uncached(inputs), output_attentions=True)
+        output = network(**inputs, **cache_arguments(inputs), output_attentions=True)
     weights_by_kind = {}
     for kind in kinds:
-        returned = getattr(output, RETURNED[kind if len(kinds) > 1 else SELF], None) or ()
+        returned = getattr(output, OUTPUT_NAMES[kind if len(kinds) > 1 else SELF], None) or ()
         shapes = {None if weights is None else tuple(weights.shape[1:]) for weights in returned}
-        expected = sizes(inputs, kind)
+        expected = attention_shape(inputs, kind)
         if len(shapes) != 1 or any(shape is None or shape[1:] != expected for shape in shapes):
             raise BadInput(
                 f"every layer must compute one attention of {expected[0]} by {expected[1]} tokens for this "
@@ -76,7 +76,7 @@ def run_plain(network: Any, inputs: Inputs, kinds: tuple[str, ...]) -> dict[str,
     return weights_by_kind
 
 
-def kind_of(call: Call, inputs: Inputs, kinds: tuple[str, ...]) -> str:
+def attention_kind(call: Call, inputs: ModelInputs, kinds: tuple[str, ...]) -> str:
     """Return the kind of attention of a call, by its numbers of queries and keys.
 
     Raises:
@@ -84,6 +84,6 @@ def kind_of(call: Call, inputs: Inputs, kinds: tuple[str, ...]) -> str:
     """
     shape = tuple(call.weights.shape[2:])
     for kind in kinds:
-        if shape == sizes(inputs, kind):
+        if shape == attention_shape(inputs, kind):
             return kind
     raise ValueError(f"attention of {shape[0]} by {shape[1]} tokens is of no part of the model")

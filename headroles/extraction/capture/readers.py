@@ -8,14 +8,14 @@ import torch
 
 from headroles.plans.masks import Band, Cells, Mask, Match
 
-Visible = np.ndarray | None
+VisibleArray = np.ndarray | None
 """The keys that each query of an example can see (tokens, tokens); None for all."""
 
-Shown = Mask | None
+VisibleMask = Mask | None
 """The same for long examples: a ``Band`` of offsets where it is one, which takes no memory."""
 
 
-def key_of(visible: Visible | Mask) -> bytes:
+def visible_key(visible: VisibleArray | Mask) -> bytes:
     """Return bytes that are equal for equal visible sets of an example, for look-up; empty for all keys."""
     if visible is None:
         return b""
@@ -29,17 +29,17 @@ def key_of(visible: Visible | Mask) -> bytes:
     return np.packbits(visible).tobytes()
 
 
-def dense(visible: Shown, length: int) -> Visible:
+def to_visible_array(visible: VisibleMask, length: int) -> VisibleArray:
     """Return a visible set as an array, for readers of whole attention."""
     return None if visible is None else np.ascontiguousarray(visible.rows(0, length))
 
 
-def shown_of(visible: Visible | Mask) -> Shown:
+def to_visible_mask(visible: VisibleArray | Mask) -> VisibleMask:
     """Return a visible set as a mask: a band, the same keys for some of the queries, or else its cells.
 
     Example:
-        >>> causal = shown_of(np.tri(4, dtype=bool))
-        >>> (causal.low, causal.high), shown_of(np.ones((3, 3), dtype=bool))
+        >>> causal = to_visible_mask(np.tri(4, dtype=bool))
+        >>> (causal.low, causal.high), to_visible_mask(np.ones((3, 3), dtype=bool))
         ((-3, 0), None)
     """
     if visible is None or not isinstance(visible, np.ndarray):
@@ -60,7 +60,7 @@ def shown_of(visible: Visible | Mask) -> Shown:
 class Reader(Protocol):
     """A reader takes attention while a model runs."""
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Take rows (heads, rows, tokens) of the queries from ``start`` on, cut to the example's own length.
 
         ``visible`` marks the keys that each query of the example can see; None for all.
@@ -71,12 +71,12 @@ class Reader(Protocol):
 class BatchReader(Reader, Protocol):
     """A reader that can take the padded weights of a whole batch at once."""
 
-    def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
+    def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[VisibleArray]) -> None:
         """Take weights (examples, heads, tokens, tokens), and the keys visible in each example."""
 
 
 @runtime_checkable
-class TogetherReader(BatchReader, Protocol):
+class OptionalBatchReader(BatchReader, Protocol):
     """A reader that states whether it takes the batch at hand at once, even where that is extra work."""
 
     @property
@@ -89,7 +89,7 @@ class LongReader(Reader, Protocol):
     """A reader that takes rows of long examples without the keys that no query of them can see."""
 
     def read_rows(
-        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, visible: Shown
+        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, visible: VisibleMask
     ) -> None:
         """Take rows (heads, rows, keys): queries from ``start``, keys from ``first`` on; other keys get 0."""
 
@@ -106,7 +106,7 @@ class KeyReader(Reader, Protocol):
 class GraphReader(Protocol):
     """A reader that gets the tensors the model itself goes on with, and defines the loss to differentiate."""
 
-    def read_graph(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
+    def read_graph(self, layer: int, weights: torch.Tensor, visible: Sequence[VisibleArray]) -> None:
         """Take weights (examples, heads, tokens, tokens) with their graph, padding included."""
 
     def loss(self, output: torch.Tensor) -> torch.Tensor:

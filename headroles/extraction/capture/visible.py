@@ -9,45 +9,47 @@ from typing import Any
 import numpy as np
 import torch
 
-from headroles.extraction.capture.cross import Crossing
-from headroles.extraction.capture.readers import GraphReader, Reader, Shown, Visible
+from headroles.extraction.capture.cross import CrossLayout
+from headroles.extraction.capture.readers import GraphReader, Reader, VisibleArray, VisibleMask
 from headroles.plans.masks import Band, Cells
 
 BLOCK = 2**22
 """Cells of a mask that are examined at a time."""
 
 
-class Seen:
+class VisibleSets:
     """The visible sets of a batch under each mask, computed once for a forward pass."""
 
     def __init__(self, lengths: Sequence[int]) -> None:
         """Take the number of tokens of each example."""
         self._lengths = lengths
-        self._known: list[tuple[object, bool, dict[int, Visible], dict[int, Shown]]] = []
+        self._known: list[tuple[object, bool, dict[int, VisibleArray], dict[int, VisibleMask]]] = []
 
-    def arrays(self, mask: torch.Tensor | None, causal: bool) -> list[Visible]:
+    def arrays(self, mask: torch.Tensor | None, causal: bool) -> list[VisibleArray]:
         """Return the visible sets of all examples under a mask."""
         sets, _ = self._sets(mask, causal)
         if mask is not None and not sets:
-            whole = wholly_seen(mask, self._lengths)
+            whole = sees_all_keys(mask, self._lengths)
             sets.update({example: None for example, visible in enumerate(whole) if visible})
         return [self.array(mask, causal, example) for example in range(len(self._lengths))]
 
-    def array(self, mask: torch.Tensor | None, causal: bool, example: int) -> Visible:
+    def array(self, mask: torch.Tensor | None, causal: bool, example: int) -> VisibleArray:
         """Return the visible set of one example under a mask."""
         sets, _ = self._sets(mask, causal)
         if example not in sets:
             sets[example] = visible_under(mask, causal, example, self._lengths[example])
         return sets[example]
 
-    def visible_mask(self, mask: torch.Tensor | None, causal: bool, example: int) -> Shown:
+    def visible_mask(self, mask: torch.Tensor | None, causal: bool, example: int) -> VisibleMask:
         """Return the visible set as a mask, which for a long example takes no memory unless irregular."""
         _, masks = self._sets(mask, causal)
         if example not in masks:
-            masks[example] = shown_under(mask, causal, example, self._lengths[example])
+            masks[example] = visible_mask_under(mask, causal, example, self._lengths[example])
         return masks[example]
 
-    def _sets(self, mask: torch.Tensor | None, causal: bool) -> tuple[dict[int, Visible], dict[int, Shown]]:
+    def _sets(
+        self, mask: torch.Tensor | None, causal: bool
+    ) -> tuple[dict[int, VisibleArray], dict[int, VisibleMask]]:
         for known, rule, sets, masks in self._known:
             if known is mask and rule == causal:
                 return sets, masks
@@ -55,7 +57,7 @@ class Seen:
         return self._known[-1][2:]
 
 
-def wholly_seen(mask: torch.Tensor, lengths: Sequence[int]) -> list[bool]:
+def sees_all_keys(mask: torch.Tensor, lengths: Sequence[int]) -> list[bool]:
     """Return whether each example's queries see all of its keys, in one call: results wait for the device."""
     visible = _visible_cells(mask[:, 0])
     tokens = torch.tensor(lengths, device=mask.device)
@@ -65,7 +67,7 @@ def wholly_seen(mask: torch.Tensor, lengths: Sequence[int]) -> list[bool]:
     return whole
 
 
-def visible_under(mask: torch.Tensor | None, causal: bool, example: int, length: int) -> Visible:
+def visible_under(mask: torch.Tensor | None, causal: bool, example: int, length: int) -> VisibleArray:
     """Return the visible set of one example of ``length`` tokens."""
     if mask is None:
         return np.tril(np.ones((length, length), dtype=np.bool_)) if causal and length > 1 else None
@@ -74,7 +76,7 @@ def visible_under(mask: torch.Tensor | None, causal: bool, example: int, length:
     return None if bool(visible.all()) else visible.cpu().numpy()
 
 
-def shown_under(mask: torch.Tensor | None, causal: bool, example: int, length: int) -> Shown:
+def visible_mask_under(mask: torch.Tensor | None, causal: bool, example: int, length: int) -> VisibleMask:
     """Return the visible set of one example as a band of offsets, or else as cells; None for all keys."""
     if mask is None:
         return Band(1 - length, 0, length) if causal and length > 1 else None
@@ -106,14 +108,14 @@ def _first_visible(row: torch.Tensor, otherwise: int) -> int:
     return int(places[0]) if len(places) else otherwise
 
 
-def hides_later(module: Any, query: torch.Tensor, mask: Any, rest: dict[str, Any]) -> bool:
+def hides_later_keys(module: Any, query: torch.Tensor, mask: Any, rest: dict[str, Any]) -> bool:
     """Return whether a layer without a mask hides later keys, by the library's own rule."""
     argument = rest.get("is_causal")
     rule = getattr(module, "is_causal", False) if argument is None else argument
     return bool(rule) and mask is None and query.shape[2] > 1
 
 
-class Pass:
+class ForwardPass:
     """The state of a forward pass: its layer, its reader, and the keys that each mask leaves visible.
 
     Attributes:
@@ -132,14 +134,14 @@ class Pass:
         trial: int,
         *,
         modules: frozenset[torch.nn.Module] | None = None,
-        cross: Crossing | None = None,
+        cross: CrossLayout | None = None,
     ) -> None:
         """Begin at the first layer; only the given modules are read (None: all are)."""
         self.reader = reader
         self.lengths = lengths
         self.trial = trial
         self.layer = 0
-        self.visible_sets = Seen(lengths)
+        self.visible_sets = VisibleSets(lengths)
         self.cross = cross
         self._modules = modules
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from headroles.extraction.capture.cross import Crossing
-from headroles.extraction.capture.readers import GraphReader, LongReader, Shown, TogetherReader
-from headroles.extraction.capture.visible import Pass, hides_later
+from headroles.extraction.capture.cross import CrossLayout
+from headroles.extraction.capture.readers import GraphReader, LongReader, OptionalBatchReader, VisibleMask
+from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
 from headroles.plans.masks import Band
 
 WHOLE = 256
@@ -32,8 +32,8 @@ def own_eager(module: torch.nn.Module) -> Callable[..., Any]:
     raise LookupError(f"{type(module).__name__} has no eager attention function")
 
 
-def read_beside(
-    running: Pass, module: Any, query: torch.Tensor, key: torch.Tensor, mask: Any, rest: dict[str, Any]
+def read_in_blocks(
+    running: ForwardPass, module: Any, query: torch.Tensor, key: torch.Tensor, mask: Any, rest: dict[str, Any]
 ) -> None:
     """Form the weights by the model's own eager function and hand them to the reader, block by block.
 
@@ -42,17 +42,17 @@ def read_beside(
     """
     if isinstance(running.reader, GraphReader):
         raise TypeError("weights formed beside the model have no gradients; run it with 'headroles-eager'")
-    causal = hides_later(module, query, mask, rest)
+    causal = hides_later_keys(module, query, mask, rest)
     for example, length in enumerate(running.lengths):
         dtype = query.dtype if running.trial else torch.float32
         keys = key[example : example + 1, :, :length].to(dtype)
         in_blocks = length > WHOLE or running.trial > 1
         visible = running.visible_sets.visible_mask(mask, causal, example) if in_blocks else None
-        step = rows_at_once(length, query.shape[1], query.device)
+        step = rows_per_block(length, query.shape[1], query.device)
         step = -(-length // running.trial) if running.trial else step
         for start in range(0, length, step):
             stop = min(start + step, length)
-            first, last = reach(visible, start, stop, length)
+            first, last = visible_key_range(visible, start, stop, length)
             block = block_mask(mask, causal, example, slice(start, stop), length, dtype, keys.device)
             extra = {
                 name: value for name, value in rest.items() if name not in ("is_causal", "position_bias")
@@ -70,7 +70,7 @@ def read_beside(
             _hand_over(running, mask, causal, (example, start, first), weights[0].float())
 
 
-def rows_at_once(length: int, heads: int, device: torch.device) -> int:
+def rows_per_block(length: int, heads: int, device: torch.device) -> int:
     """Return how many query rows are formed at a time."""
     if length <= WHOLE:
         return length
@@ -78,11 +78,11 @@ def rows_at_once(length: int, heads: int, device: torch.device) -> int:
     return max(1, room // (4 * heads * length))
 
 
-def reach(visible: Shown, start: int, stop: int, length: int) -> tuple[int, int]:
+def visible_key_range(visible: VisibleMask, start: int, stop: int, length: int) -> tuple[int, int]:
     """Return the first and one past the last key that some queries can see; all where that is not a band.
 
     Example:
-        >>> reach(Band(-2, 0, 9), 4, 6, 9)
+        >>> visible_key_range(Band(-2, 0, 9), 4, 6, 9)
         (2, 6)
     """
     if not isinstance(visible, Band):
@@ -92,7 +92,7 @@ def reach(visible: Shown, start: int, stop: int, length: int) -> tuple[int, int]
 
 
 def _hand_over(
-    running: Pass, mask: Any, causal: bool, place: tuple[int, int, int], rows: torch.Tensor
+    running: ForwardPass, mask: Any, causal: bool, place: tuple[int, int, int], rows: torch.Tensor
 ) -> None:
     """Give the reader rows of an example, from one query on and for keys from a first one on."""
     (example, start, first), reader = place, running.reader
@@ -129,8 +129,8 @@ def block_mask(
     return torch.zeros(visible.shape, dtype=kind, device=device).masked_fill(~visible, torch.finfo(kind).min)
 
 
-def read_together(
-    running: Pass, module: Any, query: torch.Tensor, key: torch.Tensor, mask: Any, rest: dict[str, Any]
+def read_whole_batch(
+    running: ForwardPass, module: Any, query: torch.Tensor, key: torch.Tensor, mask: Any, rest: dict[str, Any]
 ) -> bool:
     """Form a layer's weights (examples, heads, tokens, tokens) and hand them over, for readers of batches.
 
@@ -141,20 +141,20 @@ def read_together(
         Whether it was done: not in the check at load, nor for a reader that takes examples one by one.
     """
     reader = running.reader
-    if running.trial or not isinstance(reader, TogetherReader) or not reader.together:
+    if running.trial or not isinstance(reader, OptionalBatchReader) or not reader.together:
         return False
-    causal = hides_later(module, query, mask, rest)
+    causal = hides_later_keys(module, query, mask, rest)
     extra = {name: value for name, value in rest.items() if name not in ("is_causal", "position_bias")}
     if rest.get("position_bias") is not None:
         extra["position_bias"] = rest["position_bias"].float()
     keys = key.float()
-    additive = _additive(mask, causal, query)
+    additive = _additive_mask(mask, causal, query)
     _, weights = own_eager(module)(module, query.float(), keys, keys[..., :0], additive, **extra)
     reader.read_batch(running.layer, weights.float(), running.visible_sets.arrays(mask, causal))
     return True
 
 
-def _additive(mask: torch.Tensor | None, causal: bool, query: torch.Tensor) -> torch.Tensor | None:
+def _additive_mask(mask: torch.Tensor | None, causal: bool, query: torch.Tensor) -> torch.Tensor | None:
     """Return the mask of a whole batch as numbers that are added to the logits."""
     if mask is None:
         if not causal:
@@ -167,9 +167,9 @@ def _additive(mask: torch.Tensor | None, causal: bool, query: torch.Tensor) -> t
     return torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, lowest)
 
 
-def read_across(
-    running: Pass,
-    crossing: Crossing,
+def read_cross(
+    running: ForwardPass,
+    crossing: CrossLayout,
     module: Any,
     query: torch.Tensor,
     key: torch.Tensor,
@@ -185,7 +185,7 @@ def read_across(
     dtype = query.dtype if running.trial else torch.float32
     for example, (decoder, encoder) in enumerate(crossing.sides):
         tokens = decoder + encoder
-        step = rows_at_once(tokens, query.shape[1], query.device)
+        step = rows_per_block(tokens, query.shape[1], query.device)
         step = -(-tokens // running.trial) if running.trial else step
         keys = key[example, None, :, :encoder].to(dtype)
         for start in range(0, tokens, step):
@@ -193,7 +193,7 @@ def read_across(
             rows = torch.zeros((query.shape[1], stop - start, encoder), device=query.device)
             if start < last_row:
                 block = slice(start, last_row)
-                additive, extra = _beside(mask, rest, example, block, encoder, dtype)
+                additive, extra = _block_arguments(mask, rest, example, block, encoder, dtype)
                 queries = query[example, None, :, block].to(dtype)
                 weights = own_eager(module)(module, queries, keys, keys[..., :0], additive, **extra)[1]
                 rows[:, : last_row - start] = weights[0]
@@ -201,7 +201,7 @@ def read_across(
 
 
 def _hand_over_cross(
-    running: Pass, crossing: Crossing, mask: Any, place: tuple[int, int], rows: torch.Tensor
+    running: ForwardPass, crossing: CrossLayout, mask: Any, place: tuple[int, int], rows: torch.Tensor
 ) -> None:
     """Give the reader rows of a joint example, from one query on, with their weights on the encoder."""
     (example, start), reader = place, running.reader
@@ -214,7 +214,7 @@ def _hand_over_cross(
     reader.read(running.layer, example, start, whole, crossing.array(mask, example))
 
 
-def _beside(
+def _block_arguments(
     mask: torch.Tensor | None,
     rest: dict[str, Any],
     example: int,
@@ -227,18 +227,18 @@ def _beside(
     additive = (
         None
         if mask is None
-        else mask[min(example, mask.shape[0] - 1)][None, :, _within(mask, rows), :encoder]
+        else mask[min(example, mask.shape[0] - 1)][None, :, _own_rows(mask, rows), :encoder]
     )
     if additive is not None and additive.dtype == torch.bool:
         zeros = torch.zeros(additive.shape, dtype=dtype, device=additive.device)
         additive = zeros.masked_fill(~additive, torch.finfo(dtype).min)
     bias = rest.get("position_bias")
     if bias is not None:
-        own = bias[min(example, bias.shape[0] - 1)][None, :, _within(bias, rows), :encoder]
+        own = bias[min(example, bias.shape[0] - 1)][None, :, _own_rows(bias, rows), :encoder]
         extra["position_bias"] = own.to(dtype)
     return None if additive is None else additive.to(dtype), extra
 
 
-def _within(tensor: torch.Tensor, rows: slice) -> slice:
+def _own_rows(tensor: torch.Tensor, rows: slice) -> slice:
     """Return the rows, or the one row that stands for all queries."""
     return slice(None) if tensor.shape[2] == 1 else rows

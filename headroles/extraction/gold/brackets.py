@@ -6,11 +6,11 @@ from collections.abc import Callable
 from headroles.errors import BadInput
 from headroles.records.documents import Mention
 
-NOTE = re.compile(r"\((?P<one>[^()|]+)\)|\((?P<opens>[^()|]+)|(?P<closes>[^()|]+)\)")
+BRACKET_NOTE = re.compile(r"\((?P<one>[^()|]+)\)|\((?P<opens>[^()|]+)|(?P<closes>[^()|]+)\)")
 PART = re.compile(r"(?P<entity>.+)\[(?P<part>\d+)/\d+\]")
 
 
-class Brackets:
+class BracketReader:
     """Collects the mentions of one document while its words are read.
 
     Mentions may nest, cross, start or end together. A closing bracket closes the mention of its entity
@@ -19,7 +19,7 @@ class Brackets:
     only the first part is kept.
 
     Example:
-        >>> brackets = Brackets()
+        >>> brackets = BracketReader()
         >>> brackets.read("(1(2)", 0, 1, "line 1")
         >>> brackets.read("1)", 1, 2, "line 2")
         >>> brackets.closed()
@@ -44,13 +44,13 @@ class Brackets:
         Raises:
             BadInput: When the notes are not of this form, or close a mention that is not open.
         """
-        rest = NOTE.sub("", notes).replace("|", "")
+        rest = BRACKET_NOTE.sub("", notes).replace("|", "")
         if rest or not notes.strip("|"):
             raise BadInput(
                 f"{place}: coreference is written (3 where a mention of entity 3 starts, 3) where it ends, "
                 f"and (3) where it is one word, but got {notes!r}"
             )
-        for note in NOTE.finditer(notes):
+        for note in BRACKET_NOTE.finditer(notes):
             whole, opens, closes = note.groups()
             if closes is None:
                 name = self._entity(whole or opens)
@@ -70,7 +70,7 @@ class Brackets:
                 f"{unclosed[0][0]}: a mention that is opened is closed in the same document, but the one of "
                 f"entity {unclosed[0][1]!r} is not"
             )
-        return in_order(self._mentions)
+        return sort_mentions(self._mentions)
 
     def _close(self, name: str, stop: int, place: str) -> None:
         starts = self._open.get(name)
@@ -85,6 +85,6 @@ class Brackets:
             self._mentions.append(Mention(start, stop, name if part is None else part["entity"]))
 
 
-def in_order(mentions: list[Mention]) -> tuple[Mention, ...]:
+def sort_mentions(mentions: list[Mention]) -> tuple[Mention, ...]:
     """Sort mentions by their first words, longer ones first where they start together."""
     return tuple(sorted(mentions, key=lambda mention: (mention.start, -mention.stop, mention.entity)))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headroles.errors import BadInput
-from headroles.extraction.gold.brackets import Brackets
-from headroles.extraction.texts.lines import firsts, laid_out, numbered
+from headroles.extraction.gold.brackets import BracketReader
+from headroles.extraction.texts.lines import join_words, number_lines, sentence_starts
 from headroles.records.documents import Document
 
 BEGIN = re.compile(r"#\s*begin document\b\s*(?P<name>.*)")
@@ -25,11 +25,11 @@ class _OpenDocument:
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
-    brackets: Brackets = field(default_factory=Brackets)
+    brackets: BracketReader = field(default_factory=BracketReader)
     width: int = 0
 
 
-def read_columns(path: Path, name: str) -> list[Document]:
+def read_conll2012(path: Path, name: str) -> list[Document]:
     """Return one document per ``#begin document (NAME); part 000``, or ``# begin document NAME``.
 
     Lines have at least eleven cells between tabs or blanks: the word is the fourth, its part of speech
@@ -43,7 +43,7 @@ def read_columns(path: Path, name: str) -> list[Document]:
     """
     documents: list[Document] = []
     current: _OpenDocument | None = None
-    for number, line in numbered(path):
+    for number, line in number_lines(path):
         begin = BEGIN.fullmatch(line.strip())
         if begin or END.fullmatch(line.strip()):
             documents += [] if current is None else [_document(current, path, name)]
@@ -102,13 +102,13 @@ def _document(document: _OpenDocument, path: Path, name: str) -> Document:
         (numbered_part["name"], int(numbered_part["part"] or 0)) if numbered_part else (document.name, 0)
     )
     group = f"{name}/{title}"
-    text, spans = laid_out(document.words)
+    text, spans = join_words(document.words)
     return Document(
         key=f"{group}#{part}" if part else group,
         text=text,
         spans=spans,
         words=tuple(document.words),
-        sentences=firsts(document.lengths),
+        sentences=sentence_starts(document.lengths),
         tags=tuple(document.tags) if any(document.tags) else None,
         mentions=document.brackets.closed(),
         group=group if part else "",

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.extraction.gold.brackets import in_order
-from headroles.extraction.texts.lines import firsts, laid_out, numbered
+from headroles.extraction.gold.brackets import sort_mentions
+from headroles.extraction.texts.lines import join_words, number_lines, sentence_starts
 from headroles.extraction.texts.trees import check_tree
 from headroles.records.documents import Document, Mention
 
@@ -35,7 +35,7 @@ def read_jsonlines(path: Path, name: str) -> list[Document]:
         BadInput: Naming file, line and rule.
     """
     documents: list[Document] = []
-    for number, line in numbered(path):
+    for number, line in number_lines(path):
         if not line.strip():
             continue
         try:
@@ -59,7 +59,7 @@ def parser_of(path: Path) -> str | None:
     Raises:
         BadInput: When the file cannot be read.
     """
-    first = next((line for _, line in numbered(path) if line.strip()), "")
+    first = next((line for _, line in number_lines(path) if line.strip()), "")
     try:
         row = json.loads(first)
     except (json.JSONDecodeError, RecursionError):
@@ -82,7 +82,7 @@ def _document(row: dict[str, Any], path: Path, number: int, key: str) -> Documen
             f"{place}: 'sentences' says how many words each sentence has, {count} in all and none without, "
             f"but got {lengths}"
         )
-    text, spans = laid_out(words, _list_field(row, "spaces", bool, count, place))
+    text, spans = join_words(words, _list_field(row, "spaces", bool, count, place))
     heads = _list_field(row, "heads", int, count, place)
     relations, tags, features = (
         _list_field(row, field, str, count, place) for field in ("relations", "tags", "features")
@@ -92,7 +92,7 @@ def _document(row: dict[str, Any], path: Path, number: int, key: str) -> Documen
         text=text,
         spans=spans,
         words=tuple(words),
-        sentences=firsts(lengths),
+        sentences=sentence_starts(lengths),
         heads=None if heads is None else _document_heads(heads, lengths, path, number),
         relations=None if relations is None else tuple(relations),
         tags=None if tags is None else tuple(tags),
@@ -156,7 +156,7 @@ def _mentions(row: dict[str, Any], words: int, place: str) -> tuple[Mention, ...
                 raise BadInput(f"{place}: a mention is in one cluster, but {list(span)} is in two")
     for index, span in enumerate(spans):
         entities.setdefault(span, f"mention {index}")
-    return in_order([Mention(*span, entity) for span, entity in entities.items()])
+    return sort_mentions([Mention(*span, entity) for span, entity in entities.items()])
 
 
 def _member_span(member: object, spans: Sequence[Span], words: int, place: str) -> Span:

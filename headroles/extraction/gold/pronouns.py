@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.extraction.gold.brackets import in_order
-from headroles.extraction.texts.lines import numbered
+from headroles.extraction.gold.brackets import sort_mentions
+from headroles.extraction.texts.lines import number_lines
 from headroles.records.documents import Document, Mention
 
 WORD = re.compile(r"(?<=\w)['’]\w+|\w+|[^\w\s]")
@@ -44,7 +44,7 @@ def read_gap(path: Path, name: str) -> list[Document]:
     """
     header: list[str] = []
     documents: list[Document] = []
-    for number, line in numbered(path):
+    for number, line in number_lines(path):
         if not line.strip():
             continue
         cells = line.split("\t")
@@ -76,7 +76,7 @@ def _check_header(header: list[str], path: Path, number: int) -> None:
 def _gap_document(row: dict[str, str], place: str, name: str) -> Document:
     text = row["Text"]
     places = {role: _span(row, role, place) for role in ("Pronoun", "A", "B")}
-    spans = spotted(text, list(places.values()))
+    spans = split_words(text, list(places.values()))
     pronoun = row["Pronoun"].lower()
     if pronoun not in FEMININE | MASCULINE:
         raise BadInput(
@@ -84,14 +84,14 @@ def _gap_document(row: dict[str, str], place: str, name: str) -> Document:
             f"but got {row['Pronoun']!r}"
         )
     entities = {role: "pronoun" if _refers(row, role, place) else role for role in ("A", "B")}
-    mentions = [Mention(*words_of(spans, *places[role]), entities.get(role, "pronoun")) for role in places]
+    mentions = [Mention(*word_range(spans, *places[role]), entities.get(role, "pronoun")) for role in places]
     return Document(
         key=f"{name}/{row['ID']}",
         text=text,
         spans=spans,
         words=tuple(text[start:stop] for start, stop in spans.tolist()),
         sentences=np.zeros(1, dtype=np.int32),
-        mentions=in_order(mentions),
+        mentions=sort_mentions(mentions),
         layout="gap",
         condition="feminine" if pronoun in FEMININE else "masculine",
     )
@@ -145,7 +145,9 @@ def read_winobias(path: Path, name: str) -> list[Document]:
     Raises:
         BadInput: Naming file, line and rule.
     """
-    lines = [_parse_line(line, f"{path}, line {number}") for number, line in numbered(path) if line.strip()]
+    lines = [
+        _parse_line(line, f"{path}, line {number}") for number, line in number_lines(path) if line.strip()
+    ]
     occupations = {line.occupation_name for line in lines}
     stereotype, kind = STEREOTYPE.search(path.name), TYPE.search(path.name)
     condition = stereotype[1].lower() if stereotype else ""
@@ -189,15 +191,17 @@ def _winobias_document(
 ) -> Document:
     other = _other_occupation(line, occupations)
     places = [line.pronoun, line.occupation, *([other] if other else [])]
-    spans = spotted(line.text, places)
-    mentions = [Mention(*words_of(spans, *span), "other" if span == other else "pronoun") for span in places]
+    spans = split_words(line.text, places)
+    mentions = [
+        Mention(*word_range(spans, *span), "other" if span == other else "pronoun") for span in places
+    ]
     return Document(
         key="/".join(filter(None, [name, family, condition, line.number])),
         text=line.text,
         spans=spans,
         words=tuple(line.text[start:stop] for start, stop in spans.tolist()),
         sentences=np.zeros(1, dtype=np.int32),
-        mentions=in_order(mentions),
+        mentions=sort_mentions(mentions),
         group="/".join(filter(None, [family, line.number])),
         layout="winobias",
         condition=condition,
@@ -217,7 +221,7 @@ def _other_occupation(line: _Line, occupations: set[str]) -> tuple[int, int] | N
     return None
 
 
-def spotted(text: str, known: Sequence[tuple[int, int]]) -> Int[np.ndarray, "words 2"]:
+def split_words(text: str, known: Sequence[tuple[int, int]]) -> Int[np.ndarray, "words 2"]:
     """Return character spans of words: runs of letters and digits, endings such as 's, other marks singly.
 
     Args:
@@ -226,9 +230,9 @@ def spotted(text: str, known: Sequence[tuple[int, int]]) -> Int[np.ndarray, "wor
 
     Example:
         >>> text = "Ann's cat-flap."
-        >>> [text[start:stop] for start, stop in spotted(text, []).tolist()]
+        >>> [text[start:stop] for start, stop in split_words(text, []).tolist()]
         ['Ann', "'s", 'cat', '-', 'flap', '.']
-        >>> [text[start:stop] for start, stop in spotted(text, [(1, 4)]).tolist()]
+        >>> [text[start:stop] for start, stop in split_words(text, [(1, 4)]).tolist()]
         ['A', 'nn', "'", 's', 'cat', '-', 'flap', '.']
     """
     cuts = sorted({0, len(text), *(end for span in known for end in span)})
@@ -236,6 +240,6 @@ def spotted(text: str, known: Sequence[tuple[int, int]]) -> Int[np.ndarray, "wor
     return np.array(spans, dtype=np.int32).reshape(-1, 2)
 
 
-def words_of(spans: Int[np.ndarray, "words 2"], start: int, stop: int) -> tuple[int, int]:
+def word_range(spans: Int[np.ndarray, "words 2"], start: int, stop: int) -> tuple[int, int]:
     """Return the first word of the characters from ``start`` to ``stop``, and one past the last."""
     return int(np.searchsorted(spans[:, 0], start)), int(np.searchsorted(spans[:, 1], stop, side="right"))

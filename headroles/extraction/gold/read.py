@@ -7,19 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction.gold.conll2012 import BEGIN, read_columns
+from headroles.extraction.gold.conll2012 import BEGIN, read_conll2012
 from headroles.extraction.gold.jsonlines import read_jsonlines
 from headroles.extraction.gold.pronouns import BRACKETED, LINE, read_gap, read_winobias
 from headroles.extraction.gold.treebank import read_treebank
 from headroles.extraction.gold.word_columns import read_words
-from headroles.extraction.texts.files import kind_of
-from headroles.extraction.texts.lines import numbered
+from headroles.extraction.texts.files import file_format
+from headroles.extraction.texts.lines import number_lines
 from headroles.records.documents import Document
 
 READERS: dict[str, Callable[[Path, str], list[Document]]] = {
     "conllu": read_treebank,
     "words": read_words,
-    "conll2012": read_columns,
+    "conll2012": read_conll2012,
     "gap": read_gap,
     "winobias": read_winobias,
     "jsonl": read_jsonlines,
@@ -59,10 +59,10 @@ def layout_of(path: Path) -> str:
     Raises:
         BadInput: When neither shows a layout, or the file cannot be read.
     """
-    ending = ENDINGS.get(kind_of(path))
+    ending = ENDINGS.get(file_format(path))
     if ending is not None:
         return ending
-    for _, line in numbered(path):
+    for _, line in number_lines(path):
         text = line.strip()
         if BEGIN.fullmatch(text):
             return "conll2012"

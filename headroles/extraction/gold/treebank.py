@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.extraction.gold.brackets import Brackets
-from headroles.extraction.texts.conllu import Sentence, read_sentences, rebuilt
-from headroles.extraction.texts.lines import firsts
+from headroles.extraction.gold.brackets import BracketReader
+from headroles.extraction.texts.conllu import Sentence, read_sentences, rebuild_text
+from headroles.extraction.texts.lines import sentence_starts
 from headroles.records.documents import Document, Mention
 
 NONE = "_"
@@ -55,7 +55,7 @@ def _join_sentences(
     texts, spans, heads = [], [], []
     at = base = 0
     for sentence in sentences:
-        text, words = rebuilt(sentence)
+        text, words = rebuild_text(sentence)
         spans.append(_visible_spans(sentence, words.spans, path, len(text)) + at)
         heads.append(np.where(words.heads < 0, -1, words.heads + base))
         texts.append(text)
@@ -67,7 +67,7 @@ def _join_sentences(
         text=" ".join(texts),
         spans=np.concatenate(spans).astype(np.int32),
         words=tuple(form for sentence in sentences for form in sentence.forms),
-        sentences=firsts([len(sentence.forms) for sentence in sentences]),
+        sentences=sentence_starts([len(sentence.forms) for sentence in sentences]),
         heads=np.concatenate(heads).astype(np.int32),
         relations=tuple(relation for sentence in sentences for relation in sentence.relations),
         tags=tuple("" if tag == NONE else tag for tag in tags) if tagged else None,
@@ -106,7 +106,7 @@ def _visible_spans(
 def _read_mentions(sentences: Sequence[Sentence], path: Path) -> tuple[Mention, ...]:
     fields = sentences[0].entity_fields.split("-")
     place = next((fields.index(name) for name in IDENTIFIERS if name in fields), 0)
-    brackets = Brackets(lambda text: text.split("-")[: place + 1][-1])
+    brackets = BracketReader(lambda text: text.split("-")[: place + 1][-1])
     base = 0
     for sentence in sentences:
         for line, start, stop, notes in sentence.entities:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.extraction.texts.lines import laid_out, numbered
+from headroles.extraction.texts.lines import join_words, number_lines
 from headroles.extraction.texts.trees import check_tree
 from headroles.records.documents import Document
 
@@ -23,7 +23,7 @@ def read_words(path: Path, name: str) -> list[Document]:
     """
     documents: list[Document] = []
     rows: list[Row] = []
-    for number, line in numbered(path):
+    for number, line in number_lines(path):
         if line.strip():
             rows.append(_row(line, path, number))
         elif rows:
@@ -48,7 +48,7 @@ def _row(line: str, path: Path, number: int) -> Row:
 def _document(rows: list[Row], path: Path, key: str) -> Document:
     lines, words, heads, relations = zip(*rows, strict=True)
     check_tree(heads, path, lines)
-    text, spans = laid_out(words)
+    text, spans = join_words(words)
     return Document(
         key=key,
         text=text,

@@ -8,24 +8,24 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.readers import BatchReader, GraphReader, Reader, Visible
-from headroles.extraction.stream import Job, Ready
+from headroles.extraction.capture.readers import BatchReader, GraphReader, Reader, VisibleArray
+from headroles.extraction.stream import Job, PreparedInput
 from headroles.extraction.texts.tokens import Tokenised
 
-One = TypeVar("One", bound=Ready)
-Other = TypeVar("Other", bound=Ready)
-OneTable = TypeVar("OneTable")
-OtherTable = TypeVar("OtherTable")
-OneResult = TypeVar("OneResult")
-OtherResult = TypeVar("OtherResult")
+First = TypeVar("First", bound=PreparedInput)
+Second = TypeVar("Second", bound=PreparedInput)
+FirstTable = TypeVar("FirstTable")
+SecondTable = TypeVar("SecondTable")
+FirstResult = TypeVar("FirstResult")
+SecondResult = TypeVar("SecondResult")
 
 
 @dataclass(frozen=True, slots=True)
-class Twice(Generic[One, Other]):
+class JointInput(Generic[First, Second]):
     """One example that is prepared for both jobs."""
 
-    first: One
-    second: Other
+    first: First
+    second: Second
 
     @property
     def tokenised(self) -> Tokenised:
@@ -33,26 +33,26 @@ class Twice(Generic[One, Other]):
         return self.first.tokenised
 
 
-class Both(Generic[One, OneTable, OneResult, Other, OtherTable, OtherResult]):
+class JointJob(Generic[First, FirstTable, FirstResult, Second, SecondTable, SecondResult]):
     """Two jobs that read the same attention: ``stream`` gives the results of both, shard by shard."""
 
     def __init__(
-        self, first: Job[One, OneTable, OneResult], second: Job[Other, OtherTable, OtherResult]
+        self, first: Job[First, FirstTable, FirstResult], second: Job[Second, SecondTable, SecondResult]
     ) -> None:
         """Take the jobs; at each layer the first reads first."""
         self._first, self._second = first, second
 
-    def table(self, tokenised: Sequence[Tokenised]) -> tuple[OneTable, OtherTable]:
+    def table(self, tokenised: Sequence[Tokenised]) -> tuple[FirstTable, SecondTable]:
         """Return empty tables for the results of both."""
         return self._first.table(tokenised), self._second.table(tokenised)
 
-    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Twice[One, Other]]:
+    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[JointInput[First, Second]]:
         """Prepare a batch for both."""
         first = self._first.prepare(tokenised, places)
         second = self._second.prepare(tokenised, places)
-        return [Twice(own, other) for own, other in zip(first, second, strict=True)]
+        return [JointInput(own, other) for own, other in zip(first, second, strict=True)]
 
-    def reader(self, batch: list[Twice[One, Other]], table: tuple[OneTable, OtherTable]) -> Reader:
+    def reader(self, batch: list[JointInput[First, Second]], table: tuple[FirstTable, SecondTable]) -> Reader:
         """Return a reader that hands the attention of a batch to the readers of both.
 
         Raises:
@@ -66,7 +66,7 @@ class Both(Generic[One, OneTable, OneResult, Other, OtherTable, OtherResult]):
             )
         return _ReaderPair(first, second, [prepared.tokenised.size for prepared in batch])
 
-    def result(self, table: tuple[OneTable, OtherTable]) -> tuple[OneResult, OtherResult]:
+    def result(self, table: tuple[FirstTable, SecondTable]) -> tuple[FirstResult, SecondResult]:
         """Return both results of a finished shard."""
         return self._first.result(table[0]), self._second.result(table[1])
 
@@ -77,12 +77,12 @@ class _ReaderPair:
     def __init__(self, first: Reader, second: Reader, sizes: Sequence[int]) -> None:
         self._first, self._second, self._sizes = first, second, sizes
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Hand rows to both."""
         self._first.read(layer, example, start, rows, visible)
         self._second.read(layer, example, start, rows, visible)
 
-    def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
+    def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[VisibleArray]) -> None:
         """Hand a whole batch to both, or its examples one by one to a reader that takes no batches."""
         for reader in (self._first, self._second):
             if isinstance(reader, BatchReader):

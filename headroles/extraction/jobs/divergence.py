@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction.capture.readers import Visible
+from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.model.load import Model
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.clusters import WAYS, Divergence
@@ -162,7 +162,7 @@ def device_sums(halves: Float[torch.Tensor, "heads cells"]) -> Float[np.ndarray,
     return array
 
 
-def fitting_batch(layers: int, heads: int, max_length: int, wanted: int) -> int:
+def max_batch_size(layers: int, heads: int, max_length: int, wanted: int) -> int:
     """Return the largest batch, up to ``wanted`` inputs, whose attention in all layers takes at most 256 MB.
 
     It is at least 1: a single input is held whole even where it takes more.
@@ -174,13 +174,13 @@ def fitting_batch(layers: int, heads: int, max_length: int, wanted: int) -> int:
         wanted: Largest batch.
 
     Example:
-        >>> fitting_batch(12, 12, 128, 32), fitting_batch(32, 32, 128, 32)
+        >>> max_batch_size(12, 12, 128, 32), max_batch_size(32, 32, 128, 32)
         (28, 4)
     """
     return max(1, min(wanted, BUFFER // (4 * layers * heads * max_length**2)))
 
 
-class Sums:
+class DivergenceSums:
     """Divergences of all pairs of heads, summed by block of units while inputs are read.
 
     Memory grows with the square of the number of heads, and with the number of blocks, which is
@@ -266,20 +266,20 @@ class Sums:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Whole:
+class DivergenceInput:
     """One input that is ready for the model, and its place in its shard."""
 
     place: int
     tokenised: Tokenised
 
 
-class Diverging:
+class DivergenceJob:
     """The job of summing divergences between all heads; the result of a shard is its number of inputs.
 
     It counts inputs in the order of ``stream``, so each stream needs a job of its own.
     """
 
-    def __init__(self, model: Model, sums: Sums, *, threads: int | None = None) -> None:
+    def __init__(self, model: Model, sums: DivergenceSums, *, threads: int | None = None) -> None:
         """Take a model, the sums to add to, and the number of threads.
 
         By default it is torch's number of threads now: while attention is handed over, torch has one.
@@ -294,28 +294,28 @@ class Diverging:
         start, self._count = self._count, self._count + len(tokenised)
         return range(start, self._count)
 
-    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Whole]:
+    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[DivergenceInput]:
         """Return the batch; nothing else is prepared."""
-        return [Whole(int(place), tokenised[place]) for place in places]
+        return [DivergenceInput(int(place), tokenised[place]) for place in places]
 
-    def reader(self, batch: list[Whole], table: range) -> "Diverger":
+    def reader(self, batch: list[DivergenceInput], table: range) -> "DivergenceReader":
         """Return the reader of a batch's attention."""
-        return Diverger(self, batch, table)
+        return DivergenceReader(self, batch, table)
 
     def result(self, table: range) -> int:
         """Return the number of inputs of the shard; their divergences are in the sums."""
         return len(table)
 
 
-class Diverger:
+class DivergenceReader:
     """Keeps the attention of each input until its last layer has been read."""
 
-    def __init__(self, job: Diverging, batch: list[Whole], table: range) -> None:
+    def __init__(self, job: DivergenceJob, batch: list[DivergenceInput], table: range) -> None:
         """Take the job, the batch, and the places of its shard's inputs among all."""
         self._job, self._batch, self._table = job, batch, table
         self._held: dict[int, torch.Tensor] = {}
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Take a block of query rows of one input; after the last one, compare the heads of all layers."""
         prepared, job = self._batch[example], self._job
         place = self._table[prepared.place]

@@ -8,15 +8,15 @@ import torch
 from jaxtyping import Bool
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.readers import Visible
+from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.model.losses import (
     CAUSAL,
     CLASSES,
     LossModel,
     LossOptions,
-    Target,
+    LossTarget,
     losses,
-    with_target,
+    prepare_target,
 )
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
@@ -24,7 +24,7 @@ from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.records.example import Example
 from headroles.records.passage import Passage
 
-Kinds = Callable[[Example], Mapping[str, Bool[np.ndarray, " tokens"]]]
+KeyKinds = Callable[[Example], Mapping[str, Bool[np.ndarray, " tokens"]]]
 MEASURES = ("gradient", "attention×gradient")
 BUDGET = 2**30
 """Most bytes of the weights, gradients and logits of a batch, of all layers at once."""
@@ -35,7 +35,7 @@ COPIES, LOGITS = 4, 3
 def gradient_shards(
     model: LossModel,
     passages: Sequence[Passage],
-    kinds: Kinds,
+    kinds: KeyKinds,
     *,
     options: LossOptions,
     batch_size: int,
@@ -74,13 +74,13 @@ def gradient_shards(
         model,
         passages,
         _ImportanceJob(model, kinds, options),
-        batch_size=min(batch_size, fitting(model, max_length)),
+        batch_size=min(batch_size, max_batch_size(model, max_length)),
         max_length=max_length,
         advance=advance,
     )
 
 
-def fitting(model: LossModel, length: int) -> int:
+def max_batch_size(model: LossModel, length: int) -> int:
     """Return the largest batch of inputs of a length whose attention and logits fit in ``BUDGET``, or 1.
 
     A decoder of classes answers at the last token that is not padding. Where its configuration does not
@@ -107,7 +107,7 @@ class _Input:
 
     place: int
     tokenised: Tokenised
-    target: Target
+    target: LossTarget
     keys: Bool[np.ndarray, "kinds tokens"]
 
 
@@ -137,7 +137,7 @@ class _Table:
 class _ImportanceJob:
     """The job of measuring the importance of attention for the loss."""
 
-    def __init__(self, model: LossModel, kinds: Kinds, options: LossOptions) -> None:
+    def __init__(self, model: LossModel, kinds: KeyKinds, options: LossOptions) -> None:
         self._model, self._kinds, self._options = model, kinds, options
 
     def table(self, tokenised: Sequence[Tokenised]) -> _Table:
@@ -150,7 +150,7 @@ class _ImportanceJob:
         batch = []
         for place in places.tolist():
             by_kind = self._kinds(example_of(tokenised[place], None, arcs=False))
-            masked, target = with_target(self._model, tokenised[place], self._options)
+            masked, target = prepare_target(self._model, tokenised[place], self._options)
             keys = np.stack(list(by_kind.values()))
             if masked is not tokenised[place]:
                 keys[:, target.places] = False
@@ -175,7 +175,7 @@ class _ImportanceReader:
         self.model, self.batch, self.table = model, batch, table
         self.has_loss = [True] * len(batch)
 
-    def read_graph(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
+    def read_graph(self, layer: int, weights: torch.Tensor, visible: Sequence[VisibleArray]) -> None:
         """Request the gradients to a layer's weights."""
         if self.model.about == CAUSAL:
             self._check_causal(visible)
@@ -192,7 +192,7 @@ class _ImportanceReader:
         return values.sum()
 
     def _write(
-        self, layer: int, attention: torch.Tensor, gradient: torch.Tensor, visible: list[Visible]
+        self, layer: int, attention: torch.Tensor, gradient: torch.Tensor, visible: list[VisibleArray]
     ) -> None:
         """Write means over the keys of each kind, of each key's mean over the queries that see it."""
         for row, (item, mask) in enumerate(zip(self.batch, visible, strict=True)):
@@ -211,7 +211,7 @@ class _ImportanceReader:
             exist = keys.any(axis=0)
             self.table.values[:, exist, item.place, layer] = means.permute(0, 2, 1).cpu().numpy()[:, exist]
 
-    def _check_causal(self, visible: Sequence[Visible]) -> None:
+    def _check_causal(self, visible: Sequence[VisibleArray]) -> None:
         for item, mask in zip(self.batch, visible, strict=True):
             if item.tokenised.size > 1 and (mask is None or np.triu(mask, 1).any()):
                 raise BadInput(

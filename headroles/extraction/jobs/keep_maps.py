@@ -7,14 +7,14 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from headroles.extraction.capture.readers import Visible
-from headroles.extraction.texts.spelling import words_of
+from headroles.extraction.capture.readers import VisibleArray
+from headroles.extraction.texts.spelling import number_words
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.records.example import Example
 
 
 @dataclass(slots=True)
-class Kept:
+class InputMaps:
     """One input, and its attention in the chosen heads.
 
     Attributes:
@@ -35,11 +35,11 @@ class Kept:
     def example(self) -> Example:
         """Return the input with its gold words, or else with words by spelling; without trees."""
         example = example_of(self.tokenised, self.tokenised.passage.words, arcs=False)
-        word = example.word if self.tokenised.passage.words else words_of(self.tokenised)
+        word = example.word if self.tokenised.passage.words else number_words(self.tokenised)
         return Example(example.key, example.tokens, example.segment, example.special, example.first, word)
 
 
-class Keeping:
+class KeepMapsJob:
     """The job of keeping maps; the result of a shard is its inputs with their maps.
 
     It counts inputs in the order of ``stream``, so each stream needs a job of its own.
@@ -50,41 +50,41 @@ class Keeping:
         self._heads = heads
         self._count = 0
 
-    def table(self, tokenised: Sequence[Tokenised]) -> list[Kept]:
+    def table(self, tokenised: Sequence[Tokenised]) -> list[InputMaps]:
         """Return a shard's inputs, still without maps."""
         start, self._count = self._count, self._count + len(tokenised)
         chosen = self._heads[start : self._count]
-        return [Kept(passage, heads) for passage, heads in zip(tokenised, chosen, strict=True)]
+        return [InputMaps(passage, heads) for passage, heads in zip(tokenised, chosen, strict=True)]
 
-    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list["Chosen"]:
+    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list["KeepMapsInput"]:
         """Return the batch; nothing else is prepared."""
-        return [Chosen(int(place), tokenised[place]) for place in places]
+        return [KeepMapsInput(int(place), tokenised[place]) for place in places]
 
-    def reader(self, batch: list["Chosen"], table: list[Kept]) -> "Keeper":
+    def reader(self, batch: list["KeepMapsInput"], table: list[InputMaps]) -> "KeepMapsReader":
         """Return the reader of a batch's attention."""
-        return Keeper([table[prepared.place] for prepared in batch])
+        return KeepMapsReader([table[prepared.place] for prepared in batch])
 
-    def result(self, table: list[Kept]) -> list[Kept]:
+    def result(self, table: list[InputMaps]) -> list[InputMaps]:
         """Return the inputs with all their maps."""
         return table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class KeepMapsInput:
     """One input that is ready for the model, and its place in its shard."""
 
     place: int
     tokenised: Tokenised
 
 
-class Keeper:
+class KeepMapsReader:
     """Writes the rows of the chosen heads into the maps of their inputs."""
 
-    def __init__(self, batch: Sequence[Kept]) -> None:
+    def __init__(self, batch: Sequence[InputMaps]) -> None:
         """Take the inputs of a batch, in its order."""
         self._batch = batch
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Take a block of query rows of one input; layers without chosen heads are skipped."""
         kept = self._batch[example]
         heads = list(kept.asked.get(layer, ()))

@@ -9,18 +9,18 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.readers import Visible
+from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.scoring.finite import not_finite
 from headroles.extraction.texts.json_inputs import MapInput
 from headroles.extraction.texts.tokens import Tokenised
 
-Reach = tuple[int | None, int | None]
+OffsetRange = tuple[int | None, int | None]
 """Smallest and largest visible offset (key minus query); None where there is no bound."""
-Rows = list[list[int]]
+KeyRanges = list[list[int]]
 """First and last key that each query can see; the last is before the first where it sees none."""
 
 
-def units_of(given: MapInput) -> Int[np.ndarray, " tokens"]:
+def number_units(given: MapInput) -> Int[np.ndarray, " tokens"]:
     """Return the unit of each token, numbered from 0: its word, or a special token by itself.
 
     Example:
@@ -28,7 +28,7 @@ def units_of(given: MapInput) -> Int[np.ndarray, " tokens"]:
         >>> word, spans = np.array([-1, 0, 0, -1]), np.zeros((4, 2), dtype=np.int64)
         >>> tokens, passage = ("<s>", "rain", "##s", "</s>"), Passage("note", ("rains",))
         >>> pieces = Tokenised(passage, {}, tokens, word, spans, word < 0, False)
-        >>> units_of(MapInput({}, "text", pieces, word)).tolist()
+        >>> number_units(MapInput({}, "text", pieces, word)).tolist()
         [0, 1, 1, 2]
     """
     places = np.arange(given.tokenised.size)
@@ -37,7 +37,7 @@ def units_of(given: MapInput) -> Int[np.ndarray, " tokens"]:
     return np.array([first.setdefault(int(unit), len(first)) for unit in own], dtype=np.int64)
 
 
-def between_units(
+def sum_between_units(
     rows: Float[torch.Tensor, "heads rows tokens"], units: Int[torch.Tensor, " tokens"], start: int
 ) -> Float[torch.Tensor, "heads units units"]:
     """Return the part of attention between units that a block of query rows adds.
@@ -53,14 +53,14 @@ def between_units(
     return sums.index_add_(1, own, keys / pieces[own][None, :, None])
 
 
-def units_seen(
+def visible_units(
     visible: Bool[np.ndarray, "tokens tokens"] | None, units: Int[np.ndarray, " tokens"]
 ) -> Bool[np.ndarray, "units units"] | None:
     """Return the units visible to each unit: any of its pieces sees any piece of theirs.
 
     Example:
         >>> window = np.tri(4, dtype=bool) & ~np.tri(4, k=-2, dtype=bool)
-        >>> units_seen(window, np.array([0, 0, 0, 1])).tolist()
+        >>> visible_units(window, np.array([0, 0, 0, 1])).tolist()
         [[True, False], [True, True]]
     """
     if visible is None:
@@ -72,18 +72,18 @@ def units_seen(
     return pairs
 
 
-def reach_of(visible: Visible) -> Reach | Rows:
+def visible_range(visible: VisibleArray) -> OffsetRange | KeyRanges:
     """Return the visible offsets, or else the first and last visible key of each query.
 
     Raises:
         BadInput: When some query does not see every key between the first and the last that it sees.
 
     Example:
-        >>> reach_of(None), reach_of(np.tri(4, dtype=bool)), reach_of(np.eye(4, dtype=bool))
+        >>> visible_range(None), visible_range(np.tri(4, dtype=bool)), visible_range(np.eye(4, dtype=bool))
         ((None, None), (None, 0), (0, 0))
-        >>> reach_of(np.array([[True, False, False], [True, True, False], [False, True, True]]))
+        >>> visible_range(np.array([[True, False, False], [True, True, False], [False, True, True]]))
         (-1, 0)
-        >>> reach_of(np.array([[True, False, False], [True, True, True], [True, True, True]]))
+        >>> visible_range(np.array([[True, False, False], [True, True, True], [True, True, True]]))
         [[0, 0], [0, 2], [0, 2]]
     """
     if visible is None:
@@ -111,14 +111,14 @@ def reach_of(visible: Visible) -> Reach | Rows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placed:
+class WriteMapsInput:
     """One input that is ready for the model, and its number among all."""
 
     number: int
     tokenised: Tokenised
 
 
-class Extracting:
+class WriteMapsJob:
     """The job of writing maps to disk; the result of a shard is the visible keys by input and layer.
 
     Attributes:
@@ -144,24 +144,25 @@ class Extracting:
         self._numbers = iter(numbers)
         self.least = 1.0
 
-    def table(self, tokenised: Sequence[Tokenised]) -> "Reaches":
+    def table(self, tokenised: Sequence[Tokenised]) -> "VisibleRanges":
         """Return a shard's table, still without visible keys."""
-        return Reaches(tuple(next(self._numbers)))
+        return VisibleRanges(tuple(next(self._numbers)))
 
-    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Placed]:
+    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[WriteMapsInput]:
         """Return the batch; until the reader is made, the number is the place within the shard."""
-        return [Placed(int(place), tokenised[place]) for place in places]
+        return [WriteMapsInput(int(place), tokenised[place]) for place in places]
 
-    def reader(self, batch: list[Placed], table: "Reaches") -> "Writer":
+    def reader(self, batch: list[WriteMapsInput], table: "VisibleRanges") -> "MapWriter":
         """Return the reader of a batch's attention."""
         numbers = [table.numbers[placed.number] for placed in batch]
         units = [
-            torch.from_numpy(units_of(self._inputs[number])) if self._words else None for number in numbers
+            torch.from_numpy(number_units(self._inputs[number])) if self._words else None
+            for number in numbers
         ]
         names = [placed.tokenised.passage.key for placed in batch]
-        return Writer([self._maps[number] for number in numbers], units, numbers, names, table)
+        return MapWriter([self._maps[number] for number in numbers], units, numbers, names, table)
 
-    def result(self, table: "Reaches") -> dict[int, list[Reach | Rows]]:
+    def result(self, table: "VisibleRanges") -> dict[int, list[OffsetRange | KeyRanges]]:
         """Return the visible keys of every layer, by number of the input."""
         self.least = min(self.least, table.least)
         layers = 1 + max((layer for _, layer in table.visible_keys), default=-1)
@@ -171,27 +172,27 @@ class Extracting:
 
 
 @dataclass(slots=True)
-class Reaches:
+class VisibleRanges:
     """The keys that the queries of a shard's inputs can see, filled while the model runs."""
 
     numbers: tuple[int, ...]
-    visible_keys: dict[tuple[int, int], Reach | Rows] = field(default_factory=dict)
+    visible_keys: dict[tuple[int, int], OffsetRange | KeyRanges] = field(default_factory=dict)
     least: float = 1.0
 
 
 @dataclass(slots=True)
-class Writer:
+class MapWriter:
     """Writes the maps of a batch while the model runs."""
 
     maps: list[np.ndarray]
     units: list[torch.Tensor | None]
     numbers: list[int]
     names: list[str]
-    table: Reaches
+    table: VisibleRanges
     sums: dict[int, torch.Tensor] = field(default_factory=dict)
-    known: dict[int, list[tuple[Visible, Reach | Rows]]] = field(default_factory=dict)
+    known: dict[int, list[tuple[VisibleArray, OffsetRange | KeyRanges]]] = field(default_factory=dict)
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Write a block of query rows; by words, add blocks up and write a layer after its last row."""
         size, maps = rows.shape[2], self.maps[example]
         key = (self.numbers[example], layer)
@@ -205,7 +206,7 @@ class Writer:
         if units is None:
             maps[layer, :, start : start + rows.shape[1], :size] = rows.cpu().numpy()
             return
-        part = between_units(rows, units.to(rows.device), start)
+        part = sum_between_units(rows, units.to(rows.device), start)
         before = self.sums.pop(example, None)
         total = part if before is None else part + before
         if start + rows.shape[1] < len(units):
@@ -213,12 +214,14 @@ class Writer:
             return
         maps[layer] = total.cpu().numpy()
 
-    def _reach(self, example: int, visible: Visible) -> Reach | Rows:
+    def _reach(self, example: int, visible: VisibleArray) -> OffsetRange | KeyRanges:
         """Return the visible keys of an example's units, computed once for all layers with the same mask."""
         known = self.known.setdefault(example, [])
         for same, reach in known:
             if same is visible:
                 return reach
         units = self.units[example]
-        known.append((visible, reach_of(visible if units is None else units_seen(visible, units.numpy()))))
+        known.append(
+            (visible, visible_range(visible if units is None else visible_units(visible, units.numpy())))
+        )
         return known[-1][1]

@@ -10,29 +10,29 @@ import numpy as np
 import torch
 from jaxtyping import Float, Float32, Int
 
-from headroles.extraction.capture.readers import Visible
+from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.distance_profile import (
-    Compared,
+    ComparedPairs,
     DeviceChoices,
-    compared,
+    choices_to_device,
+    compare_pairs,
     contrast,
-    profile,
+    head_profiles,
     right_answers,
-    to_device,
 )
 from headroles.extraction.scoring.scratch import Scratch
-from headroles.extraction.scoring.word_space import even_words, from_words, rows_of, to_words, word_space
+from headroles.extraction.scoring.word_space import even_words, from_words, to_words, word_rows, word_space
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.records.documents import Choices, Window
-from headroles.records.probes import MATCHED, ChoiceProbe, DecodingProbe
+from headroles.records.probes import CONTRAST_PART, ChoiceProbe, DecodingProbe
 
-FEW = 0.7
+LARGEST_NEEDED_SHARE = 0.7
 """Largest share of words that probes ask about, at which all other words are left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class ProbeInput:
     """One window that is ready for the model: the word of each token, and the questions of each probe.
 
     Rows are those of all probes in turn, as in ``Answers``. ``choices`` has None for probes that decode.
@@ -47,7 +47,7 @@ class Asked:
     hits: Int[np.ndarray, "rows baselines"]
 
 
-class Group:
+class ProbeBatch:
     """Windows that are asked together.
 
     Attributes:
@@ -58,7 +58,10 @@ class Group:
     """
 
     def __init__(
-        self, probes: Sequence[ChoiceProbe | DecodingProbe], members: Sequence[Asked], device: torch.device
+        self,
+        probes: Sequence[ChoiceProbe | DecodingProbe],
+        members: Sequence[ProbeInput],
+        device: torch.device,
     ) -> None:
         """Take the probes, the windows and the device of their attention."""
         self.members, self.device = members, device
@@ -70,19 +73,21 @@ class Group:
         self.choices: list[DeviceChoices | None] = []
         for number, probe in enumerate(probes):
             own = [choices for words in needed if (choices := words.choices[number]) is not None]
-            on_device = to_device(own, max(counts), self.device) if isinstance(probe, ChoiceProbe) else None
+            on_device = (
+                choices_to_device(own, max(counts), self.device) if isinstance(probe, ChoiceProbe) else None
+            )
             self.choices.append(on_device)
         items = np.stack([member.items for member in members], axis=1).astype(np.float32)
         self.items = np.where(items > 0, items, np.float32(np.nan))
-        self._compared: dict[tuple[int, ...], Compared] = {}
+        self._compared: dict[tuple[int, ...], ComparedPairs] = {}
 
-    def compared(self, visible: Sequence[Visible]) -> Compared:
+    def compared(self, visible: Sequence[VisibleArray]) -> ComparedPairs:
         """Return even attention on pairs of words of a sentence, computed once for each set of masks."""
         key = tuple(id(mask) for mask in visible)
         if key not in self._compared:
             sizes = [member.tokenised.size for member in self.members]
             even = even_words(visible, sizes, self.space)
-            self._compared[key] = compared(even * self._same_sentence())
+            self._compared[key] = compare_pairs(even * self._same_sentence())
         return self._compared[key]
 
     def _same_sentence(self) -> torch.Tensor:
@@ -115,7 +120,7 @@ class _NeededWords:
     These are all words where a contrast or a structure needs all, or where most are asked about anyway.
     """
 
-    def __init__(self, all_words: bool, member: Asked) -> None:
+    def __init__(self, all_words: bool, member: ProbeInput) -> None:
         self.count, self.words, self.choices = member.window.size, member.words, member.choices
         if all_words or None in member.choices:
             return
@@ -124,7 +129,7 @@ class _NeededWords:
             assert choices is not None
             needed[choices.query] = True
             needed |= choices.candidates.any(axis=0)
-        if needed.sum() > FEW * self.count:
+        if needed.sum() > LARGEST_NEEDED_SHARE * self.count:
             return
         number = np.where(needed, np.cumsum(needed) - 1, -1)
         self.count = max(1, int(needed.sum()))
@@ -160,7 +165,7 @@ def answer_columns(probes: Sequence[ChoiceProbe | DecodingProbe]) -> tuple[Answe
         for row, label in enumerate(probe.rows):
             for direction_number, direction in enumerate(probe.directions):
                 for matched in kinds:
-                    parts = (probe.name, label, direction, MATCHED if matched else "")
+                    parts = (probe.name, label, direction, CONTRAST_PART if matched else "")
                     name = ":".join(part for part in parts if part)
                     columns.append(AnswerColumn(number, row, direction_number, matched, name))
     return tuple(columns)
@@ -186,7 +191,7 @@ class Answers:
     hits: Int[np.ndarray, "rows examples baselines"]
 
 
-class Questioning:
+class ProbeJob:
     """The job of asking probes of every head."""
 
     def __init__(
@@ -216,22 +221,22 @@ class Questioning:
             hits=np.full((rows, count, self.baselines), -1),
         )
 
-    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Asked]:
+    def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[ProbeInput]:
         """Compute the questions to each window."""
         return [self._questions(int(place), tokenised[place]) for place in places]
 
-    def reader(self, batch: list[Asked], table: Answers) -> "Questioner":
+    def reader(self, batch: list[ProbeInput], table: Answers) -> "ProbeReader":
         """Return the reader of a batch's attention; items and baseline hits need none and are stored now."""
         for member in batch:
             table.items[:, member.place] = member.items
             table.hits[:, member.place] = member.hits
-        return Questioner(self, batch, table)
+        return ProbeReader(self, batch, table)
 
     def result(self, table: Answers) -> Answers:
         """Return the finished answers."""
         return table
 
-    def _questions(self, place: int, tokenised: Tokenised) -> Asked:
+    def _questions(self, place: int, tokenised: Tokenised) -> ProbeInput:
         window = self.windows[tokenised.passage.key]
         rows = int(self.starts[-1])
         items = np.zeros(rows, dtype=np.int64)
@@ -248,18 +253,18 @@ class Questioning:
             choices.append(probe_choices)
             hits[own, : len(probe.baselines)] = probe.baseline_hits(window)
         words = example_of(tokenised, tokenised.passage.words, False).word
-        return Asked(place, tokenised, window, words, tuple(choices), items, hits)
+        return ProbeInput(place, tokenised, window, words, tuple(choices), items, hits)
 
 
-class Questioner:
+class ProbeReader:
     """Asks one batch, layer by layer."""
 
-    def __init__(self, job: Questioning, batch: list[Asked], table: Answers) -> None:
+    def __init__(self, job: ProbeJob, batch: list[ProbeInput], table: Answers) -> None:
         self.job, self.batch, self.table = job, batch, table
         self.blocks: dict[int, list[torch.Tensor]] = {}
-        self.groups: dict[tuple[int, ...], Group] = {}
+        self.groups: dict[tuple[int, ...], ProbeBatch] = {}
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Take a block of query rows of one example; after the last one, ask its heads."""
         group = self._group((example,))
         size = self.batch[example].tokenised.size
@@ -270,32 +275,34 @@ class Questioner:
         blocks.append(to_words(rows[None], group.space))
         if start + rows.shape[1] == size:
             keys = torch.cat(self.blocks.pop(example), dim=2)
-            self._ask(layer, group, rows_of(keys, group.space), [visible])
+            self._ask(layer, group, word_rows(keys, group.space), [visible])
 
     def read_batch(
         self,
         layer: int,
         weights: torch.Tensor,
-        visible: Sequence[Visible],
-        group: Group | None = None,
+        visible: Sequence[VisibleArray],
+        group: ProbeBatch | None = None,
     ) -> None:
         """Take a layer's weights (examples, heads, tokens, tokens) of the whole batch, padded."""
         group = group or self._group(tuple(range(len(self.batch))))
-        rows = rows_of(weights, group.space, self.job.scratch)
+        rows = word_rows(weights, group.space, self.job.scratch)
         self._ask(layer, group, to_words(rows, group.space, self.job.scratch), visible)
 
-    def _group(self, members: tuple[int, ...]) -> Group:
+    def _group(self, members: tuple[int, ...]) -> ProbeBatch:
         if members not in self.groups:
-            self.groups[members] = Group(
+            self.groups[members] = ProbeBatch(
                 self.job.probes, [self.batch[member] for member in members], self.job.model.device
             )
         return self.groups[members]
 
-    def _ask(self, layer: int, group: Group, keys: torch.Tensor, visible: Sequence[Visible]) -> None:
+    def _ask(
+        self, layer: int, group: ProbeBatch, keys: torch.Tensor, visible: Sequence[VisibleArray]
+    ) -> None:
         scratch = self.job.scratch
         attention = from_words(keys, group.space, scratch)
         places = [member.place for member in group.members]
-        shared = profile(attention, group.compared(visible), scratch) if self.job.contrasts else None
+        shared = head_profiles(attention, group.compared(visible), scratch) if self.job.contrasts else None
         position = 0
         for number, probe in enumerate(self.job.probes):
             if isinstance(probe, ChoiceProbe):

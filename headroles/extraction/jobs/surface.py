@@ -7,16 +7,16 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from headroles.extraction.capture.readers import Visible, key_of
+from headroles.extraction.capture.readers import VisibleArray, visible_key
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.texts.tokens import Tokenised, example_of
-from headroles.plans.plan import Laid
+from headroles.plans.plan import SurfacePlan
 from headroles.records.example import Example
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class SurfaceStatistics:
     """The statistics to count.
 
     Attributes:
@@ -26,7 +26,7 @@ class Counting:
     """
 
     columns: int
-    lay: Callable[[Example, Visible], Laid]
+    lay: Callable[[Example, VisibleArray], SurfacePlan]
     smoothing: float
 
 
@@ -37,7 +37,7 @@ class Prepared:
     place: int
     tokenised: Tokenised
     example: Example
-    plans: dict[bytes, Laid] = field(default_factory=dict)
+    plans: dict[bytes, SurfacePlan] = field(default_factory=dict)
 
 
 class SurfaceTable:
@@ -52,7 +52,7 @@ class SurfaceTable:
         self.cells = np.full(shape[:2], np.nan)
         self.low, self.high = np.full(columns, np.inf), np.full(columns, -np.inf)
 
-    def note(self, place: int, layer: int, counted: Laid) -> None:
+    def note(self, place: int, layer: int, counted: SurfacePlan) -> None:
         """Take the values of even attention, the cells and the bounds from the plan of an example's layer."""
         plan = counted.plan
         self.even[:, place, layer] = counted.even
@@ -81,15 +81,17 @@ class SurfaceTable:
 class SurfaceReader:
     """Takes the statistics of the attention of one batch as it passes by."""
 
-    def __init__(self, model: Model, counting: Counting, batch: list[Prepared], table: SurfaceTable) -> None:
+    def __init__(
+        self, model: Model, counting: SurfaceStatistics, batch: list[Prepared], table: SurfaceTable
+    ) -> None:
         """Take a batch, and the table that collects its statistics."""
         self._device, self._counting = model.device, counting
         self._batch, self._table = batch, table
-        self._plans: dict[tuple[int, bytes], tuple[Laid, torch.Tensor]] = {}
+        self._plans: dict[tuple[int, bytes], tuple[SurfacePlan, torch.Tensor]] = {}
         self._masses: dict[int, torch.Tensor] = {}
         self._spread: dict[int, list[torch.Tensor]] = {}
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Add a block of query rows; at the last one, write the layer's statistics."""
         counted, weight = self._plan_of(example, visible)
         if len(weight):
@@ -102,12 +104,12 @@ class SurfaceReader:
         if start + rows.shape[1] == self._batch[example].tokenised.size:
             self._write(layer, example, counted)
 
-    def _plan_of(self, example: int, visible: Visible) -> tuple[Laid, torch.Tensor]:
+    def _plan_of(self, example: int, visible: VisibleArray) -> tuple[SurfacePlan, torch.Tensor]:
         """Return the plan, and its weights on the device, in memory that torch aligned.
 
         Products of the same numbers differ in their last bits with the alignment of their operands.
         """
-        key = key_of(visible)
+        key = visible_key(visible)
         if (example, key) not in self._plans:
             prepared = self._batch[example]
             counted = prepared.plans.get(key) or self._counting.lay(prepared.example, visible)
@@ -116,7 +118,7 @@ class SurfaceReader:
             prepared.plans.clear()  # the copy on the device is enough
         return self._plans[example, key]
 
-    def _write(self, layer: int, example: int, counted: Laid) -> None:
+    def _write(self, layer: int, example: int, counted: SurfacePlan) -> None:
         place = self._batch[example].place
         self._table.note(place, layer, counted)
         values = self._table.values[:, place, layer]
@@ -143,10 +145,10 @@ def entropies(
     return logs.mul_(smoothed).sum(dim=-1).neg_()
 
 
-class Surfacing:
+class SurfaceJob:
     """The job of taking the surface statistics of every head on every example."""
 
-    def __init__(self, model: Model, counting: Counting) -> None:
+    def __init__(self, model: Model, counting: SurfaceStatistics) -> None:
         """Take a model, and the statistics to count."""
         self._model, self._counting = model, counting
         self.unequal = 0
@@ -164,7 +166,7 @@ class Surfacing:
             example = example_of(given, None, arcs=False)
             causal = self._model.way.causal and given.size > 1
             visible = np.tri(given.size, dtype=np.bool_) if causal else None
-            plans = {key_of(visible): self._counting.lay(example, visible)}
+            plans = {visible_key(visible): self._counting.lay(example, visible)}
             batch.append(Prepared(int(place), given, example, plans))
         return batch
 

@@ -11,13 +11,13 @@ import torch
 from jaxtyping import Bool, Float16, Int
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.readers import Visible
+from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.model.load import Model
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.records.passage import Passage
 
-SPECIAL = 2
+SPECIAL_UNITS = 2
 """Units before the words: the class token, which opens the input, and the other special tokens together."""
 
 
@@ -52,7 +52,7 @@ class WordMaps:
 
 
 @contextmanager
-def word_maps(
+def read_word_maps(
     model: Model,
     passages: Sequence[Passage],
     *,
@@ -74,7 +74,9 @@ def word_maps(
     Raises:
         BadInput: When the disk is too full.
     """
-    units = np.array([SPECIAL + sum(len(text.heads) for text in passage.words or ()) for passage in passages])
+    units = np.array(
+        [SPECIAL_UNITS + sum(len(text.heads) for text in passage.words or ()) for passage in passages]
+    )
     count = model.layers * model.heads
     sizes = units * units * count
     with _reserve_cells(int(sizes.sum())) as cells:
@@ -153,7 +155,7 @@ class _WordMapsJob:
         for place in places.tolist():
             example = example_of(tokenised[place], tokenised[place].passage.words, arcs=False)
             special = np.where(example.first, 0, 1)
-            units = np.where(example.word >= 0, example.word + SPECIAL, special)
+            units = np.where(example.word >= 0, example.word + SPECIAL_UNITS, special)
             batch.append(_Sentence(place, tokenised[place], units))
         return batch
 
@@ -176,7 +178,7 @@ class _Writer:
     members: dict[int, torch.Tensor] = field(default_factory=dict)
     sums: dict[int, torch.Tensor] = field(default_factory=dict)
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Add a block of query rows; after the last one, write the layer."""
         sentence = self.batch[example]
         if sentence.tokenised.truncated:

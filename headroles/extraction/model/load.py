@@ -12,11 +12,11 @@ from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as library_logging
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import Way
+from headroles.extraction.capture.attention import CaptureMethod
 from headroles.extraction.model.checkpoint import Checkpoint, weights_hash
-from headroles.extraction.model.trial import chosen
-from headroles.extraction.model.trial_cross import chosen_of
-from headroles.extraction.model.two_texts import TwoTexts, network_of
+from headroles.extraction.model.trial import choose_reading
+from headroles.extraction.model.trial_cross import choose_cross_reading
+from headroles.extraction.model.two_texts import PairTokenizer, select_network
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -38,7 +38,7 @@ class Model:
 
     network: Any
     tokenizer: Any
-    way: Way
+    way: CaptureMethod
     layers: int
     heads: int
     device: torch.device
@@ -58,7 +58,7 @@ def load(
     """Load a checkpoint, choose the way its attention is read, and check that on one input.
 
     Args:
-        checkpoint: From ``headroles.extraction.model.checkpoint.find``.
+        checkpoint: From ``headroles.extraction.model.checkpoint.find_checkpoint``.
         device: "auto", "cpu", "cuda" or "mps".
         dtype: "float32", "bfloat16" or "float16".
         max_length: Longest input of the run; long ones are read in blocks.
@@ -70,19 +70,19 @@ def load(
         BadInput: When it cannot be loaded, or the weights that are read differ from the plain model's.
     """
     place = device_of(device)
-    with quiet():
+    with silence_library():
         network, missing = open_network(checkpoint, DTYPES[dtype], head)
         tokenizer = load_tokenizer(checkpoint)
     has_decoder = bool(network.config.is_encoder_decoder)
-    network, model_tokenizer, attention_kind = network_of(network, tokenizer, checkpoint, kind)
-    place_on(network, place, checkpoint.name)
-    limit = limit_of(network, tokenizer)
-    with quiet():
+    network, model_tokenizer, attention_kind = select_network(network, tokenizer, checkpoint, kind)
+    move_to_device(network, place, checkpoint.name)
+    limit = length_limit(network, tokenizer)
+    with silence_library():
         longest = min(max_length, limit or max_length)
-        if isinstance(model_tokenizer, TwoTexts):
-            reading = chosen_of(network, model_tokenizer, place, longest)
+        if isinstance(model_tokenizer, PairTokenizer):
+            reading = choose_cross_reading(network, model_tokenizer, place, longest)
         else:
-            reading = chosen(network, model_tokenizer, place, longest, fused=head is None)
+            reading = choose_reading(network, model_tokenizer, place, longest, fused=head is None)
     return Model(
         network=network,
         tokenizer=model_tokenizer,
@@ -99,7 +99,7 @@ def load(
             **({"kind": attention_kind} if has_decoder else {}),
             "layers": reading.layers,
             "heads": reading.heads,
-            "kv_heads": one_or_each(reading.key_heads),
+            "kv_heads": one_or_list(reading.key_heads),
             "weights_sha256": _weights_sha256(checkpoint, network),
             "missing_weights": missing,
             "capture": reading.way.name,
@@ -127,7 +127,7 @@ def device_of(name: str) -> torch.device:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_library() -> Iterator[None]:
     """Silence the library's messages; those that matter are raised as errors of headroles."""
     level = library_logging.get_verbosity()
     library_logging.set_verbosity(logging.CRITICAL)
@@ -197,7 +197,7 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
     return tokenizer
 
 
-def place_on(network: Any, device: torch.device, name: str) -> None:
+def move_to_device(network: Any, device: torch.device, name: str) -> None:
     """Move a network to a device and turn off dropout.
 
     Raises:
@@ -212,7 +212,7 @@ def place_on(network: Any, device: torch.device, name: str) -> None:
         ) from error
 
 
-def limit_of(network: Any, tokenizer: Any) -> int | None:
+def length_limit(network: Any, tokenizer: Any) -> int | None:
     """Return the longest input by the tokenizer or the number of positions, whichever is smaller."""
     config = network.config
     stated = getattr(tokenizer, "model_max_length", None)
@@ -228,11 +228,11 @@ def limit_of(network: Any, tokenizer: Any) -> int | None:
     return min(known) if known else None
 
 
-def one_or_each(key_heads: tuple[int, ...]) -> int | list[int]:
+def one_or_list(key_heads: tuple[int, ...]) -> int | list[int]:
     """Return the number of key-value heads for the record: one number, or a list where layers differ.
 
     Example:
-        >>> one_or_each((2, 2, 2)), one_or_each((2, 1))
+        >>> one_or_list((2, 2, 2)), one_or_list((2, 1))
         (2, [2, 1])
     """
     return key_heads[0] if len(set(key_heads)) == 1 else list(key_heads)

@@ -24,7 +24,7 @@ from headroles.extraction.model.load import Model, load
 from headroles.extraction.texts.tokens import Tokenised
 
 MASKED, CAUSAL, CLASSES = "masked words", "next words", "classes"
-HEADS: Mapping[str, tuple[str, Any]] = MappingProxyType(
+LOSS_HEADS: Mapping[str, tuple[str, Any]] = MappingProxyType(
     {
         "ForMaskedLM": (MASKED, AutoModelForMaskedLM),
         "ForPreTraining": (MASKED, AutoModelForMaskedLM),
@@ -64,7 +64,7 @@ class LossOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class LossTarget:
     """The target that the loss of one input compares the model's output with.
 
     Attributes:
@@ -84,7 +84,7 @@ def load_with_loss(checkpoint: Checkpoint, *, device: str, dtype: str, max_lengt
     Attention is read in the model's own eager pass, because gradients of the loss flow through it.
 
     Args:
-        checkpoint: From ``headroles.extraction.model.checkpoint.find``.
+        checkpoint: From ``headroles.extraction.model.checkpoint.find_checkpoint``.
         device: "auto", "cpu", "cuda" or "mps".
         dtype: "float32", "bfloat16" or "float16".
         max_length: Longest input of the run.
@@ -129,12 +129,12 @@ def _find_head(checkpoint: Checkpoint) -> tuple[str, Any]:
             f"another --model, or leave --gradients out"
         )
     for name in names:
-        for ending, head in HEADS.items():
+        for ending, head in LOSS_HEADS.items():
             if name.endswith(ending):
                 return head
     raise BadInput(
         f"gradients need a model saved with a head that yields a loss (its architecture is a "
-        f"…{', …'.join(HEADS)}), but {checkpoint.name!r} is {', '.join(names) or 'of no named one'}; "
+        f"…{', …'.join(LOSS_HEADS)}), but {checkpoint.name!r} is {', '.join(names) or 'of no named one'}; "
         f"give such a model with --model, or leave --gradients out"
     )
 
@@ -144,7 +144,9 @@ def _begin_graph(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor
     return output.detach().requires_grad_().clone() if torch.is_grad_enabled() else None
 
 
-def with_target(model: LossModel, tokenised: Tokenised, options: LossOptions) -> tuple[Tokenised, Target]:
+def prepare_target(
+    model: LossModel, tokenised: Tokenised, options: LossOptions
+) -> tuple[Tokenised, LossTarget]:
     """Return an input as the model reads it, with tokens masked for a loss of masked words, and its target.
 
     Masked tokens are drawn by the seed and the input's key alone, so that batches do not matter. All of
@@ -155,16 +157,18 @@ def with_target(model: LossModel, tokenised: Tokenised, options: LossOptions) ->
     """
     ids = np.array(tokenised.inputs["input_ids"], dtype=np.int64)
     if model.about == CLASSES:
-        return tokenised, Target(label=_class_label(model, tokenised.passage.key, options.labels))
+        return tokenised, LossTarget(label=_class_label(model, tokenised.passage.key, options.labels))
     if model.about == CAUSAL:
-        return tokenised, Target(np.arange(len(ids) - 1), ids[1:])
+        return tokenised, LossTarget(np.arange(len(ids) - 1), ids[1:])
     key = int.from_bytes(blake2b(tokenised.passage.key.encode(), digest_size=8).digest())
     text = np.flatnonzero(tokenised.texts >= 0)
     count = min(len(text), max(1, round(options.mask * len(text))))
     places = np.sort(np.random.default_rng([options.seed, key]).choice(text, count, replace=False))
     words = ids[places]
     ids[places] = model.tokenizer.mask_token_id
-    return replace(tokenised, inputs=tokenised.inputs | {"input_ids": ids.tolist()}), Target(places, words)
+    return replace(tokenised, inputs=tokenised.inputs | {"input_ids": ids.tolist()}), LossTarget(
+        places, words
+    )
 
 
 def _class_label(model: LossModel, key: str, labels: Mapping[str, str] | None) -> float | None:
@@ -193,7 +197,7 @@ def _class_label(model: LossModel, key: str, labels: Mapping[str, str] | None) -
 
 
 def losses(
-    model: LossModel, output: torch.Tensor, targets: Sequence[Target]
+    model: LossModel, output: torch.Tensor, targets: Sequence[LossTarget]
 ) -> tuple[torch.Tensor, list[bool]]:
     """Compute the loss of each input alone, from its own row of the output.
 
@@ -226,7 +230,7 @@ def losses(
     return torch.stack(values), exist
 
 
-def described_loss(model: LossModel, options: LossOptions) -> str:
+def describe_loss(model: LossModel, options: LossOptions) -> str:
     """Describe the loss in one sentence, for the record and the report.
 
     Raises:

@@ -13,7 +13,7 @@ import torch
 
 
 @contextmanager
-def threads_of(number: int | None) -> Iterator[None]:
+def use_threads(number: int | None) -> Iterator[None]:
     """Let torch use ``number`` threads in this process, then as many as before; None changes nothing."""
     before = torch.get_num_threads()
     if number is not None:
@@ -24,7 +24,7 @@ def threads_of(number: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def machine() -> dict[str, str]:
+def describe_machine() -> dict[str, str]:
     """Return the CPU and the library of linear algebra, for the record."""
     lines = torch.__config__.show().split("\n")
     libraries = ("Math Kernel Library", "OpenBLAS", "BLIS", "Accelerate")
@@ -48,7 +48,7 @@ def _cpu() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def processors() -> int:
+def cpu_count() -> int:
     """Return how many logical CPUs this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

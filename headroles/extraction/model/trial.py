@@ -8,28 +8,28 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, Way, run
-from headroles.extraction.capture.readers import Visible
+from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, CaptureMethod, run
+from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.capture.weights import WHOLE
 
 TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2e-2, torch.float16: 2e-3}
 """Largest difference of captured from returned weights, both in the model's own precision."""
 
-CUT = 1e-3
+BLOCK_TOLERANCE = 1e-3
 """Largest difference where an input is cut into blocks: products of other shapes round differently."""
 
-LONG = 512
+LONGEST_SEARCHED = 512
 """Longest input on which hidden keys are searched for; known attention windows have 256 tokens."""
-CORNER = 8
+FEWEST_CELLS = 8
 """Fewest cells of an offset that is examined when hidden keys are searched for."""
 
-SENTENCE = "The heads of a model look at words, and at each other."
+TRIAL_SENTENCE = "The heads of a model look at words, and at each other."
 
 Tensors = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Reading:
     """The way a model is read, with its layers and heads, counted on tensors and not taken from its config.
 
     Attributes:
@@ -40,7 +40,7 @@ class Chosen:
             them (grouped-query attention), 1 where all do (multi-query attention).
     """
 
-    way: Way
+    way: CaptureMethod
     layers: int
     heads: int
     key_heads: tuple[int, ...]
@@ -62,7 +62,7 @@ class _KeepingReader:
     def read_keys(self, layer: int, heads: int) -> None:
         self.key_heads[layer] = heads
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         self.blocks.setdefault(layer, []).append(rows.clone())
         self.causal &= visible is not None and np.array_equal(visible, np.tri(len(visible), dtype=np.bool_))
         if visible is not None:
@@ -74,9 +74,9 @@ class _KeepingReader:
         return [torch.cat(blocks, dim=1) for _, blocks in sorted(self.blocks.items())]
 
 
-def chosen(
+def choose_reading(
     network: Any, tokenizer: Any, device: torch.device, max_length: int, *, fused: bool = True
-) -> Chosen:
+) -> Reading:
     """Choose the way of reading, and compare its weights with the plain eager model's.
 
     Args:
@@ -92,23 +92,28 @@ def chosen(
     Raises:
         BadInput: When the model cannot run on a text, computes no attention, or is read wrongly.
     """
-    inputs = _encode(tokenizer, SENTENCE, device)
+    inputs = _encode(tokenizer, TRIAL_SENTENCE, device)
     try:
         output, returned, cached = _run_plain(network, inputs)
         heads = returned[0].shape[0]
         small = device.type == "cpu" and max_length <= WHOLE and network.dtype == torch.float32
-        way = Way(FUSED if fused and not small and network._supports_sdpa else EAGER)
+        way = CaptureMethod(FUSED if fused and not small and network._supports_sdpa else EAGER)
         network.set_attn_implementation(way.name)
         reader = _KeepingReader()
         if _check_reading(network, way, inputs, output, returned, reader):
             way = replace(way, causal=reader.causal)
             key_heads = _key_heads_by_layer(list(reader.key_heads.values()), len(returned), heads)
-            return Chosen(way, len(returned), heads, key_heads)
+            return Reading(way, len(returned), heads, key_heads)
         network.set_attn_implementation("eager")
-        text = " ".join([SENTENCE] * (LONG // 8))
-        causal = _hides_later_keys(network, _encode(tokenizer, text, device, min(max_length, LONG)))
-        return Chosen(
-            Way(RETURNED, causal), len(returned), heads, _key_heads_by_layer(cached, len(returned), heads)
+        text = " ".join([TRIAL_SENTENCE] * (LONGEST_SEARCHED // 8))
+        causal = _hides_later_keys(
+            network, _encode(tokenizer, text, device, min(max_length, LONGEST_SEARCHED))
+        )
+        return Reading(
+            CaptureMethod(RETURNED, causal),
+            len(returned),
+            heads,
+            _key_heads_by_layer(cached, len(returned), heads),
         )
     except (RuntimeError, TypeError, ValueError, AttributeError, LookupError, NotImplementedError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -167,7 +172,7 @@ def _key_heads_by_layer(counts: Sequence[int], layers: int, heads: int) -> tuple
 
 def _check_reading(
     network: Any,
-    way: Way,
+    way: CaptureMethod,
     inputs: Tensors,
     output: torch.Tensor,
     returned: list[torch.Tensor],
@@ -187,7 +192,7 @@ def _check_reading(
     if way.name == FUSED:
         second_reader = _KeepingReader()
         run(network, way, inputs, [n], second_reader, trial=2)
-        same = same and _all_close(second_reader.layers, returned, max(tolerance, CUT))
+        same = same and _all_close(second_reader.layers, returned, max(tolerance, BLOCK_TOLERANCE))
     usual, _ = run(network, way, inputs, [n], _KeepingReader())
     reference = output if way.name == EAGER else _run_plain_fused(network, inputs, way.name)
     if not same or not torch.allclose(usual, reference, rtol=tolerance, atol=tolerance):
@@ -222,7 +227,7 @@ def _hides_later_keys(network: Any, inputs: Tensors) -> bool:
     _, returned, _ = _run_plain(network, inputs)
     visible = [weights.amax(0) > 0 for weights in returned]
     n = visible[0].shape[0]
-    reach = max(1, n - CORNER)
+    reach = max(1, n - FEWEST_CELLS)
     later = any(bool(layer.triu(1).any()) for layer in visible)
     offsets = range(-reach + 1, reach if later else 1)
     if all(bool(layer.diagonal(d).any()) for layer in visible for d in offsets):

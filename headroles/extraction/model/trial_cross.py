@@ -9,18 +9,24 @@ from typing import Any
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, Way, run
+from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, CaptureMethod, run
 from headroles.extraction.capture.neurons import Call
-from headroles.extraction.capture.plain import kind_of, run_plain, run_viewed
-from headroles.extraction.capture.readers import Visible
-from headroles.extraction.capture.stacks import BOTH, Inputs, cut, sizes, uncached
+from headroles.extraction.capture.plain import attention_kind, run_plain, run_with_calls
+from headroles.extraction.capture.readers import VisibleArray
+from headroles.extraction.capture.stacks import (
+    PAIR_KINDS,
+    ModelInputs,
+    attention_shape,
+    cache_arguments,
+    shorten_inputs,
+)
 from headroles.extraction.capture.weights import WHOLE
-from headroles.extraction.model.trial import CUT, SENTENCE, TOLERANCE, Chosen
-from headroles.extraction.model.two_texts import TwoTexts
+from headroles.extraction.model.trial import BLOCK_TOLERANCE, TOLERANCE, TRIAL_SENTENCE, Reading
+from headroles.extraction.model.two_texts import PairTokenizer
 from headroles.records.passage import Passage
 from headroles.records.view import CROSS, DECODER
 
-SHORT = 64
+MOST_TOKENS = 64
 """Most tokens of each text in the check."""
 
 
@@ -31,20 +37,22 @@ class _KeepingReader:
         self.blocks: dict[int, list[torch.Tensor]] = {}
         self.hidden = 0.0
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         self.blocks.setdefault(layer, []).append(rows.clone())
         if visible is not None:
             mask = torch.from_numpy(visible[start : start + rows.shape[1]]).to(rows.device)
             self.hidden = max(self.hidden, float(rows.masked_fill(mask, 0).max()))
 
-    def layers(self, kind: str, inputs: Inputs) -> list[torch.Tensor]:
+    def layers(self, kind: str, inputs: ModelInputs) -> list[torch.Tensor]:
         """Return the weights by layer as the model does: cross attention without the rest of its square."""
         whole = [torch.cat(blocks, dim=1) for _, blocks in sorted(self.blocks.items())]
-        queries = sizes(inputs, kind)[0]
+        queries = attention_shape(inputs, kind)[0]
         return [weights[:, :queries, queries:] for weights in whole] if kind == CROSS else whole
 
 
-def chosen_of(network: Any, texts: TwoTexts, device: torch.device, max_length: int) -> Chosen:
+def choose_cross_reading(
+    network: Any, texts: PairTokenizer, device: torch.device, max_length: int
+) -> Reading:
     """Choose the way of reading decoder or cross attention, and compare its weights with the plain model's.
 
     Args:
@@ -56,28 +64,28 @@ def chosen_of(network: Any, texts: TwoTexts, device: torch.device, max_length: i
     Raises:
         BadInput: When the model cannot run on a pair, shows no attention of that kind, or is read wrongly.
     """
-    pair = Passage("trial", (SENTENCE, f"{SENTENCE} {SENTENCE}"))
+    pair = Passage("trial", (TRIAL_SENTENCE, f"{TRIAL_SENTENCE} {TRIAL_SENTENCE}"))
     try:
-        model_inputs = texts.tokenised([pair], SHORT)[0].inputs
+        model_inputs = texts.tokenised([pair], MOST_TOKENS)[0].inputs
         whole = {name: torch.tensor([values], device=device) for name, values in model_inputs.items()}
-        inputs, kind = cut(whole, SHORT), texts.kind
-        plain = run_plain(network, inputs, BOTH)[kind]
+        inputs, kind = shorten_inputs(whole, MOST_TOKENS), texts.kind
+        plain = run_plain(network, inputs, PAIR_KINDS)[kind]
         modules, key_heads = _find_modules(network, inputs, kind)
         heads = plain[0].shape[0]
         if not modules:
             network.set_attn_implementation("eager")
-            way = Way(RETURNED, _hides_later_keys(network, plain, kind), kind)
-            return Chosen(way, len(plain), heads, (heads,) * len(plain))
+            way = CaptureMethod(RETURNED, _hides_later_keys(network, plain, kind), kind)
+            return Reading(way, len(plain), heads, (heads,) * len(plain))
         small = device.type == "cpu" and max_length <= WHOLE and network.dtype == torch.float32
         name = FUSED if network._supports_sdpa and not small else EAGER
-        way = Way(name, kind == DECODER, kind, modules)
+        way = CaptureMethod(name, kind == DECODER, kind, modules)
         if not _reading_agrees(network, way, inputs, plain):
             raise BadInput(
                 f"what is read while {type(network).__name__} runs must be what the plain model computes, "
                 f"but its {kind} attention is not; this architecture cannot be labelled"
             )
         network.set_attn_implementation(way.name)
-        return Chosen(way, len(plain), heads, key_heads)
+        return Reading(way, len(plain), heads, key_heads)
     except (RuntimeError, TypeError, ValueError, AttributeError, LookupError, NotImplementedError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BadInput(
@@ -86,7 +94,7 @@ def chosen_of(network: Any, texts: TwoTexts, device: torch.device, max_length: i
         ) from error
 
 
-def _find_modules(network: Any, inputs: Inputs, kind: str) -> tuple[frozenset[Any], tuple[int, ...]]:
+def _find_modules(network: Any, inputs: ModelInputs, kind: str) -> tuple[frozenset[Any], tuple[int, ...]]:
     """Return the modules that compute attention of a kind, and the key heads of each of its layers.
 
     Raises:
@@ -96,38 +104,42 @@ def _find_modules(network: Any, inputs: Inputs, kind: str) -> tuple[frozenset[An
     key_heads: list[int] = []
 
     def take(call: Call) -> None:
-        call_kind = kind_of(call, inputs, BOTH)
+        call_kind = attention_kind(call, inputs, PAIR_KINDS)
         if kinds.setdefault(call.module, call_kind) != call_kind:
             raise ValueError(f"one module computes {kinds[call.module]} and {call_kind} attention")
         if call_kind == kind:
             key_heads.append(call.key.shape[1])
 
-    run_viewed(network, inputs, take)
+    run_with_calls(network, inputs, take)
     return frozenset(module for module, call_kind in kinds.items() if call_kind == kind), tuple(key_heads)
 
 
-def _reading_agrees(network: Any, way: Way, inputs: Inputs, plain: list[torch.Tensor]) -> bool:
+def _reading_agrees(network: Any, way: CaptureMethod, inputs: ModelInputs, plain: list[torch.Tensor]) -> bool:
     """Return whether weights are read as the plain model returns them, and its output is unchanged."""
     tolerance = TOLERANCE[network.dtype]
-    lengths = [sum(sizes(inputs, CROSS))] if way.kind == CROSS else [sizes(inputs, way.kind)[0]]
+    lengths = (
+        [sum(attention_shape(inputs, CROSS))] if way.kind == CROSS else [attention_shape(inputs, way.kind)[0]]
+    )
     reference = _run_plain(network, inputs, "eager" if way.name == EAGER else "sdpa")
     network.set_attn_implementation(way.name)
     for blocks in (1, 2) if way.name == FUSED else (1,):
         reader = _KeepingReader()
         run(network, way, inputs, lengths, reader, trial=blocks)
         if reader.hidden or not _all_close(
-            reader.layers(way.kind, inputs), plain, tolerance if blocks == 1 else max(tolerance, CUT)
+            reader.layers(way.kind, inputs),
+            plain,
+            tolerance if blocks == 1 else max(tolerance, BLOCK_TOLERANCE),
         ):
             return False
     usual, _ = run(network, way, inputs, lengths, _KeepingReader())
     return torch.allclose(usual, reference, rtol=tolerance, atol=tolerance)
 
 
-def _run_plain(network: Any, inputs: Inputs, implementation: str) -> torch.Tensor:
+def _run_plain(network: Any, inputs: ModelInputs, implementation: str) -> torch.Tensor:
     """Return the output of the plain model."""
     network.set_attn_implementation(implementation)
     with torch.inference_mode():
-        output: torch.Tensor = network(**inputs, **uncached(inputs))[0]
+        output: torch.Tensor = network(**inputs, **cache_arguments(inputs))[0]
     return output
 
 

@@ -14,15 +14,15 @@ import torch
 from transformers import GenerationConfig
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.stacks import DECODED, ENCODED, MASKS
+from headroles.extraction.capture.stacks import DECODER_IDS, ENCODER_IDS, PADDING_MASKS
 from headroles.extraction.model.checkpoint import Checkpoint
-from headroles.extraction.texts.tokens import Tokenised, opening, tokenise
+from headroles.extraction.texts.tokens import Tokenised, first_token, tokenise
 from headroles.records.example import Example
 from headroles.records.passage import Passage
 from headroles.records.view import CROSS, DECODER, ENCODER, SELF
 
 
-class Target:
+class TargetTokenizer:
     """A tokenizer that tokenises texts as targets, which a decoder is to produce."""
 
     is_fast = True
@@ -35,7 +35,7 @@ class Target:
         return self._tokenizer(text_target=texts, **options)
 
 
-def ready_to_shift(network: Any, checkpoint: Checkpoint) -> None:
+def set_decoder_start(network: Any, checkpoint: Checkpoint) -> None:
     """Set the start token of a decoder in its configuration, where the configuration has none.
 
     It is that of the checkpoint's settings for generation. Without these it is the padding token, from
@@ -53,7 +53,7 @@ def ready_to_shift(network: Any, checkpoint: Checkpoint) -> None:
     )
 
 
-def shifted_right(network: Any, labels: list[int]) -> list[int]:
+def shift_right(network: Any, labels: list[int]) -> list[int]:
     """Return the tokens that a decoder reads to produce the labels, by the model's own code.
 
     Raises:
@@ -74,12 +74,12 @@ def shifted_right(network: Any, labels: list[int]) -> list[int]:
     )
 
 
-def behind(start: str, target: Example) -> Example:
+def shift_example(start: str, target: Example) -> Example:
     """Return the example that a decoder reads: a start token, then text 1 without its last token.
 
     Example:
         >>> target = Example("note", ("it", "rains", "</s>"), segment=np.array([0, 0, -1]))
-        >>> read = behind("<pad>", target)
+        >>> read = shift_example("<pad>", target)
         >>> read.tokens, read.segment.tolist(), read.first.tolist()
         (('<pad>', 'it', 'rains'), [-1, 1, 1], [True, False, False])
     """
@@ -102,7 +102,7 @@ def _check_shift(network: Any, shifted: list[int], labels: list[int]) -> list[in
     )
 
 
-class TwoTexts:
+class PairTokenizer:
     """The tokenizer of an encoder-decoder whose decoder or cross attention is read.
 
     The decoder's tokens are those of the second text, shifted right by the model's own rule: a start
@@ -141,18 +141,18 @@ class TwoTexts:
             )
         first, second = ([_single_text(passage, text) for passage in passages] for text in (0, 1))
         sources = tokenise(self._tokenizer, first, max_length)
-        targets = tokenise(Target(self._tokenizer), second, max_length)
+        targets = tokenise(TargetTokenizer(self._tokenizer), second, max_length)
         return [self._join(*triple) for triple in zip(passages, sources, targets, strict=True)]
 
     def _join(self, passage: Passage, source: Tokenised, target: Tokenised) -> Tokenised:
         """Return the input of encoder and decoder for a pair, with the tokens of the kind that is read."""
-        shifted = shifted_right(self._network, target.inputs["input_ids"])
+        shifted = shift_right(self._network, target.inputs["input_ids"])
         decoder = _shift_target(str(self._tokenizer.convert_ids_to_tokens(shifted[0])), target)
         inputs = {
-            ENCODED: source.inputs["input_ids"],
-            MASKS[ENCODED]: [1] * source.size,
-            DECODED: shifted,
-            MASKS[DECODED]: [1] * decoder.size,
+            ENCODER_IDS: source.inputs["input_ids"],
+            PADDING_MASKS[ENCODER_IDS]: [1] * source.size,
+            DECODER_IDS: shifted,
+            PADDING_MASKS[DECODER_IDS]: [1] * decoder.size,
         }
         joint = replace(
             decoder, passage=passage, inputs=inputs, truncated=source.truncated or target.truncated
@@ -164,12 +164,12 @@ class TwoTexts:
             tokens=(*decoder.tokens, *source.tokens),
             texts=np.concatenate([decoder.texts, source.texts]),
             spans=np.concatenate([decoder.spans, source.spans]),
-            class_id=np.concatenate([decoder.class_id, opening(source)]),
+            class_id=np.concatenate([decoder.class_id, first_token(source)]),
             stack=np.repeat(np.array([0, 1], dtype=np.int32), [decoder.size, source.size]),
         )
 
 
-def network_of(
+def select_network(
     network: Any, tokenizer: Any, checkpoint: Checkpoint, kind: str | None
 ) -> tuple[Any, Any, str]:
     """Return the network to read, its tokenizer, and the kind of attention.
@@ -193,8 +193,8 @@ def network_of(
             f"has {parts} and no {kind!r} attention; allowed: {', '.join(kinds)}"
         )
     if chosen in (DECODER, CROSS):
-        ready_to_shift(network, checkpoint)
-        return network, TwoTexts(tokenizer, network, chosen), chosen
+        set_decoder_start(network, checkpoint)
+        return network, PairTokenizer(tokenizer, network, chosen), chosen
     return (network.get_encoder() if has_decoder else network), tokenizer, chosen
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headroles.errors import BadInput
 from headroles.extraction.parsing.cache import ParseCache
-from headroles.extraction.parsing.pipeline import parsed
+from headroles.extraction.parsing.pipeline import parse_texts
 from headroles.extraction.parsing.pool import ParserPool, Parses
 from headroles.records.passage import Passage, Words
 
@@ -171,7 +171,7 @@ class Annotator:
                 f"{longest}; split it"
             )
         in_order = sorted(texts)
-        parses = dict(zip(in_order, parsed(self._parser, in_order), strict=True))
+        parses = dict(zip(in_order, parse_texts(self._parser, in_order), strict=True))
         self.counts.parsed += len(parses)
         self._store(parses)
         return parses

@@ -44,7 +44,7 @@ def cache_folder(asked: str | None) -> Path | None:
     return user_cache_path("headroles", appauthor=False, opinion=False)
 
 
-def opened_cache(asked: str | None, identity: str) -> tuple["ParseCache | None", str | None]:
+def open_cache(asked: str | None, identity: str) -> tuple["ParseCache | None", str | None]:
     """Open the cache of one parser.
 
     Args:

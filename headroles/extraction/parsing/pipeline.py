@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
 
-def parsed(parser: "Language", texts: Sequence[str]) -> Iterator[Words]:
+def parse_texts(parser: "Language", texts: Sequence[str]) -> Iterator[Words]:
     """Yield the words of texts, each parsed by itself; documents are turned into arrays at once."""
     with parser.memory_zone():
         for doc in parser.pipe(texts, batch_size=1):

@@ -12,12 +12,12 @@ from queue import SimpleQueue
 from threading import Event, Thread, current_thread
 from typing import BinaryIO, cast
 
-from headroles.extraction.model.machine import processors
+from headroles.extraction.model.machine import cpu_count
 from headroles.extraction.parsing.packing import unpack
 from headroles.extraction.parsing.process import KEY, receive, send
 from headroles.records.passage import Words
 
-MOST = 16
+MOST_PROCESSES = 16
 """Largest number of processes; each loads its own parser."""
 CHUNK = 32
 """Number of texts that a process gets at once."""
@@ -31,7 +31,7 @@ def processes_here() -> int:
 
     The remaining processor is for the model. The number is 0 where there is only one processor.
     """
-    return min(processors() - 1, MOST)
+    return min(cpu_count() - 1, MOST_PROCESSES)
 
 
 class ParserPool:

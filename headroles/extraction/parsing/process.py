@@ -48,13 +48,13 @@ def _read(stream: BinaryIO, size: int) -> bytes:
 
 def answer(requests: BinaryIO, answers: BinaryIO) -> None:
     """Load the parser that the first message names, send its description, and parse until the input ends."""
-    from headroles.extraction.parsing.pipeline import load_parser, parsed
+    from headroles.extraction.parsing.pipeline import load_parser, parse_texts
 
     (name,) = receive(requests)
     parser, described = load_parser(json.loads(name))
     send(answers, [json.dumps(described).encode()])
     for texts in _messages(requests):
-        send(answers, [pack(words, KEY) for words in parsed(parser, [text.decode() for text in texts])])
+        send(answers, [pack(words, KEY) for words in parse_texts(parser, [text.decode() for text in texts])])
 
 
 def _messages(stream: BinaryIO) -> Iterator[list[bytes]]:

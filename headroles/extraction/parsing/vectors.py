@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float32, Int
 
 from headroles.errors import BadInput
-from headroles.extraction.texts.files import opened
-from headroles.records.arrays import frozen
+from headroles.extraction.texts.files import open_text
+from headroles.records.arrays import read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class Vectors:
 
     def __post_init__(self) -> None:
         """Make the table read-only."""
-        object.__setattr__(self, "table", frozen(self.table))
+        object.__setattr__(self, "table", read_only(self.table))
 
     @property
     def size(self) -> int:
@@ -62,7 +62,7 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
     places: dict[str, int] = {}
     vectors: list[np.ndarray] = []
     size = words = 0
-    with opened(path) as text:
+    with open_text(path) as text:
         for number, raw in enumerate(text, start=1):
             word, *cells = raw.rstrip("\r\n ").split(" ")
             if not word and not cells:

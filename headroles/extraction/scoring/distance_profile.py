@@ -41,7 +41,7 @@ MOST = 0.5
 """Share of asking words from which on all words are read at once, instead of the asking ones alone."""
 
 
-def to_device(choices: Sequence[Choices], words: int, device: torch.device) -> DeviceChoices:
+def choices_to_device(choices: Sequence[Choices], words: int, device: torch.device) -> DeviceChoices:
     """Copy the items of some examples to a device, padded to the most items and to ``words``."""
     count, most = len(choices), max(1, *(len(own.query) for own in choices))
     rows = np.zeros((count, choices[0].rows.shape[0], most), dtype=np.float32)
@@ -112,7 +112,7 @@ def _choices_of_all_words(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class ComparedPairs:
     """Even attention U on the compared pairs R, which distance profiles of heads are relative to.
 
     Attributes:
@@ -128,7 +128,7 @@ class Compared:
     inverse: torch.Tensor
 
 
-def compared(even: torch.Tensor) -> Compared:
+def compare_pairs(even: torch.Tensor) -> ComparedPairs:
     """Prepare even attention for the profiles of all layers.
 
     Args:
@@ -139,7 +139,7 @@ def compared(even: torch.Tensor) -> Compared:
     _band(by_offset).copy_(even[:, :, None])
     level = by_offset[:, :, 0].sum(1)
     inverse = torch.where(level > 0, 1 / level, 0.0)
-    return Compared(even, (even > 0).float(), by_offset[:, :, 0], inverse)
+    return ComparedPairs(even, (even > 0).float(), by_offset[:, :, 0], inverse)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +162,7 @@ class Profile:
     rate: torch.Tensor
 
 
-def profile(attention: torch.Tensor, pairs: Compared, scratch: Scratch) -> Profile:
+def head_profiles(attention: torch.Tensor, pairs: ComparedPairs, scratch: Scratch) -> Profile:
     """Compute the distance profiles of all heads.
 
     Args:

@@ -4,22 +4,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headroles.extraction.capture.cross import foreseen
-from headroles.extraction.capture.readers import shown_of
+from headroles.extraction.capture.cross import expected_visible
+from headroles.extraction.capture.readers import to_visible_mask
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.lexicon import Lexicon
-from headroles.extraction.scoring.prepared import Columns, Prepared, long_planned, together_of
+from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
 from headroles.extraction.scoring.reader import Reader, Shard, Table
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.plans.masks import Band
 
 
-class Sieving:
+class SieveJob:
     """The job of scoring every head on every example by sieves."""
 
     def __init__(
-        self, model: Model, sieves: Columns, annotator: Annotator | None, lexicon: Lexicon | None = None
+        self, model: Model, sieves: SieveColumns, annotator: Annotator | None, lexicon: Lexicon | None = None
     ) -> None:
         """Take a model, the sieves, the annotator of words and trees, and the lexicon (or None)."""
         self._model, self._sieves = model, sieves
@@ -47,17 +47,17 @@ class Sieving:
     def _lay(self, batch: list[Prepared]) -> None:
         """Lay the sieves over a batch, for the keys that its queries are expected to see."""
         causal = self._model.way.causal
-        together = together_of(self._model, self._sieves, batch)
+        together = batch_plans_of(self._model, self._sieves, batch)
         if together is not None:
-            visible = [foreseen(prepared.tokenised, causal) for prepared in batch]
+            visible = [expected_visible(prepared.tokenised, causal) for prepared in batch]
             together.plans(visible, max(prepared.tokenised.size for prepared in batch))
         for prepared in batch:
             given, prepared.together = prepared.tokenised, together
             if together is None:
                 earlier_only = causal and given.stack is None and given.size > 1
                 band = Band(1 - given.size, 0, given.size) if earlier_only else None
-                shown = band or shown_of(foreseen(given, causal))
-                long_planned(prepared, self._sieves, shown)
+                shown = band or to_visible_mask(expected_visible(given, causal))
+                long_plan_of(prepared, self._sieves, shown)
 
     def reader(self, batch: list[Prepared], table: Table) -> Reader:
         """Return the reader that scores the batch as its attention passes by."""

@@ -7,18 +7,18 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from headroles.extraction.capture.readers import Shown, key_of
+from headroles.extraction.capture.readers import VisibleMask, visible_key
 from headroles.extraction.model.load import Model
-from headroles.extraction.scoring.batches.reading import Together, reads_together
+from headroles.extraction.scoring.batches.reading import BatchPlans, reads_as_batch
 from headroles.extraction.texts.tokens import Tokenised
-from headroles.plans.batch import Asking, Stated
+from headroles.plans.batch import SieveLayout, SieveMasks
 from headroles.plans.masks import Mask
 from headroles.plans.plan import LongPlan
 from headroles.records.example import Example
 
 
 @runtime_checkable
-class Columns(Protocol):
+class SieveColumns(Protocol):
     """The sieves of a run, as the reader of attention uses them."""
 
     @property
@@ -37,10 +37,10 @@ class Columns(Protocol):
         """Lay the mask sieves over one example, for attention that comes in blocks of rows."""
 
     @property
-    def layout(self) -> Asking:
+    def layout(self) -> SieveLayout:
         """Return the columns and settings of mask sieves and contrasts, the same for every example."""
 
-    def masks_of(self, example: Example) -> Stated:
+    def masks_of(self, example: Example) -> SieveMasks:
         """Return the masks of one example."""
 
 
@@ -65,18 +65,18 @@ class Prepared:
     tokenised: Tokenised
     example: Example
     long_plans: dict[bytes, LongPlan] = field(default_factory=dict)
-    together: Together | None = None
+    together: BatchPlans | None = None
 
 
-def long_planned(prepared: Prepared, sieves: Columns, shown: Shown) -> LongPlan:
+def long_plan_of(prepared: Prepared, sieves: SieveColumns, shown: VisibleMask) -> LongPlan:
     """Return the plan of an example for a visible set, made at the first call."""
-    key = key_of(shown)
+    key = visible_key(shown)
     if key not in prepared.long_plans:
         prepared.long_plans[key] = sieves.long_plan(prepared.example, shown)
     return prepared.long_plans[key]
 
 
-def together_of(model: Model, sieves: Columns, batch: Sequence[Prepared]) -> Together | None:
+def batch_plans_of(model: Model, sieves: SieveColumns, batch: Sequence[Prepared]) -> BatchPlans | None:
     """Return the plans of a batch that is read as one; None where its examples are read one by one.
 
     The plans made beside the model are used again unless the batch has been halved since. Examples of
@@ -84,9 +84,9 @@ def together_of(model: Model, sieves: Columns, batch: Sequence[Prepared]) -> Tog
     """
     sizes = [prepared.tokenised.size for prepared in batch]
     crossing = any(prepared.tokenised.stack is not None for prepared in batch)
-    if crossing or not reads_together(sizes, model.heads, model.device):
+    if crossing or not reads_as_batch(sizes, model.heads, model.device):
         return None
     known = batch[0].together
     if known is not None and len(known.examples) == len(batch):
         return known
-    return Together(sieves, [prepared.example for prepared in batch], model.heads, model.device)
+    return BatchPlans(sieves, [prepared.example for prepared in batch], model.heads, model.device)

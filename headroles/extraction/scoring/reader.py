@@ -7,15 +7,15 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int
 
-from headroles.extraction.capture.readers import Shown, Visible, key_of, shown_of
+from headroles.extraction.capture.readers import VisibleArray, VisibleMask, to_visible_mask, visible_key
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.batches.reading import BatchPlan, BatchScores
 from headroles.extraction.scoring.blocks.sums import LongScorers, LongSums
 from headroles.extraction.scoring.finite import not_finite
-from headroles.extraction.scoring.prepared import Columns, Prepared, long_planned, together_of
+from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.plan import LongPlan, Plan
-from headroles.plans.scorers import per_head
+from headroles.plans.scorers import score_layer
 from headroles.records.example import Example
 
 
@@ -63,7 +63,7 @@ class Shard:
 class Table:
     """The scores of one shard while they are computed."""
 
-    def __init__(self, sieves: Columns, tokenised: Sequence[Tokenised], model: Model) -> None:
+    def __init__(self, sieves: SieveColumns, tokenised: Sequence[Tokenised], model: Model) -> None:
         columns, count = len(sieves.columns), len(tokenised)
         self.sieves = sieves
         self.tokenised = tokenised
@@ -112,7 +112,7 @@ class Reader:
         self.table = table
         self.long: dict[tuple[int, bytes], LongSums] = {}
         self.scorers: dict[int, LongScorers] = {}
-        together = together_of(model, table.sieves, batch)
+        together = batch_plans_of(model, table.sieves, batch)
         self.scores = None if together is None else BatchScores(together, model.layers, model.device)
         for prepared in batch:
             for row, scorer in enumerate(table.sieves.scorers):
@@ -123,7 +123,7 @@ class Reader:
         """Return whether all examples are read as one."""
         return self.scores is not None
 
-    def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
+    def read_batch(self, layer: int, weights: torch.Tensor, visible: Sequence[VisibleArray]) -> None:
         """Read a layer of all examples: as one where they are short and of one stack, else one by one."""
         if self.scores is None:
             for example, prepared in enumerate(self.batch):
@@ -140,20 +140,20 @@ class Reader:
             size, values = prepared.tokenised.size, self.table.values[:, prepared.place, layer]
             self._score(values[first:], layer, own[:, :size, :size], prepared.example, seen)
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Read one example: all of its rows where it is a batch by itself, else a block of query rows."""
         if self.scores is not None:
             self.read_batch(layer, rows[None], [visible])
             return
-        self.read_rows(layer, example, start, rows, 0, shown_of(visible))
+        self.read_rows(layer, example, start, rows, 0, to_visible_mask(visible))
 
     def read_rows(
-        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: Shown
+        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: VisibleMask
     ) -> None:
         """Add a block of query rows; at the last one of a layer, write its scores."""
-        prepared, key = self.batch[example], (example, key_of(shown))
+        prepared, key = self.batch[example], (example, visible_key(shown))
         if key not in self.long:
-            plan = long_planned(prepared, self.table.sieves, shown)
+            plan = long_plan_of(prepared, self.table.sieves, shown)
             self.table.note(prepared.place, plan)
             self.long[key] = LongSums(plan, self.device)
             self.scorers[example] = LongScorers(self.table.sieves.scorers, prepared.example)
@@ -173,7 +173,7 @@ class Reader:
             values[sums.plan.columns :] = scorers.finish(shown)
 
     def _score(
-        self, values: np.ndarray, layer: int, attention: torch.Tensor, example: Example, visible: Visible
+        self, values: np.ndarray, layer: int, attention: torch.Tensor, example: Example, visible: VisibleArray
     ) -> None:
         """Write the numbers of the scorers, a row each, for a layer of an example."""
         scorers = self.table.sieves.scorers
@@ -183,4 +183,4 @@ class Reader:
                 raise not_finite(example.key, layer)
             array.flags.writeable = False
             for place, scorer in enumerate(scorers):
-                values[place] = per_head(scorer, array, example, visible)
+                values[place] = score_layer(scorer, array, example, visible)

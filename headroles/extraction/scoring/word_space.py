@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int
 from torch.nn.functional import embedding_bag
 
-from headroles.extraction.capture.readers import Visible
+from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.scoring.scratch import Scratch
 
 
@@ -54,7 +54,7 @@ def word_space(
         words: Word of each token, −1 on tokens of no word, per example.
         counts: Words of each example; a word without any token gets and gives no attention.
         device: The device of the attention.
-        pick: Whether to leave out rows of tokens of no word; then apply ``rows_of``.
+        pick: Whether to leave out rows of tokens of no word; then apply ``word_rows``.
     """
     examples, tokens, most = len(words), max(map(len, words)), max(counts)
     word = np.full((examples, tokens), most)
@@ -128,7 +128,7 @@ def from_words(keys: torch.Tensor, space: WordSpace, scratch: Scratch | None = N
     return units.view(examples, space.words, heads, width).transpose(1, 2)[..., : space.words]
 
 
-def rows_of(attention: torch.Tensor, space: WordSpace, scratch: Scratch | None = None) -> torch.Tensor:
+def word_rows(attention: torch.Tensor, space: WordSpace, scratch: Scratch | None = None) -> torch.Tensor:
     """Select the rows of the word space (examples, heads, rows, …) from all queries (…, tokens, …)."""
     if space.rows is None:
         return attention
@@ -139,7 +139,7 @@ def rows_of(attention: torch.Tensor, space: WordSpace, scratch: Scratch | None =
     return torch.gather(attention, 2, which, out=rows)
 
 
-def even_words(visible: Sequence[Visible], sizes: Sequence[int], space: WordSpace) -> torch.Tensor:
+def even_words(visible: Sequence[VisibleArray], sizes: Sequence[int], space: WordSpace) -> torch.Tensor:
     """Return attention between words (examples, words, words) that is even over the visible keys."""
     width = space.word.shape[3]
     even = np.zeros((len(sizes), 1, width, width), dtype=np.float32)
@@ -147,4 +147,4 @@ def even_words(visible: Sequence[Visible], sizes: Sequence[int], space: WordSpac
         own = np.ones((size, size), dtype=np.float32) if given is None else given.astype(np.float32)
         even[row, 0, :size, :size] = own / np.maximum(own.sum(axis=1, keepdims=True), 1)
     level = torch.from_numpy(even).to(space.word.device)
-    return from_words(to_words(rows_of(level, space), space), space)[:, 0]
+    return from_words(to_words(word_rows(level, space), space), space)[:, 0]

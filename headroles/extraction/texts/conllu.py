@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.extraction.texts.files import Where
-from headroles.extraction.texts.lines import numbered
+from headroles.extraction.texts.files import Location
+from headroles.extraction.texts.lines import number_lines
 from headroles.extraction.texts.trees import check_tree
 from headroles.records.passage import Passage, Words
 
@@ -48,12 +48,12 @@ class Sentence:
     covered: int = 0
 
 
-def read_conllu(path: Where, name: str) -> list[Passage]:
+def read_conllu(path: Location, name: str) -> list[Passage]:
     """Return all passages of ``stream_conllu`` as a list."""
     return list(stream_conllu(path, name))
 
 
-def stream_conllu(path: Where, name: str, first: int = 0) -> Iterator[Passage]:
+def stream_conllu(path: Location, name: str, first: int = 0) -> Iterator[Passage]:
     """Yield one passage per sentence while the file is read; ``# newdoc`` names its group.
 
     The text is rebuilt from the surface tokens and ``SpaceAfter=No``. The words of a multi-word
@@ -68,18 +68,18 @@ def stream_conllu(path: Where, name: str, first: int = 0) -> Iterator[Passage]:
         BadInput: Naming file, line and rule.
     """
     for number, sentence in enumerate(read_sentences(path), start=first):
-        text, words = rebuilt(sentence)
+        text, words = rebuild_text(sentence)
         yield Passage(f"{name}/{number}", (text,), sentence.document, (words,))
 
 
-def read_sentences(path: Where) -> Iterator[Sentence]:
+def read_sentences(path: Location) -> Iterator[Sentence]:
     """Yield the sentences of a CoNLL-U file, and check that the heads of each form a tree.
 
     Raises:
         BadInput: Naming file, line and rule; also when the file, or a document in it, has no sentence.
     """
     current, documents = Sentence(None), _DocumentTracker(path)
-    for number, line in numbered(path):
+    for number, line in number_lines(path):
         if line.startswith("#"):
             documents.comment(number, line)
         elif line.strip():
@@ -98,7 +98,7 @@ def read_sentences(path: Where) -> Iterator[Sentence]:
 class _DocumentTracker:
     """The document that the lines belong to, and whether it, and any document, has words yet."""
 
-    path: Where
+    path: Location
     name: str | None = None
     entity_fields: str = ""
     count: int = 0
@@ -130,7 +130,7 @@ class _DocumentTracker:
             )
 
 
-def _add_word(sentence: Sentence, cells: list[str], path: Where, line: int) -> None:
+def _add_word(sentence: Sentence, cells: list[str], path: Location, line: int) -> None:
     if len(cells) != COLUMNS:
         raise BadInput(
             f"{path}, line {line}: a CoNLL-U line has {COLUMNS} cells between tabs, but got {len(cells)}"
@@ -180,7 +180,7 @@ def _add_range(sentence: Sentence, cells: list[str], place: str, spaced: bool) -
     sentence.covered = int(last)
 
 
-def _check_sentence(sentence: Sentence, path: Where, end: str) -> Sentence:
+def _check_sentence(sentence: Sentence, path: Location, end: str) -> Sentence:
     words = len(sentence.forms)
     if not any(form.strip() for form, _, _ in sentence.surface):
         raise BadInput(f"{path}, {end}: a sentence has a text, but all of its {words} words are blank")
@@ -190,7 +190,7 @@ def _check_sentence(sentence: Sentence, path: Where, end: str) -> Sentence:
     return sentence
 
 
-def rebuilt(sentence: Sentence) -> tuple[str, Words]:
+def rebuild_text(sentence: Sentence) -> tuple[str, Words]:
     """Return the text of a sentence, rebuilt from its surface tokens, and its words."""
     text, spans, word = "", [], 0
     for form, spaced, count in sentence.surface:

@@ -8,20 +8,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from headroles.addresses import is_address, system_of, told
+from headroles.addresses import explain_errors, is_address, system_of
 from headroles.errors import BadInput
 
-Where = str | Path
+Location = str | Path
 """A path of this machine, or an address such as ``s3://bucket/texts.jsonl.gz`` (as text)."""
-PATTERN = frozenset("*?[")
+PATTERN_CHARACTERS = frozenset("*?[")
 """Characters that make a path a pattern, unless a file has exactly that name."""
 
 
-def kind_of(where: Where) -> str:
+def file_format(where: Location) -> str:
     """Return the ending that states the format of a file, in lower case and without ``.gz``.
 
     Example:
-        >>> kind_of("s3://bucket/part-0.JSONL.gz")
+        >>> file_format("s3://bucket/part-0.JSONL.gz")
         '.jsonl'
     """
     suffixes = [suffix.lower() for suffix in Path(where).suffixes]
@@ -29,14 +29,14 @@ def kind_of(where: Where) -> str:
 
 
 @contextmanager
-def opened(where: Where) -> Iterator[TextIO]:
+def open_text(where: Location) -> Iterator[TextIO]:
     """Open a UTF-8 text file, plain or gzipped, without its byte-order mark.
 
     Raises:
         BadInput: When it is missing, a folder, empty, binary or not UTF-8.
     """
     try:
-        with binary(where) as raw:
+        with open_binary(where) as raw:
             zipped = raw.read(2) == b"\x1f\x8b"
             start = _decompressed(raw, zipped).read(65536)
             if not start.strip(b"\xef\xbb\xbf \t\r\n"):
@@ -63,7 +63,7 @@ def _decompressed(raw: io.BufferedReader, zipped: bool) -> io.BufferedReader:
 
 
 @contextmanager
-def binary(where: Where) -> Iterator[io.BufferedReader]:
+def open_binary(where: Location) -> Iterator[io.BufferedReader]:
     """Open the bytes of a local file or of an address, with random access.
 
     Raises:
@@ -89,7 +89,7 @@ def binary(where: Where) -> Iterator[io.BufferedReader]:
 def _open_remote(url: str) -> Iterator[io.BufferedReader]:
     """Open the bytes of a file at an address."""
     try:
-        with told(f"'{url}'", "read"):
+        with explain_errors(f"'{url}'", "read"):
             system, path = system_of(url)
             with system.open(path, "rb") as raw:
                 yield io.BufferedReader(raw)
@@ -97,7 +97,7 @@ def _open_remote(url: str) -> Iterator[io.BufferedReader]:
         raise BadInput(f"a file to read must exist, but there is none at '{url}'") from error
 
 
-def files_of(where: Where, kinds: tuple[str, ...]) -> list[Where]:
+def list_files(where: Location, kinds: tuple[str, ...]) -> list[Location]:
     """List the files that a path, a folder or a pattern such as ``texts/*.parquet`` names, sorted by name.
 
     For a folder these are its files of one of the kinds, at any depth. Files and folders whose names begin
@@ -115,13 +115,13 @@ def files_of(where: Where, kinds: tuple[str, ...]) -> list[Where]:
     )
     if files is None:
         return [where]
-    known = [file for file, inside in files if kind_of(file) in kinds and not _hidden(inside)]
+    known = [file for file, inside in files if file_format(file) in kinds and not _hidden(inside)]
     if not known:
         raise BadInput(
             f"a folder or pattern of data names files that end in {', '.join(kinds)}, with or without .gz, "
             f"but '{where}' names none"
         )
-    several = sorted({kind_of(file) for file in known})
+    several = sorted({file_format(file) for file in known})
     if len(several) > 1:
         raise BadInput(
             f"the files of one folder or pattern are of one kind, but '{where}' names "
@@ -134,12 +134,12 @@ def _hidden(inside: str) -> bool:
     return any(part.startswith((".", "_")) for part in inside.split("/"))
 
 
-def _local_files(path: Path) -> list[tuple[Where, str]] | None:
+def _local_files(path: Path) -> list[tuple[Location, str]] | None:
     """Return the files of a folder or pattern, each with its path inside it; None for anything else."""
     try:
         if path.is_dir():
             return [(file, file.relative_to(path).as_posix()) for file in path.rglob("*") if file.is_file()]
-        if path.exists() or not PATTERN & {*str(path)}:
+        if path.exists() or not PATTERN_CHARACTERS & {*str(path)}:
             return None
         root = Path(path.anchor)
         parts = str(path.relative_to(root)) if path.anchor else str(path)
@@ -148,12 +148,12 @@ def _local_files(path: Path) -> list[tuple[Where, str]] | None:
         raise BadInput(f"the data '{path}' cannot be read: {error}") from error
 
 
-def _remote_files(url: str) -> list[tuple[Where, str]] | None:
+def _remote_files(url: str) -> list[tuple[Location, str]] | None:
     """Return what ``_local_files`` does, for an address."""
     try:
-        with told(f"'{url}'", "read"):
+        with explain_errors(f"'{url}'", "read"):
             system, path = system_of(url)
-            if PATTERN & {*path}:
+            if PATTERN_CHARACTERS & {*path}:
                 return [
                     (system.unstrip_protocol(file), file.rpartition("/")[2]) for file in system.glob(path)
                 ]

@@ -11,7 +11,7 @@ PATIENCE = 1.5
 """Seconds to wait for the hub; loading without this request first retries for 23 seconds."""
 
 
-def exists(path: Path) -> bool:
+def path_exists(path: Path) -> bool:
     """Return whether a file or folder exists; False for names that no path can have."""
     try:
         return path.exists()
@@ -67,7 +67,7 @@ def load_split(repository: str, config: str, split: str, *, stream: bool = False
     Raises:
         BadInput: When it cannot be reached, or has no such configuration or split.
     """
-    local = exists(Path(repository))
+    local = path_exists(Path(repository))
     if not local:
         reachable(repository, "dataset")
     from datasets import load_dataset

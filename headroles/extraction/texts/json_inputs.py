@@ -11,16 +11,16 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.extraction.texts.files import opened
-from headroles.extraction.texts.lines import laid_out
-from headroles.extraction.texts.rows import objects
-from headroles.extraction.texts.spelling import words_of
+from headroles.extraction.texts.files import open_text
+from headroles.extraction.texts.lines import join_words
+from headroles.extraction.texts.rows import read_json_objects
+from headroles.extraction.texts.spelling import number_words
 from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
 from headroles.records.passage import Passage, Words
 
-GIVEN = ("text", "words", "tokens")
+INPUT_FIELDS = ("text", "words", "tokens")
 """Fields; every object has exactly one of them."""
-UNCUT = 10**6
+NO_TRUNCATION = 10**6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,10 +47,10 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     Raises:
         BadInput: When the file is neither, naming the place.
     """
-    with opened(path) as file:
+    with open_text(path) as file:
         text = file.read()
     if not text.lstrip().startswith("["):
-        return [row for _, row in objects(io.StringIO(text, newline=""), path)]
+        return [row for _, row in read_json_objects(io.StringIO(text, newline=""), path)]
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:  # also numbers of too many digits
@@ -64,7 +64,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def written(kept: Any, place: str) -> str:
+def encode_json(kept: Any, place: str) -> str:
     """Return a value as JSON text, in the form of the list of examples.
 
     Raises:
@@ -98,10 +98,10 @@ def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path) -> l
 
 
 def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapInput:
-    fields = [name for name in GIVEN if name in row]
+    fields = [name for name in INPUT_FIELDS if name in row]
     if len(fields) != 1:
         raise BadInput(
-            f"{place}: each object has exactly one of {', '.join(GIVEN)}, but "
+            f"{place}: each object has exactly one of {', '.join(INPUT_FIELDS)}, but "
             f"got {' and '.join(fields) or 'none'}; fields: {', '.join(map(str, row)) or 'none'}"
         )
     given, value = fields[0], row[fields[0]]
@@ -111,22 +111,22 @@ def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapI
     if blank or pair or (given != "text" and not isinstance(value, list)):
         wanted = "a string, or a list of two" if given == "text" else "a list of strings"
         raise BadInput(f"{place}: {given!r} is {wanted}, none blank, but got {value!r:.80}")
-    written(row, place)  # fail here rather than after all maps are computed
+    encode_json(row, place)  # fail here rather than after all maps are computed
     key, group = str(row.get("key", number)), row.get("group")
     unit = None if group is None else str(group)
     if given == "tokens":
-        tokenised = pretokenised(tokenizer, Passage(key, (" ".join(strings),), unit), strings, place)
+        tokenised = use_tokens(tokenizer, Passage(key, (" ".join(strings),), unit), strings, place)
         return MapInput(row, given, tokenised, np.full(tokenised.size, -1, dtype=np.int32))
     if given == "words":
-        text, spans = laid_out(strings)
+        text, spans = join_words(strings)
         words = Words(spans, np.full(len(strings), -1, dtype=np.int32), ("",) * len(strings))
-        tokenised = tokenise(tokenizer, [Passage(key, (text,), unit, (words,))], UNCUT)[0]
+        tokenised = tokenise(tokenizer, [Passage(key, (text,), unit, (words,))], NO_TRUNCATION)[0]
         return MapInput(row, given, tokenised, example_of(tokenised, (words,), arcs=False).word)
-    tokenised = tokenise(tokenizer, [Passage(key, tuple(strings), unit)], UNCUT)[0]
-    return MapInput(row, given, tokenised, words_of(tokenised))
+    tokenised = tokenise(tokenizer, [Passage(key, tuple(strings), unit)], NO_TRUNCATION)[0]
+    return MapInput(row, given, tokenised, number_words(tokenised))
 
 
-def pretokenised(tokenizer: Any, passage: Passage, tokens: Sequence[str], place: str) -> Tokenised:
+def use_tokens(tokenizer: Any, passage: Passage, tokens: Sequence[str], place: str) -> Tokenised:
     """Return given tokens as a model reads them; special tokens are those that the tokenizer lists.
 
     A text ends at a special token, and the second text follows it. Unknown words and masks are part of

@@ -6,21 +6,21 @@ from itertools import accumulate
 import numpy as np
 from jaxtyping import Int
 
-from headroles.extraction.texts.files import Where, opened
+from headroles.extraction.texts.files import Location, open_text
 
 
-def numbered(path: Where) -> Iterator[tuple[int, str]]:
+def number_lines(path: Location) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file, numbered from 1, without line ends (LF or CRLF) and byte-order mark.
 
     Raises:
         BadInput: When the file is missing, a folder, empty, binary or not UTF-8.
     """
-    with opened(path) as text:
+    with open_text(path) as text:
         for number, line in enumerate(text, start=1):
             yield number, line.rstrip("\r\n")
 
 
-def laid_out(
+def join_words(
     words: Sequence[str], spaces: Sequence[bool] | None = None
 ) -> tuple[str, Int[np.ndarray, "words 2"]]:
     """Join words into a text, and return it with the character span of each word.
@@ -30,7 +30,7 @@ def laid_out(
         spaces: Whether a blank follows each word; None for a blank after every word but the last.
 
     Example:
-        >>> text, spans = laid_out(["It", "rains", "."], [True, False, False])
+        >>> text, spans = join_words(["It", "rains", "."], [True, False, False])
         >>> text, spans.tolist()
         ('It rains.', [[0, 2], [3, 8], [8, 9]])
     """
@@ -42,11 +42,11 @@ def laid_out(
     return text, np.array(spans, dtype=np.int32).reshape(-1, 2)
 
 
-def firsts(lengths: Sequence[int]) -> Int[np.ndarray, " sentences"]:
+def sentence_starts(lengths: Sequence[int]) -> Int[np.ndarray, " sentences"]:
     """Return the first word of each sentence, given the number of words of each.
 
     Example:
-        >>> firsts([3, 1, 2]).tolist()
+        >>> sentence_starts([3, 1, 2]).tolist()
         [0, 3, 4]
     """
     starts: np.ndarray = np.cumsum([0, *lengths], dtype=np.int32)[:-1]

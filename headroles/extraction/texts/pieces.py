@@ -8,14 +8,14 @@ from jaxtyping import Int
 
 from headroles.errors import BadInput
 from headroles.extraction.texts.tokens import example_of, tokenise
-from headroles.extraction.texts.windows import passage_of
+from headroles.extraction.texts.windows import window_passage
 from headroles.records.documents import Document, Window
 
-UNCUT = 10**6
+NO_TRUNCATION = 10**6
 """More pieces than any document has, so that nothing is truncated where pieces are counted."""
 
 
-def room_of(tokenizer: Any, size: int, option: str) -> int:
+def text_room(tokenizer: Any, size: int, option: str) -> int:
     """Return the number of pieces of a text that fit into an input with its special tokens.
 
     Args:
@@ -35,15 +35,15 @@ def room_of(tokenizer: Any, size: int, option: str) -> int:
     return size - special
 
 
-def pieces_of(tokenizer: Any, documents: Sequence[Document]) -> list[Int[np.ndarray, "_"]]:
+def count_pieces(tokenizer: Any, documents: Sequence[Document]) -> list[Int[np.ndarray, "_"]]:
     """Count the pieces of each word of each document, without special tokens; 0 for a word without any.
 
     Raises:
         BadInput: When the tokenizer keeps no character offsets, or makes nothing of a document.
     """
-    passages = [passage_of(Window(document, 0, len(document.words), 0)) for document in documents]
+    passages = [window_passage(Window(document, 0, len(document.words), 0)) for document in documents]
     counts = []
-    for tokenised, document in zip(tokenise(tokenizer, passages, UNCUT), documents, strict=True):
+    for tokenised, document in zip(tokenise(tokenizer, passages, NO_TRUNCATION), documents, strict=True):
         word = example_of(tokenised, tokenised.passage.words, False).word
         counts.append(np.bincount(word[word >= 0], minlength=len(document.words)))
     return counts

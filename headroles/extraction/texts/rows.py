@@ -8,21 +8,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from headroles.errors import BadInput
-from headroles.extraction.texts.files import Where, binary, kind_of, opened
+from headroles.extraction.texts.files import Location, file_format, open_binary, open_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLES = (".tsv", ".csv", ".jsonl", ".parquet")
+TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet")
 """Endings of files of rows, without ``.gz``."""
-AT_ONCE = 512
+ROWS_AT_ONCE = 512
 """Rows of a Parquet file in memory at a time."""
 
 Row = tuple[str, dict[str, object]]
 """The place of a row, for errors, and its cells by column."""
 
 
-def rows_of(where: Where, texts: Sequence[str] = (), labels: Sequence[str] = ()) -> Iterator[Row]:
+def read_table_rows(where: Location, texts: Sequence[str] = (), labels: Sequence[str] = ()) -> Iterator[Row]:
     """Read the rows of a table by the ending of its file; ``.tsv`` without quoting, as GLUE's files need.
 
     Args:
@@ -33,7 +33,7 @@ def rows_of(where: Where, texts: Sequence[str] = (), labels: Sequence[str] = ())
     Raises:
         BadInput: When the file cannot be read as a table, naming it and the line.
     """
-    kind = kind_of(where)
+    kind = file_format(where)
     if kind == ".parquet":
         return _parquet_rows(where, texts, labels)
     return (
@@ -41,10 +41,10 @@ def rows_of(where: Where, texts: Sequence[str] = (), labels: Sequence[str] = ())
     )
 
 
-def _table_rows(where: Where, delimiter: str) -> Iterator[Row]:
+def _table_rows(where: Location, delimiter: str) -> Iterator[Row]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    with opened(where) as text:
+    with open_text(where) as text:
         try:
             reader = csv.reader(text, delimiter=delimiter, quoting=quoting)
             header = next(reader)
@@ -60,7 +60,7 @@ def _table_rows(where: Where, delimiter: str) -> Iterator[Row]:
             raise BadInput(f"'{where}' cannot be read as a table: {error}") from error
 
 
-def _row(cells: list[str], header: list[str], where: Where, line: int) -> dict[str, object]:
+def _row(cells: list[str], header: list[str], where: Location, line: int) -> dict[str, object]:
     if len(cells) > len(header):
         raise BadInput(
             f"{where}, line {line}: a row has as many cells as the header ({len(header)}), "
@@ -70,7 +70,7 @@ def _row(cells: list[str], header: list[str], where: Where, line: int) -> dict[s
     return dict(zip(header, [*cells, *blank], strict=True))
 
 
-def objects(lines: Iterable[str], where: Where) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_json_objects(lines: Iterable[str], where: Location) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of JSON lines, each with its place; blank lines are skipped.
 
     Raises:
@@ -89,9 +89,9 @@ def objects(lines: Iterable[str], where: Where) -> Iterator[tuple[str, dict[str,
         yield place, row
 
 
-def _json_rows(where: Where, labels: Sequence[str]) -> Iterator[Row]:
-    with opened(where) as text:
-        for place, row in objects(text, where):
+def _json_rows(where: Location, labels: Sequence[str]) -> Iterator[Row]:
+    with open_text(where) as text:
+        for place, row in read_json_objects(text, where):
             for label in labels:
                 value = row.get(label)
                 if isinstance(value, float) and not math.isfinite(value):
@@ -102,16 +102,18 @@ def _json_rows(where: Where, labels: Sequence[str]) -> Iterator[Row]:
             yield place, row
 
 
-def _parquet_rows(where: Where, texts: Sequence[str], labels: Sequence[str]) -> Iterator[Row]:
+def _parquet_rows(where: Location, texts: Sequence[str], labels: Sequence[str]) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     number = 0
-    with binary(where) as raw:
+    with open_binary(where) as raw:
         try:
             file = pq.ParquetFile(raw, pre_buffer=False)
             _check_types(where, file.schema_arrow, texts, labels)
-            for batch in file.iter_batches(batch_size=AT_ONCE, columns=[*dict.fromkeys([*texts, *labels])]):
+            for batch in file.iter_batches(
+                batch_size=ROWS_AT_ONCE, columns=[*dict.fromkeys([*texts, *labels])]
+            ):
                 for row in batch.to_pylist():
                     yield f"{where}, row {number}", row
                     number += 1
@@ -121,18 +123,19 @@ def _parquet_rows(where: Where, texts: Sequence[str], labels: Sequence[str]) -> 
         except UnicodeDecodeError as error:
             raise BadInput(
                 f"the data must be text in UTF-8, but '{where}' holds the byte "
-                f"0x{error.object[error.start]:02x} in one of the {AT_ONCE} rows from {number} on, which is "
+                f"0x{error.object[error.start]:02x} in one of the {ROWS_AT_ONCE} rows "
+                f"from {number} on, which is "
                 f"not; save it as UTF-8"
             ) from error
 
 
-def _check_types(where: Where, schema: "pa.Schema", texts: Sequence[str], labels: Sequence[str]) -> None:
+def _check_types(where: Location, schema: "pa.Schema", texts: Sequence[str], labels: Sequence[str]) -> None:
     """Check that columns exist and have an allowed type, before any row is read."""
     names: list[str] = schema.names
     for column in (*texts, *labels):
         if names.count(column) != 1:
             raise (
-                missing(f"'{where}'", column, names)
+                missing_column(f"'{where}'", column, names)
                 if column not in names
                 else BadInput(f"'{where}' has two columns called {column!r}; give each a name of its own")
             )
@@ -153,7 +156,7 @@ def _allows_type(column_type: Any, *, label: bool) -> bool:
     return bool(text or (label and (types.is_integer(plain) or types.is_boolean(plain))))
 
 
-def missing(place: str, column: str, columns: Sequence[object]) -> BadInput:
+def missing_column(place: str, column: str, columns: Sequence[object]) -> BadInput:
     """Return the error for a column that is not there.
 
     Args:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headroles.extraction.texts.files import opened
+from headroles.extraction.texts.files import open_text
 
 HEADING = re.compile(r"\s*(=(?: =)*) (?!=)(\S.*?) (=(?: =)*)\s*")
 
@@ -39,25 +39,25 @@ def read_running_text(path: Path) -> Iterator[RunningText]:
     Raises:
         BadInput: When it is missing, empty, binary or not UTF-8.
     """
-    with opened(path) as text:
+    with open_text(path) as text:
         lines = iter(text)
         first = next((line for line in lines if line.strip()), "")
         rest = _chain_first(first, lines)
-        yield from _split_at_titles(rest) if level_of(first) == 1 else _split_at_blank_lines(rest)
+        yield from _split_at_titles(rest) if heading_level(first) == 1 else _split_at_blank_lines(rest)
 
 
-def level_of(line: str) -> int:
+def heading_level(line: str) -> int:
     """Return the number of ``=`` on each side of a heading in WikiText's layout; 0 for any other line.
 
     Example:
-        >>> [level_of(line) for line in (" = Lobster = ", " = = Life cycle = = ", "a = b", " = a = = ")]
+        >>> [heading_level(line) for line in (" = Lobster = ", " = = Life cycle = = ", "a = b", " = a = = ")]
         [1, 2, 0, 0]
     """
     heading = HEADING.fullmatch(line)
     return heading[1].count("=") if heading and heading[1] == heading[3] else 0
 
 
-def title_of(line: str) -> str:
+def heading_title(line: str) -> str:
     """Return the words of a heading; "" for any other line."""
     heading = HEADING.fullmatch(line)
     return heading[2] if heading else ""
@@ -71,11 +71,11 @@ def _chain_first(first: str, lines: Iterator[str]) -> Iterator[str]:
 def _split_at_titles(lines: Iterator[str]) -> Iterator[RunningText]:
     name, lines_kept = "", list[str]()
     for line in lines:
-        level = level_of(line)
+        level = heading_level(line)
         if level == 1:
             if lines_kept:
                 yield RunningText(name, "".join(lines_kept), tuple(lines_kept))
-            name, lines_kept = title_of(line), []
+            name, lines_kept = heading_title(line), []
         elif level == 0 and line.strip():
             lines_kept.append(line)
     if lines_kept:

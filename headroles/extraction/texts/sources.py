@@ -10,12 +10,12 @@ from jaxtyping import Int
 
 from headroles.errors import BadInput
 from headroles.extraction.texts.conllu import stream_conllu
-from headroles.extraction.texts.files import Where, kind_of
-from headroles.extraction.texts.rows import TABLES, missing, rows_of
+from headroles.extraction.texts.files import Location, file_format
+from headroles.extraction.texts.rows import TABLE_ENDINGS, missing_column, read_table_rows
 from headroles.records.passage import Passage
 from headroles.tasks import Task
 
-CONLLU = ".conllu"
+CONLLU_ENDING = ".conllu"
 
 
 def read_sample(task: Task) -> list[Passage]:
@@ -24,32 +24,32 @@ def read_sample(task: Task) -> list[Passage]:
         return read_table(path, task.columns, name=task.name)
 
 
-def read_file(where: Where, columns: Sequence[str] | None, group: str | None, name: str) -> list[Passage]:
-    """Return all passages of ``passages_in`` for one file as a list."""
-    return list(passages_in([where], columns, group, name))
+def read_file(where: Location, columns: Sequence[str] | None, group: str | None, name: str) -> list[Passage]:
+    """Return all passages of ``stream_files`` for one file as a list."""
+    return list(stream_files([where], columns, group, name))
 
 
-def check_readable(where: Where, columns: Sequence[str] | None) -> None:
+def check_readable(where: Location, columns: Sequence[str] | None) -> None:
     """Check that a reader knows a file, and that the text columns of a table are named.
 
     Raises:
         BadInput: When no reader knows its ending, or it is a table without named columns.
     """
-    kind = kind_of(where)
-    if kind not in (*TABLES, CONLLU):
+    kind = file_format(where)
+    if kind not in (*TABLE_ENDINGS, CONLLU_ENDING):
         raise BadInput(
             f"data files end in .tsv, .csv, .jsonl or .conllu, with or without .gz, or in .parquet, but "
             f"got '{where}'"
         )
-    if kind in TABLES and not columns:
+    if kind in TABLE_ENDINGS and not columns:
         raise BadInput(
             f"'{where}' is a table, so a task or the column of the text must be named; "
             f"give --task, or --text-a COLUMN and, for pairs, --text-b COLUMN"
         )
 
 
-def passages_in(
-    files: Sequence[Where], columns: Sequence[str] | None, group: str | None, name: str
+def stream_files(
+    files: Sequence[Location], columns: Sequence[str] | None, group: str | None, name: str
 ) -> Iterator[Passage]:
     """Yield the passages of a user's files while they are read, each file by its ending.
 
@@ -67,7 +67,7 @@ def passages_in(
         check_readable(where, columns)
         passages = (
             stream_conllu(where, name, number)
-            if kind_of(where) == CONLLU
+            if file_format(where) == CONLLU_ENDING
             else _stream_table(where, columns or (), group, name, number)
         )
         for passage in passages:
@@ -81,7 +81,7 @@ def passages_in(
 
 
 def read_table(
-    where: Where, columns: Sequence[str], *, group: str | None = None, name: str = "data"
+    where: Location, columns: Sequence[str], *, group: str | None = None, name: str = "data"
 ) -> list[Passage]:
     """Return the passages of a table; ``.tsv`` is read without quoting, as GLUE's files need.
 
@@ -95,13 +95,13 @@ def read_table(
 
 
 def _stream_table(
-    where: Where, columns: Sequence[str], group: str | None, name: str, first: int
+    where: Location, columns: Sequence[str], group: str | None, name: str, first: int
 ) -> Iterator[Passage]:
     labels = [group] if group else []
-    for number, (place, row) in enumerate(rows_of(where, columns, labels), start=first):
+    for number, (place, row) in enumerate(read_table_rows(where, columns, labels), start=first):
         for column in (*columns, *labels):
             if column not in row:
-                raise missing(place, column, list(row))
+                raise missing_column(place, column, list(row))
         texts = tuple(_text(row[column], column, place) for column in columns)
         unit = None if group is None or row[group] is None else str(row[group]).strip() or None
         if unit is not None:
@@ -158,14 +158,14 @@ def stream_hub(task: Task, repository: str, name: str, *, stream: bool = False) 
         yield Passage(f"{name}/{number}", tuple(_text(row[column], column, place) for column in task.fields))
 
 
-def sampled(passages: Sequence[Passage], limit: int | None, seed: int) -> list[Passage]:
+def sample_passages(passages: Sequence[Passage], limit: int | None, seed: int) -> list[Passage]:
     """Return a random subset of at most ``limit`` passages in their own order; all if ``limit`` is None."""
     if limit is None or limit >= len(passages):
         return list(passages)
-    return [passages[index] for index in drawn(len(passages), limit, seed)]
+    return [passages[index] for index in draw_indices(len(passages), limit, seed)]
 
 
-def drawn(count: int, limit: int, seed: int) -> Int[np.ndarray, " limit"]:
+def draw_indices(count: int, limit: int, seed: int) -> Int[np.ndarray, " limit"]:
     """Draw the indices of a random subset of passages without replacement, sorted.
 
     Args:

@@ -12,11 +12,11 @@ APOSTROPHES = "'’ʼ"
 """Characters that belong to a word where a letter or digit stands on both sides."""
 NON_JOINER, JOINER = "\u200c", "\u200d"
 IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
-SKINS = (0x1F3FB, 0x1F3FF)
+SKIN_TONES = (0x1F3FB, 0x1F3FF)
 """First and last of the skin tones, which modify the character before them."""
 
 
-def words_of(tokenised: Tokenised) -> Int[np.ndarray, " tokens"]:
+def number_words(tokenised: Tokenised) -> Int[np.ndarray, " tokens"]:
     """Return the number of the word that each piece belongs to, from the character spans alone.
 
     A run of letters and digits is one word, apostrophes between them included. Every other character
@@ -35,7 +35,7 @@ def words_of(tokenised: Tokenised) -> Int[np.ndarray, " tokens"]:
         >>> texts = np.array([-1, 0, 0, 0, 0, -1])
         >>> pieces = ("<s>", "Don", "'t", "Ġgo", ".", "</s>")
         >>> passage = Passage("note", ("Don't go.",))
-        >>> words_of(Tokenised(passage, {}, pieces, texts, spans, texts < 0, False)).tolist()
+        >>> number_words(Tokenised(passage, {}, pieces, texts, spans, texts < 0, False)).tolist()
         [-1, 0, 0, 1, 2, -1]
     """
     words = [_words_without_tree(text) for text in tokenised.passage.texts]
@@ -91,5 +91,5 @@ def _is_modifier(sign: str) -> bool:
     """Return whether a character only modifies the one before it: an accent, joiner or skin tone."""
     if sign.isascii():
         return False
-    changes = sign in (NON_JOINER, JOINER) or SKINS[0] <= ord(sign) <= SKINS[1]
+    changes = sign in (NON_JOINER, JOINER) or SKIN_TONES[0] <= ord(sign) <= SKIN_TONES[1]
     return changes or unicodedata.category(sign).startswith("M")

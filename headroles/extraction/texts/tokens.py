@@ -44,7 +44,7 @@ class Tokenised:
 
 
 @runtime_checkable
-class OwnWay(Protocol):
+class PassageTokenizer(Protocol):
     """A tokenizer that tokenises whole passages by its own rule."""
 
     def tokenised(self, passages: Sequence[Passage], max_length: int) -> list[Tokenised]:
@@ -61,7 +61,7 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
         BadInput: When the tokenizer keeps no character offsets or makes no token of a text, or single
             texts and pairs are mixed.
     """
-    if isinstance(tokenizer, OwnWay):
+    if isinstance(tokenizer, PassageTokenizer):
         return tokenizer.tokenised(passages, max_length)
     if not getattr(tokenizer, "is_fast", False):
         raise BadInput(
@@ -134,7 +134,7 @@ def example_of(
         tokens=tokenised.tokens,
         segment=tokenised.texts,
         special=special,
-        first=opening(tokenised),
+        first=first_token(tokenised),
         word=word,
         arcs=tuple(all_arcs) if arcs and words is not None else None,
         group=tokenised.passage.group,
@@ -144,7 +144,7 @@ def example_of(
     )
 
 
-def opening(tokenised: Tokenised) -> Bool[np.ndarray, " tokens"]:
+def first_token(tokenised: Tokenised) -> Bool[np.ndarray, " tokens"]:
     """Mark the class token, by its id; without one, the special token that opens the input."""
     special = tokenised.texts < 0
     by_id: np.ndarray = special & tokenised.class_id

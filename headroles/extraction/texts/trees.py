@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from headroles.errors import BadInput
-from headroles.extraction.texts.files import Where
+from headroles.extraction.texts.files import Location
 
 
-def check_tree(heads: Sequence[int], path: Where, lines: Sequence[int]) -> None:
+def check_tree(heads: Sequence[int], path: Location, lines: Sequence[int]) -> None:
     """Check that the heads of one sentence form a tree.
 
     Args:

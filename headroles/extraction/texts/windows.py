@@ -110,7 +110,7 @@ def _reach(total: Int[np.ndarray, "_"], start: int, size: int) -> int:
     return int(np.searchsorted(total, total[start] + size, side="right")) - 1
 
 
-def passage_of(window: Window) -> Passage:
+def window_passage(window: Window) -> Passage:
     """Return the words of a window as one input: its part of the text, with its words and arcs.
 
     Heads outside the window are −1, as roots are. The group is that of the document, or else its key. So

@@ -9,12 +9,12 @@ import torch
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.neurons import Call
-from headroles.extraction.capture.plain import kind_of, run_plain, run_viewed
-from headroles.extraction.capture.stacks import cut
+from headroles.extraction.capture.plain import attention_kind, run_plain, run_with_calls
+from headroles.extraction.capture.stacks import shorten_inputs
 from headroles.extraction.model.trial import TOLERANCE
-from headroles.extraction.views.parts import Entry
+from headroles.extraction.views.parts import ViewInput
 
-SHORT = 160
+MOST_TOKENS = 160
 """Most tokens of the input of the check."""
 
 
@@ -36,7 +36,7 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Checked:
+class ModelStacks:
     """The attention that a model computes on an input.
 
     Attributes:
@@ -48,7 +48,7 @@ class Checked:
     modules: dict[torch.nn.Module, str]
 
 
-def checked(network: Any, entry: Entry) -> Checked:
+def check_model(network: Any, entry: ViewInput) -> ModelStacks:
     """Run a model on the beginning of an input, as it is and as a view does, and compare the weights.
 
     There encoder and decoder get inputs of different lengths, which shows what each module computes.
@@ -56,7 +56,7 @@ def checked(network: Any, entry: Entry) -> Checked:
     Raises:
         BadInput: When the model cannot run, shows no attention, or is read wrongly.
     """
-    kinds, inputs = tuple(entry.sides), cut(entry.inputs, SHORT)
+    kinds, inputs = tuple(entry.sides), shorten_inputs(entry.inputs, MOST_TOKENS)
     plain = run_plain(network, inputs, kinds)
     read: dict[str, list[torch.Tensor]] = {kind: [] for kind in kinds}
     kinds_of_modules: dict[torch.nn.Module, str] = {}
@@ -65,7 +65,7 @@ def checked(network: Any, entry: Entry) -> Checked:
     }
 
     def take(call: Call) -> None:
-        kind = kind_of(call, inputs, kinds)
+        kind = attention_kind(call, inputs, kinds)
         if kinds_of_modules.setdefault(call.module, kind) != kind:
             raise ValueError(f"one module computes {kinds_of_modules[call.module]} and {kind} attention")
         read[kind].append(call.weights[0].float())
@@ -73,7 +73,7 @@ def checked(network: Any, entry: Entry) -> Checked:
         biased = stack.biased or (bias is not None and bool(bias.any()))
         stacks[kind] = Stack(stack.layers, stack.heads, call.query.shape[-1], biased)
 
-    run_viewed(network, inputs, take)
+    run_with_calls(network, inputs, take)
     if kinds_of_modules and not all(
         _all_close(read[kind], plain[kind], TOLERANCE[network.dtype]) for kind in kinds
     ):
@@ -82,11 +82,11 @@ def checked(network: Any, entry: Entry) -> Checked:
             f"what is read while {type(network).__name__} runs must be what the plain model computes, but it "
             f"is not ({calls} attention calls for {layers} layers); this architecture cannot be viewed"
         )
-    return Checked(stacks, kinds_of_modules)
+    return ModelStacks(stacks, kinds_of_modules)
 
 
 @contextmanager
-def in_one_sentence(network: Any) -> Iterator[None]:
+def errors_in_one_sentence(network: Any) -> Iterator[None]:
     """Turn any error of a running model into one sentence.
 
     Raises:

@@ -7,18 +7,18 @@ import torch
 from jaxtyping import Float, UInt8
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.neurons import Call, Parts, nearest_parts, neurons_of
+from headroles.extraction.capture.neurons import Call, Parts, fit_parts, neurons_of
 from headroles.extraction.jobs.keep_maps import bytes_of
 from headroles.extraction.model.trial import TOLERANCE
 from headroles.extraction.views.check import Stack
 from headroles.records.example import Example
 from headroles.records.view import Maps, Neurons
 
-REBUILT = {**TOLERANCE, torch.float32: 1e-5}
+RECOMPUTED_TOLERANCE = {**TOLERANCE, torch.float32: 1e-5}
 """Largest difference of weights recomputed in float32 from those of the model, by its precision."""
 
 
-class Keeper:
+class KindKeeper:
     """Takes the attention calls of one kind in their order, and keeps the chosen layers and heads."""
 
     def __init__(
@@ -60,8 +60,8 @@ class Keeper:
         layer = self._next
         self.keep(call.weights[0])
         if neurons and layer in self.layers:
-            parts, difference = nearest_parts(call, self.heads)
-            close = difference <= REBUILT[call.weights.dtype]
+            parts, difference = fit_parts(call, self.heads)
+            close = difference <= RECOMPUTED_TOLERANCE[call.weights.dtype]
             self.largest_difference = max(self.largest_difference, difference)
             self._parts.append(parts if close else None)
 
@@ -70,7 +70,7 @@ class Keeper:
         if weights.shape[1:] != self.cells:
             raise ValueError(f"attention of {self.cells} tokens has the shape {tuple(weights.shape[1:])}")
         if self._next in self.layers:
-            self._weights.append(in_bytes(weights[list(self.heads)]))
+            self._weights.append(finite_weights_to_bytes(weights[list(self.heads)]))
         self._next += 1
 
     @property
@@ -90,14 +90,16 @@ class Keeper:
         return Maps(self.kind, self.layers, self.heads, *self.sides, np.stack(self._weights), neurons)
 
 
-def in_bytes(weights: Float[torch.Tensor, "heads queries keys"]) -> UInt8[np.ndarray, "heads queries keys"]:
+def finite_weights_to_bytes(
+    weights: Float[torch.Tensor, "heads queries keys"],
+) -> UInt8[np.ndarray, "heads queries keys"]:
     """Return weights in steps of 1/255, rounded to the nearest.
 
     Raises:
         BadInput: When a weight is not finite.
 
     Example:
-        >>> in_bytes(torch.tensor([[[0.0, 0.5, 1.0]]])).tolist()
+        >>> finite_weights_to_bytes(torch.tensor([[[0.0, 0.5, 1.0]]])).tolist()
         [[[0, 128, 255]]]
     """
     if not bool(torch.isfinite(weights).all()):

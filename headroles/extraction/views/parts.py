@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.stacks import DECODED, Inputs
-from headroles.extraction.model.load import limit_of
-from headroles.extraction.model.two_texts import Target, behind, shifted_right
-from headroles.extraction.texts.pieces import UNCUT
-from headroles.extraction.texts.spelling import words_of
+from headroles.extraction.capture.stacks import DECODER_IDS, ModelInputs
+from headroles.extraction.model.load import length_limit
+from headroles.extraction.model.two_texts import TargetTokenizer, shift_example, shift_right
+from headroles.extraction.texts.pieces import NO_TRUNCATION
+from headroles.extraction.texts.spelling import number_words
 from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
 from headroles.records.example import Example
 from headroles.records.passage import Passage
@@ -19,7 +19,7 @@ from headroles.records.view import CROSS, DECODER, ENCODER, SELF
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class ViewInput:
     """An input of a view.
 
     Attributes:
@@ -29,11 +29,11 @@ class Entry:
     """
 
     sides: dict[str, tuple[Example, Example]]
-    inputs: Inputs
+    inputs: ModelInputs
     notes: tuple[str, ...] = ()
 
 
-def checked_texts(texts: str | Sequence[str]) -> tuple[str, ...]:
+def check_texts(texts: str | Sequence[str]) -> tuple[str, ...]:
     """Return one text or two as a tuple, and check that none is blank.
 
     Raises:
@@ -49,9 +49,9 @@ def checked_texts(texts: str | Sequence[str]) -> tuple[str, ...]:
     return given
 
 
-def entry_of(
+def prepare_input(
     network: Any, tokenizer: Any, texts: tuple[str, ...], max_length: int, kind: str = SELF
-) -> Entry:
+) -> ViewInput:
     """Return the input of a model with one stack, or of an encoder alone.
 
     Args:
@@ -65,31 +65,31 @@ def entry_of(
         BadInput: When the input has more tokens, or the tokenizer makes no token of it.
     """
     tokenised, example = _tokenise_texts(tokenizer, texts)
-    _check_size(tokenised, max_length, limit_of(network, tokenizer))
-    return Entry({kind: (example, example)}, _tensors(tokenised.inputs, network.device))
+    _check_size(tokenised, max_length, length_limit(network, tokenizer))
+    return ViewInput({kind: (example, example)}, _tensors(tokenised.inputs, network.device))
 
 
-def entry_of_both(network: Any, tokenizer: Any, texts: tuple[str, ...], max_length: int) -> Entry:
+def prepare_pair(network: Any, tokenizer: Any, texts: tuple[str, ...], max_length: int) -> ViewInput:
     """Return the input of an encoder-decoder: the first text for the encoder, the second for the decoder.
 
     Raises:
         BadInput: When a text has too many tokens, or it is not known how the model's decoder begins.
     """
     source, encoder_example = _tokenise_texts(tokenizer, texts[:1])
-    target, target_example = _tokenise_texts(Target(tokenizer), texts[1:])
+    target, target_example = _tokenise_texts(TargetTokenizer(tokenizer), texts[1:])
     for tokenised in (source, target):
-        _check_size(tokenised, max_length, limit_of(network, tokenizer))
-    shifted = shifted_right(network, target.inputs["input_ids"])
+        _check_size(tokenised, max_length, length_limit(network, tokenizer))
+    shifted = shift_right(network, target.inputs["input_ids"])
     start = str(tokenizer.convert_ids_to_tokens(shifted[0]))
-    decoder_example, last = behind(start, target_example), target_example.tokens[-1]
+    decoder_example, last = shift_example(start, target_example), target_example.tokens[-1]
     note = (
         f"The decoder read the second text shifted right by one token, from the start token {start!r} on: "
         f"the row of a token is where the model predicts the one after it, and {last!r}, which "
         f"ends the text, is only predicted."
     )
     given = {name: ids for name, ids in source.inputs.items() if name in ("input_ids", "attention_mask")}
-    tensors = _tensors({**given, DECODED: shifted}, network.device)
-    return Entry(
+    tensors = _tensors({**given, DECODER_IDS: shifted}, network.device)
+    return ViewInput(
         {
             ENCODER: (encoder_example, encoder_example),
             DECODER: (decoder_example, decoder_example),
@@ -101,8 +101,8 @@ def entry_of_both(network: Any, tokenizer: Any, texts: tuple[str, ...], max_leng
 
 
 def _tokenise_texts(tokenizer: Any, texts: tuple[str, ...]) -> tuple[Tokenised, Example]:
-    tokenised = tokenise(tokenizer, [Passage("view", texts)], UNCUT)[0]
-    return tokenised, replace(example_of(tokenised, None, arcs=False), word=words_of(tokenised))
+    tokenised = tokenise(tokenizer, [Passage("view", texts)], NO_TRUNCATION)[0]
+    return tokenised, replace(example_of(tokenised, None, arcs=False), word=number_words(tokenised))
 
 
 def _check_size(tokenised: Tokenised, max_length: int, limit: int | None) -> None:
@@ -117,5 +117,5 @@ def _check_size(tokenised: Tokenised, max_length: int, limit: int | None) -> Non
         )
 
 
-def _tensors(inputs: dict[str, list[int]], device: torch.device) -> Inputs:
+def _tensors(inputs: dict[str, list[int]], device: torch.device) -> ModelInputs:
     return {name: torch.tensor([values], device=device) for name, values in inputs.items()}

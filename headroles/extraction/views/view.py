@@ -6,19 +6,26 @@ from typing import Any
 
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.capture.neurons import Call
-from headroles.extraction.capture.plain import run_plain, run_viewed
+from headroles.extraction.capture.plain import run_plain, run_with_calls
 from headroles.extraction.model.checkpoint import Checkpoint
-from headroles.extraction.model.load import DTYPES, device_of, load_tokenizer, open_network, place_on, quiet
-from headroles.extraction.model.two_texts import ready_to_shift
-from headroles.extraction.views.check import Checked, checked, in_one_sentence
-from headroles.extraction.views.kept import Keeper
-from headroles.extraction.views.parts import Entry, checked_texts, entry_of, entry_of_both
+from headroles.extraction.model.load import (
+    DTYPES,
+    device_of,
+    load_tokenizer,
+    move_to_device,
+    open_network,
+    silence_library,
+)
+from headroles.extraction.model.two_texts import set_decoder_start
+from headroles.extraction.views.check import ModelStacks, check_model, errors_in_one_sentence
+from headroles.extraction.views.kept import KindKeeper
+from headroles.extraction.views.parts import ViewInput, check_texts, prepare_input, prepare_pair
 from headroles.records.view import ENCODER, SELF, View
 
 MEBIBYTE = 2**20
 MOST_WEIGHTS, MOST_NEURONS = 128 * MEBIBYTE, 64 * MEBIBYTE
 """Most bytes of weights, and of queries, keys and biases, in a view."""
-SHOWN = 8
+MOST_REPEATED = 8
 """Most wrong numbers that an error message repeats."""
 
 
@@ -41,7 +48,7 @@ def read_view(
     are checked against those that the plain eager model returns.
 
     Args:
-        checkpoint: From ``headroles.extraction.model.checkpoint.find``.
+        checkpoint: From ``headroles.extraction.model.checkpoint.find_checkpoint``.
         texts: One text or two, not blank; none is truncated.
         layers: Numbers of the layers to keep, from 0, counted in each stack; None for all.
         heads: Numbers of the heads to keep, from 0; None for all.
@@ -61,13 +68,13 @@ def read_view(
     """
     if dtype not in DTYPES:
         raise UnknownName("dtype", dtype, DTYPES)
-    given = checked_texts(texts)
+    given = check_texts(texts)
     network, entry = _open(checkpoint, given, device, dtype, max_length)
-    with quiet(), in_one_sentence(network):
-        model_stacks = checked(network, entry)
+    with silence_library(), errors_in_one_sentence(network):
+        model_stacks = check_model(network, entry)
     keepers, remarks = _keepers(entry, model_stacks, layers, heads)
     left_out = _why_no_neurons(network, model_stacks, keepers) if neurons else ""
-    with quiet(), in_one_sentence(network):
+    with silence_library(), errors_in_one_sentence(network):
         _run(network, entry, model_stacks, keepers, neurons and not left_out)
     unclear = (_unclear_note(keeper) for keeper in keepers.values() if keeper.unclear)
     notes = (note for note in (*entry.notes, *remarks, left_out, *unclear) if note)
@@ -76,28 +83,28 @@ def read_view(
 
 def _open(
     checkpoint: Checkpoint, texts: tuple[str, ...], device: str, dtype: str, max_length: int
-) -> tuple[Any, Entry]:
+) -> tuple[Any, ViewInput]:
     """Return the network that reads the texts, and its input."""
     place = device_of(device)
-    with quiet():
+    with silence_library():
         network, _ = open_network(checkpoint, DTYPES[dtype])
         tokenizer = load_tokenizer(checkpoint)
     has_decoder = bool(network.config.is_encoder_decoder)
     if has_decoder and len(texts) == 1:
         network = network.get_encoder()
-    place_on(network, place, checkpoint.name)
-    with quiet(), in_one_sentence(network):
+    move_to_device(network, place, checkpoint.name)
+    with silence_library(), errors_in_one_sentence(network):
         if has_decoder and len(texts) == 2:
-            ready_to_shift(network, checkpoint)
-            return network, entry_of_both(network, tokenizer, texts, max_length)
-        entry = entry_of(network, tokenizer, texts, max_length, ENCODER if has_decoder else SELF)
+            set_decoder_start(network, checkpoint)
+            return network, prepare_pair(network, tokenizer, texts, max_length)
+        entry = prepare_input(network, tokenizer, texts, max_length, ENCODER if has_decoder else SELF)
     note = "Only the encoder is shown, because one text was given; a second one is for the decoder."
     return network, replace(entry, notes=(note,) if has_decoder else ())
 
 
 def _keepers(
-    entry: Entry, model_stacks: Checked, layers: Sequence[int] | None, heads: Sequence[int] | None
-) -> tuple[dict[str, Keeper], tuple[str, ...]]:
+    entry: ViewInput, model_stacks: ModelStacks, layers: Sequence[int] | None, heads: Sequence[int] | None
+) -> tuple[dict[str, KindKeeper], tuple[str, ...]]:
     """Return a keeper for each kind of attention, and remarks on the choice of layers and heads.
 
     Raises:
@@ -112,7 +119,7 @@ def _keepers(
     for kind, stack in stacks.items():
         own_layers, own_heads = _selection(layers, stack.layers), _selection(heads, stack.heads)
         if own_layers and own_heads:
-            keepers.append(Keeper(kind, stack, entry.sides[kind], own_layers, own_heads))
+            keepers.append(KindKeeper(kind, stack, entry.sides[kind], own_layers, own_heads))
         for name, numbers, count in (("layers", layers, stack.layers), ("heads", heads, stack.heads)):
             if numbers is not None and max(numbers) >= count:
                 notes.append(f"Not all {name} asked for are in {kind} attention, which has {count}.")
@@ -141,7 +148,7 @@ def _check_numbers(name: str, numbers: Sequence[int] | None, counts: dict[str, i
     most = max(counts.values())
     wrong = [number for number in numbers or () if not 0 <= number < most]
     if numbers is not None and (wrong or not numbers):
-        given = ", ".join(map(str, wrong[:SHOWN])) + ", …" * (len(wrong) > SHOWN) or "none"
+        given = ", ".join(map(str, wrong[:MOST_REPEATED])) + ", …" * (len(wrong) > MOST_REPEATED) or "none"
         raise BadInput(
             f"--{name} takes numbers from 0 to {most - 1}, because the model has {most} {name}, "
             f"but got {given}; leave it out for all of them"
@@ -149,7 +156,7 @@ def _check_numbers(name: str, numbers: Sequence[int] | None, counts: dict[str, i
 
 
 def _run(
-    network: Any, entry: Entry, model_stacks: Checked, keepers: dict[str, Keeper], neurons: bool
+    network: Any, entry: ViewInput, model_stacks: ModelStacks, keepers: dict[str, KindKeeper], neurons: bool
 ) -> None:
     """Run the model on the whole input, and hand each keeper the attention of its kind."""
 
@@ -159,7 +166,7 @@ def _run(
             keeper.take(call, neurons)
 
     if model_stacks.modules:
-        run_viewed(network, entry.inputs, take)
+        run_with_calls(network, entry.inputs, take)
     else:
         for kind, returned in run_plain(network, entry.inputs, tuple(entry.sides)).items():
             for weights in returned if kind in keepers else ():
@@ -168,7 +175,7 @@ def _run(
         raise ValueError("it computes other layers on the whole input than on its beginning")
 
 
-def _why_no_neurons(network: Any, model_stacks: Checked, keepers: dict[str, Keeper]) -> str:
+def _why_no_neurons(network: Any, model_stacks: ModelStacks, keepers: dict[str, KindKeeper]) -> str:
     """Return why no queries and keys are kept; "" where they are."""
     if not model_stacks.modules:
         return (
@@ -184,7 +191,7 @@ def _why_no_neurons(network: Any, model_stacks: Checked, keepers: dict[str, Keep
     )
 
 
-def _unclear_note(keeper: Keeper) -> str:
+def _unclear_note(keeper: KindKeeper) -> str:
     layers = ", ".join(map(str, keeper.unclear))
     return (
         f"The neuron view of {keeper.kind} attention is left out, because queries and keys do not give the "

@@ -8,20 +8,20 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.probing.trained.sentences import Sentence
-from headroles.records.probes import Contest, Trained
+from headroles.records.probes import ProbeComparison, TrainedProbe
 from headroles.stats.columns import unit_numbers
 from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.methods.closed_form import flat, student
+from headroles.stats.methods.closed_form import has_no_spread, student
 from headroles.stats.moments import describe
-from headroles.stats.pooled import pooled_units
+from headroles.stats.pooled import pooled_unit_values
 
 RESAMPLES = 10_000
-RANDOM = " (random weights)"
+RANDOM_SUFFIX = " (random weights)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answered:
+class ProbeAnswers:
     """Answers of one probe or baseline on the test sentences.
 
     Attributes:
@@ -41,7 +41,7 @@ class Answered:
     @property
     def name(self) -> str:
         """The name of the classifier, marked for the control."""
-        return self.classifier + RANDOM * (self.weights == "random")
+        return self.classifier + RANDOM_SUFFIX * (self.weights == "random")
 
 
 def right_heads(
@@ -57,9 +57,9 @@ def right_heads(
     )
 
 
-def trained_rows(
-    answered: Sequence[Answered], sentences: Sequence[Sentence], seed: int
-) -> tuple[Trained, ...]:
+def accuracy_rows(
+    answered: Sequence[ProbeAnswers], sentences: Sequence[Sentence], seed: int
+) -> tuple[TrainedProbe, ...]:
     """Return the accuracy of each probe and baseline on the test sentences, with a bootstrap interval.
 
     The interval is the 2.5 % and 97.5 % quantile of the accuracy over 10,000 resamples of the
@@ -82,7 +82,7 @@ def trained_rows(
         low, high = np.quantile(np.concatenate(drawn), [0.025, 0.975], axis=0)
     total = int(words.sum())
     return tuple(
-        Trained(
+        TrainedProbe(
             classifier=answers.classifier,
             weights=answers.weights,
             uas=float(sums[:, k].sum() / total) if total else float("nan"),
@@ -98,7 +98,7 @@ def trained_rows(
     )
 
 
-def contests(answered: Sequence[Answered], sentences: Sequence[Sentence]) -> tuple[Contest, ...]:
+def contests(answered: Sequence[ProbeAnswers], sentences: Sequence[Sentence]) -> tuple[ProbeComparison, ...]:
     """Test the difference of every pair on the same words, later minus earlier, clustered by document.
 
     Null: both have the same accuracy in the population of documents; alternative: they differ. With
@@ -120,16 +120,16 @@ def contests(answered: Sequence[Answered], sentences: Sequence[Sentence]) -> tup
         return ()
     with np.errstate(invalid="ignore"):
         shares = np.stack([(first.right - second.right) / words for first, second in pairs], axis=1)
-    sample = describe(pooled_units(shares, words, units))
+    sample = describe(pooled_unit_values(shares, words, units))
     outcome = student(sample, 0.0)
-    constant = flat(sample)
+    constant = has_no_spread(sample)
     equal = constant & (np.abs(sample.mean) < 1e-12)
     p = np.where(
         constant, np.where(equal, 1.0, np.nan), np.minimum(1.0, 2 * np.fmin(outcome.p, outcome.p_not))
     )
     q = adjust(p, "holm")
     return tuple(
-        Contest(
+        ProbeComparison(
             first=first.name,
             second=second.name,
             difference=float(sample.mean[k]),
@@ -144,7 +144,7 @@ def contests(answered: Sequence[Answered], sentences: Sequence[Sentence]) -> tup
 
 
 def _by_unit(
-    answered: Sequence[Answered], sentences: Sequence[Sentence]
+    answered: Sequence[ProbeAnswers], sentences: Sequence[Sentence]
 ) -> tuple[Float[np.ndarray, "units rows"], Float[np.ndarray, " units"]]:
     """Count the right words per document and row, and the judged words per document."""
     units = unit_numbers([sentence.unit for sentence in sentences])

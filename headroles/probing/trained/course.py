@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.extraction.jobs.word_attention import WordMaps, word_maps
+from headroles.extraction.jobs.word_attention import WordMaps, read_word_maps
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import Vectors
-from headroles.extraction.texts.windows import passage_of
+from headroles.extraction.texts.windows import window_passage
 from headroles.inputs.units import unit_names
-from headroles.probing.trained.accuracy import RANDOM, Answered, right_heads
+from headroles.probing.trained.accuracy import RANDOM_SUFFIX, ProbeAnswers, right_heads
 from headroles.probing.trained.models import probe_of
 from headroles.probing.trained.sentences import Sentence, Source
 from headroles.probing.trained.training import Fit, Settings, predict, train
-from headroles.progress import counted
+from headroles.progress import progress_counter
 from headroles.records.documents import Window
 from headroles.sieves.language.relations import canonical
 
@@ -28,7 +28,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Read:
+class ReadSettings:
     """Settings for reading attention.
 
     Attributes:
@@ -42,10 +42,10 @@ class Read:
     max_length: int = 256
 
 
-class Fitted(NamedTuple):
+class FittedProbe(NamedTuple):
     """A trained probe and its answers."""
 
-    answered: Answered
+    answered: ProbeAnswers
     fit: Fit
 
 
@@ -63,7 +63,7 @@ def sentences_of(windows: Sequence[Window]) -> list[Sentence]:
     unit = {id(document): name for document, name in zip(documents, names, strict=True)}
     sentences = []
     for number, window in enumerate(windows):
-        (tree,) = passage_of(window).words or ()
+        (tree,) = window_passage(window).words or ()
         judged = np.array([canonical(relation) != "punct" for relation in tree.relations], dtype=np.bool_)
         words = window.document.words[window.start : window.stop]
         sentences.append(
@@ -120,20 +120,20 @@ class Course:
 
     @contextmanager
     def reading(
-        self, read: Read, windows: Sequence[Window], stage: str, later: bool = False
+        self, read: ReadSettings, windows: Sequence[Window], stage: str, later: bool = False
     ) -> Iterator[WordMaps]:
         """Read the word attention of all sentences; with ``later``, reserve as much time to read again."""
         start = time.monotonic()
-        advance = counted(partial(self.progress, stage), len(windows))
-        passages = [passage_of(window) for window in windows]
+        advance = progress_counter(partial(self.progress, stage), len(windows))
+        passages = [window_passage(window) for window in windows]
         sizes = {"batch_size": read.batch_size, "max_length": read.max_length}
-        with word_maps(read.model, passages, **sizes, advance=advance) as maps:
+        with read_word_maps(read.model, passages, **sizes, advance=advance) as maps:
             self.reserved = (time.monotonic() - start) * later
             yield maps
 
-    def fit(self, name: str, weights: str, maps: WordMaps | None) -> Fitted:
+    def fit(self, name: str, weights: str, maps: WordMaps | None) -> FittedProbe:
         """Train a probe, and predict heads of the test sentences."""
-        settings, label = self.settings, name + RANDOM * (weights == "random")
+        settings, label = self.settings, name + RANDOM_SUFFIX * (weights == "random")
         probe = probe_of(name, self.vectors, maps, settings.seed)
         source = Source(self.vectors if "words" in name else None, maps)
         fitted = train(
@@ -146,14 +146,14 @@ class Course:
         )
         self.fits -= 1
         right = right_heads(predict(probe, source, self.tested), self.tested)
-        answered = Answered(name, weights, right, fitted.trained_on, fitted.epochs)
+        answered = ProbeAnswers(name, weights, right, fitted.trained_on, fitted.epochs)
         if fitted.stopped != "held-out loss":
             limit = "its time" if fitted.stopped == "minutes" else f"{settings.epochs} passes"
             self.notes.append(
                 f"{answered.name} was stopped after {len(fitted.losses)} passes, at the end of {limit}; its "
                 f"held-out loss was lowest after pass {fitted.epochs}."
             )
-        return Fitted(answered, fitted)
+        return FittedProbe(answered, fitted)
 
     def deadline(self) -> float:
         """Return the time at which the next training has used its share of the time that is left."""

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 
 from headroles.errors import BadInput, UnknownName
-from headroles.extraction.jobs.word_attention import SPECIAL, WordMaps
+from headroles.extraction.jobs.word_attention import SPECIAL_UNITS, WordMaps
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import Vectors
 from headroles.probing.trained.sentences import Batch
@@ -61,14 +61,14 @@ class _AttentionProbe(torch.nn.Module):
 
     def __init__(self, special: bool) -> None:
         super().__init__()
-        self.special = torch.nn.Parameter(torch.full((SPECIAL,), 0.5), requires_grad=special)
+        self.special = torch.nn.Parameter(torch.full((SPECIAL_UNITS,), 0.5), requires_grad=special)
         self.bias = torch.nn.Parameter(torch.zeros(()), requires_grad=not special)
 
     def logits(self, cells: Float[torch.Tensor, "sentences units units 2"], batch: Batch) -> Logits:
         """Return logits from the scores of every cell (query, key), with the query as dependent or head."""
-        score = (cells[..., 0] + cells[..., 1].transpose(1, 2))[:, SPECIAL:]
-        root = score[:, :, :SPECIAL] @ self.special + self.bias
-        logits = torch.cat([root[..., None], score[:, :, SPECIAL:]], dim=2)
+        score = (cells[..., 0] + cells[..., 1].transpose(1, 2))[:, SPECIAL_UNITS:]
+        root = score[:, :, :SPECIAL_UNITS] @ self.special + self.bias
+        logits = torch.cat([root[..., None], score[:, :, SPECIAL_UNITS:]], dim=2)
         return logits.masked_fill(~batch.candidates, -torch.inf)
 
 
@@ -108,7 +108,7 @@ class AttentionWordsProbe(_AttentionProbe):
     def forward(self, batch: Batch) -> Logits:
         """Return the logits of the candidates."""
         assert batch.attention is not None
-        words = self.vectors(batch, SPECIAL)
+        words = self.vectors(batch, SPECIAL_UNITS)
         parts = (words @ self.weight).unflatten(2, (4, -1))
         to_head, to_dependent = parts[:, :, 0], parts[:, :, 1]
         of_dependent, of_head = parts[:, :, 2] + self.level[:, 0], parts[:, :, 3] + self.level[:, 1]
@@ -208,7 +208,7 @@ def branching(name: str, words: int) -> Int[np.ndarray, " words"]:
     return heads
 
 
-def randomised(model: Model, seed: int) -> Model:
+def randomise_weights(model: Model, seed: int) -> Model:
     """Return the same model with random weights, except for its word and position embeddings.
 
     This is the control of Clark et al. (2019, section 5): results of a probe on it are due to the

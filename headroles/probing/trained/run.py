@@ -9,9 +9,9 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import read_vectors
 from headroles.extraction.texts.windows import sentence_windows
-from headroles.probing.trained.accuracy import Answered, contests, right_heads, trained_rows
-from headroles.probing.trained.course import Course, Fitted, Progress, Read, sentences_of
-from headroles.probing.trained.models import BRANCHING, AttentionProbe, branching, randomised
+from headroles.probing.trained.accuracy import ProbeAnswers, accuracy_rows, contests, right_heads
+from headroles.probing.trained.course import Course, FittedProbe, Progress, ReadSettings, sentences_of
+from headroles.probing.trained.models import BRANCHING, AttentionProbe, branching, randomise_weights
 from headroles.probing.trained.sentences import Sentence
 from headroles.probing.trained.training import Settings
 from headroles.records.documents import Document
@@ -20,14 +20,14 @@ from headroles.records.probes import (
     ATTENTION_WORDS,
     CLASSIFIERS,
     DISTANCES_WORDS,
-    Contest,
-    Trained,
-    Weight,
+    ProbeComparison,
+    ProbeWeight,
+    TrainedProbe,
 )
 
-ATTENDING = (ATTENTION, ATTENTION_WORDS)
+ATTENTION_CLASSIFIERS = (ATTENTION, ATTENTION_WORDS)
 """Classifiers that read attention."""
-LONGER = 5
+LEAST_SHARED_WORDS = 5
 """Length in words from which a sentence is too long for a common phrase that two texts share."""
 
 
@@ -41,9 +41,9 @@ class Training(NamedTuple):
         notes: What was left out or cut short, one sentence each.
     """
 
-    trained: tuple[Trained, ...]
-    contests: tuple[Contest, ...]
-    weights: tuple[Weight, ...]
+    trained: tuple[TrainedProbe, ...]
+    contests: tuple[ProbeComparison, ...]
+    weights: tuple[ProbeWeight, ...]
     notes: tuple[str, ...]
 
 
@@ -52,7 +52,7 @@ def train_probes(
     tested: Sequence[Document],
     classifiers: Sequence[str],
     *,
-    read: Read | None,
+    read: ReadSettings | None,
     vectors: Path | None,
     settings: Settings,
     progress: Progress = lambda stage, done, total: None,
@@ -85,7 +85,7 @@ def train_probes(
     if vectors is not None:
         words = {word.lower() for sentence in course.sentences for word in sentence.words}
         course.vectors = read_vectors(vectors, words)
-    attending = [name for name in ATTENDING if name in classifiers]
+    attending = [name for name in ATTENTION_CLASSIFIERS if name in classifiers]
     course.fits = len(set(classifiers)) + len(attending) * settings.control
     if read is None or not attending:
         return _results(course, [course.fit(DISTANCES_WORDS, "", None)])
@@ -96,17 +96,19 @@ def train_probes(
             fits.append(course.fit(DISTANCES_WORDS, "", None))
         fits += [course.fit(name, "trained", maps) for name in attending]
     if settings.control:
-        random_model = replace(read, model=randomised(read.model, settings.seed))
+        random_model = replace(read, model=randomise_weights(read.model, settings.seed))
         with course.reading(random_model, windows, "reading attention of random weights") as maps:
             fits += [course.fit(name, "random", maps) for name in attending]
     return _results(course, fits, read.model)
 
 
-def _results(course: Course, fits: Sequence[Fitted], model: Model | None = None) -> Training:
+def _results(course: Course, fits: Sequence[FittedProbe], model: Model | None = None) -> Training:
     """Add the baselines, and compute accuracies, tests and weights."""
     tested = course.tested
     answered = [
-        Answered(name, "", right_heads([branching(name, len(sentence.words)) for sentence in tested], tested))
+        ProbeAnswers(
+            name, "", right_heads([branching(name, len(sentence.words)) for sentence in tested], tested)
+        )
         for name in BRANCHING
     ]
     answered += [fitted.answered for fitted in fits]
@@ -117,22 +119,22 @@ def _results(course: Course, fits: Sequence[Fitted], model: Model | None = None)
         if isinstance(probe, AttentionProbe) and model is not None
         for weight in _weights(probe, model)
     ]
-    rows = trained_rows(answered, tested, course.settings.seed)
+    rows = accuracy_rows(answered, tested, course.settings.seed)
     return Training(rows, contests(answered, tested), tuple(weights), tuple(course.notes))
 
 
-def _weights(probe: AttentionProbe, model: Model) -> Iterator[Weight]:
+def _weights(probe: AttentionProbe, model: Model) -> Iterator[ProbeWeight]:
     """Yield the weights of the attention probe by layer, head and direction."""
     table = probe.weight.detach().cpu().numpy().reshape(model.layers, model.heads, 2)
     for layer in range(model.layers):
         for head in range(model.heads):
             for turn, direction in enumerate(("→", "←")):
-                yield Weight(ATTENTION, layer, head, direction, float(table[layer, head, turn]))
+                yield ProbeWeight(ATTENTION, layer, head, direction, float(table[layer, head, turn]))
 
 
 def _check(
     classifiers: Sequence[str],
-    read: Read | None,
+    read: ReadSettings | None,
     vectors: Path | None,
     parts: tuple[Sequence[Document], Sequence[Document]],
 ) -> None:
@@ -142,7 +144,7 @@ def _check(
             raise UnknownName("classifier", name, CLASSIFIERS)
     if not classifiers:
         raise BadInput(f"training needs at least one of {', '.join(CLASSIFIERS)}, but got no classifier")
-    if read is None and set(ATTENDING) & set(classifiers):
+    if read is None and set(ATTENTION_CLASSIFIERS) & set(classifiers):
         raise BadInput("a classifier that reads attention needs a model, but got none")
     if vectors is None and set(classifiers) - {ATTENTION}:
         raise BadInput("a classifier that reads words needs word vectors: name their file with --vectors")
@@ -158,11 +160,12 @@ def _check(
 def _overlap_warning(learned: Sequence[Sentence], tested: Sequence[Sentence]) -> list[str]:
     """Return a warning where longer test sentences are also training sentences."""
     training_sentences = {sentence.words for sentence in learned}
-    longer = [sentence for sentence in tested if len(sentence.words) >= LONGER]
+    longer = [sentence for sentence in tested if len(sentence.words) >= LEAST_SHARED_WORDS]
     count = sum(sentence.words in training_sentences for sentence in longer)
     if not count:
         return []
     return [
-        f"{count} of {len(longer)} test sentences of at least {LONGER} words are also among the training "
+        f"{count} of {len(longer)} test sentences of at least {LEAST_SHARED_WORDS} words are also among "
+        f"the training "
         f"sentences, which flatters the trained probes."
     ]

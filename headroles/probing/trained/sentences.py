@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
-from headroles.extraction.jobs.word_attention import SPECIAL, WordMaps
+from headroles.extraction.jobs.word_attention import SPECIAL_UNITS, WordMaps
 from headroles.extraction.parsing.vectors import Vectors
-from headroles.records.arrays import frozen
+from headroles.records.arrays import read_only
 
 POOL = 64
 """Batches whose sentences are sorted by length together, so that random batches have little padding."""
@@ -38,7 +38,7 @@ class Sentence:
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
         for name in ("heads", "judged"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,15 +104,15 @@ class Source:
 
     def _attention(self, maps: WordMaps, sentences: Sequence[Sentence], width: int) -> torch.Tensor:
         """Return the word attention of sentences, padded to one width."""
-        units = width + SPECIAL
+        units = width + SPECIAL_UNITS
         padded = np.zeros((len(sentences), units, units, maps.maps), dtype=np.float16)
         for row, sentence in enumerate(sentences):
-            size = len(sentence.words) + SPECIAL
+            size = len(sentence.words) + SPECIAL_UNITS
             padded[row, :size, :size] = maps(sentence.number)
         return torch.from_numpy(padded).to(self.device).float()
 
 
-def bucketed(lengths: Sequence[int], size: int, order: np.random.Generator) -> Iterator[np.ndarray]:
+def batches_by_length(lengths: Sequence[int], size: int, order: np.random.Generator) -> Iterator[np.ndarray]:
     """Yield positions of sentences in batches of similar length, in random order, each position once.
 
     Args:
@@ -125,15 +125,15 @@ def bucketed(lengths: Sequence[int], size: int, order: np.random.Generator) -> I
     for start in range(0, len(drawn), POOL * size):
         pool = drawn[start : start + POOL * size]
         ranked = pool[np.argsort([-lengths[position] for position in pool], kind="stable")]
-        batches += list(chopped(ranked, lengths, size))
+        batches += list(chop_batches(ranked, lengths, size))
     yield from (batches[k] for k in order.permutation(len(batches)))
 
 
-def chopped(places: np.ndarray, lengths: Sequence[int], size: int) -> Iterator[np.ndarray]:
+def chop_batches(places: np.ndarray, lengths: Sequence[int], size: int) -> Iterator[np.ndarray]:
     """Yield positions, longest first, in batches of up to ``size`` sentences and ``PAIRS`` pairs of units."""
     start = 0
     while start < len(places):
-        fitting = max(1, PAIRS // (lengths[places[start]] + SPECIAL) ** 2)
+        fitting = max(1, PAIRS // (lengths[places[start]] + SPECIAL_UNITS) ** 2)
         stop = start + min(size, fitting)
         yield places[start:stop]
         start = stop

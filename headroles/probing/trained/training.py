@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.probing.trained.sentences import Batch, Sentence, Source, bucketed, chopped
+from headroles.probing.trained.sentences import Batch, Sentence, Source, batches_by_length, chop_batches
 
-EVALUATED = 64
+EVALUATION_BATCH = 64
 """Sentences in a batch without training."""
 
 
@@ -116,12 +116,12 @@ def train(
     best = copy.deepcopy(probe.state_dict())
     stopped = "epochs"
     for epoch in range(1, settings.epochs + 1):
-        for places in bucketed(lengths, settings.batch_size, order):
+        for places in batches_by_length(lengths, settings.batch_size, order):
             adam.zero_grad()
             total, words = _loss(probe, source.batch([learned[position] for position in places]))
             (total / words).backward()  # type: ignore[no-untyped-call]
             adam.step()
-        losses.append(held_loss(probe, source, held_out))
+        losses.append(held_out_loss(probe, source, held_out))
         progress(epoch)
         lowest = int(np.argmin(losses)) + 1
         if lowest == epoch:
@@ -158,7 +158,7 @@ def split(sentences: Sequence[Sentence], settings: Settings) -> tuple[list[Sente
     ]
 
 
-def held_loss(probe: torch.nn.Module, source: Source, sentences: Sequence[Sentence]) -> float:
+def held_out_loss(probe: torch.nn.Module, source: Source, sentences: Sequence[Sentence]) -> float:
     """Return the mean cross-entropy per word, in nats.
 
     Raises:
@@ -193,7 +193,7 @@ def _in_order(source: Source, sentences: Sequence[Sentence]) -> Iterator[tuple[n
     """Yield all sentences in batches of similar length, longest first, with their positions."""
     lengths = [len(sentence.words) for sentence in sentences]
     ranked = np.argsort([-length for length in lengths], kind="stable")
-    for places in chopped(ranked, lengths, EVALUATED):
+    for places in chop_batches(ranked, lengths, EVALUATION_BATCH):
         yield places, source.batch([sentences[position] for position in places])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from headroles.errors import BadInput
-from headroles.extraction.model.machine import processors
+from headroles.extraction.model.machine import cpu_count
 from headroles.inputs.corpora import Corpus
 from headroles.options.label import LabelOptions
 from headroles.shards.work import Engine, Order
@@ -37,9 +37,9 @@ def engine_of(order: Order, place: Place, corpus: Corpus, advance: Callable[[int
 
         engine = RayEngine(order, advance)
     elif order.options.workers == 1:
-        from headroles.shards.engines.here import Here
+        from headroles.shards.engines.here import InProcess
 
-        engine = Here(order, place, corpus, advance)
+        engine = InProcess(order, place, corpus, advance)
     else:
         from headroles.shards.engines.processes import Processes
 
@@ -48,7 +48,7 @@ def engine_of(order: Order, place: Place, corpus: Corpus, advance: Callable[[int
         yield ready
 
 
-def leaves_the_process(options: LabelOptions) -> bool:
+def uses_other_processes(options: LabelOptions) -> bool:
     """Return whether workers are other processes than this one.
 
     Raises:
@@ -65,7 +65,7 @@ def leaves_the_process(options: LabelOptions) -> bool:
     return apart
 
 
-def threads_each(options: LabelOptions) -> int | None:
+def threads_per_worker(options: LabelOptions) -> int | None:
     """Return the threads of each worker: as requested, otherwise an equal share of the processors.
 
     Returns:
@@ -77,5 +77,5 @@ def threads_each(options: LabelOptions) -> int | None:
     if options.engine == "local" and options.workers == 1:
         return None
     setting = os.environ.get("OMP_NUM_THREADS", "")
-    threads = int(setting) if setting.isdecimal() and int(setting) else processors()
+    threads = int(setting) if setting.isdecimal() and int(setting) else cpu_count()
     return max(1, threads // options.workers)

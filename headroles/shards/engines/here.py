@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
-from headroles.extraction.model.machine import threads_of
+from headroles.extraction.model.machine import use_threads
 from headroles.inputs.corpora import Corpus
-from headroles.records.kept_maps import Maps
+from headroles.records.kept_maps import InputMaps
 from headroles.records.passage import Passage
 from headroles.shards.work import Facts, Order, Receipt, Task
 from headroles.shards.worker import Worker
 from headroles.storage.places import Place
 
 
-class Here:
+class InProcess:
     """One worker, in this process."""
 
     def __init__(self, order: Order, place: Place, corpus: Corpus, advance: Callable[[int], None]) -> None:
@@ -49,7 +49,7 @@ class Here:
             yield self._ready_worker().score(task, self._advance)
             task = next_task
 
-    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
+    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
         """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
         return self._ready_worker().keep(passages, asked)
 
@@ -58,10 +58,10 @@ class Here:
             raise RuntimeError("an engine is used within 'with'")
         return self._worker
 
-    def __enter__(self) -> "Here":
+    def __enter__(self) -> "InProcess":
         """Make the worker."""
         with ExitStack() as stack:
-            stack.enter_context(threads_of(self._order.threads))
+            stack.enter_context(use_threads(self._order.threads))
             self._worker = Worker(self._order, place=self._place, corpus=self._corpus)
             self._stack = stack.pop_all()
         return self

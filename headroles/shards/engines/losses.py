@@ -7,11 +7,11 @@ from headroles import errors
 from headroles.errors import BadInput, HeadrolesError
 from headroles.shards.work import Task
 
-LOSSES = 3
+MOST_LOSSES = 3
 """Number of workers lost at the same shard, or at their start, that ends a run."""
 
 
-def ours(name: str | None, sentence: str) -> HeadrolesError | None:
+def make_headroles_error(name: str | None, sentence: str) -> HeadrolesError | None:
     """Make an error of headroles from the name of its class and its sentence.
 
     Returns:
@@ -39,7 +39,9 @@ class Failure:
 
     def error(self) -> Exception:
         """Return the error as the worker raised it; other errors as ``RuntimeError`` with their traceback."""
-        return ours(self.kind, self.said) or RuntimeError(f"a worker on Ray failed:\n{self.said}")
+        return make_headroles_error(self.kind, self.said) or RuntimeError(
+            f"a worker on Ray failed:\n{self.said}"
+        )
 
 
 def failure_of(error: Exception) -> Failure:
@@ -49,12 +51,12 @@ def failure_of(error: Exception) -> Failure:
     return Failure(None, "".join(format_exception(error)))
 
 
-def scoring(task: Task) -> str:
+def describe_scoring(task: Task) -> str:
     """Describe the scoring of a shard, for messages."""
     return f"scoring shard {task.number} ({task.passages[0].key} and on)"
 
 
-def lost(doing: str, how: int | None = None) -> BadInput:
+def lost_worker_error(doing: str, how: int | None = None) -> BadInput:
     """Return the error for workers that were lost too often at the same work.
 
     Args:
@@ -63,7 +65,8 @@ def lost(doing: str, how: int | None = None) -> BadInput:
     """
     ended = "" if how is None else f" (signal {-how})" if how < 0 else f" (exit code {how})"
     return BadInput(
-        f"a worker may be lost {LOSSES - 1} times at one thing, but {LOSSES} were lost while {doing}{ended}; "
+        f"a worker may be lost {MOST_LOSSES - 1} times at one thing, but {MOST_LOSSES} were lost "
+        f"while {doing}{ended}; "
         f"where memory is short give fewer --workers or a smaller --batch-size, and start the same command "
         f"again"
     )

@@ -12,12 +12,12 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from headroles.shards.engines.losses import ours
+from headroles.shards.engines.losses import make_headroles_error
 from headroles.shards.work import Order, Task
 
 PATIENCE = 10.0
 """Seconds that a worker has to end after its pipe is closed, before it is killed."""
-START = (
+WORKER_CODE = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from headroles.shards.engines.server import serve; serve()"
 )
@@ -27,7 +27,7 @@ The main module of this process is not imported. Modules are imported from the c
 process would do so."""
 
 
-def raised(name: str, text: str, pickled: bytes | None) -> BaseException:
+def error_of_worker(name: str, text: str, pickled: bytes | None) -> BaseException:
     """Return the error of a worker as an error of this process.
 
     Args:
@@ -35,7 +35,7 @@ def raised(name: str, text: str, pickled: bytes | None) -> BaseException:
         text: Its message.
         pickled: The pickled error, where it can be pickled; None for errors of headroles.
     """
-    if (own_error := ours(name, text)) is not None:
+    if (own_error := make_headroles_error(name, text)) is not None:
         return own_error
     if pickled is not None:
         with suppress(Exception):
@@ -68,7 +68,7 @@ class Process:
         threads = str(order.threads or 1)
         limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", START, json.dumps(sys.path)],
+            [sys.executable, "-P", "-c", WORKER_CODE, json.dumps(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | limits,

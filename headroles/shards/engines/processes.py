@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.records.kept_maps import Maps
+from headroles.records.kept_maps import InputMaps
 from headroles.records.passage import Passage
-from headroles.shards.engines.losses import LOSSES, lost, scoring
-from headroles.shards.engines.process import Process, raised
+from headroles.shards.engines.losses import MOST_LOSSES, describe_scoring, lost_worker_error
+from headroles.shards.engines.process import Process, error_of_worker
 from headroles.shards.work import Facts, Order, Receipt, Task
 
 
@@ -62,9 +62,9 @@ class Processes:
                 self._hand_out(feed)  # before the caller takes time for it
                 yield receipt
 
-    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
+    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
         """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
-        for _ in range(LOSSES):
+        for _ in range(MOST_LOSSES):
             worker = self._ready()
             worker.send(("keep", list(passages), list(asked)))
             for sender, (kind, content) in iter(self._messages.get, None):
@@ -72,12 +72,12 @@ class Processes:
                     self._forget(worker)
                     break
                 if sender is worker and kind == "error":
-                    raise raised(*content)
+                    raise error_of_worker(*content)
                 if sender is worker and kind == "kept":
-                    maps: list[Maps] = content
+                    maps: list[InputMaps] = content
                     return maps
                 self._note(sender, kind, content)
-        raise lost("keeping maps of heads", content)
+        raise lost_worker_error("keeping maps of heads", content)
 
     def _ready(self) -> Process:
         """Return a worker that has loaded its model and is idle."""
@@ -133,12 +133,12 @@ class Processes:
             worker.advanced += content
             self._advance(content)
         elif kind == "error":
-            raise raised(*content)
+            raise error_of_worker(*content)
         elif kind == "lost":
             self._forget(worker)
             self._unloaded += not worker.loaded
-            if self._unloaded >= LOSSES:
-                raise lost("loading the model", content)
+            if self._unloaded >= MOST_LOSSES:
+                raise lost_worker_error("loading the model", content)
 
     def _forget(self, worker: Process) -> None:
         self._workers.remove(worker)
@@ -207,6 +207,6 @@ class _Feed:
             BadInput: When the task has lost too many workers.
         """
         losses = self._losses[task.number] = self._losses.get(task.number, 0) + 1
-        if losses >= LOSSES:
-            raise lost(scoring(task), how)
+        if losses >= MOST_LOSSES:
+            raise lost_worker_error(describe_scoring(task), how)
         self._waiting.insert(0, task)

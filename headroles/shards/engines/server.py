@@ -51,10 +51,10 @@ def _answer(answers: _Answers, messages: "SimpleQueue[Any]") -> None:
     """Answer messages one after the other; an error is sent as an answer."""
     try:
         order = messages.get()
-        from headroles.extraction.model.machine import threads_of
+        from headroles.extraction.model.machine import use_threads
         from headroles.shards.worker import Worker
 
-        with threads_of(order.threads):
+        with use_threads(order.threads):
             worker = Worker(order)
             answers.send("facts", worker.facts)
             while True:

@@ -1,6 +1,6 @@
 """Masks of long inputs in the cheapest of three forms: sets of keys, single cells, or rows block by block.
 
-``resolved`` finds the form of a mask. ``Sums`` collects linear sums over attention from masks of all forms.
+``find_form`` finds the form of a mask. ``Sums`` collects linear sums over attention from masks of all forms.
 """
 
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.plans.even import blocks
+from headroles.plans.even import row_blocks
 from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
-from headroles.plans.plan import Listed, Rowwise
+from headroles.plans.plan import CellList, RowCells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class MaskCells:
     """A mask as a list of its cells, sorted by query, each once."""
 
     query: Int[np.ndarray, " cells"]
@@ -34,12 +34,12 @@ class Outside:
         return inside
 
 
-def listed(cells: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> Listed:
+def join_cells(cells: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> CellList:
     """Join lists of query, key, output and weight, sorted by query."""
     empty = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     query, key, output, weight = (np.concatenate(parts) for parts in zip(empty, *cells, strict=True))
     order = np.argsort(query, kind="stable")
-    return Listed(
+    return CellList(
         query=query[order].astype(np.int32),
         key=key[order].astype(np.int32),
         output=output[order].astype(np.int32),
@@ -47,7 +47,7 @@ def listed(cells: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     )
 
 
-def holds(
+def contains_cells(
     mask: Mask, query: Int[np.ndarray, " cells"], key: Int[np.ndarray, " cells"], size: int
 ) -> Bool[np.ndarray, " cells"]:
     """Return whether single cells are in a mask."""
@@ -65,36 +65,36 @@ def holds(
     elif isinstance(mask, Pairs):
         inside = np.isin(query * size + key, mask.query * size + mask.key)
     elif isinstance(mask, Outside):
-        inside = ~holds(mask.taken, query, key, size)
+        inside = ~contains_cells(mask.taken, query, key, size)
     elif isinstance(mask, Every):
         inside = np.ones(len(query), dtype=np.bool_)
-        for member in flat([mask]):
-            inside &= holds(member, query, key, size)
+        for member in flatten_masks([mask]):
+            inside &= contains_cells(member, query, key, size)
     elif isinstance(mask, Without):
-        inside = holds(mask.mask, query, key, size) & ~holds(mask.taken, query, key, size)
+        inside = contains_cells(mask.mask, query, key, size) & ~contains_cells(mask.taken, query, key, size)
     else:
         inside = np.zeros(len(query), dtype=np.bool_)
-        for start, stop in blocks(size):
+        for start, stop in row_blocks(size):
             here = np.flatnonzero((query >= start) & (query < stop))
             if here.size:
                 inside[here] = mask.rows(start, stop)[query[here] - start, key[here]]
     return inside
 
 
-def flat(masks: Sequence[Mask]) -> list[Mask]:
+def flatten_masks(masks: Sequence[Mask]) -> list[Mask]:
     """Replace masks that are intersections by their members."""
     members: list[Mask] = []
     for mask in masks:
         if isinstance(mask, Every):
-            members += flat(mask.masks)
+            members += flatten_masks(mask.masks)
         elif isinstance(mask, Without):
-            members += [*flat([mask.mask]), Outside(mask.taken)]
+            members += [*flatten_masks([mask.mask]), Outside(mask.taken)]
         else:
             members.append(mask)
     return members
 
 
-def count_of(mask: Mask, size: int) -> int | None:
+def count_cells(mask: Mask, size: int) -> int | None:
     """Return the number of cells of a mask, where it is known without looking at all of them."""
     if isinstance(mask, Pairs):
         return len(mask.query)
@@ -129,23 +129,23 @@ def cells_of(mask: Mask, size: int) -> tuple[np.ndarray, np.ndarray]:
     return query, order[np.repeat(first, number) + step]
 
 
-def found(query: np.ndarray, key: np.ndarray, size: int) -> Found:
+def sort_cells(query: np.ndarray, key: np.ndarray, size: int) -> MaskCells:
     """Return cells as a list, sorted by query, each once."""
     code = np.unique(query.astype(np.int64) * size + key)
-    return Found(code // max(size, 1), code % max(size, 1))
+    return MaskCells(code // max(size, 1), code % max(size, 1))
 
 
-def scanned(mask: Mask, size: int, most: int) -> Found | Mask:
+def scan_mask(mask: Mask, size: int, most: int) -> MaskCells | Mask:
     """Read a mask row by row, and return its cells, or the mask itself when they are more than ``most``."""
     query, key, total = [], [], 0
-    for start, stop in blocks(size):
+    for start, stop in row_blocks(size):
         rows, columns = np.nonzero(mask.rows(start, stop))
         total += len(rows)
         if total > most:
             return mask
         query.append(rows + start)
         key.append(columns)
-    return Found(
+    return MaskCells(
         np.concatenate([*query, np.zeros(0, np.int64)]), np.concatenate([*key, np.zeros(0, np.int64)])
     )
 
@@ -157,7 +157,7 @@ PER_QUERY, ONE_OF = 64, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Labelled:
+class KeySets:
     """A mask as a few sets of keys.
 
     Attributes:
@@ -175,10 +175,10 @@ class Labelled:
         return inside
 
 
-Resolved = Labelled | Found | Mask
+MaskForm = KeySets | MaskCells | Mask
 
 
-def resolved(masks: Sequence[Mask], visible: Mask | None, size: int) -> Resolved:
+def find_form(masks: Sequence[Mask], visible: Mask | None, size: int) -> MaskForm:
     """Find the cells that are in all of some masks, in the cheapest form.
 
     Args:
@@ -190,14 +190,14 @@ def resolved(masks: Sequence[Mask], visible: Mask | None, size: int) -> Resolved
         Sets of keys when they are few; else single cells within ``visible`` when these are few; else
         the mask within ``visible``.
     """
-    every = flat(masks)
+    every = flatten_masks(masks)
     labelled = _common_key_sets(every)
     if labelled is not None:
         return labelled
     every = every if visible is None else [*every, visible]
     most = max(PER_QUERY * size, size * size // ONE_OF)
     counted = [
-        (count, mask) for mask in every if (count := count_of(mask, size)) is not None and count <= most
+        (count, mask) for mask in every if (count := count_cells(mask, size)) is not None and count <= most
     ]
     if counted:
         smallest = min(counted, key=lambda pair: pair[0])[1]
@@ -205,28 +205,28 @@ def resolved(masks: Sequence[Mask], visible: Mask | None, size: int) -> Resolved
         kept = np.ones(len(query), dtype=np.bool_)
         for mask in every:
             if mask is not smallest:
-                kept &= holds(mask, query, key, size)
-        return found(query[kept], key[kept], size)
-    return scanned(Every(tuple(every)), size, most)
+                kept &= contains_cells(mask, query, key, size)
+        return sort_cells(query[kept], key[kept], size)
+    return scan_mask(Every(tuple(every)), size, most)
 
 
-def sizes(cells: Resolved, visible: Mask | None, size: int) -> Int[np.ndarray, " units"]:
+def count_visible(cells: MaskForm, visible: Mask | None, size: int) -> Int[np.ndarray, " units"]:
     """Return the number of visible keys of a mask for each query."""
-    if isinstance(cells, Found):
+    if isinstance(cells, MaskCells):
         return np.bincount(cells.query, minlength=size)
-    if isinstance(cells, Labelled):
+    if isinstance(cells, KeySets):
         counts = _set_counts(cells.sets, visible)
         own: np.ndarray = np.take_along_axis(counts, np.maximum(cells.label, 0)[:, None], axis=1)[:, 0]
         return np.where(cells.label >= 0, own, 0)
     counts = np.zeros(size, dtype=np.int64)
-    for start, stop in blocks(size):
+    for start, stop in row_blocks(size):
         counts[start:stop] = cells.rows(start, stop).sum(axis=1)
     return counts
 
 
-def _common_key_sets(masks: Sequence[Mask]) -> Labelled | None:
+def _common_key_sets(masks: Sequence[Mask]) -> KeySets | None:
     """Return the intersection of masks as a few sets of keys, or None where that is not possible."""
-    result: Labelled | None = None
+    result: KeySets | None = None
     for mask in masks:
         sets = _key_sets(mask)
         if sets is None:
@@ -237,20 +237,20 @@ def _common_key_sets(masks: Sequence[Mask]) -> Labelled | None:
     return result
 
 
-def _key_sets(mask: Mask) -> Labelled | None:
+def _key_sets(mask: Mask) -> KeySets | None:
     if isinstance(mask, Keys):
-        return Labelled(np.zeros(len(mask.keys), dtype=np.int64), mask.keys[:, None])
+        return KeySets(np.zeros(len(mask.keys), dtype=np.int64), mask.keys[:, None])
     if not isinstance(mask, Same | Match):
         return None
     query, key = (mask.labels, mask.labels) if isinstance(mask, Same) else (mask.query, mask.key)
     names = np.unique(query[query >= 0])
     if not 0 < len(names) <= FEW:
-        return None if len(names) else Labelled(np.full(len(query), -1), np.zeros((len(query), 1), np.bool_))
+        return None if len(names) else KeySets(np.full(len(query), -1), np.zeros((len(query), 1), np.bool_))
     label = np.where(query >= 0, np.searchsorted(names, query), -1)
-    return Labelled(label, key[:, None] == names[None, :])
+    return KeySets(label, key[:, None] == names[None, :])
 
 
-def _intersect(first: Labelled, second: Labelled) -> Labelled | None:
+def _intersect(first: KeySets, second: KeySets) -> KeySets | None:
     """Return the keys in both of two sets, for each pair of sets that some query has."""
     width = second.sets.shape[1]
     code = np.where((first.label >= 0) & (second.label >= 0), first.label * width + second.label, -1)
@@ -258,9 +258,9 @@ def _intersect(first: Labelled, second: Labelled) -> Labelled | None:
     if len(names) > FEW:
         return None
     if not names.size:
-        return Labelled(np.full(len(code), -1), np.zeros((len(code), 1), dtype=np.bool_))
+        return KeySets(np.full(len(code), -1), np.zeros((len(code), 1), dtype=np.bool_))
     sets = first.sets[:, names // width] & second.sets[:, names % width]
-    return Labelled(np.where(code >= 0, np.searchsorted(names, code), -1), sets)
+    return KeySets(np.where(code >= 0, np.searchsorted(names, code), -1), sets)
 
 
 def _set_counts(sets: np.ndarray, visible: Mask | None) -> Int[np.ndarray, "units sets"]:
@@ -276,7 +276,7 @@ def _set_counts(sets: np.ndarray, visible: Mask | None) -> Int[np.ndarray, "unit
         counts: np.ndarray = before[last] - before[first]
         return counts
     seen = np.zeros(sets.shape, dtype=np.int64)
-    for start, stop in blocks(size):
+    for start, stop in row_blocks(size):
         seen[start:stop] = np.rint(visible.rows(start, stop).astype(np.float32) @ sets.astype(np.float32))
     return seen
 
@@ -295,14 +295,14 @@ class Sums:
     _sets: dict[bytes, np.ndarray] = field(default_factory=dict)
     _thin: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
     _cells: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
-    _rowwise: list[Rowwise] = field(default_factory=list)
+    _rowwise: list[RowCells] = field(default_factory=list)
 
-    def add(self, cells: Resolved, output: int, weight: Float[np.ndarray, " tokens"]) -> None:
+    def add(self, cells: MaskForm, output: int, weight: Float[np.ndarray, " tokens"]) -> None:
         """Add the attention on the cells of a mask, times a weight for each query, to a sum."""
         self.count = max(self.count, output + 1)
-        if isinstance(cells, Found):
+        if isinstance(cells, MaskCells):
             self.add_cells(cells, output, weight[cells.query])
-        elif isinstance(cells, Labelled):
+        elif isinstance(cells, KeySets):
             for label in np.unique(cells.label[(cells.label >= 0) & (weight != 0)]):
                 keys = cells.sets[:, label]
                 name = np.packbits(keys).tobytes()
@@ -310,9 +310,9 @@ class Sums:
                 place = list(self._sets).index(name)
                 self._thin.append((place, output, np.where(cells.label == label, weight, 0.0)))
         else:
-            self._rowwise.append(Rowwise(cells, output, weight.astype(np.float32)))
+            self._rowwise.append(RowCells(cells, output, weight.astype(np.float32)))
 
-    def add_cells(self, cells: Found, output: int, weight: Float[np.ndarray, " cells"]) -> None:
+    def add_cells(self, cells: MaskCells, output: int, weight: Float[np.ndarray, " cells"]) -> None:
         """Add the attention on single cells, each times its weight, to a sum."""
         self.count = max(self.count, output + 1)
         kept = weight != 0
@@ -331,10 +331,10 @@ class Sums:
             weights[:, place, output] += weight
         return weights
 
-    def listed(self) -> Listed:
+    def listed(self) -> CellList:
         """Return all single cells, by query."""
-        return listed(self._cells)
+        return join_cells(self._cells)
 
-    def rowwise(self) -> tuple[Rowwise, ...]:
+    def rowwise(self) -> tuple[RowCells, ...]:
         """Return all masks whose cells are read by rows."""
         return tuple(self._rowwise)

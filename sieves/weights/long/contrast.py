@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.plans.even import EvenUnits, blocks
+from headroles.plans.even import EvenUnits, row_blocks
 from headroles.plans.masks import Band, Keys, Mask, Same, Without
-from headroles.plans.plan import LongProfile, Rowwise
+from headroles.plans.plan import LongProfile, RowCells
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast
 from headroles.sieves.masks import as_mask
-from headroles.sieves.weights.long.cells import Found, Labelled, Resolved, Sums, listed, resolved
-from headroles.sieves.weights.long.words import Spelled, picked, spelled_cells, word_units
+from headroles.sieves.weights.long.cells import KeySets, MaskCells, MaskForm, Sums, find_form, join_cells
+from headroles.sieves.weights.long.words import TokenMask, limit_mask, token_cells, word_units
 
 Bounds = list[tuple[int, int, float]]
 
@@ -23,7 +23,7 @@ class _LaidContrast:
     """One contrast of an example: its cells within R, and the weight of each unit that attends."""
 
     column: int
-    cells: Resolved
+    cells: MaskForm
     even: Float[np.ndarray, " cells"]
     weight: Float[np.ndarray, " units"]
 
@@ -81,7 +81,7 @@ def _profile(
     scope = _over(members[0][2].scope(example), total, names, members[0][1], example.key)
     spread = EvenUnits.of(unit, visible)
     own = [
-        resolved([_over(contrast.cells(example), total, names, name, example.key), scope], None, count)
+        find_form([_over(contrast.cells(example), total, names, name, example.key), scope], None, count)
         for _, name, contrast in members
     ]
     walk = _walk(spread, scope, own)
@@ -110,29 +110,29 @@ def _profile(
 def _over(returned: object, total: int, names: np.ndarray, sieve: str, key: str) -> Mask:
     """Return the result of a contrast's function as a mask over the units."""
     mask = as_mask(returned, total, sieve, key)
-    return mask if len(names) == total else picked(mask, names)
+    return mask if len(names) == total else limit_mask(mask, names)
 
 
-def _walk(spread: EvenUnits, scope: Mask, own: list[Resolved]) -> _Walk:
+def _walk(spread: EvenUnits, scope: Mask, own: list[MaskForm]) -> _Walk:
     """Go once over all compared pairs that get even attention."""
     count = len(spread.pieces)
     room, even = np.zeros(count, dtype=np.int64), np.zeros(2 * count - 1)
     size = np.zeros((len(own), count), dtype=np.int64)
-    at = [np.zeros(len(cells.query) if isinstance(cells, Found) else 0) for cells in own]
-    for start, stop in blocks(count):
+    at = [np.zeros(len(cells.query) if isinstance(cells, MaskCells) else 0) for cells in own]
+    for start, stop in row_blocks(count):
         level = spread.rows(start, stop) * scope.rows(start, stop)
         inside = level > 0
         room[start:stop] = inside.sum(axis=1)
         lowest = count - stop
         even[lowest : lowest + count + stop - start - 1] += _offsets(level)
         for number, cells in enumerate(own):
-            if isinstance(cells, Found):
+            if isinstance(cells, MaskCells):
                 here = slice(*np.searchsorted(cells.query, [start, stop]))
                 at[number][here] = level[cells.query[here] - start, cells.key[here]]
             else:
                 size[number, start:stop] = (cells.rows(start, stop) & inside).sum(axis=1)
     for number, cells in enumerate(own):
-        if isinstance(cells, Found):
+        if isinstance(cells, MaskCells):
             size[number] = np.bincount(cells.query[at[number] > 0], minlength=count)
     return _Walk(room, even, size, at)
 
@@ -154,17 +154,17 @@ def _add_sum(contrast: _LaidContrast, unit: np.ndarray, spread: EvenUnits, sums:
     """Add ``Σ weight · A`` over a contrast's cells, as cells between tokens."""
     share = np.where(unit >= 0, (contrast.weight / spread.pieces)[unit], 0.0)
     plain = spread.plain
-    if isinstance(contrast.cells, Found):
+    if isinstance(contrast.cells, MaskCells):
         kept = contrast.even > 0
-        cells = Found(contrast.cells.query[kept], contrast.cells.key[kept])
-        cells = cells if plain else spelled_cells(cells, unit)
+        cells = MaskCells(contrast.cells.query[kept], contrast.cells.key[kept])
+        cells = cells if plain else token_cells(cells, unit)
         sums.add_cells(cells, output, share[cells.query])
-    elif isinstance(contrast.cells, Labelled):
+    elif isinstance(contrast.cells, KeySets):
         label = np.where(unit >= 0, contrast.cells.label[unit], -1)
         sets = contrast.cells.sets[unit] & (unit >= 0)[:, None]
-        sums.add(Labelled(label, sets), output, share)
+        sums.add(KeySets(label, sets), output, share)
     else:
-        sums.add(contrast.cells if plain else Spelled(contrast.cells, unit), output, share)
+        sums.add(contrast.cells if plain else TokenMask(contrast.cells, unit), output, share)
 
 
 def _profile_of(
@@ -176,16 +176,16 @@ def _profile_of(
     label = np.full((len(counted), count), -1)
     cells, rowwise = [], []
     for number, contrast in enumerate(counted):
-        if isinstance(contrast.cells, Found):
+        if isinstance(contrast.cells, MaskCells):
             kept = (contrast.even > 0) & (contrast.weight[contrast.cells.query] > 0)
             query = contrast.cells.query[kept]
             weight = contrast.even[kept] * contrast.weight[query]
             cells.append((query, contrast.cells.key[kept], np.full(len(query), number), weight))
-        elif isinstance(contrast.cells, Labelled):
+        elif isinstance(contrast.cells, KeySets):
             label[number] = np.where(contrast.cells.label >= 0, contrast.cells.label + len(keys), -1)
             keys += list(contrast.cells.sets.T)
         else:
-            rowwise.append(Rowwise(contrast.cells, number, contrast.weight))
+            rowwise.append(RowCells(contrast.cells, number, contrast.weight))
     sets = np.stack(keys, axis=1).astype(np.float64) if keys else np.zeros((count, 0))
     return LongProfile(
         columns=tuple(contrast.column for contrast in counted),
@@ -200,7 +200,7 @@ def _profile_of(
         keys=sets,
         label=label,
         weight=np.stack([contrast.weight for contrast in counted]),
-        listed=listed(cells),
+        listed=join_cells(cells),
         rowwise=tuple(rowwise),
     )
 

@@ -7,22 +7,22 @@ from types import MappingProxyType
 import numpy as np
 
 from headroles.plans.masks import Keys, Mask
-from headroles.plans.plan import LongPlan, Part
+from headroles.plans.plan import LongPlan, MaskWeights
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.masks import as_mask
-from headroles.sieves.weights.long.cells import Resolved, Sums, resolved, sizes
+from headroles.sieves.weights.long.cells import MaskForm, Sums, count_visible, find_form
 from headroles.sieves.weights.long.contrast import long_profiles
-from headroles.sieves.weights.plan import asked, columns_of, matched, query_weights
+from headroles.sieves.weights.plan import column_names, contrast_column, mask_of, query_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LaidPart:
+class LaidSieve:
     """One mask sieve laid over one example: its cells in their cheapest form, their number, its bounds."""
 
-    part: Part
-    inside: Resolved
-    scope: Resolved
+    part: MaskWeights
+    inside: MaskForm
+    scope: MaskForm
     cells: int
     low: float
     high: float
@@ -53,15 +53,17 @@ def long_plan(
         BadSieve: When a mask has the wrong shape or type.
         BadInput: When a sieve needs annotation the example lacks.
     """
-    columns = columns_of(sieves) + tuple(beside)
+    columns = column_names(sieves) + tuple(beside)
     cells = np.full(len(columns), np.nan)
     low, high = cells.copy(), cells.copy()
-    laid = [own for mask in sieves if (own := lay(mask, example, visible, columns, statistic)) is not None]
+    laid = [
+        own for mask in sieves if (own := lay_sieve(mask, example, visible, columns, statistic)) is not None
+    ]
     for own in laid:
         column = own.part.column
         cells[column], low[column], high[column] = own.cells, own.low, own.high
     sums = _mask_sums(laid, example.size, statistic == "bias")
-    contrasts = {matched(mask): mask.contrast for mask in sieves if mask.contrast is not None}
+    contrasts = {contrast_column(mask): mask.contrast for mask in sieves if mask.contrast is not None}
     profiles, bounds = long_profiles(example, contrasts | dict(beside), columns, visible, sums)
     for column, count, reach in bounds:
         cells[column], low[column], high[column] = count, -reach, reach
@@ -81,7 +83,7 @@ def long_plan(
     )
 
 
-def _mask_sums(laid: Sequence[LaidPart], size: int, bias: bool) -> Sums:
+def _mask_sums(laid: Sequence[LaidSieve], size: int, bias: bool) -> Sums:
     """Return the linear sums of mask sieves: one for each, or two for the bias, all second ones last."""
     sums = Sums(size, len(laid) * (2 if bias else 1))
     for number, own in enumerate(laid):
@@ -96,28 +98,28 @@ def _mask_sums(laid: Sequence[LaidPart], size: int, bias: bool) -> Sums:
     return sums
 
 
-def lay(
+def lay_sieve(
     mask: MaskSieve, example: Example, visible: Mask | None, columns: Sequence[str], statistic: str
-) -> LaidPart | None:
+) -> LaidSieve | None:
     """Lay one sieve over an example; return None when none of its queries is eligible."""
     n = example.size
-    counted = as_mask(asked(mask, example), n, mask.name, example.key)
+    counted = as_mask(mask_of(mask, example), n, mask.name, example.key)
     scope = None if mask.scope is None else as_mask(mask.scope(example), n, mask.name, example.key)
     everything = Keys(np.ones(n, dtype=np.bool_))
     members = [counted, *([] if scope is None else [scope])]
     if not mask.specials:
         members.append(Keys(~example.special))
-    inside = resolved(members, visible, n)
-    within = resolved([everything if scope is None else scope], visible, n)
-    size, room = sizes(inside, visible, n), sizes(within, visible, n)
+    inside = find_form(members, visible, n)
+    within = find_form([everything if scope is None else scope], visible, n)
+    size, room = count_visible(inside, visible, n), count_visible(within, visible, n)
     labels = None if mask.groups is None else mask.groups(example)
     query, groups = query_weights(labels, (size > 0) & (size < room) & ~example.special)
     if groups == 0:
         return None
     chance = size / np.maximum(room, 1)
     expected = float(query @ chance)
-    part = Part(columns.index(mask.name), counted, scope, mask.specials, query, chance, expected)
+    part = MaskWeights(columns.index(mask.name), counted, scope, mask.specials, query, chance, expected)
     count = groups if mask.arcs else int((query > 0).sum())
     if statistic == "bias":
-        return LaidPart(part, inside, within, count, 0.0, float((1 / chance[query > 0]).max()))
-    return LaidPart(part, inside, within, count, -expected / (1 - expected), 1.0)
+        return LaidSieve(part, inside, within, count, 0.0, float((1 / chance[query > 0]).max()))
+    return LaidSieve(part, inside, within, count, -expected / (1 - expected), 1.0)

@@ -7,11 +7,11 @@ from jaxtyping import Int
 
 from headroles.plans.masks import Band, Every, Keys, Mask, Match, Pairs, Same, Without
 from headroles.records.example import Example
-from headroles.sieves.weights.long.cells import Found
+from headroles.sieves.weights.long.cells import MaskCells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spelled:
+class TokenMask:
     """A mask over the tokens of units, from one over units.
 
     Attributes:
@@ -35,7 +35,7 @@ class Spelled:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Picked:
+class PartMask:
     """A mask over some of the units of another mask.
 
     Attributes:
@@ -65,7 +65,7 @@ def word_units(example: Example) -> tuple[Int[np.ndarray, " units"], Int[np.ndar
     return names, unit
 
 
-def picked(mask: Mask, names: np.ndarray) -> Mask:
+def limit_mask(mask: Mask, names: np.ndarray) -> Mask:
     """Limit a mask over all words to some of them, given by their numbers."""
     count = len(names)
     if isinstance(mask, Keys):
@@ -81,17 +81,17 @@ def picked(mask: Mask, names: np.ndarray) -> Mask:
     if isinstance(mask, Band) and mask.low == mask.high == 0:
         return Band(0, 0, count)
     if isinstance(mask, Without):
-        return Without(picked(mask.mask, names), picked(mask.taken, names))
+        return Without(limit_mask(mask.mask, names), limit_mask(mask.taken, names))
     if isinstance(mask, Every):
-        return Every(tuple(picked(member, names) for member in mask.masks))
-    return Picked(mask, names)
+        return Every(tuple(limit_mask(member, names) for member in mask.masks))
+    return PartMask(mask, names)
 
 
-def spelled_cells(cells: Found, unit: Int[np.ndarray, " tokens"]) -> Found:
+def token_cells(cells: MaskCells, unit: Int[np.ndarray, " tokens"]) -> MaskCells:
     """Replace cells between units by all cells between their tokens.
 
     Example:
-        >>> cells = spelled_cells(Found(np.array([1]), np.array([0])), np.array([-1, 0, 0, 1]))
+        >>> cells = token_cells(MaskCells(np.array([1]), np.array([0])), np.array([-1, 0, 0, 1]))
         >>> cells.query.tolist(), cells.key.tolist()
         ([3, 3], [1, 2])
     """
@@ -107,4 +107,4 @@ def spelled_cells(cells: Found, unit: Int[np.ndarray, " tokens"]) -> Found:
     query, key = spread_out(cells.query, cells.key)
     key, query = spread_out(key, query)
     sort = np.lexsort((key, query))
-    return Found(query[sort], key[sort])
+    return MaskCells(query[sort], key[sort])

@@ -17,7 +17,7 @@ from headroles.extraction.capture import visible as capture_visible
 from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, run
 from headroles.extraction.model import trial
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from tests.support.read_models import (
     TEXTS,
@@ -204,7 +204,7 @@ def test_an_architecture_that_stays_with_its_own_attention_is_refused(model_of: 
     model = opened(model_of("falcon"))
     stubborn = AutoModel.from_pretrained(model_of("falcon"), attn_implementation="sdpa").eval()
     with pytest.raises(BadInput, match=r"plain eager attention, which FalconModel does not take up"):
-        trial.chosen(stubborn, model.tokenizer, model.device, 128)
+        trial.choose_reading(stubborn, model.tokenizer, model.device, 128)
 
 
 def test_layers_that_hide_keys_by_different_rules_are_refused(model_of: ModelOf) -> None:
@@ -216,7 +216,7 @@ def test_layers_that_hide_keys_by_different_rules_are_refused(model_of: ModelOf)
 
     model.network.h[1].attn._attn = open_
     with pytest.raises(BadInput, match=r"hidden in every layer by one rule.*GPTJModel are not"):
-        trial.chosen(model.network, model.tokenizer, model.device, 128)
+        trial.choose_reading(model.network, model.tokenizer, model.device, 128)
 
 
 def test_a_wrong_cut_into_blocks_is_refused_at_load(
@@ -252,7 +252,7 @@ def test_a_layer_that_goes_past_the_interface_is_noticed(max_length: int, model_
     last.config = copy(last.config)
     last.config._attn_implementation = "eager"
     with pytest.raises(BadInput, match=r"1 attention calls for 2 layers"):
-        trial.chosen(model.network, model.tokenizer, model.device, max_length)
+        trial.choose_reading(model.network, model.tokenizer, model.device, max_length)
 
 
 def test_an_architecture_without_an_eager_function_is_refused(
@@ -308,4 +308,4 @@ def test_a_models_limit_counts_the_positions_it_can_use(model_of: ModelOf) -> No
 def test_a_device_that_is_not_here_is_refused(model_of: ModelOf) -> None:
     absent = next(name for name in ("mps", "cuda") if not getattr(torch, name).is_available())
     with pytest.raises(BadInput, match=f"'{absent}' is not; usable: auto, cpu"):
-        load(find(str(model_of("bert")), None), device=absent, dtype="float32", max_length=64)
+        load(find_checkpoint(str(model_of("bert")), None), device=absent, dtype="float32", max_length=64)

@@ -10,10 +10,10 @@ import torch
 from headroles import Example
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
-from headroles.extraction.capture.readers import shown_of
+from headroles.extraction.capture.readers import to_visible_mask
 from headroles.extraction.model.load import Model
-from headroles.extraction.scoring.batches.reading import BatchScores, Together, batch_plan
-from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.batches.reading import BatchPlans, BatchScores, batch_plan
+from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.scoring.reader import Shard, Table
 from headroles.extraction.scoring.scratch import Scratches
 from headroles.extraction.stream import stream
@@ -45,7 +45,7 @@ class _Sums:
 def _scored(model: Model, sieves: Selection, where: str, monkeypatch: pytest.MonkeyPatch) -> Shard:
     cut_into_blocks(monkeypatch, 4 if where == "in blocks" else 256)
     passages = [Passage(f"text/{number}", (text, "Was it?")) for number, text in enumerate(TEXTS)]
-    job = Sieving(model, sieves, None)
+    job = SieveJob(model, sieves, None)
     size = 3 if where == "together" else 1
     (shard,) = stream(model, passages, job, batch_size=size, max_length=96, advance=lambda count: None)
     return shard
@@ -111,12 +111,12 @@ def test_padding_and_what_no_query_sees_may_be_no_number_in_a_batch_but_not_the_
     weights = _even(examples, width)
     hidden = np.ones((examples[1].size,) * 2, dtype=np.bool_)
     hidden[:, 2] = False
-    scores = BatchScores(Together(sieves, examples, 2, CPU), 1, CPU)
+    scores = BatchScores(BatchPlans(sieves, examples, 2, CPU), 1, CPU)
     spoilt = weights.clone()
     spoilt[1, :, :, 2] = torch.nan
     scores.add(spoilt, [None, hidden, None])
     assert np.isfinite(scores.values()).all()
-    again = BatchScores(Together(sieves, examples, 2, CPU), 2, CPU)
+    again = BatchScores(BatchPlans(sieves, examples, 2, CPU), 2, CPU)
     again.add(weights, seen)
     spoilt = weights.clone()
     spoilt[2, 1, 3, 0] = torch.nan
@@ -165,7 +165,7 @@ def test_cells_are_the_most_of_any_layer_whichever_comes_first(
             if way == "plan":
                 table.note(place, sieves.plan(example, own))
             else:
-                table.note(place, sieves.long_plan(example, shown_of(own)))
+                table.note(place, sieves.long_plan(example, to_visible_mask(own)))
     wanted = [sieves.plan(example, None).cells[0] for example in examples]
     assert np.isnan(sieves.plan(examples[0], window[0]).cells[0])
     np.testing.assert_array_equal(table.cells[0], wanted)

@@ -17,16 +17,16 @@ from headroles.errors import BadInput
 from headroles.extraction.capture import attention as capture_attention
 from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED
-from headroles.extraction.capture.cross import across
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.capture.cross import visible_cross
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.lexicon import Lexicon
-from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of, tokenise
-from headroles.extraction.views.parts import entry_of_both
+from headroles.extraction.views.parts import prepare_pair
 from headroles.records.example import Lexical
 from headroles.records.passage import Passage
 from headroles.sieves.masks import Band
@@ -60,7 +60,7 @@ def _scores(
     model: Model, passages: Sequence[Passage], sieves: Selection, size: int = 3, most: int = 96
 ) -> Shard:
     often = Lexicon(frequency=_Often())
-    job = Sieving(model, sieves, Annotator(None), often)
+    job = SieveJob(model, sieves, Annotator(None), often)
     (shard,) = stream(model, passages, job, batch_size=size, max_length=most, advance=lambda count: None)
     return shard
 
@@ -232,7 +232,7 @@ def test_pieces_are_those_of_the_view_and_words_stay_with_them_behind_the_start_
     model = loaded(folder_of(name), "decoder")
     tokenizer = AutoTokenizer.from_pretrained(folder_of(name))
     for each in pairs(6):
-        entry = entry_of_both(model.network, tokenizer, each.texts, 96)
+        entry = prepare_pair(model.network, tokenizer, each.texts, 96)
         for kind in ("decoder", "cross"):
             model.tokenizer.kind = kind
             (tokenised,) = tokenise(model.tokenizer, [each], 96)
@@ -334,7 +334,7 @@ def test_a_head_that_goes_along_the_diagonal_of_both_texts_has_no_contrast(shift
     same = (np.array(joint.tokens)[:, None] == np.array(joint.tokens)) * (even > 0)
     lexical = same / np.maximum(same.sum(-1, keepdims=True), 1)
     sieves = selection_of(["identical:other"])
-    planned = sieves.plan(joint, across((7, 7)), np.float64)
+    planned = sieves.plan(joint, visible_cross((7, 7)), np.float64)
     score, contrast = apply(planned, np.concatenate([along, even, lexical]))
     np.testing.assert_allclose(contrast[:2], 0, atol=1e-12)
     assert abs(score[1]) < 1e-12
@@ -345,7 +345,13 @@ def test_a_head_that_goes_along_the_diagonal_of_both_texts_has_no_contrast(shift
 @pytest.mark.parametrize("name", ["t5", "bart"])
 def test_half_precision_weights_give_nearly_the_same_scores(name: str, folder_of: Folder) -> None:
     sieves, passages = selection_of(["delimiter", "punctuation:all"]), pairs(4)
-    half = load(find(str(folder_of(name)), None), device="cpu", dtype="bfloat16", max_length=96, kind="cross")
+    half = load(
+        find_checkpoint(str(folder_of(name)), None),
+        device="cpu",
+        dtype="bfloat16",
+        max_length=96,
+        kind="cross",
+    )
     assert half.way.name == FUSED
     wanted = _scores(loaded(folder_of(name), "cross"), passages, sieves).values
     np.testing.assert_allclose(_scores(half, passages, sieves).values, wanted, rtol=0, atol=0.05)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
-from headroles.extraction.gold.pronouns import spotted, words_of
+from headroles.extraction.gold.pronouns import split_words, word_range
 from headroles.extraction.gold.read import read_documents
 from headroles.records.documents import Document
 
@@ -68,11 +68,11 @@ def test_spotted_words_cover_all_that_is_visible_and_keep_to_known_spans(
 ) -> None:
     known = [(start, min(start + size, len(text))) for start, size in drawn if start < len(text)]
     known = [(start, stop) for start, stop in known if text[start:stop] == text[start:stop].strip()]
-    spans = spotted(text, known)
+    spans = split_words(text, known)
     assert "".join(text[start:stop] for start, stop in spans.tolist()) == "".join(text.split())
     assert all(first[1] <= second[0] for first, second in pairwise(spans.tolist()))
     for start, stop in known:
-        first, last = words_of(spans, start, stop)
+        first, last = word_range(spans, start, stop)
         assert (int(spans[first, 0]), int(spans[last - 1, 1])) == (start, stop)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
-from headroles.extraction.gold.brackets import Brackets
+from headroles.extraction.gold.brackets import BracketReader
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.texts.trees import check_tree
 from headroles.records.documents import Document, Mention
@@ -146,7 +146,7 @@ def test_brackets_give_back_the_mentions_they_were_made_from(data: st.DataObject
         Mention(start, data.draw(st.integers(start + 1, words)), str(name))
         for name, start in enumerate(starts)
     ]
-    brackets = Brackets()
+    brackets = BracketReader()
     for word in range(words):
         notes = [f"{each.entity})" for each in mentions if each.start < word == each.stop - 1]
         notes += [f"({each.entity})" for each in mentions if (each.start, each.stop) == (word, word + 1)]

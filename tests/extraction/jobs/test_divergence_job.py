@@ -13,14 +13,19 @@ from headroles.arrays import selection_of
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction import stream
 from headroles.extraction.capture import attention as capture_attention
-from headroles.extraction.capture.attention import FUSED, Way
+from headroles.extraction.capture.attention import FUSED, CaptureMethod
 from headroles.extraction.jobs import divergence as divergence_job
-from headroles.extraction.jobs.both import Both
-from headroles.extraction.jobs.divergence import Diverging, Sums, fitting_batch, pair_divergences
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.jobs.both import JointJob
+from headroles.extraction.jobs.divergence import (
+    DivergenceJob,
+    DivergenceSums,
+    max_batch_size,
+    pair_divergences,
+)
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
-from headroles.extraction.scoring.job import Sieving
-from headroles.extraction.stream import Ready
+from headroles.extraction.scoring.job import SieveJob
+from headroles.extraction.stream import PreparedInput
 from headroles.extraction.texts.tokens import tokenise
 from headroles.records.clusters import Divergence
 from headroles.records.passage import Passage
@@ -40,16 +45,16 @@ def _passages(count: int = len(UNITS)) -> list[Passage]:
 
 
 def _load(folder: Path) -> Model:
-    return load(find(str(folder), None), device="cpu", dtype="float32", max_length=96)
+    return load(find_checkpoint(str(folder), None), device="cpu", dtype="float32", max_length=96)
 
 
-def _sums(model: Model, units: Sequence[str] = UNITS, **options: object) -> Sums:
-    return Sums(units, model.layers, model.heads, **options)  # type: ignore[arg-type]
+def _sums(model: Model, units: Sequence[str] = UNITS, **options: object) -> DivergenceSums:
+    return DivergenceSums(units, model.layers, model.heads, **options)  # type: ignore[arg-type]
 
 
-def _streamed(model: Model, sums: Sums, size: int = 4) -> Divergence:
+def _streamed(model: Model, sums: DivergenceSums, size: int = 4) -> Divergence:
     """All passages through the job alone."""
-    job = Diverging(model, sums, threads=2)
+    job = DivergenceJob(model, sums, threads=2)
     coming = stream.stream(
         model, _passages(), job, batch_size=size, max_length=96, advance=lambda count: None
     )
@@ -110,7 +115,7 @@ def test_long_inputs_that_come_in_blocks_of_rows_give_the_same(
     cut_into_blocks(monkeypatch, 8, 1000)
     model = _load(folder)
     model.network.set_attn_implementation(FUSED)
-    object.__setattr__(model, "way", Way(FUSED))
+    object.__setattr__(model, "way", CaptureMethod(FUSED))
     blocks = _streamed(model, _sums(model))
     np.testing.assert_allclose(blocks.sums, whole.sums, rtol=1e-4, atol=rounding_bound(96))
 
@@ -148,14 +153,14 @@ def test_scores_and_divergences_come_from_one_pass(
 
     passes: list[int] = []
 
-    def counted(network: Any, way: Way, inputs: Any, lengths: Sequence[int], reader: Any) -> Any:
+    def counted(network: Any, way: CaptureMethod, inputs: Any, lengths: Sequence[int], reader: Any) -> Any:
         passes.extend(lengths)
         return capture_attention.run(network, way, inputs, lengths, reader)
 
-    alone = shards(Sieving(model, sieves, None))
+    alone = shards(SieveJob(model, sieves, None))
     monkeypatch.setattr(stream, "run", counted)
     sums = _sums(model)
-    both = shards(Both(Sieving(model, sieves, None), Diverging(model, sums)))
+    both = shards(JointJob(SieveJob(model, sieves, None), DivergenceJob(model, sums)))
     assert len(passes) == len(passages)
     assert [count for _, count in both] == [6, 5]
     for (shard, _), other in zip(both, alone, strict=True):
@@ -168,7 +173,7 @@ def test_gradients_are_not_read_beside_another_job(model_of: ModelOf) -> None:
     class Graph:
         def table(self, tokenised: object) -> None: ...
 
-        def prepare(self, tokenised: object, places: object) -> list[Ready]:
+        def prepare(self, tokenised: object, places: object) -> list[PreparedInput]:
             return []
 
         def reader(self, batch: object, table: object) -> "Graph":
@@ -182,7 +187,7 @@ def test_gradients_are_not_read_beside_another_job(model_of: ModelOf) -> None:
 
     model = _load(model_of("bert"))
     graph: Any = Graph()
-    job: Any = Both(graph, Sieving(model, selection_of(["local"]), None))
+    job: Any = JointJob(graph, SieveJob(model, selection_of(["local"]), None))
     with pytest.raises(BadInput, match="a pass of their own"):
         job.reader([], job.table([]))
 
@@ -191,7 +196,7 @@ def test_more_units_than_blocks_are_dealt_to_them_in_turn(monkeypatch: pytest.Mo
     monkeypatch.setattr(divergence_job, "FEWEST", 2)
     monkeypatch.setattr(divergence_job, "KEPT", 3 * 4 * 6)  # three blocks of six pairs
     units = ["a", "b", "c", "d", "e", "d", "c"]
-    sums = Sums(units, 2, 2)
+    sums = DivergenceSums(units, 2, 2)
     values = np.random.default_rng(0).random((7, 6))
     for place in (6, 0, 2, 1, 5, 4, 3):
         sums.add(place, 10, 10 * values[place])
@@ -206,20 +211,20 @@ def test_more_units_than_blocks_are_dealt_to_them_in_turn(monkeypatch: pytest.Mo
 
 
 def test_sums_of_a_thousand_heads_have_at_least_fifty_blocks() -> None:
-    assert len(Sums([str(place) for place in range(500)], 48, 48)._block) == 500
-    assert max(Sums([str(place) for place in range(500)], 48, 48)._block) == 49
+    assert len(DivergenceSums([str(place) for place in range(500)], 48, 48)._block) == 500
+    assert max(DivergenceSums([str(place) for place in range(500)], 48, 48)._block) == 49
 
 
 def test_sums_say_what_is_wrong() -> None:
     with pytest.raises(UnknownName, match="did you mean 'mean'"):
-        Sums(["a"], 2, 2, way="means")
+        DivergenceSums(["a"], 2, 2, way="means")
     with pytest.raises(BadInput, match=r"below 1, but got 1\.0"):
-        Sums(["a"], 2, 2, smoothing=1.0)
+        DivergenceSums(["a"], 2, 2, smoothing=1.0)
     with pytest.raises(BadInput, match="0 inputs and 4 heads"):
-        Sums([], 2, 2)
+        DivergenceSums([], 2, 2)
     with pytest.raises(BadInput, match="1 inputs and 1 heads"):
-        Sums(["a"], 1, 1)
-    sums = Sums(["a", "b"], 2, 2)
+        DivergenceSums(["a"], 1, 1)
+    sums = DivergenceSums(["a", "b"], 2, 2)
     sums.add(1, 3, np.ones(6))
     with pytest.raises(BadInput, match="1 of 2 were not added"):
         sums.divergence()
@@ -227,7 +232,7 @@ def test_sums_say_what_is_wrong() -> None:
 
 def test_a_batch_of_many_heads_holds_fewer_inputs() -> None:
     for layers, heads, length in [(12, 12, 128), (32, 32, 128), (12, 12, 256)]:
-        fits = fitting_batch(layers, heads, length, 1000)
+        fits = max_batch_size(layers, heads, length, 1000)
         assert fits * 4 * layers * heads * length**2 <= 2**28 < (fits + 1) * 4 * layers * heads * length**2
-    assert fitting_batch(12, 12, 64, 8) == 8
-    assert fitting_batch(64, 64, 4096, 8) == 1
+    assert max_batch_size(12, 12, 64, 8) == 8
+    assert max_batch_size(64, 64, 4096, 8) == 1

@@ -12,19 +12,19 @@ import transformers
 from headroles.errors import BadInput
 from headroles.extraction.capture import attention as capture_attention
 from headroles.extraction.capture import weights as capture_weights
-from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, Way, run
-from headroles.extraction.capture.readers import Visible
+from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, CaptureMethod, run
+from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.jobs import gradients
-from headroles.extraction.jobs.gradients import MEASURES, fitting, gradient_shards
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.jobs.gradients import MEASURES, gradient_shards, max_batch_size
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.losses import (
     CAUSAL,
     LossModel,
     LossOptions,
-    Target,
+    LossTarget,
     load_with_loss,
     losses,
-    with_target,
+    prepare_target,
 )
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
@@ -53,7 +53,7 @@ OUTSIDE = [
 
 
 def _load(folder: Path) -> LossModel:
-    return load_with_loss(find(str(folder), None), device="cpu", dtype="float32", max_length=128)
+    return load_with_loss(find_checkpoint(str(folder), None), device="cpu", dtype="float32", max_length=128)
 
 
 def _passages(texts: Sequence[str] = TEXTS) -> list[Passage]:
@@ -79,10 +79,12 @@ def _eager(model: LossModel) -> Any:
     return library.from_pretrained(model.described["name"], attn_implementation="eager").eval()
 
 
-def _alone(network: Any, model: LossModel, passage: Passage) -> tuple[list[torch.Tensor], Tokenised, Target]:
+def _alone(
+    network: Any, model: LossModel, passage: Passage
+) -> tuple[list[torch.Tensor], Tokenised, LossTarget]:
     """Attention of one unpadded input in the library's own run, with gradients of the library's own loss."""
     (tokenised,) = tokenise(model.tokenizer, [passage], 128)
-    shown, target = with_target(model, tokenised, OPTIONS)
+    shown, target = prepare_target(model, tokenised, OPTIONS)
     inputs = {name: torch.tensor([each]) for name, each in shown.inputs.items()}
     asked = torch.full_like(inputs["input_ids"], -100)
     asked[0, target.places + (model.about == CAUSAL)] = torch.from_numpy(target.words)
@@ -138,12 +140,12 @@ def test_importances_are_those_of_the_librarys_loss_on_each_input_alone(
 class Gradients:
     """A reader that keeps gradients, and the loss of a batch."""
 
-    def __init__(self, model: LossModel, targets: list[Target]) -> None:
+    def __init__(self, model: LossModel, targets: list[LossTarget]) -> None:
         self.model, self.targets = model, targets
         self.weights: list[torch.Tensor] = []
         self.value = 0.0
 
-    def read_graph(self, layer: int, weights: torch.Tensor, visible: Sequence[Visible]) -> None:
+    def read_graph(self, layer: int, weights: torch.Tensor, visible: Sequence[VisibleArray]) -> None:
         weights.retain_grad()
         self.weights.append(weights)
 
@@ -153,9 +155,11 @@ class Gradients:
         return total
 
 
-def _batch(model: LossModel, texts: Sequence[str]) -> tuple[dict[str, torch.Tensor], list[int], list[Target]]:
+def _batch(
+    model: LossModel, texts: Sequence[str]
+) -> tuple[dict[str, torch.Tensor], list[int], list[LossTarget]]:
     """Texts as one padded batch, as the model gets them, and their targets."""
-    made = [with_target(model, each, OPTIONS) for each in tokenise(model.tokenizer, _passages(texts), 128)]
+    made = [prepare_target(model, each, OPTIONS) for each in tokenise(model.tokenizer, _passages(texts), 128)]
     lengths = [each.size for each, _ in made]
     inputs = {}
     for name in made[0][0].inputs:
@@ -277,7 +281,7 @@ def test_columns_are_all_kinds_by_gradient_then_by_attention_times_gradient(head
     np.testing.assert_array_equal(shard.cells[0], 1)
     np.testing.assert_array_equal(shard.cells[1], 1)
     np.testing.assert_array_equal(shard.cells[:4], shard.cells[4:])
-    left = [each.size - len(with_target(model, each, OPTIONS)[1].places) for each in made]
+    left = [each.size - len(prepare_target(model, each, OPTIONS)[1].places) for each in made]
     np.testing.assert_array_equal(shard.cells[:4].sum(0), left)
     assert shard.null.shape == (0, 3)
     assert shard.examples == tuple(passage.key for passage in _passages())
@@ -307,11 +311,11 @@ def test_batches_are_as_large_as_memory_allows(headed: Headed, monkeypatch: pyte
     done: list[int] = []
     for room, batches in ((one - 1, [1, 1, 1]), (2 * one, [2, 1]), (3 * one, [3])):
         monkeypatch.setattr(gradients, "BUDGET", room)
-        assert fitting(model, 128) == max(1, room // one)
+        assert max_batch_size(model, 128) == max(1, room // one)
         done.clear()
         _shard(model, _passages(), advance=done.append)
         assert done == batches
-    assert fitting(model, 64) > 3
+    assert max_batch_size(model, 64) > 3
 
 
 def test_classes_of_decoders_without_a_padding_token_are_read_one_by_one(headed: Headed) -> None:
@@ -326,7 +330,7 @@ def test_a_batch_that_does_not_fit_is_halved(headed: Headed, monkeypatch: pytest
     model = _load(headed("bert", "MaskedLM"))
     usual = _shard(model, _passages())
 
-    def tight(own: LossModel, output: torch.Tensor, targets: Sequence[Target]) -> Any:
+    def tight(own: LossModel, output: torch.Tensor, targets: Sequence[LossTarget]) -> Any:
         if len(targets) > 1:
             raise torch.OutOfMemoryError("out of memory")
         return losses(own, output, targets)
@@ -340,7 +344,7 @@ def test_weights_formed_beside_the_model_have_no_gradients(headed: Headed) -> No
     inputs, lengths, targets = _batch(model, TEXTS)
     model.network.set_attn_implementation(FUSED)
     with pytest.raises(TypeError, match="run it with 'headroles-eager'"):
-        run(model.network, Way(FUSED), inputs, lengths, Gradients(model, targets))
+        run(model.network, CaptureMethod(FUSED), inputs, lengths, Gradients(model, targets))
 
 
 def test_the_graph_begins_at_the_first_layers_weights(headed: Headed) -> None:

@@ -8,8 +8,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from headroles.extraction.jobs.gradients import gradient_shards
-from headroles.extraction.model.checkpoint import find
-from headroles.extraction.model.losses import LossOptions, load_with_loss, losses, with_target
+from headroles.extraction.model.checkpoint import find_checkpoint
+from headroles.extraction.model.losses import LossOptions, load_with_loss, losses, prepare_target
 from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage
 from headroles.sieves.surface import kinds
@@ -33,20 +33,20 @@ def test_the_converted_decoder_tells_the_story_its_author_documents(stories: Pat
 
 
 def test_a_story_surprises_less_than_its_words_in_disorder(stories: Path) -> None:
-    model = load_with_loss(find(str(stories), None), device="cpu", dtype="float32", max_length=128)
+    model = load_with_loss(find_checkpoint(str(stories), None), device="cpu", dtype="float32", max_length=128)
     texts = (STORY, " ".join(reversed(STORY.split())))
     options = LossOptions(0.15)
     found = []
     for text in texts:
         (tokenised,) = tokenise(model.tokenizer, [Passage(text[:9], (text,))], 128)
-        shown, target = with_target(model, tokenised, options)
+        shown, target = prepare_target(model, tokenised, options)
         logits = model.network(torch.tensor([shown.inputs["input_ids"]]))[0]
         found.append(float(losses(model, logits, [target])[0]))
     assert found[0] < 1 < found[1]
 
 
 def test_a_trained_decoders_loss_depends_most_on_the_attention_to_its_first_token(stories: Path) -> None:
-    model = load_with_loss(find(str(stories), None), device="cpu", dtype="float32", max_length=128)
+    model = load_with_loss(find_checkpoint(str(stories), None), device="cpu", dtype="float32", max_length=128)
     texts = [STORY, "The cat was very hungry. She looked for fish, but there was none."]
     (shard,) = gradient_shards(
         model,

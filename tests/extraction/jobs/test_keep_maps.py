@@ -13,12 +13,12 @@ import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.extraction import stream
-from headroles.extraction.capture.attention import FUSED, Way
+from headroles.extraction.capture.attention import FUSED, CaptureMethod
 from headroles.extraction.jobs import keep_maps
-from headroles.extraction.jobs.keep_maps import Keeping, Kept, bytes_of
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.jobs.keep_maps import InputMaps, KeepMapsJob, bytes_of
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
-from headroles.extraction.texts.spelling import words_of
+from headroles.extraction.texts.spelling import number_words
 from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage, Words
 from tests.support.read_models import cut_into_blocks
@@ -37,7 +37,7 @@ def _passages(width: int = 1) -> list[Passage]:
 
 
 def _load(folder: Path, dtype: str = "float32") -> Model:
-    return load(find(str(folder), None), device="cpu", dtype=dtype, max_length=96)
+    return load(find_checkpoint(str(folder), None), device="cpu", dtype=dtype, max_length=96)
 
 
 def _kept(
@@ -45,13 +45,13 @@ def _kept(
     passages: Sequence[Passage],
     asked: Sequence[Mapping[int, Sequence[int]]] = ASKED,
     size: int = 2,
-) -> list[Kept]:
-    job = Keeping(asked)
+) -> list[InputMaps]:
+    job = KeepMapsJob(asked)
     coming = stream.stream(model, passages, job, batch_size=size, max_length=96, advance=lambda count: None)
     return [each for shard in coming for each in shard]
 
 
-def _same_as_plain(kept: Sequence[Kept], folder: Path) -> None:
+def _same_as_plain(kept: Sequence[InputMaps], folder: Path) -> None:
     """Every map that was asked for is there, and as near to the library's own run as bytes can be."""
     network = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     for each, asked in zip(kept, ASKED, strict=True):
@@ -84,7 +84,7 @@ def test_inputs_of_several_shards_and_blocks_of_rows_fall_into_place(
     folder = model_of("bert")
     model = _load(folder)
     model.network.set_attn_implementation(FUSED)
-    object.__setattr__(model, "way", Way(FUSED))
+    object.__setattr__(model, "way", CaptureMethod(FUSED))
     _same_as_plain(_kept(model, _passages()), folder)
 
 
@@ -119,7 +119,7 @@ def test_words_are_those_of_the_gold_annotation_and_else_as_spelled(model_of: Mo
     assert [each.key for each in found] == ["gold", "plain"]
     assert [each.tokens for each in found] == [each.tokens for each in pieces]
     assert sorted(set(found[0].word.tolist())) == [-1, 0, 1]
-    np.testing.assert_array_equal(found[1].word, words_of(pieces[1]))
+    np.testing.assert_array_equal(found[1].word, number_words(pieces[1]))
     assert found[1].special.tolist() == (pieces[1].texts < 0).tolist()
     assert found[0].arcs is None
 
@@ -185,7 +185,7 @@ def test_a_second_pass_that_fails_leaves_the_run_whole(
     def failing(*given: Any) -> None:
         raise error
 
-    monkeypatch.setattr(Keeping, "reader", failing)
+    monkeypatch.setattr(KeepMapsJob, "reader", failing)
     run = label()
     assert run.exhibited is None
     assert (run.findings.decision == 0).any()

@@ -9,17 +9,17 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from headroles.extraction.jobs.questions import Answers, Questioning, answer_columns
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.jobs.questions import Answers, ProbeJob, answer_columns
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.stream import stream
-from headroles.extraction.texts.pieces import pieces_of
+from headroles.extraction.texts.pieces import count_pieces
 from headroles.extraction.texts.tokens import example_of, tokenise
-from headroles.extraction.texts.windows import document_windows, passage_of, sentence_windows
+from headroles.extraction.texts.windows import document_windows, sentence_windows, window_passage
 from headroles.records.documents import Document, Window
 from headroles.records.example import Mention
 from headroles.records.passage import Passage
-from headroles.sieves.probes.choices import arc_contrast, chosen, hits, right_by_row, sentence_of
+from headroles.sieves.probes.choices import arc_contrast, choose_candidates, hits, right_by_row, sentence_of
 from headroles.sieves.probes.coreference import CoreferenceProbe
 from headroles.sieves.probes.dependency import DependencyProbe
 from headroles.sieves.probes.trees import TreeProbe
@@ -63,12 +63,12 @@ def _document(seed: int, sentences: int = 3) -> Document:
 
 
 def _load(folder: Path, max_length: int) -> Model:
-    return load(find(str(folder), None), device="cpu", dtype="float32", max_length=max_length)
+    return load(find_checkpoint(str(folder), None), device="cpu", dtype="float32", max_length=max_length)
 
 
 def _answers(model: Model, windows: Sequence[Window], probes: tuple[Any, ...], size: int) -> Answers:
-    passages = [passage_of(window) for window in windows]
-    job = Questioning(model, probes, {window.key: window for window in windows})
+    passages = [window_passage(window) for window in windows]
+    job = ProbeJob(model, probes, {window.key: window for window in windows})
     (found,) = stream(model, passages, job, batch_size=size, max_length=96, advance=lambda count: None)
     return found
 
@@ -97,18 +97,18 @@ def test_answers_are_those_of_the_numpy_reference_on_plain_attention(
     documents = [_document(seed, sentences=6 if whole else 3) for seed in range(4)]
     windows = sentence_windows(documents)
     if whole:
-        windows = document_windows(documents, pieces_of(model.tokenizer, documents), size=60, stride=30)
+        windows = document_windows(documents, count_pieces(model.tokenizer, documents), size=60, stride=30)
         assert len({window.fresh - window.start for window in windows}) > 2
     found = _answers(model, windows, PROBES, size=5)
     columns = {each.name: k for k, each in enumerate(answer_columns(PROBES))}
     for place, window in enumerate(windows):
-        attention, even = _plain(model_of(name), model, passage_of(window))
+        attention, even = _plain(model_of(name), model, window_passage(window))
         choices, _ = PROBES[0].choices(window)
         assert found.items[:4, place].tolist() == choices.rows.sum(axis=1).tolist()
         compared = ~np.eye(window.size, dtype=bool) & (sentence_of(window)[:, None] == sentence_of(window))
         for layer, own in enumerate(attention):
             for turn, arrow in enumerate("→←"):
-                right = right_by_row(hits(chosen(own, choices, turn == 1), choices), choices)
+                right = right_by_row(hits(choose_candidates(own, choices, turn == 1), choices), choices)
                 ends = (choices.query, choices.right.argmax(axis=1))
                 beyond = arc_contrast(own, even, compared, *(ends[::-1] if turn else ends))
                 sums = choices.rows.astype(float) @ beyond

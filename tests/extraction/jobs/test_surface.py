@@ -10,17 +10,17 @@ import torch
 from headroles.arrays import surface_of
 from headroles.extraction.capture import attention as capture_attention
 from headroles.extraction.capture.attention import FUSED
-from headroles.extraction.jobs.surface import Surfacing, entropies
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.jobs.surface import SurfaceJob, entropies
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage
-from headroles.runs.surface_pass import counting
+from headroles.runs.surface_pass import surface_counting
 from headroles.sieves import spread
 from headroles.sieves.spread import SMOOTHING
-from headroles.sieves.surface import COLUMNS, laid
+from headroles.sieves.surface import COLUMNS, lay_surface
 from tests.support.read_models import cut_into_blocks
 from tests.support.reference import rounding_bound
 
@@ -57,13 +57,13 @@ def _passages(texts: int, count: int = 9, longest: int = 25) -> list[Passage]:
 
 
 def _load(folder: Path, max_length: int = 96) -> Model:
-    return load(find(str(folder), None), device="cpu", dtype="float32", max_length=max_length)
+    return load(find_checkpoint(str(folder), None), device="cpu", dtype="float32", max_length=max_length)
 
 
 def _shards(
     model: Model, passages: list[Passage], size: int = 4, length: int = 96, smoothing: float = 0.0
 ) -> tuple[list[Shard], int]:
-    job = Surfacing(model, counting(".,", smoothing))
+    job = SurfaceJob(model, surface_counting(".,", smoothing))
     coming = stream(model, passages, job, batch_size=size, max_length=length, advance=lambda count: None)
     return list(coming), job.unequal
 
@@ -107,7 +107,7 @@ def test_streamed_statistics_are_those_of_plain_arrays(
                 rtol=0,
                 atol=rounding_bound(each.size, magnitude=float(np.log(each.size))),
             )
-            lines.append(laid(example, visible, smoothing=smoothing).even)
+            lines.append(lay_surface(example, visible, smoothing=smoothing).even)
         known = ~np.isnan(np.stack(lines)).all(axis=0)
         np.testing.assert_allclose(
             shard.null[known, place], np.nanmean(np.stack(lines)[:, known], axis=0), rtol=0, atol=1e-12

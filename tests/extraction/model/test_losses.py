@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.attention import EAGER, RETURNED
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.losses import (
     CAUSAL,
     CLASSES,
     MASKED,
     LossModel,
     LossOptions,
-    described_loss,
+    describe_loss,
     load_with_loss,
     losses,
-    with_target,
+    prepare_target,
 )
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
@@ -36,7 +36,9 @@ OPTIONS = LossOptions(0.3)
 
 
 def _load(folder: Path | str, max_length: int = 128) -> LossModel:
-    return load_with_loss(find(str(folder), None), device="cpu", dtype="float32", max_length=max_length)
+    return load_with_loss(
+        find_checkpoint(str(folder), None), device="cpu", dtype="float32", max_length=max_length
+    )
 
 
 def _tokenised(model: LossModel, text: str = TEXT, key: str = "x") -> Tokenised:
@@ -76,7 +78,7 @@ def test_the_head_is_the_one_the_model_was_saved_with_and_attention_is_read_in_i
 def test_the_loss_of_masked_words_is_the_librarys(name: str, headed: Headed) -> None:
     model = _load(headed(name, "MaskedLM"))
     plain = _tokenised(model)
-    shown, target = with_target(model, plain, OPTIONS)
+    shown, target = prepare_target(model, plain, OPTIONS)
     ids, masked = (torch.tensor([each.inputs["input_ids"]]) for each in (plain, shown))
     text = int((plain.texts >= 0).sum())
     assert len(target.places) == round(0.3 * text)
@@ -93,7 +95,7 @@ def test_the_loss_of_masked_words_is_the_librarys(name: str, headed: Headed) -> 
 def test_the_loss_of_next_words_is_the_librarys(name: str, headed: Headed) -> None:
     model = _load(headed(name, "CausalLM"))
     tokenised = _tokenised(model)
-    shown, target = with_target(model, tokenised, OPTIONS)
+    shown, target = prepare_target(model, tokenised, OPTIONS)
     assert shown is tokenised
     ids = torch.tensor([tokenised.inputs["input_ids"]])
     theirs = model.network(ids, labels=ids)
@@ -105,23 +107,23 @@ def test_the_loss_of_classes_is_the_librarys_for_the_label_or_the_predicted_clas
     tokenised = _tokenised(model)
     ids = torch.tensor([tokenised.inputs["input_ids"]])
     for label in ("0", "LABEL_1", "2.0"):
-        _, target = with_target(model, tokenised, replace(OPTIONS, labels={"x": label}))
+        _, target = prepare_target(model, tokenised, replace(OPTIONS, labels={"x": label}))
         theirs = model.network(ids, labels=torch.tensor([int(float(label.removeprefix("LABEL_")))]))
         torch.testing.assert_close(losses(model, theirs.logits, [target])[0][0], theirs.loss)
     own = model.network(ids).logits
-    free, _ = losses(model, own, [with_target(model, tokenised, OPTIONS)[1]])
+    free, _ = losses(model, own, [prepare_target(model, tokenised, OPTIONS)[1]])
     torch.testing.assert_close(free[0], model.network(ids, labels=own.argmax(-1)).loss)
 
 
 def test_the_loss_of_a_number_is_the_librarys_squared_error(headed: Headed) -> None:
     model = _load(headed("bert", "SequenceClassification", num_labels=1))
     tokenised = _tokenised(model)
-    _, target = with_target(model, tokenised, replace(OPTIONS, labels={"x": " -2.5"}))
+    _, target = prepare_target(model, tokenised, replace(OPTIONS, labels={"x": " -2.5"}))
     ids = torch.tensor([tokenised.inputs["input_ids"]])
     theirs = model.network(ids, labels=torch.tensor([-2.5]))
     torch.testing.assert_close(losses(model, theirs.logits, [target])[0][0], theirs.loss)
     with pytest.raises(BadInput, match="needs the right number of each input; name its column with --label"):
-        with_target(model, tokenised, OPTIONS)
+        prepare_target(model, tokenised, OPTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +141,8 @@ def test_masks_depend_on_the_seed_and_the_key_alone(
     text = " ".join("look" for _ in range(words))
     (one,) = tokenise(masked.tokenizer, [Passage("a", (text,))], 128)
     again = tokenise(masked.tokenizer, [Passage("b", (TEXT,)), Passage("a", (text,))], 128)[1]
-    shown, target = with_target(masked, one, asked)
-    assert with_target(masked, again, asked)[0].inputs == shown.inputs
+    shown, target = prepare_target(masked, one, asked)
+    assert prepare_target(masked, again, asked)[0].inputs == shown.inputs
     count = int((one.texts >= 0).sum())
     assert len(target.places) == min(count, max(1, round(share * count)))
     assert len(set(target.places.tolist())) == len(target.places)
@@ -149,7 +151,7 @@ def test_masks_depend_on_the_seed_and_the_key_alone(
 
 def test_other_seeds_and_keys_mask_other_tokens(masked: LossModel) -> None:
     places = {
-        tuple(with_target(masked, _tokenised(masked, key=key), LossOptions(0.2, seed))[1].places.tolist())
+        tuple(prepare_target(masked, _tokenised(masked, key=key), LossOptions(0.2, seed))[1].places.tolist())
         for key in "abcd"
         for seed in range(4)
     }
@@ -160,14 +162,14 @@ def test_a_single_token_has_no_next_one_and_no_loss(headed: Headed) -> None:
     model = _load(headed("gpt2", "CausalLM"))
     tokenised = _tokenised(model, "a")
     assert tokenised.size == 1
-    _, target = with_target(model, tokenised, OPTIONS)
+    _, target = prepare_target(model, tokenised, OPTIONS)
     found, there = losses(model, torch.ones(1, 1, 400), [target])
     assert (found.tolist(), there) == ([0.0], [False])
 
 
 def test_an_encoder_without_a_head_is_refused_with_what_is_needed(headed: Headed, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"a head that yields a loss \(.*…ForMaskedLM, .* is BertModel; give"):
-        load_with_loss(find(None, None), device="cpu", dtype="float32", max_length=64)
+        load_with_loss(find_checkpoint(None, None), device="cpu", dtype="float32", max_length=64)
     unnamed = _changed(headed("bert", "MaskedLM"), tmp_path / "unnamed", architectures=None)
     with pytest.raises(BadInput, match="is of no named one; give such a model"):
         _load(unnamed)
@@ -221,14 +223,14 @@ def test_labels_that_the_model_does_not_have_are_refused(
 ) -> None:
     model = _load(headed("bert", "SequenceClassification", num_labels=3))
     with pytest.raises(BadInput, match=said):
-        with_target(model, _tokenised(model), replace(OPTIONS, labels=labels))
+        prepare_target(model, _tokenised(model), replace(OPTIONS, labels=labels))
 
 
 def test_a_number_that_is_none_is_refused(headed: Headed) -> None:
     model = _load(headed("bert", "SequenceClassification", num_labels=1))
     for wrong in ("LABEL_0", "inf"):
         with pytest.raises(BadInput, match=f"is a number, but 'x' has '{wrong}'"):
-            with_target(model, _tokenised(model), replace(OPTIONS, labels={"x": wrong}))
+            prepare_target(model, _tokenised(model), replace(OPTIONS, labels={"x": wrong}))
 
 
 def test_the_loss_is_said_in_one_sentence(masked: LossModel, headed: Headed) -> None:
@@ -236,17 +238,17 @@ def test_the_loss_is_said_in_one_sentence(masked: LossModel, headed: Headed) -> 
     words = _load(headed("gpt2", "CausalLM"))
     classes = _load(headed("bert", "SequenceClassification", num_labels=3))
     number = _load(headed("bert", "SequenceClassification", num_labels=1))
-    assert "30% of its text tokens, which are masked" in described_loss(masked, OPTIONS)
-    assert described_loss(words, OPTIONS).endswith("mean cross-entropy of its next tokens.")
-    assert described_loss(classes, OPTIONS).endswith("the class that the model itself predicts.")
-    assert described_loss(classes, labels).endswith("its label.")
-    assert described_loss(number, labels).endswith("squared error of the model's number.")
+    assert "30% of its text tokens, which are masked" in describe_loss(masked, OPTIONS)
+    assert describe_loss(words, OPTIONS).endswith("mean cross-entropy of its next tokens.")
+    assert describe_loss(classes, OPTIONS).endswith("the class that the model itself predicts.")
+    assert describe_loss(classes, labels).endswith("its label.")
+    assert describe_loss(number, labels).endswith("squared error of the model's number.")
     with pytest.raises(BadInput, match=r"labels are for models of classes, but .* has a loss of next words"):
-        described_loss(words, labels)
+        describe_loss(words, labels)
 
 
 def test_losses_in_half_precision_are_summed_in_single(masked: LossModel) -> None:
-    _, target = with_target(masked, _tokenised(masked), OPTIONS)
+    _, target = prepare_target(masked, _tokenised(masked), OPTIONS)
     output = torch.from_numpy(np.random.default_rng(0).normal(size=(1, 40, 400))).to(torch.bfloat16)
     found, _ = losses(masked, output, [target])
     assert found.dtype == torch.float32

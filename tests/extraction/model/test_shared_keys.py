@@ -16,10 +16,10 @@ from transformers.models.llama.modeling_llama import repeat_kv
 
 import headroles
 from headroles.errors import BadSieve
-from headroles.records.arrays import key_groups, sharing_told
+from headroles.records.arrays import key_groups, shared_keys_note
 from headroles.records.findings import Labelling
 from headroles.reports.page import page
-from headroles.reports.print.tables import printed
+from headroles.reports.print.tables import table_text
 from headroles.sieves.base import sieve
 from tests.support.clustered_runs import labelled
 
@@ -54,8 +54,8 @@ def test_groups_are_those_of_the_librarys_own_repetition(heads: int, shared: int
 def test_nothing_is_said_where_no_heads_share_or_nothing_is_known() -> None:
     for model in ({"kv_heads": 4}, {}, None, "unknown", {"kv_heads": 3}, {"kv_heads": 0}, {"kv_heads": [2]}):
         assert key_groups(model, 2, 4) is None
-    assert sharing_told({"layers": 2, "heads": 4, "kv_heads": 4}) == []
-    assert sharing_told({"layers": 2, "heads": 4}) == []
+    assert shared_keys_note({"layers": 2, "heads": 4, "kv_heads": 4}) == []
+    assert shared_keys_note({"layers": 2, "heads": 4}) == []
     mixed = key_groups({"kv_heads": [4, 1]}, 2, 4)
     assert mixed is not None
     assert mixed.tolist() == [[0, 1, 2, 3], [0, 0, 0, 0]]
@@ -112,16 +112,16 @@ def test_a_model_whose_heads_share_nothing_has_no_such_column_or_note(
     assert "kv_group" not in found.labels()
     assert found.manifest["notes"] == []
     assert found.manifest["model"]["kv_heads"] == 4
-    assert "kv" not in printed(found, "heads")
+    assert "kv" not in table_text(found, "heads")
     assert '"shared":[]' in page(found)
 
 
 def test_the_table_of_heads_has_a_column_for_groups(tmp_path: Path) -> None:
     run = labelled(2, 4, ("local",))
     grouped = replace(run, manifest=MappingProxyType({"model": {"kv_heads": 2}}))
-    lines = list(csv.DictReader(printed(grouped, "heads", "csv").splitlines()))
+    lines = list(csv.DictReader(table_text(grouped, "heads", "csv").splitlines()))
     assert [line["kv_group"] for line in lines] == list("00110011")
-    assert "heads of one layer with the same kv group share keys and values" in printed(grouped, "heads")
+    assert "heads of one layer with the same kv group share keys and values" in table_text(grouped, "heads")
 
 
 def test_a_sieve_cannot_take_the_columns_name(tmp_path: Path, model_of: ModelOf) -> None:
@@ -138,7 +138,7 @@ def test_a_sieve_cannot_take_the_columns_name(tmp_path: Path, model_of: ModelOf)
 def test_heads_of_one_group_share_keys_and_other_heads_do_not(shared: int, model_of: ModelOf) -> None:
     from transformers import LlamaConfig, LlamaModel
 
-    from headroles.extraction.capture.attention import EAGER, Way, run
+    from headroles.extraction.capture.attention import EAGER, CaptureMethod, run
     from tests.support.read_models import Kept
 
     torch.manual_seed(0)
@@ -152,7 +152,7 @@ def test_heads_of_one_group_share_keys_and_other_heads_do_not(shared: int, model
         network.layers[0].self_attn.k_proj.weight.normal_(0, 1)
     network.set_attn_implementation(EAGER)
     kept, ids = Kept(), torch.arange(3, 13)[None]
-    run(network, Way(EAGER), {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, [10], kept)
+    run(network, CaptureMethod(EAGER), {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, [10], kept)
     rows = kept.whole(0, 0)
     alike = [[bool(torch.equal(rows[a], rows[b])) for b in range(4)] for a in range(4)]
     groups = key_groups({"kv_heads": shared}, 1, 4)

@@ -11,7 +11,7 @@ from transformers import AutoModel, PreTrainedTokenizerFast
 
 from headroles.errors import BadInput
 from headroles.extraction.model.checkpoint import Checkpoint
-from headroles.extraction.model.two_texts import Target, ready_to_shift, shifted_right
+from headroles.extraction.model.two_texts import TargetTokenizer, set_decoder_start, shift_right
 from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage
 
@@ -37,26 +37,26 @@ def test_the_start_token_is_what_is_said_for_generation_else_padding(
     network = _network(model_of("t5"))
     if said is not None:
         _said(tmp_path, said)
-    ready_to_shift(network, _where(tmp_path))
-    assert shifted_right(network, [5, 6, 1]) == [start, 5, 6]
+    set_decoder_start(network, _where(tmp_path))
+    assert shift_right(network, [5, 6, 1]) == [start, 5, 6]
 
 
 def test_a_start_token_in_the_configuration_comes_first(model_of: ModelOf, tmp_path: Path) -> None:
     network = _network(model_of("bart"))
     _said(tmp_path, 7)
-    ready_to_shift(network, _where(tmp_path))
-    assert shifted_right(network, [0, 5, 6, 2]) == [2, 0, 5, 6]
+    set_decoder_start(network, _where(tmp_path))
+    assert shift_right(network, [0, 5, 6, 2]) == [2, 0, 5, 6]
 
 
 def test_a_model_without_a_rule_or_with_another_one_is_refused(model_of: ModelOf) -> None:
     with pytest.raises(BadInput, match="but BertModel has none that is known; give the first text alone"):
-        shifted_right(_network(model_of("bert")), [5, 6])
+        shift_right(_network(model_of("bert")), [5, 6])
     network = _network(model_of("t5"))
     network._shift_right = lambda labels: labels.flip(1)
     with pytest.raises(BadInput, match="but T5Model shifts it otherwise"):
-        shifted_right(network, [5, 6, 1])
+        shift_right(network, [5, 6, 1])
     network._shift_right = lambda labels: torch.cat([labels[:, -1:], labels[:, :-1]], dim=1)
-    assert shifted_right(network, [5, 6, 1]) == [1, 5, 6]  # the language, where a model ends with it
+    assert shift_right(network, [5, 6, 1]) == [1, 5, 6]  # the language, where a model ends with it
 
 
 class _Speaking(PreTrainedTokenizerFast):
@@ -75,6 +75,6 @@ def test_texts_to_be_said_are_made_as_the_tokenizer_makes_them(tokenizer_of: Cal
     speaking = _Speaking(tokenizer_object=plain._tokenizer, model_input_names=["input_ids", "attention_mask"])  # type: ignore[no-untyped-call]
     passage = Passage("x", ("look at words",))
     (read,) = tokenise(plain, [passage], 50)
-    (said,) = tokenise(Target(speaking), [passage], 50)
+    (said,) = tokenise(TargetTokenizer(speaking), [passage], 50)
     assert (read.tokens[-1], said.tokens[-2:]) == ("</s>", ("</s>", "<unk>"))
     assert said.tokens[:-1] == read.tokens

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 import headroles
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import load
 
 ModelOf = Callable[[str], Path]
@@ -143,7 +143,7 @@ def test_the_words_of_a_text_do_not_depend_on_the_tokenizer(fitted: tuple[str, P
     from headroles.records.passage import Passage, Words
 
     kind, folder = fitted
-    model = load(find(str(folder), None), device="cpu", dtype="float32", max_length=96)
+    model = load(find_checkpoint(str(folder), None), device="cpu", dtype="float32", max_length=96)
     for number, text in enumerate(SENTENCES):
         cut = text.replace(".", " .").replace(",", " ,").replace("!", " !").replace("?", " ?").split()
         place, spans = 0, []

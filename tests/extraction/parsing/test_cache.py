@@ -23,11 +23,11 @@ import headroles
 from headroles.extraction.parsing import annotate
 from headroles.extraction.parsing import cache as parse_cache
 from headroles.extraction.parsing.annotate import Annotator
-from headroles.extraction.parsing.cache import ParseCache, cache_folder, opened_cache
+from headroles.extraction.parsing.cache import ParseCache, cache_folder, open_cache
 from headroles.extraction.parsing.packing import pack, unpack
-from headroles.extraction.parsing.pipeline import identity_of, load_parser, parsed, words_of
+from headroles.extraction.parsing.pipeline import identity_of, load_parser, parse_texts, words_of
 from headroles.extraction.parsing.pool import ParserPool, processes_here
-from headroles.inputs.annotation import annotated
+from headroles.inputs.annotation import load_annotation
 from headroles.options.label import label_options_of
 from headroles.records.passage import Passage, Words
 from headroles.sieves.selection import Selection
@@ -216,13 +216,13 @@ def test_a_file_that_is_no_database_is_replaced(when: str, tmp_path: Path) -> No
 
 def test_a_folder_that_cannot_be_written_is_one_sentence_and_no_cache(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    cache, said = opened_cache(str(tmp_path / "file" / "inside"), "parser")
+    cache, said = open_cache(str(tmp_path / "file" / "inside"), "parser")
     assert cache is None
     assert said is not None
     assert said.startswith("parses are not kept: the folder of --cache must be one that can be written")
     assert said.endswith(").")
     assert "\n" not in said
-    ready = annotated(
+    ready = load_annotation(
         label_options_of(task="SST-2", cache=tmp_path / "file" / "inside"), _syntactic(), _passages(VARIED)
     )
     assert ready.notes == (said,)
@@ -351,7 +351,7 @@ def test_processes_give_the_same_words_and_end_when_they_are_closed(
     cache = ParseCache(tmp_path, identity_of(described))
     annotator = Annotator(parser, cache, lambda: pool)
     texts = [f"{text} ({number})" for number in range(8) for text in VARIED]
-    here = dict(zip(texts, parsed(parser, texts), strict=True))
+    here = dict(zip(texts, parse_texts(parser, texts), strict=True))
     annotator.expect(_passages(texts))
     assert not pool._started or not annotator._pending  # nothing was parsed yet: it may be a small run
     first = _own(texts[:6], annotator)
@@ -385,7 +385,7 @@ def test_texts_of_a_process_that_dies_are_parsed_here(
     assert _until(lambda: any(future.running() for _, future in annotator._pending.values()))
     os.kill(pool._started[0].pid, signal.SIGKILL)
     found = _own(texts, annotator, 32)
-    here = dict(zip(texts, parsed(parser, texts), strict=True))
+    here = dict(zip(texts, parse_texts(parser, texts), strict=True))
     assert all(_same(found[text], here[text]) for text in texts)
     assert _until(lambda: not pool.alive)
     annotator.expect(_passages(["more of it"]))
@@ -446,10 +446,10 @@ def _syntactic() -> Selection:
 
 def test_a_corpus_that_says_whether_it_is_gold_is_not_gone_through() -> None:
     options = label_options_of(task="SST-2")
-    gold = annotated(options, _syntactic(), _Corpus(True))
+    gold = load_annotation(options, _syntactic(), _Corpus(True))
     assert gold.parser is None
     assert gold.annotator is not None
-    plain = annotated(options, _syntactic(), _Corpus(False))
+    plain = load_annotation(options, _syntactic(), _Corpus(False))
     assert plain.parser is not None
     assert plain.parser["shipped"] == "yes"
 

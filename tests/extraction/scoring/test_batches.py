@@ -11,21 +11,21 @@ from headroles import Example, sieve
 from headroles.arrays import selection_of
 from headroles.errors import BadSieve
 from headroles.extraction.capture.attention import EAGER, FUSED
-from headroles.extraction.capture.visible import Seen
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.capture.visible import VisibleSets
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.scoring.batches import contrasts as batch_contrasts
 from headroles.extraction.scoring.batches import reading as batch_reading
-from headroles.extraction.scoring.batches.plan import laid_out
+from headroles.extraction.scoring.batches.plan import lay_masks
 from headroles.extraction.scoring.batches.reading import (
     BatchPlan,
+    BatchPlans,
     BatchScores,
-    Together,
     batch_plan,
-    reads_together,
+    reads_as_batch,
 )
-from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.scoring.scratch import Scratches
 from headroles.extraction.stream import stream
 from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
@@ -131,7 +131,7 @@ def test_attention_between_words_gives_the_contrasts_that_sums_by_index_give(
     width = max(each.size for each in examples)
     attention = _attention(examples, visible, width)
     found = _planned(sieves, examples, visible, width).scores(attention, Scratches(CPU)).numpy()
-    monkeypatch.setattr(batch_contrasts, "by_index", lambda device: False)
+    monkeypatch.setattr(batch_contrasts, "sums_by_index", lambda device: False)
     plan = _planned(sieves, examples, visible, width)
     assert any(each.space is not None for each in plan.contrasts)
     np.testing.assert_allclose(
@@ -188,7 +188,7 @@ def test_padding_may_hold_anything_even_what_is_no_number() -> None:
     ids=lambda masks: type(masks[0]).__name__,
 )
 def test_masks_of_every_kind_are_laid_out_as_their_own_rows(masks: list[Mask]) -> None:
-    made = laid_out(masks, [3, 2], 4, CPU).expand(-1, 4, 4).numpy()
+    made = lay_masks(masks, [3, 2], 4, CPU).expand(-1, 4, 4).numpy()
     for row, (mask, size) in enumerate(zip(masks, (3, 2), strict=True)):
         np.testing.assert_array_equal(made[row, :size, :size], mask.rows(0, size))
 
@@ -214,7 +214,7 @@ def test_a_mask_of_a_third_party_and_its_mistakes_come_through_a_batch() -> None
         wanted = apply(sieves.plan(example, None), attention[row, :, : example.size, : example.size].numpy())
         np.testing.assert_allclose(found[row], wanted, rtol=0, atol=rounding_bound(width))
     with pytest.raises(BadSieve, match="'short' made a mask of shape"):
-        Together(selection_of([short]), examples, HEADS, CPU)
+        BatchPlans(selection_of([short]), examples, HEADS, CPU)
 
 
 def test_parts_of_a_batch_stay_in_the_cache_and_give_the_scores_of_the_whole(
@@ -226,7 +226,7 @@ def test_parts_of_a_batch_stay_in_the_cache_and_give_the_scores_of_the_whole(
     wanted, parts = None, []
     for chunk in (2**30, 4 * HEADS * width**2 * 2, 1):
         monkeypatch.setattr(batch_reading, "CHUNK", chunk)
-        together = Together(sieves, examples, HEADS, CPU)
+        together = BatchPlans(sieves, examples, HEADS, CPU)
         scores = BatchScores(together, 1, CPU)
         parts.append(len(scores.add(attention, [None] * len(examples))))
         assert scores.done
@@ -236,14 +236,14 @@ def test_parts_of_a_batch_stay_in_the_cache_and_give_the_scores_of_the_whole(
 
 
 def test_short_inputs_are_read_together_on_a_processor_and_several_long_ones_where_they_have_room() -> None:
-    assert reads_together([20, 256], 12, CPU)
-    assert not reads_together([20, 257], 12, CPU)
+    assert reads_as_batch([20, 256], 12, CPU)
+    assert not reads_as_batch([20, 257], 12, CPU)
     other = torch.device("cuda")
     for device in (CPU, other):
-        assert reads_together([256], 12, device)
-        assert not reads_together([257], 12, device)
-    assert reads_together([512] * 8, 12, other)
-    assert not reads_together([8192] * 2, 12, other)
+        assert reads_as_batch([256], 12, device)
+        assert not reads_as_batch([257], 12, device)
+    assert reads_as_batch([512] * 8, 12, other)
+    assert not reads_as_batch([8192] * 2, 12, other)
 
 
 def test_a_mask_that_hides_nothing_is_found_for_all_examples_at_once() -> None:
@@ -253,7 +253,7 @@ def test_a_mask_that_hides_nothing_is_found_for_all_examples_at_once() -> None:
         shape = (4 if turn % 3 else 1, 1, max(lengths) if turn % 2 else 1, max(lengths))
         mask = torch.from_numpy(rng.random(shape) < (0.97 if turn % 5 else 2))
         given = mask if turn % 7 else torch.where(mask, 0.0, torch.finfo(torch.float32).min)
-        found = Seen(lengths).arrays(given, causal=False)
+        found = VisibleSets(lengths).arrays(given, causal=False)
         for example, length in enumerate(lengths):
             own = mask[min(example, len(mask) - 1), 0, :length, :length].numpy()
             assert (found[example] is None) == bool(own.all())
@@ -284,7 +284,7 @@ def _passages(count: int) -> list[Passage]:
 
 
 def _values(model: Model, passages: Sequence[Passage], size: int) -> np.ndarray:
-    job = Sieving(model, selection_of(None), Annotator(None))
+    job = SieveJob(model, selection_of(None), Annotator(None))
     (shard,) = stream(model, passages, job, batch_size=size, max_length=96, advance=lambda count: None)
     values: np.ndarray = shard.values
     return values
@@ -295,7 +295,9 @@ def test_weights_formed_beside_the_model_for_a_whole_batch_are_those_of_each_exa
     name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def loaded(most: int) -> Model:
-        return load(find(str(model_of(name)), None), device="cpu", dtype="float32", max_length=most)
+        return load(
+            find_checkpoint(str(model_of(name)), None), device="cpu", dtype="float32", max_length=most
+        )
 
     short, long, passages = loaded(96), loaded(512), _passages(9)
     assert (short.way.name, long.way.name) == (EAGER, FUSED)
@@ -317,7 +319,7 @@ def test_weights_formed_beside_the_model_for_a_whole_batch_are_those_of_each_exa
 def test_a_batch_beyond_the_limit_is_read_example_by_example(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = load(find(str(model_of("bert")), None), device="cpu", dtype="float32", max_length=96)
+    model = load(find_checkpoint(str(model_of("bert")), None), device="cpu", dtype="float32", max_length=96)
     passages = _passages(6)
     wanted = _values(model, passages, 3)
     cut_into_blocks(monkeypatch, 8)
@@ -325,6 +327,6 @@ def test_a_batch_beyond_the_limit_is_read_example_by_example(
 
 
 def test_the_same_batches_give_the_same_bits_again(model_of: ModelOf) -> None:
-    model = load(find(str(model_of("bert")), None), device="cpu", dtype="float32", max_length=96)
+    model = load(find_checkpoint(str(model_of("bert")), None), device="cpu", dtype="float32", max_length=96)
     passages = _passages(12)
     np.testing.assert_array_equal(_values(model, passages, 5), _values(model, passages, 5))

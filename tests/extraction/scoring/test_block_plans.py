@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture.readers import shown_of
-from headroles.extraction.capture.weights import reach
+from headroles.extraction.capture.readers import to_visible_mask
+from headroles.extraction.capture.weights import visible_key_range
 from headroles.extraction.scoring.blocks.sums import LongSums
 from headroles.plans import even as even_plans
 from headroles.plans.masks import Band, Keys, Mask
@@ -19,7 +19,7 @@ from headroles.sieves import BUILT_IN, PATTERNS
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.selection import Selection, select
 from headroles.sieves.weights.long import cells as long_cells
-from headroles.sieves.weights.long.cells import Labelled, Sums
+from headroles.sieves.weights.long.cells import KeySets, Sums
 from headroles.sieves.weights.reference import apply
 from headroles.testing import made_example
 from tests.support.reference import rounding_bound
@@ -100,7 +100,7 @@ def _streamed(plan: LongPlan, attention: np.ndarray, shown: Mask | None, step: i
     rows = torch.from_numpy(attention.astype(np.float32))
     for _ in range(2):
         for start in range(0, size, step):
-            first, last = reach(shown, start, min(start + step, size), size)
+            first, last = visible_key_range(shown, start, min(start + step, size), size)
             sums.add(start, rows[:, start : start + step, first:last], first)
         found = sums.finish()
     return found
@@ -120,7 +120,7 @@ def _close(got: np.ndarray, wanted: np.ndarray) -> None:
 def _agree(selection: Selection, example: Example, kind: str, step: int, rng: np.random.Generator) -> None:
     visible = _visible(kind, example)
     attention = _attention(rng, example.size, visible)
-    shown = shown_of(visible)
+    shown = to_visible_mask(visible)
     whole = selection.plan(example, visible, np.float64)
     plan = selection.long_plan(example, shown)
     wanted = apply(whole, attention)
@@ -154,7 +154,7 @@ def test_cells_that_are_too_many_to_list_are_asked_for_by_rows(
     monkeypatch.setattr(even_plans, "BLOCK", 300)
     example = _example(rng, texts, gaps=True)
     selection = selection_of(MASKED)
-    plan = selection.long_plan(example, shown_of(_visible(kind, example)))
+    plan = selection.long_plan(example, to_visible_mask(_visible(kind, example)))
     assert len(plan.rowwise) > 10
     assert any(profile.rowwise for profile in plan.profiles)
     assert not len(plan.listed.query)
@@ -205,7 +205,7 @@ def test_sieves_of_strangers_score_blocks_as_they_score_whole_attention(
 def test_queries_that_look_at_equal_sets_of_keys_all_count() -> None:
     keys = np.array([[True, True], [False, False], [True, True]])
     sums = Sums(3)
-    sums.add(Labelled(np.array([0, 1, -1]), keys), 0, np.array([2.0, 3.0, 5.0]))
+    sums.add(KeySets(np.array([0, 1, -1]), keys), 0, np.array([2.0, 3.0, 5.0]))
     assert sums.keys().tolist() == [[1], [0], [1]]
     assert sums.weight()[:, 0, 0].tolist() == [2, 3, 0]
 

@@ -14,15 +14,21 @@ from headroles.arrays import selection_of
 from headroles.extraction.capture import visible as capture_visible
 from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.capture.attention import FUSED, run
-from headroles.extraction.capture.readers import Shown, Visible, dense, key_of, shown_of
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.capture.readers import (
+    VisibleArray,
+    VisibleMask,
+    to_visible_array,
+    to_visible_mask,
+    visible_key,
+)
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.parsing.annotate import Annotator
-from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.plans.masks import Band, Cells, Match
-from headroles.plans.scorers import per_head
+from headroles.plans.scorers import score_layer
 from headroles.records.example import Example
 from headroles.records.passage import Passage, Words
 from headroles.sieves.base import MaskSieve
@@ -37,7 +43,7 @@ VOCABULARY = "the committee unbelievable treaty re-opening in , debate"
 
 
 def _load(folder: Path) -> Model:
-    return load(find(str(folder), None), device="cpu", dtype="float32", max_length=512)
+    return load(find_checkpoint(str(folder), None), device="cpu", dtype="float32", max_length=512)
 
 
 class _Corners:
@@ -75,7 +81,7 @@ def _passages(texts: int, count: int) -> list[Passage]:
 
 
 def _scores(model: Model, passages: list[Passage], sieves: Selection) -> Any:
-    job = Sieving(model, sieves, Annotator(None))
+    job = SieveJob(model, sieves, Annotator(None))
     (shard,) = stream(model, passages, job, batch_size=3, max_length=96, advance=lambda count: None)
     return shard
 
@@ -95,7 +101,7 @@ def _reference(model: Model, folder: Path, passages: list[Passage], sieves: Sele
             weights = layer[0].numpy().astype(np.float64)
             visible = (weights > 0).any(0)
             plan = sieves.plan(example, visible, np.float64)
-            asked = [per_head(each, weights, example, visible) for each in sieves.scorers]
+            asked = [score_layer(each, weights, example, visible) for each in sieves.scorers]
             scores.append(np.concatenate([apply(plan, weights), *(own[None] for own in asked)]))
         found.append(np.stack(scores, axis=1))
     return np.stack(found, axis=1)
@@ -123,16 +129,16 @@ class _Blocks:
 
     def __init__(self) -> None:
         self.blocks: list[tuple[int, int, torch.Tensor]] = []
-        self.shown: list[Shown] = []
+        self.shown: list[VisibleMask] = []
         self.whole: list[torch.Tensor] = []
 
     def read_rows(
-        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: Shown
+        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: VisibleMask
     ) -> None:
         self.blocks.append((start, first, rows))
         self.shown.append(shown)
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         raise AssertionError("the input is long")
 
 
@@ -141,9 +147,9 @@ class _Padded:
 
     def __init__(self) -> None:
         self.rows: list[torch.Tensor] = []
-        self.visible: list[Visible] = []
+        self.visible: list[VisibleArray] = []
 
-    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Visible) -> None:
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         self.rows.append(rows)
         self.visible.append(visible)
 
@@ -209,7 +215,7 @@ def test_nothing_as_large_as_a_matrix_of_booleans_is_made_while_a_long_input_is_
     ends = np.arange(900) * 7 + 6
     spans = np.stack([ends - 6, ends], axis=1)
     tree = Words(spans, np.arange(900) - 1, ("nsubj",) * 900)
-    job = Sieving(model, Selection((*selection_of(None).sieves, BagOfWords())), Annotator(None))
+    job = SieveJob(model, Selection((*selection_of(None).sieves, BagOfWords())), Annotator(None))
     (tokenised,) = tokenise(model.tokenizer, [Passage("long", (text,), None, (tree,))], 512)
     table = job.table([tokenised])
     batch = job.prepare([tokenised], np.array([0]))
@@ -250,22 +256,22 @@ def test_a_mask_is_recognised_as_a_band_or_kept_as_it_is(
     given[1, 0, :30, :30] = torch.from_numpy(wanted)
     if additive:
         given = torch.where(given, 0.0, torch.finfo(torch.float32).min)
-    shown = capture_visible.shown_under(given, False, 1, 30)
+    shown = capture_visible.visible_mask_under(given, False, 1, 30)
     irregular = kind in ("chunks", "left padding", "rows")
     assert isinstance(shown, Cells if irregular else Band)
-    np.testing.assert_array_equal(dense(shown, 30), wanted)
-    again = shown_of(wanted)
+    np.testing.assert_array_equal(to_visible_array(shown, 30), wanted)
+    again = to_visible_mask(wanted)
     assert isinstance(again, Match if kind == "rows" else Cells if irregular else Band)
-    np.testing.assert_array_equal(dense(again, 30), wanted)
+    np.testing.assert_array_equal(to_visible_array(again, 30), wanted)
     if not irregular:
-        assert key_of(again) == key_of(shown) != key_of(Band(-1, 0, 30))
+        assert visible_key(again) == visible_key(shown) != visible_key(Band(-1, 0, 30))
 
 
 def test_a_mask_of_all_keys_is_none_and_one_row_stands_for_all_queries() -> None:
-    assert capture_visible.shown_under(torch.ones(1, 1, 9, 9, dtype=torch.bool), False, 0, 9) is None
-    assert capture_visible.shown_under(torch.ones(1, 1, 1, 12, dtype=torch.bool), False, 0, 9) is None
+    assert capture_visible.visible_mask_under(torch.ones(1, 1, 9, 9, dtype=torch.bool), False, 0, 9) is None
+    assert capture_visible.visible_mask_under(torch.ones(1, 1, 1, 12, dtype=torch.bool), False, 0, 9) is None
     some = torch.ones(1, 1, 1, 9, dtype=torch.bool)
     some[..., 3] = False
-    shown = capture_visible.shown_under(some, False, 0, 9)
-    np.testing.assert_array_equal(dense(shown, 9), np.broadcast_to(some[0, 0].numpy(), (9, 9)))
-    assert capture_visible.shown_under(None, True, 0, 1) is None
+    shown = capture_visible.visible_mask_under(some, False, 0, 9)
+    np.testing.assert_array_equal(to_visible_array(shown, 9), np.broadcast_to(some[0, 0].numpy(), (9, 9)))
+    assert capture_visible.visible_mask_under(None, True, 0, 1) is None

@@ -19,12 +19,12 @@ from headroles.arrays import selection_of
 from headroles.errors import BadInput, BadSieve
 from headroles.extraction import stream
 from headroles.extraction.capture import attention as capture_attention
-from headroles.extraction.capture.attention import FUSED, Way
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.capture.attention import FUSED, CaptureMethod
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.scoring.batches import reading as batch_reading
-from headroles.extraction.scoring.job import Sieving
+from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.scoring.prepared import Prepared
 from headroles.extraction.scoring.reader import Reader, Shard, Table
 from headroles.extraction.texts.tokens import example_of, tokenise
@@ -61,14 +61,14 @@ def _passages(texts: int, count: int = 18) -> list[Passage]:
 
 
 def _load(folder: Path, max_length: int = 96, dtype: str = "float32") -> Model:
-    return load(find(str(folder), None), device="cpu", dtype=dtype, max_length=max_length)
+    return load(find_checkpoint(str(folder), None), device="cpu", dtype=dtype, max_length=max_length)
 
 
 def _scores(
     model: Model, passages: Sequence[Passage], sieves: Selection | None = None, size: int = 5, most: int = 96
 ) -> list[Shard]:
     """Shards of a stream with gold words; all built-in sieves unless told otherwise."""
-    job = Sieving(model, sieves or selection_of(None), Annotator(None))
+    job = SieveJob(model, sieves or selection_of(None), Annotator(None))
     coming = stream.stream(model, passages, job, batch_size=size, max_length=most, advance=lambda count: None)
     return list(coming)
 
@@ -197,7 +197,7 @@ def test_shards_follow_one_another_in_the_order_of_the_passages(
         stream.stream(
             model,
             passages,
-            Sieving(model, selection_of(None), Annotator(None)),
+            SieveJob(model, selection_of(None), Annotator(None)),
             batch_size=4,
             max_length=96,
             advance=done.append,
@@ -242,7 +242,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(
     sizes: list[int] = []
     left: list[weakref.ref[torch.Tensor]] = []
 
-    def small(network: Any, way: Way, inputs: dict[str, torch.Tensor], *rest: Any) -> Any:
+    def small(network: Any, way: CaptureMethod, inputs: dict[str, torch.Tensor], *rest: Any) -> Any:
         sizes.append(len(inputs["input_ids"]))
         assert all(reference() is None for reference in left), "the failed pass still holds its memory"
         if sizes[-1] > 3:
@@ -386,11 +386,11 @@ def test_sieves_are_laid_over_an_example_once_per_kind_of_mask(
 @given(st.lists(st.integers(1, 4096), min_size=1, max_size=60), st.integers(1, 64))
 def test_batches_take_every_input_once_and_fewer_where_they_are_long(sizes: list[int], most: int) -> None:
     order = np.argsort([-size for size in sizes], kind="stable")
-    batches = list(stream.batches_of(order, sizes, most, torch.device("cpu")))
+    batches = list(stream.split_into_batches(order, sizes, most, torch.device("cpu")))
     assert np.concatenate(batches).tolist() == order.tolist()
     for batch in batches:
         assert 1 <= len(batch) <= most
-        assert len(batch) == 1 or len(batch) * max(sizes[place] for place in batch) ** 2 <= stream.PAIRS
+        assert len(batch) == 1 or len(batch) * max(sizes[place] for place in batch) ** 2 <= stream.MOST_PAIRS
 
 
 def test_large_batches_are_small_where_attention_is_returned(
@@ -400,7 +400,7 @@ def test_large_batches_are_small_where_attention_is_returned(
     honest = capture_attention.run
     sizes: list[int] = []
 
-    def watched(network: Any, way: Way, inputs: dict[str, torch.Tensor], *rest: Any) -> Any:
+    def watched(network: Any, way: CaptureMethod, inputs: dict[str, torch.Tensor], *rest: Any) -> Any:
         sizes.append(len(inputs["input_ids"]))
         return honest(network, way, inputs, *rest)
 

@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.extraction.scoring.distance_profile import right_answers, to_device
+from headroles.extraction.scoring.distance_profile import choices_to_device, right_answers
 from headroles.extraction.scoring.scratch import Scratch
-from headroles.extraction.scoring.word_space import from_words, rows_of, to_words, word_space
+from headroles.extraction.scoring.word_space import from_words, to_words, word_rows, word_space
 from headroles.records.documents import Choices
-from headroles.sieves.probes.choices import chosen, hits, right_by_row
+from headroles.sieves.probes.choices import choose_candidates, hits, right_by_row
 from tests.support.reference import rounding_bound
 from tests.support.word_attention import word_attention
 
@@ -37,7 +37,7 @@ def test_attention_between_words_of_a_batch_is_that_of_each_example(
         space = replace(space, member=torch.eye(space.words + 1)[space.word[:, 0, 0]])
     scratch = Scratch(CPU)
     for _ in range(2):  # the second time in memory that is used again
-        made = from_words(to_words(rows_of(weights, space, scratch), space, scratch), space, scratch)
+        made = from_words(to_words(word_rows(weights, space, scratch), space, scratch), space, scratch)
     for place, (word, each) in enumerate(zip(words, pieces, strict=True)):
         kept, there = np.flatnonzero(word >= 0), np.flatnonzero(each)
         wanted = np.zeros((3, len(each), len(each)), dtype=np.float32)
@@ -65,13 +65,13 @@ def test_choices_in_batches_are_those_of_the_reference_also_where_words_tie(
         candidates[np.arange(len(query)), (query + 1) % size] = True
         right = candidates & (rng.random(candidates.shape) < 0.4)
         asked.append(Choices(rng.random((2, len(query))) < 0.6, query, candidates, right))
-    choices = to_device(asked, most, CPU)
+    choices = choices_to_device(asked, most, CPU)
     assert (choices.table is not None) >= once
     for reverse in (False, True):
         found = right_answers(torch.from_numpy(attention), choices, reverse, Scratch(CPU))
         for place, (each, size) in enumerate(zip(asked, sizes, strict=True)):
             own = attention[place, :, :size, :size]
-            wanted = right_by_row(hits(chosen(own, each, reverse), each), each)
+            wanted = right_by_row(hits(choose_candidates(own, each, reverse), each), each)
             np.testing.assert_array_equal(found[place].numpy(), wanted)
 
 

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
-from headroles.extraction.texts.files import kind_of
+from headroles.extraction.texts.files import file_format
 from headroles.extraction.texts.sources import (
     fingerprint,
     read_file,
     read_hub,
     read_sample,
     read_table,
-    sampled,
+    sample_passages,
 )
 from headroles.records.passage import Passage
 from headroles.tasks import TASKS, task_of
@@ -216,7 +216,7 @@ def test_a_table_needs_the_column_of_its_text(write: Write) -> None:
     [("a.tsv", ".tsv"), ("a.b.CSV.gz", ".csv"), ("a.conllu.GZ", ".conllu"), ("plain", ""), ("a.gz", "")],
 )
 def test_the_ending_says_the_kind(name: str, kind: str) -> None:
-    assert kind_of(Path("some.tsv") / name) == kind
+    assert file_format(Path("some.tsv") / name) == kind
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -235,19 +235,19 @@ def test_samples_have_at_least_128_different_inputs(name: str) -> None:
 def test_a_sample_is_a_subset_in_order_given_by_its_seed(sizes: tuple[int, int], seed: int) -> None:
     rows, limit = sizes
     passages = [Passage(f"p/{row}", (f"text {row}",)) for row in range(rows)]
-    chosen = sampled(passages, limit, seed)
+    chosen = sample_passages(passages, limit, seed)
     places = [passages.index(each) for each in chosen]
     assert len(chosen) == min(rows, limit)
     assert places == sorted(set(places))
-    assert [each.key for each in sampled(passages, limit, seed)] == [each.key for each in chosen]
-    assert sampled(passages, None, seed) == passages
+    assert [each.key for each in sample_passages(passages, limit, seed)] == [each.key for each in chosen]
+    assert sample_passages(passages, None, seed) == passages
 
 
 def test_samples_take_every_passage_equally_often() -> None:
     passages = [Passage(f"p/{row}", ("text",)) for row in range(10)]
     drawn = np.zeros(10)
     for seed in range(600):
-        for each in sampled(passages, 3, seed):
+        for each in sample_passages(passages, 3, seed):
             drawn[int(each.key[2:])] += 1
     np.testing.assert_allclose(drawn / 600, 0.3, atol=0.08)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.extraction.texts.spelling import word_spans, words_of
+from headroles.extraction.texts.spelling import number_words, word_spans
 from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage
 
@@ -23,7 +23,7 @@ SPELLED = (
 
 def _words(tokenizer: Any, *texts: str) -> tuple[Any, np.ndarray]:
     tokenised = tokenise(tokenizer, [Passage("x", texts)], 10_000)[0]
-    return tokenised, words_of(tokenised)
+    return tokenised, number_words(tokenised)
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from headroles.errors import BadInput
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.texts.conllu import read_conllu
-from headroles.extraction.texts.lines import firsts, laid_out
-from headroles.extraction.texts.windows import document_windows, passage_of, sentence_windows
+from headroles.extraction.texts.lines import join_words, sentence_starts
+from headroles.extraction.texts.windows import document_windows, sentence_windows, window_passage
 from headroles.records.documents import Document, Window
 
 
 def _document(lengths: list[int], key: str = "d", **fields: str) -> Document:
     """Sentences of some lengths, each word's head the one before it."""
     words = tuple(f"w{k}" for k in range(sum(lengths)))
-    text, spans = laid_out(words)
-    sentences = firsts(lengths)
+    text, spans = join_words(words)
+    sentences = sentence_starts(lengths)
     heads = np.arange(-1, len(words) - 1, dtype=np.int32)
     heads[sentences] = -1
     relations = tuple(f"r{k}" for k in range(len(words)))
@@ -131,7 +131,7 @@ def test_pieces_are_one_number_per_word() -> None:
 
 def test_a_window_becomes_a_passage_with_the_arcs_inside_it() -> None:
     document = _document([3, 2])
-    passage = passage_of(Window(document, 1, 4, 1))
+    passage = window_passage(Window(document, 1, 4, 1))
     assert (passage.key, passage.texts, passage.group) == ("d@1", ("w1 w2 w3",), "d")
     assert passage.words is not None
     (words,) = passage.words
@@ -139,17 +139,17 @@ def test_a_window_becomes_a_passage_with_the_arcs_inside_it() -> None:
     assert words.heads.tolist() == [-1, 0, -1]
     assert words.relations == ("r1", "r2", "r3")
     backwards = Document(
-        "b", "a b", document.spans[:2], ("a", "b"), firsts([2]), np.array([1, -1]), group="g"
+        "b", "a b", document.spans[:2], ("a", "b"), sentence_starts([2]), np.array([1, -1]), group="g"
     )
-    half = passage_of(Window(backwards, 0, 1, 0))
+    half = window_passage(Window(backwards, 0, 1, 0))
     assert half.words is not None
     assert (half.words[0].heads.tolist(), half.words[0].relations, half.group) == ([-1], ("",), "g")
 
 
 def test_a_document_without_trees_becomes_a_passage_without_arcs() -> None:
-    text, spans = laid_out(["Yes", "."], [False, False])
-    document = Document("d", text, spans, ("Yes", "."), firsts([2]))
-    passage = passage_of(Window(document, 0, 2, 0))
+    text, spans = join_words(["Yes", "."], [False, False])
+    document = Document("d", text, spans, ("Yes", "."), sentence_starts([2]))
+    passage = window_passage(Window(document, 0, 2, 0))
     assert (passage.key, passage.texts) == ("d", ("Yes.",))
     assert passage.words is not None
     assert passage.words[0].heads.tolist() == [-1, -1]
@@ -162,7 +162,7 @@ def test_sentence_windows_give_the_sentences_that_labelling_reads(shared: Path) 
     windows = sentence_windows(read_documents(path, "dev"))
     assert len(windows) == len(passages) == 1_575
     for window, passage in zip(windows, passages, strict=True):
-        ours = passage_of(window)
+        ours = window_passage(window)
         assert ours.texts == passage.texts
         assert ours.group == f"dev/{passage.group}"
         assert ours.words is not None

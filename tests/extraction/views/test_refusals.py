@@ -15,9 +15,9 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extraction.capture import neurons as capture_neurons
 from headroles.extraction.capture import plain as capture_plain
 from headroles.extraction.capture import weights as capture_weights
-from headroles.extraction.model.checkpoint import find
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.views import view as view_module
-from headroles.extraction.views.kept import in_bytes
+from headroles.extraction.views.kept import finite_weights_to_bytes
 from headroles.extraction.views.view import read_view
 from headroles.records.view import View
 from tests.support.reference import rounding_bound
@@ -27,7 +27,7 @@ TEXT = "The committee did not decide about the long treaty."
 
 
 def _view(folder: Path, *texts: str, **options: Any) -> View:
-    return read_view(find(str(folder), None), texts, device="cpu", **options)
+    return read_view(find_checkpoint(str(folder), None), texts, device="cpu", **options)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_other_than_one_or_two_texts_are_refused(texts: tuple[str, ...], model_o
 
 
 def test_one_text_needs_no_list(model_of: ModelOf) -> None:
-    view = read_view(find(str(model_of("bert")), None), TEXT, device="cpu")
+    view = read_view(find_checkpoint(str(model_of("bert")), None), TEXT, device="cpu")
     assert view.texts == (TEXT,)
 
 
@@ -79,7 +79,7 @@ def test_a_precision_or_device_that_is_not_known_is_refused(model_of: ModelOf) -
     with pytest.raises(UnknownName, match="no dtype is called 'float8'"):
         _view(model_of("bert"), TEXT, dtype="float8")
     with pytest.raises(BadInput, match="device must be on this machine"):
-        read_view(find(str(model_of("bert")), None), TEXT, device="nowhere")
+        read_view(find_checkpoint(str(model_of("bert")), None), TEXT, device="nowhere")
 
 
 def test_more_weights_than_fit_are_refused_before_the_model_runs(
@@ -156,7 +156,7 @@ def test_queries_that_do_not_make_the_weights_are_not_shown(
 def test_attention_of_another_form_is_not_called_read() -> None:
     query = torch.zeros(1, 3, 4, 8)
     call = capture_neurons.Call(torch.nn.Linear(1, 1), query, query[:, :0], None, torch.zeros(1, 3, 4, 4), {})
-    assert capture_neurons.nearest_parts(call, [0]) == (None, float("inf"))
+    assert capture_neurons.fit_parts(call, [0]) == (None, float("inf"))
 
 
 def test_a_sink_that_weights_do_not_feel_is_left_out() -> None:
@@ -165,7 +165,7 @@ def test_a_sink_that_weights_do_not_feel_is_left_out() -> None:
     module = torch.nn.Module()
     module.sinks = torch.nn.Parameter(torch.ones(2))
     call = capture_neurons.Call(module, query, query, None, weights, {"scaling": 0.5})
-    parts, apart = capture_neurons.nearest_parts(call, [0, 1])
+    parts, apart = capture_neurons.fit_parts(call, [0, 1])
     assert parts is not None
     assert parts.sink is None
     assert apart < rounding_bound(8)
@@ -189,8 +189,8 @@ def test_a_decoder_that_nothing_starts_is_refused(model_of: ModelOf, tmp_path: P
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_weights_that_are_no_numbers_are_refused(value: float) -> None:
     with pytest.raises(BadInput, match="must be finite"):
-        in_bytes(torch.tensor([[[value, 0.0]]]))
+        finite_weights_to_bytes(torch.tensor([[[value, 0.0]]]))
 
 
 def test_weights_a_little_above_one_are_one() -> None:
-    assert in_bytes(torch.tensor([[[1.004, 0.9981]]])).tolist() == [[[255, 255]]]
+    assert finite_weights_to_bytes(torch.tensor([[[1.004, 0.9981]]])).tolist() == [[[255, 255]]]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from headroles.extraction.model.checkpoint import EMBEDDED, find
+from headroles.extraction.model.checkpoint import EMBEDDED, find_checkpoint
 from headroles.extraction.views.view import read_view
 from headroles.records.view import Maps, Neurons, View
 from tests.support.reference import rounding_bound
@@ -25,7 +25,9 @@ SECOND = "She can't believe it was signed!"
 
 
 def _view(folder: Path | None, *texts: str, **options: Any) -> View:
-    return read_view(find(None if folder is None else str(folder), None), texts, device="cpu", **options)
+    return read_view(
+        find_checkpoint(None if folder is None else str(folder), None), texts, device="cpu", **options
+    )
 
 
 def _plain(folder: Path, *texts: str, whole: bool = False, **inputs: Any) -> Any:
@@ -230,7 +232,7 @@ def test_the_embedded_encoder_shows_a_pair() -> None:
     assert maps.queries.tokens[:3] == ("[CLS]", "who", "wrote")
     assert maps.queries.word.tolist() == [-1, 0, 1, 2, 3, -1, 4, 4, 4, 5, 6, 7, 8, 9, -1]
     assert maps.neurons is not None
-    _check(maps, _plain(Path(find(None, None).target), *view.texts).attentions)
+    _check(maps, _plain(Path(find_checkpoint(None, None).target), *view.texts).attentions)
 
 
 def test_a_trained_decoder_shows_its_heads(stories: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from headroles.records.example import Example, Rule
 from headroles.records.findings import Labelling
-from headroles.records.kept_maps import Exhibit, Exhibited
+from headroles.records.kept_maps import KeptMaps, TypicalInput
 from headroles.reports.page import page
 from headroles.reports.summary.score_spread import spreads_of
 from headroles.stats.engine import judge
@@ -27,7 +27,7 @@ LONG = "a" * 10_000
 pytestmark = pytest.mark.browser
 
 
-def exhibited(run: Labelling) -> Exhibited:
+def exhibited(run: Labelling) -> KeptMaps:
     """Five examples for every role of every head but those of layer 3, on inputs of hostile tokens."""
     chance = np.random.default_rng(3)
     tokens = ("[CLS]", "it", HOSTILE, "##s", LONG, "[SEP]")
@@ -40,12 +40,12 @@ def exhibited(run: Labelling) -> Exhibited:
     heads = sorted({(layer, head) for _, layer, head in shown})
     places = [(number, *head) for head in heads for number in range(2)]
     exhibits = tuple(
-        Exhibit(NAMES[role], layer, head, rank, 0.5 + rank / 8, places.index((rank % 2, layer, head)))
+        TypicalInput(NAMES[role], layer, head, rank, 0.5 + rank / 8, places.index((rank % 2, layer, head)))
         for role, layer, head in shown
         for rank in (1, 2, 3, -1, -2)
     )
     weights = tuple(chance.integers(0, 256, (6, 6), dtype=np.uint8) for _ in places)
-    return Exhibited(examples, np.array(places), weights, exhibits, 7, len(weights))
+    return KeptMaps(examples, np.array(places), weights, exhibits, 7, len(weights))
 
 
 def silent() -> Labelling:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headroles.records.clusters import Clustered
+from headroles.records.clusters import ClusterResults
 from headroles.reports.figures.cluster_tree import leaves
 from headroles.reports.page import page
 from headroles.reports.words.cluster_facts import distances_of
-from headroles.storage.clusters import texts_of_clustered
+from headroles.storage.clusters import cluster_files
 from tests.support.browser import DRAW, Listener, Opened, chromium, until
 from tests.support.clustered_runs import clustered_run, huge_run
 
@@ -29,7 +29,7 @@ def html_of(name: str) -> str:
     return page(huge_run() if name == "huge" else usual())
 
 
-def _found() -> Clustered:
+def _found() -> ClusterResults:
     found = usual().clustered
     assert found is not None
     return found
@@ -131,7 +131,7 @@ def test_a_click_on_the_map_chooses_a_head_and_a_cell_tells_its_pair(opened: Ope
 
 def test_files_of_clusters_and_claims_are_those_of_the_run_folder(opened: Opened, tmp_path: Path) -> None:
     window = opened()
-    texts = texts_of_clustered(_found())
+    texts = cluster_files(_found())
     for name in ("clusters.csv", "claims.csv"):
         with window.expect_download() as waiting:
             window.click(f'#downloads [data-file="{name}"]')

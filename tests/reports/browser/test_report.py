@@ -12,7 +12,7 @@ from headroles.records.findings import Labelling
 from headroles.reports.page import page
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
-from headroles.storage.tables import texts_of
+from headroles.storage.tables import assessment_texts
 from tests.support.browser import DARK, DRAW, NARROW, WIDE, Visit, until
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def test_the_downloads_hold_every_digit(visit: Report, run: Labelling, tmp_path:
     assert visit.download("findings.csv", tmp_path) == run.frame().to_csv(index=False, lineterminator="\n")
     assert visit.download("labels.csv", tmp_path) == run.labels().to_csv(index=False, lineterminator="\n")
     assert run.assessment is not None
-    precision = texts_of(run.assessment, run.findings.sieves)["precision.csv"]
+    precision = assessment_texts(run.assessment, run.findings.sieves)["precision.csv"]
     assert visit.download("precision.csv", tmp_path) == precision
     manifest = visit.download("run.json", tmp_path)
     assert json.loads(manifest) == MANIFEST

@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import chi2
 
-from headroles.records.clusters import Clustered, Divergence
+from headroles.records.clusters import ClusterResults, Divergence
 from headroles.records.findings import Labelling
 from headroles.reports.figures.cluster_map import by_cluster, by_roles, ellipses, look_of
 from headroles.reports.figures.cluster_tree import STEPS, brackets, leaves, scale_of, shrink, tree_figure
@@ -36,7 +36,7 @@ def usual() -> Labelling:
     return clustered_run()
 
 
-def _found(run: Labelling) -> Clustered:
+def _found(run: Labelling) -> ClusterResults:
     assert run.clustered is not None
     return run.clustered
 
@@ -89,7 +89,7 @@ def test_a_square_of_distances_is_that_of_scipy(size: int, seed: int) -> None:
 def test_groups_say_size_layers_roles_and_the_most_central_head() -> None:
     pairs = np.array([0.1, 0.2, 0.9, 0.15, 0.8, 0.7])
     distance, missing = square_of(pairs, 4), np.full(4, NAN)
-    found = Clustered(
+    found = ClusterResults(
         divergence=Divergence(2, 2, pairs[None] ** 2, np.ones(1), np.zeros(3, dtype=np.int64)),
         error=np.full(6, NAN),
         method="dbscan",

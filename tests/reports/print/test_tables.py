@@ -17,16 +17,16 @@ import headroles
 from headroles import exporting
 from headroles.cli.main import cli
 from headroles.errors import BadInput, UnknownName
-from headroles.records.comparison import COLUMNS, Comparison, Differences, Swapped
+from headroles.records.comparison import COLUMNS, Comparison, Differences, RoleChange
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.print.run_tables import run_tables
 from headroles.reports.print.table import PaperTable
-from headroles.reports.print.tables import as_csv, as_latex, as_markdown, latex_text, printed
+from headroles.reports.print.tables import as_csv, as_latex, as_markdown, latex_text, table_text
 from headroles.reports.sections.surface_sheets import statistics_sheet
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.surface import layers_of
-from headroles.reports.words.words import chance_of, interval, number
+from headroles.reports.words.words import interval, number, p_text
 from headroles.stats.engine import judge
 from tests.support.clustered_runs import clustered_run
 
@@ -58,7 +58,7 @@ def _read(text: str) -> list[dict[str, str]]:
 
 def test_roles_have_the_numbers_of_the_report(hostile: Labelling) -> None:
     summary = summarise(hostile)
-    lines = printed(hostile, "roles").splitlines()
+    lines = table_text(hostile, "roles").splitlines()
     assert "QNLI" in lines[0]
     assert "alpha 0.05; 60 units." in lines[0]
     for role, line in zip(summary.roles, lines[4:], strict=True):
@@ -71,7 +71,7 @@ def test_roles_have_the_numbers_of_the_report(hostile: Labelling) -> None:
         place = head.layer * 3 + head.head
         q = float(summary.table.of("q", role.position)[place])
         assert f"| {head.layer}-{head.head} | {interval(head.score)} |" in line
-        assert line.endswith(f"| {chance_of(q)} |")
+        assert line.endswith(f"| {p_text(q)} |")
     first = summary.roles[0].strongest
     assert first is not None
     assert first.contrast is not None
@@ -83,14 +83,14 @@ def test_captions_name_what_was_corrected_together(hostile: Labelling) -> None:
     rowed = replace(hostile, findings=replace(hostile.findings, rules=rules))
     bare = replace(hostile, decision=Decision(correction="none"))
     for name in ("roles", "heads", "findings"):
-        assert "the heads of one sieve; alpha" in printed(hostile, name)
-        assert "the heads of one sieve, both directions of a row together; alpha" in printed(rowed, name)
-        assert "correction: none; alpha" in printed(bare, name)
+        assert "the heads of one sieve; alpha" in table_text(hostile, name)
+        assert "the heads of one sieve, both directions of a row together; alpha" in table_text(rowed, name)
+        assert "correction: none; alpha" in table_text(bare, name)
 
 
 def test_csv_has_every_digit(hostile: Labelling) -> None:
     found = hostile.findings
-    rows = _read(printed(hostile, "roles", "csv"))
+    rows = _read(table_text(hostile, "roles", "csv"))
     assert [row["role"] for row in rows] == ["local", LOUD, "never"]
     for row in rows[:2]:
         at = (found.of(row["role"]), int(row["layer"]), int(row["head"]))
@@ -98,7 +98,7 @@ def test_csv_has_every_digit(hostile: Labelling) -> None:
             assert float(row[column]) == float(getattr(found, column)[at])
     assert rows[2]["mean"] == rows[2]["q"] == rows[1]["contrast"] == ""
     frame = hostile.frame()
-    told = _read(printed(hostile, "findings", "csv"))
+    told = _read(table_text(hostile, "findings", "csv"))
     assert list(told[0]) == list(frame.columns)
     assert [float(row["mean"]) for row in told] == frame["mean"].tolist()
 
@@ -107,9 +107,9 @@ def test_rows_of_findings_and_contrasts_of_roles_stand_under_their_names(hostile
     tables = run_tables(hostile)
     findings = tables["findings"]()
     for row, cells in zip(hostile.frame().to_dict("records"), findings.rows, strict=True):
-        told = [number(row["null"]), number(row["effect"]), chance_of(row["q"]), chance_of(row["q_not"])]
+        told = [number(row["null"]), number(row["effect"]), p_text(row["q"]), p_text(row["q_not"])]
         assert list(cells[4:8]) == told
-    first = _read(printed(hostile, "roles", "csv"))[0]
+    first = _read(table_text(hostile, "roles", "csv"))[0]
     at = (hostile.findings.of("local:matched"), int(first["layer"]), int(first["head"]))
     for column, name in (("contrast", "mean"), ("contrast_low", "low"), ("contrast_high", "high")):
         assert float(first[column]) == float(getattr(hostile.findings, name)[at])
@@ -120,7 +120,7 @@ def test_rows_of_findings_and_contrasts_of_roles_stand_under_their_names(hostile
 
 def test_heads_name_their_roles_and_the_largest_effect(hostile: Labelling) -> None:
     labels = hostile.labels()
-    rows = _read(printed(hostile, "heads", "csv"))
+    rows = _read(table_text(hostile, "heads", "csv"))
     assert [row["roles"] for row in rows] == labels["roles"].tolist()
     for row in rows:
         names = [name for name in hostile.findings.roles if name in row["roles"].split(";")]
@@ -134,28 +134,28 @@ def test_every_kind_of_run_has_its_own_table_first(
     hostile: Labelling, probed_run: Any, surface_run: Any
 ) -> None:
     probed, surface, clustered = probed_run(("all", "det")), surface_run((20, 2, 3)), clustered_run(2, 3)
-    assert printed(hostile) == printed(hostile, "roles")
-    assert printed(probed) == printed(probed, "best")
-    assert printed(surface) == printed(surface, "statistics")
-    assert printed(clustered) == printed(clustered, "roles")
-    rows = _read(printed(probed, form="csv"))
+    assert table_text(hostile) == table_text(hostile, "roles")
+    assert table_text(probed) == table_text(probed, "best")
+    assert table_text(surface) == table_text(surface, "statistics")
+    assert table_text(clustered) == table_text(clustered, "roles")
+    rows = _read(table_text(probed, form="csv"))
     assert [float(row["accuracy"]) for row in rows] == [each.accuracy for each in probed.probed.best]
-    for row in _read(printed(surface, "statistics", "csv")):
+    for row in _read(table_text(surface, "statistics", "csv")):
         layers = [each.mean for each in layers_of(surface, row["statistic"])]
         assert float(row["layer_mean"]) == max(layers)
         assert float(row["low"]) <= float(row["mean"]) <= float(row["high"])
     sheet = statistics_sheet(surface)
-    assert printed(surface).count("\n") == 4 + len(sheet.rows)
-    assert "| To separators |" in printed(surface)
+    assert table_text(surface).count("\n") == 4 + len(sheet.rows)
+    assert "| To separators |" in table_text(surface)
     assert clustered.clustered is not None
     numbers = set(clustered.clustered.cluster.tolist())
-    assert len(_read(printed(clustered, "clusters", "csv"))) == len(numbers)
+    assert len(_read(table_text(clustered, "clusters", "csv"))) == len(numbers)
     with pytest.raises(UnknownName, match="known: findings, statistics"):
-        printed(surface, "roles")
+        table_text(surface, "roles")
     with pytest.raises(UnknownName, match="did you mean 'heads'"):
-        printed(hostile, "head")
+        table_text(hostile, "head")
     with pytest.raises(UnknownName, match="known: csv, latex, markdown"):
-        printed(hostile, "roles", "html")
+        table_text(hostile, "roles", "html")
 
 
 ACTIVE = list("\\{}$&#%_^~<>|\"'`[]*-!?\n\r\t\u202e")
@@ -195,7 +195,7 @@ def test_csv_reads_back(rows: list[tuple[str, float]]) -> None:
 
 
 def test_latex_is_for_booktabs_with_caption_and_label(hostile: Labelling) -> None:
-    text = printed(hostile, "roles", "latex")
+    text = table_text(hostile, "roles", "latex")
     assert r"\label{tab:headroles-roles}" in text
     assert text.count(r"\begin{") == text.count(r"\end{") == 2
     assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
@@ -212,14 +212,14 @@ def test_the_largest_change_is_that_of_a_changed_head_and_may_be_a_loss(hostile:
     rules, outcome = (Rule("local", low=-1.0, high=1.0),), np.array([[[0, 0, 2]]])
     found = Differences(rules, **{**values, "count": np.full((1, 1, 3), 9)}, outcome=outcome)
     run = hostile.findings
-    swap = Swapped("local", 4, 7, 5, 2, 7, 2.0, 1.0, 3.0, 2.0, 1.0, 3.0, 4.0, 3.0, 6.0, 0.5, 0.25)
+    swap = RoleChange("local", 4, 7, 5, 2, 7, 2.0, 1.0, 3.0, 2.0, 1.0, 3.0, 4.0, 3.0, 6.0, 0.5, 0.25)
     compared = Comparison(found, run, run, Decision(), 0.05, layers=(), swaps=(swap,), manifest={})
-    (row,) = _read(printed(compared, "changes", "csv"))
+    (row,) = _read(table_text(compared, "changes", "csv"))
     assert (row["head"], row["difference"]) == ("1", "-0.3")
-    cells = printed(compared, "changes").splitlines()[-1].split(" | ")
+    cells = table_text(compared, "changes").splitlines()[-1].split(" | ")
     assert cells[5:11] == ["4", "7", "5", "2", "4 [3, 6]", "0.250"]
     compared = replace(compared, differences=replace(found, mean_b=found.mean_a + 0.5))
-    assert "| 0.20 | 0.70 | 0.20 [0.20, 0.20] |" in printed(compared, "differences")
+    assert "| 0.20 | 0.70 | 0.20 [0.20, 0.20] |" in table_text(compared, "differences")
     assert (row["gained"], row["lost"], row["swapped_low"], row["swapped_high"]) == ("5", "2", "3.0", "6.0")
 
 

@@ -15,7 +15,7 @@ from headroles.records.example import Lexical
 from headroles.sieves import PATTERNS
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.built_in.repeats import induction_cells
-from headroles.sieves.language.spelling import spelled
+from headroles.sieves.language.spelling import spelling_of
 from headroles.sieves.masks import as_mask
 from headroles.testing import check_sieve
 from tests.support.reference import draws
@@ -291,7 +291,7 @@ def test_the_group_leaves_out_what_an_example_is_not_annotated_for() -> None:
     ],
 )
 def test_a_token_is_told_without_the_marks_of_its_tokenizer(token: str, wanted: str) -> None:
-    assert spelled(token) == wanted
+    assert spelling_of(token) == wanted
 
 
 @settings(deadline=None)
@@ -301,4 +301,4 @@ def test_a_byte_level_token_is_told_as_its_text(text: str) -> None:
     ((token, _),) = cut.pre_tokenize_str(f" {text}")
     assert token.startswith("Ġ")
     wanted = text.removeprefix("##") or text
-    assert spelled(token) == wanted or text.endswith("</w>")
+    assert spelling_of(token) == wanted or text.endswith("</w>")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from headroles.records.documents import Document, Mention
-from headroles.sieves.language.mentions import described
-from headroles.sieves.probes.antecedents import BASELINES, agreement_of, chosen
+from headroles.sieves.language.mentions import describe_mentions
+from headroles.sieves.probes.antecedents import BASELINES, agreement_of, choose_antecedents
 
 
 def _document(
@@ -28,7 +28,7 @@ def _answers(document: Document) -> dict[str, int]:
     """What each baseline says of the last mention, all others candidates."""
     last = len(document.mentions or ()) - 1
     candidates = (np.arange(last + 1) < last)[None, :]
-    found = chosen(document, np.array([last]), candidates)
+    found = choose_antecedents(document, np.array([last]), candidates)
     return {name: int(said) for name, (said,) in zip(BASELINES, found.tolist(), strict=True)}
 
 
@@ -63,7 +63,9 @@ def test_where_nothing_agrees_the_nearest_is_chosen() -> None:
 
 def test_without_candidates_every_baseline_says_nobody() -> None:
     document = _document("it rains", [(0, 1)])
-    assert chosen(document, np.array([0]), np.zeros((1, 1), dtype=np.bool_)).tolist() == [[-1]] * 4
+    assert (
+        choose_antecedents(document, np.array([0]), np.zeros((1, 1), dtype=np.bool_)).tolist() == [[-1]] * 4
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_number_gender_and_person_are_read_from_what_is_known(
 ) -> None:
     length = len(text.split())
     document = _document(text, [(0, length)], tags, {length - 1: feature} if feature else None)
-    assert agreement_of(document, described(document), 0) == wanted
+    assert agreement_of(document, describe_mentions(document), 0) == wanted
 
 
 def test_joined_mentions_are_plural() -> None:
@@ -102,5 +104,5 @@ def test_joined_mentions_are_plural() -> None:
         features=("Number=Sing", "", "Number=Sing"),
         mentions=(Mention(0, 3, "both"), Mention(0, 1, "Ann"), Mention(2, 3, "Bob")),
     )
-    numbers = [agreement_of(document, described(document), each)[0] for each in range(3)]
+    numbers = [agreement_of(document, describe_mentions(document), each)[0] for each in range(3)]
     assert numbers == ["Plur", "Sing", "Sing"]

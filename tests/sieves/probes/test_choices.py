@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from headroles.records.documents import Choices, Document, Window
 from headroles.records.example import Arc, Example
 from headroles.sieves.built_in.syntactic import relation
-from headroles.sieves.probes.choices import arc_contrast, chosen, hits, right_by_row, sentence_of
-from headroles.sieves.weights.plan import columns_of, plan
+from headroles.sieves.probes.choices import arc_contrast, choose_candidates, hits, right_by_row, sentence_of
+from headroles.sieves.weights.plan import column_names, plan
 from headroles.sieves.weights.reference import apply
 from tests.support.reference import draws
 from tests.support.word_attention import word_attention
@@ -41,7 +41,7 @@ def test_a_head_chooses_the_most_attended_candidate_and_the_first_of_equals(
 ) -> None:
     rng = np.random.default_rng(seed)
     attention, choices = _attention(rng, words), _choices(rng, words)
-    answers = chosen(attention, choices, reverse)
+    answers = choose_candidates(attention, choices, reverse)
     right = hits(answers, choices)
     assert answers.shape == right.shape == (len(choices.query), 3)
     tally = np.zeros((3, 3), dtype=np.int64)
@@ -62,10 +62,10 @@ def test_no_attention_is_no_choice_and_never_right() -> None:
     backward = np.tril(np.ones((1, 3, 3))) / 3
     others = ~np.eye(3, dtype=np.bool_)
     choices = Choices(np.ones((1, 3), dtype=np.bool_), np.arange(3), others, others)
-    answers = chosen(backward, choices, False)
+    answers = choose_candidates(backward, choices, False)
     assert answers[:, 0].tolist() == [-1, 0, 0]
     assert hits(answers, choices)[:, 0].tolist() == [False, True, True]
-    assert chosen(backward, choices, True)[:, 0].tolist() == [1, 2, -1]
+    assert choose_candidates(backward, choices, True)[:, 0].tolist() == [1, 2, -1]
 
 
 def test_words_of_a_window_know_their_sentence() -> None:
@@ -124,7 +124,7 @@ def test_contrasts_of_arcs_sum_to_that_of_the_syntactic_sieve(
     attention = _softmax(rng, visible)
     sieve = relation("det")
     laid = plan(turned, [sieve], visible)
-    column = columns_of([sieve]).index("syntactic:det:matched")
+    column = column_names([sieve]).index("syntactic:det:matched")
     others = ~np.eye(words, dtype=np.bool_)
     if causal:
         pieces = _between(visible / visible.sum(axis=1, keepdims=True), example.word)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headroles.errors import BadInput
 from headroles.records.documents import Document, Mention, Window
 from headroles.records.probes import ChoiceProbe
-from headroles.sieves.language.mentions import described
+from headroles.sieves.language.mentions import describe_mentions
 from headroles.sieves.probes.coreference import CoreferenceProbe, true_names
 
 PROBE = CoreferenceProbe()
@@ -229,7 +229,7 @@ def test_the_nearest_name_says_nothing_about_stereotypes_or_gender(shared: Path)
         file = shared / f"data/winobias/{stereotype}_stereotyped_type1.txt.dev"
         documents = read_documents(file, "dev")
         right[stereotype] = sum(PROBE.baseline_hits(_whole(each))[0, 0] for each in documents)
-        assert {len(described(each).head) for each in documents} == {3}
+        assert {len(describe_mentions(each).head) for each in documents} == {3}
     assert right == {"pro": 198, "anti": 198}
     documents = read_documents(shared / "data/gap/gap-validation.tsv", "validation")
     names = [true_names(each) for each in documents]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from headroles.errors import BadInput, UnknownName
 from headroles.records.documents import Document, Window
 from headroles.records.probes import ChoiceProbe
-from headroles.sieves.language.relations import covers, relations_of, shown
+from headroles.sieves.language.relations import covers, name_in_scheme, relations_of
 from headroles.sieves.probes import dependency
-from headroles.sieves.probes.choices import chosen, hits, right_by_row
+from headroles.sieves.probes.choices import choose_candidates, hits, right_by_row
 from headroles.sieves.probes.dependency import DependencyProbe
 from headroles.sieves.probes.published_heads import PUBLISHED_TABLE, STANFORD_ONLY, published_head
 from tests.support.reference import draws
@@ -159,7 +159,10 @@ def test_rows_have_the_names_of_the_scheme_and_each_name_once() -> None:
 
 def test_without_relations_the_rows_are_those_of_the_published_table() -> None:
     assert set(DependencyProbe(scheme="clearnlp").rows) == set(PUBLISHED_TABLE)
-    assert set(DependencyProbe().rows) == {shown(name, "ud") for name in PUBLISHED_TABLE} - STANFORD_ONLY
+    assert (
+        set(DependencyProbe().rows)
+        == {name_in_scheme(name, "ud") for name in PUBLISHED_TABLE} - STANFORD_ONLY
+    )
 
 
 def test_a_plain_name_covers_subtypes_but_not_those_with_a_name_of_their_own() -> None:
@@ -275,7 +278,7 @@ def test_released_accuracies_of_heads_are_reproduced(
         choices, _ = probe.choices(_whole(document))
         items += choices.rows.sum(axis=1)
         for layer in range(12):
-            answers = chosen(attention[layer], choices, direction == "transpose")
+            answers = choose_candidates(attention[layer], choices, direction == "transpose")
             right[:, layer] += right_by_row(hits(answers, choices), choices)
     assert len(released[direction]) == 9
     for name, accuracy in released[direction].items():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headroles.errors import BadInput
 from headroles.records.documents import Document, Mention
-from headroles.sieves.language.mentions import KINDS, described, head_word, kind_of
+from headroles.sieves.language.mentions import KINDS, describe_mentions, head_word, kind_of
 
 
 def _document(
@@ -134,7 +134,9 @@ def test_the_head_lies_in_the_mention_whatever_the_tree(heads: list[int], start:
 
 def test_mentions_are_described_in_the_order_of_the_document() -> None:
     mentions = (Mention(0, 1, "a"), Mention(2, 4, "b"), Mention(4, 5, "a"))
-    found = described(_document("Ann saw the dog her", tags="PROPN VERB DET NOUN PRON", mentions=mentions))
+    found = describe_mentions(
+        _document("Ann saw the dog her", tags="PROPN VERB DET NOUN PRON", mentions=mentions)
+    )
     assert found.head.tolist() == [0, 3, 4]
     assert found.entity.tolist() == [0, 1, 0]
     assert found.kinds == ("proper", "nominal", "pronoun")
@@ -143,6 +145,6 @@ def test_mentions_are_described_in_the_order_of_the_document() -> None:
 
 def test_documents_without_usable_mentions_are_refused_in_a_sentence() -> None:
     with pytest.raises(BadInput, match="document 'made' has none annotated"):
-        described(_document("a b"))
+        describe_mentions(_document("a b"))
     with pytest.raises(BadInput, match="within the 2 words"):
-        described(_document("a b", mentions=(Mention(1, 3, "x"),)))
+        describe_mentions(_document("a b", mentions=(Mention(1, 3, "x"),)))

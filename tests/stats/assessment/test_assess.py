@@ -13,7 +13,7 @@ from scipy import stats as reference
 
 import headroles
 from headroles.errors import BadInput
-from headroles.records.assessment import Assessment, Depth, Moved, Precision, Together
+from headroles.records.assessment import Assessment, Depth, Precision, RoleOverlap, SensitivityRow
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.stats.assessment.assess import assess
@@ -212,7 +212,11 @@ def test_the_tables_of_a_run_come_back_as_they_were(label: Label, tmp_path: Path
         rows = list(csv.DictReader(text))
     assert len(rows) == before.findings.count.size
     assert list(rows[0]) == ["sieve", "layer", "head", *(each.name for each in fields(Precision))]
-    assert {kind.__name__ for kind in (Moved, Together, Depth)} == {"Moved", "Together", "Depth"}
+    assert {kind.__name__ for kind in (SensitivityRow, RoleOverlap, Depth)} == {
+        "SensitivityRow",
+        "RoleOverlap",
+        "Depth",
+    }
 
 
 def test_a_run_without_these_tables_is_still_a_run(run: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.moments import moments_of
-from headroles.shards.moments import rows_of
+from headroles.shards.moments import take_examples
 from headroles.stats.assessment.assess import assess
 from headroles.stats.assessment.remarks import moment_remarks
 from headroles.stats.columns import Columns
@@ -71,7 +71,7 @@ def test_a_constant_contrast_leaves_its_role_untestable_with_a_remark() -> None:
 @pytest.mark.parametrize("test", ["wilcoxon", "sign"])
 def test_medians_are_tested_on_the_subsample(test: str) -> None:
     scores, decision = drawn(600, 9), Decision(test=test)
-    sample, sums = rows_of(scores, np.arange(0, 600, 3)), moments_of(scores, RULES, 0)
+    sample, sums = take_examples(scores, np.arange(0, 600, 3)), moments_of(scores, RULES, 0)
     found, alone = judge(sample, RULES, decision, sums), judge(sample, RULES, decision)
     np.testing.assert_array_equal(found.p, alone.p)
     assert found.count.max() == 200

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from headroles.records.example import Decision, Rule, Scores
-from headroles.stats.assessment.sensitivity import ALPHAS, STEPS, over_alphas, over_margins
+from headroles.stats.assessment.sensitivity import ALPHAS, STEPS, sensitivity_to_alpha, sensitivity_to_margin
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
@@ -23,9 +23,9 @@ def run(scores_of: Callable[..., Judged]) -> Judged:
 def _counts(run: Judged, convention: str, decision: Decision) -> dict[str, dict[float, int]]:
     scores, rules = run
     found = (
-        over_margins(Columns(scores, rules), Grid(scores.layers, scores.heads), decision)
+        sensitivity_to_margin(Columns(scores, rules), Grid(scores.layers, scores.heads), decision)
         if convention == "margin"
-        else over_alphas(judge(scores, rules, decision), decision)
+        else sensitivity_to_alpha(judge(scores, rules, decision), decision)
     )
     curves: dict[str, dict[float, int]] = {}
     for point in found:

@@ -5,8 +5,8 @@ from math import isnan
 import numpy as np
 import pytest
 
-from headroles.stats.assessment.depth import over_layers, thirds, trend
-from headroles.stats.assessment.together import dealt, ends, pairs
+from headroles.stats.assessment.depth import depth_trend, layer_thirds, role_depths
+from headroles.stats.assessment.together import percentile_interval, random_overlap, role_pairs
 from headroles.stats.relabel import Grid
 
 NAMES = ("local", "block", "none")
@@ -23,7 +23,9 @@ def _held(rng: np.random.Generator, draws: int = 0) -> np.ndarray:
 def test_overlaps_are_counted_and_shared_over_the_first_role() -> None:
     rng = np.random.default_rng(0)
     observed, drawn = _held(rng), _held(rng, 200)
-    found = {(pair.first, pair.second): pair for pair in pairs(NAMES, observed, drawn, Grid(3, 8), "with")}
+    found = {
+        (pair.first, pair.second): pair for pair in role_pairs(NAMES, observed, drawn, Grid(3, 8), "with")
+    }
     assert len(found) == 6
     one, other = observed[0], observed[1]
     pair, turned = found["local", "block"], found["block", "local"]
@@ -44,7 +46,7 @@ def test_the_reference_deals_labels_anew_within_each_layer() -> None:
     rng = np.random.default_rng(1)
     observed = _held(rng)
     first, second = (observed[k].reshape(3, 8) for k in (0, 1))
-    mean, low, high = dealt(first.sum(axis=1), second.sum(axis=1), 8)
+    mean, low, high = random_overlap(first.sum(axis=1), second.sum(axis=1), 8)
     dealings = np.array(
         [(first & rng.permuted(second, axis=1)).sum() for _ in range(20_000)]
     )  # fmt: skip
@@ -53,31 +55,31 @@ def test_the_reference_deals_labels_anew_within_each_layer() -> None:
 
 
 def test_roles_confined_to_layers_are_expected_to_meet_where_both_live() -> None:
-    assert dealt(np.array([8, 0]), np.array([0, 8]), 8) == (0.0, 0.0, 0.0)
-    assert dealt(np.array([8, 0]), np.array([8, 0]), 8) == (8.0, 8.0, 8.0)
+    assert random_overlap(np.array([8, 0]), np.array([0, 8]), 8) == (0.0, 0.0, 0.0)
+    assert random_overlap(np.array([8, 0]), np.array([8, 0]), 8) == (8.0, 8.0, 8.0)
 
 
 def test_an_interval_needs_half_of_the_resamples() -> None:
     values = np.array([1.0, np.nan, np.nan, 2.0, np.nan])
-    assert np.isnan(ends(values)).all()
-    assert ends(np.array([1.0, 1.0, np.nan])) == (1.0, 1.0)
+    assert np.isnan(percentile_interval(values)).all()
+    assert percentile_interval(np.array([1.0, 1.0, np.nan])) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize(
     ("layers", "wanted"), [(6, [2, 2, 2]), (12, [4, 4, 4]), (7, [2, 3, 2]), (4, [1, 2, 1])]
 )
 def test_layers_fall_into_thirds_by_relative_depth(layers: int, wanted: list[int]) -> None:
-    shares = thirds(np.ones((1, layers)))[0]
+    shares = layer_thirds(np.ones((1, layers)))[0]
     np.testing.assert_allclose(shares * layers, wanted)
-    assert np.isnan(thirds(np.zeros((1, layers)))).all()
+    assert np.isnan(layer_thirds(np.zeros((1, layers)))).all()
 
 
 def test_a_trend_is_the_correlation_with_depth() -> None:
     counts = np.array([[0, 2, 1, 5, 4, 7], [3, 3, 3, 3, 3, 3]])
-    found = trend(counts)
+    found = depth_trend(counts)
     assert found[0] == pytest.approx(np.corrcoef(np.arange(6), counts[0])[0, 1])
     assert np.isnan(found[1])
-    assert np.isnan(trend(np.array([1, 4])))
+    assert np.isnan(depth_trend(np.array([1, 4])))
 
 
 def test_roles_over_layers_say_where_they_live_with_the_reference_of_reordered_layers() -> None:
@@ -86,7 +88,7 @@ def test_roles_over_layers_say_where_they_live_with_the_reference_of_reordered_l
     for layer, many in enumerate((0, 1, 2, 4, 6, 8)):
         observed[0, 8 * layer : 8 * layer + many] = True
         drawn[0, :, 8 * layer : 8 * layer + 8] = rng.random((100, 8)) < many / 8
-    rising, nowhere = over_layers(("rising", "nowhere"), observed, drawn, Grid(6, 8), 0)
+    rising, nowhere = role_depths(("rising", "nowhere"), observed, drawn, Grid(6, 8), 0)
     assert rising.heads == 21
     assert rising.trend > 0.97
     assert rising.reference == pytest.approx(2 / 720)  # this order and its reverse, of 6!
@@ -104,5 +106,5 @@ def test_layers_that_merely_differ_are_seldom_called_a_trend() -> None:
     for seed in range(60):
         counts = rng.binomial(12, rng.beta(1, 1, size=12))
         held = (np.arange(12) < counts[:, None]).reshape(1, -1)
-        references.append(over_layers(("r",), held, held[:, None], Grid(12, 12), seed)[0].reference)
+        references.append(role_depths(("r",), held, held[:, None], Grid(12, 12), seed)[0].reference)
     assert np.mean(np.array(references) <= 0.05) <= 0.13

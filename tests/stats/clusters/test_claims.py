@@ -11,13 +11,13 @@ from sklearn.metrics import adjusted_rand_score
 from headroles.errors import BadInput
 from headroles.records.clusters import Claim, Divergence
 from headroles.records.example import Decision, Rule, Scores
-from headroles.stats.clusters.clusters import adjusted_rand, choose
+from headroles.stats.clusters.clusters import adjusted_rand, choose_clusters
 from headroles.stats.clusters.distance_tests import r_squared
-from headroles.stats.clusters.distances import intervals, jackknife, square
+from headroles.stats.clusters.distances import distance_intervals, jackknife, square_matrix
 from headroles.stats.clusters.layer_claims import halves_agree, layer_claims
 from headroles.stats.clusters.role_claims import role_claims
 from headroles.stats.clusters.run import cluster_heads
-from headroles.stats.draws import halves
+from headroles.stats.draws import random_halves
 from headroles.stats.engine import judge
 
 Named = dict[tuple[str, str, str], Claim]
@@ -85,7 +85,7 @@ def test_a_plain_sum_as_released_gives_the_same_shares_and_clusters() -> None:
         factor = 40**0.5 if "distance" in mine.measure else 1.0
         numbers = [(each.estimate, each.low, each.high) for each in (mine, theirs)]
         np.testing.assert_allclose(np.array(numbers[0]) * factor, numbers[1])
-    np.testing.assert_allclose(np.array(intervals(whole)) * 40**0.5, intervals(summed))
+    np.testing.assert_allclose(np.array(distance_intervals(whole)) * 40**0.5, distance_intervals(summed))
 
 
 def test_what_a_shape_leaves_no_room_for_is_not_claimed() -> None:
@@ -114,10 +114,10 @@ def test_split_halves_are_clustered_apart_and_compared() -> None:
     # Five blocks: two in each half, one in neither.
     rng = np.random.default_rng(3)
     divergence = Divergence(3, 4, rng.gamma(1, 1, size=(5, 66)), np.ones(5), np.arange(5))
-    chosen = choose(divergence, "average", 4, 0, 0)
+    chosen = choose_clusters(divergence, "average", 4, 0, 0)
     (claim,) = halves_agree(divergence, "average", chosen, 6, 7)
     agreed = []
-    for side in halves(5, 6, 7):
+    for side in random_halves(5, 6, 7):
         label = [
             fcluster(linkage(np.sqrt(divergence.sums[side == sign].mean(axis=0)), "average"), 4, "maxclust")
             for sign in (1, -1)
@@ -220,7 +220,7 @@ def test_units_of_one_block_are_resampled_together(scores_of: Callable[..., Run]
     single = Divergence(2, 6, pairs.sum(axis=0)[None], np.full(1, 60.0), np.zeros(60, dtype=int))
     alone = role_claims(single, run[0], Decision(), findings, cluster, draws=40)
     assert all(isnan(each.low) for each in alone)
-    assert square(single.mean()) == pytest.approx(square(one.mean()))
+    assert square_matrix(single.mean()) == pytest.approx(square_matrix(one.mean()))
 
 
 def test_roles_of_other_units_are_refused(scores_of: Callable[..., Run]) -> None:

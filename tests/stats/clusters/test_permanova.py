@@ -7,8 +7,8 @@ from hypothesis import strategies as some
 from scipy.stats import f_oneway, kstest
 from statsmodels.api import OLS
 
-from headroles.stats.clusters.distance_tests import of_sets, permanova, r_squared
-from headroles.stats.clusters.distances import square
+from headroles.stats.clusters.distance_tests import permanova, r_squared, r_squared_of_roles
+from headroles.stats.clusters.distances import square_matrix
 from tests.support.reference import draws
 
 
@@ -96,7 +96,7 @@ def test_sets_of_heads_have_the_share_of_two_groups() -> None:
     mean = _pairs(rng.normal(size=(15, 3)))
     held = rng.random((5, 15)) < 0.4
     held[3], held[4] = np.arange(15) < 1, np.arange(15) < 14
-    found = of_sets(square(mean), held)
+    found = r_squared_of_roles(square_matrix(mean), held)
     for row, share in zip(held[:3], found[:3], strict=True):
         assert share == pytest.approx(r_squared(mean, row.astype(int)))
     assert np.isnan(found[3:]).all()
@@ -104,7 +104,7 @@ def test_sets_of_heads_have_the_share_of_two_groups() -> None:
 
 def test_equal_heads_have_no_share() -> None:
     assert np.isnan(permanova(np.zeros(6), np.array([0, 0, 1, 1]), 9, 0)).all()
-    assert np.isnan(of_sets(np.zeros((4, 4)), np.array([[True, True, False, False]]))).all()
+    assert np.isnan(r_squared_of_roles(np.zeros((4, 4)), np.array([[True, True, False, False]]))).all()
 
 
 def test_roles_made_of_the_same_attention_give_small_p_for_random_heads() -> None:

@@ -9,7 +9,14 @@ from sklearn.manifold import smacof
 
 from headroles.records.clusters import Divergence
 from headroles.stats.clusters import distances as distances_module
-from headroles.stats.clusters.distances import cloud, onto, oriented, place_heads, square, stress
+from headroles.stats.clusters.distances import (
+    orient_map,
+    place_heads,
+    procrustes_map,
+    resampled_maps,
+    square_matrix,
+    stress,
+)
 from tests.support.reference import draws
 
 
@@ -29,7 +36,7 @@ def test_the_stress_is_kruskals_and_no_worse_than_that_of_more_random_starts() -
     place, found = place_heads(distance, 0)
     on_map = pdist(place)
     assert found == pytest.approx(np.sqrt(((distance - on_map) ** 2).sum() / (on_map**2).sum()))
-    other, _ = smacof(square(distance), n_components=2, n_init=20, random_state=1, max_iter=500)
+    other, _ = smacof(square_matrix(distance), n_components=2, n_init=20, random_state=1, max_iter=500)
     assert found <= stress(distance, other) * 1.001
     assert np.isnan(stress(distance, np.zeros((20, 2))))
 
@@ -39,9 +46,9 @@ def test_the_stress_is_kruskals_and_no_worse_than_that_of_more_random_starts() -
 def test_maps_that_differ_by_a_turn_are_given_alike(angle: float, mirrored: bool, seed: int) -> None:
     place = np.random.default_rng(seed).normal(size=(12, 2)) * [3.0, 1.0]
     moved = place @ _turn(angle) * [1.0, -1.0 if mirrored else 1.0] + [5.0, -2.0]
-    np.testing.assert_allclose(oriented(moved), oriented(place), atol=1e-9)
-    np.testing.assert_allclose(onto(moved, place), place, atol=1e-9)
-    np.testing.assert_allclose(pdist(onto(2 * moved, place)), 2 * pdist(place), atol=1e-9)
+    np.testing.assert_allclose(orient_map(moved), orient_map(place), atol=1e-9)
+    np.testing.assert_allclose(procrustes_map(moved, place), place, atol=1e-9)
+    np.testing.assert_allclose(pdist(procrustes_map(2 * moved, place)), 2 * pdist(place), atol=1e-9)
 
 
 def test_equal_data_give_equal_maps() -> None:
@@ -60,24 +67,24 @@ def test_heads_scatter_where_units_disagree() -> None:
     sums = ((seen[:, first] - seen[:, second]) ** 2).sum(axis=2)
     divergence = Divergence(3, 4, sums, np.ones(50), np.arange(50))
     place, _ = place_heads(np.sqrt(divergence.mean()), 0)
-    found = cloud(divergence, place, 30, 0)
+    found = resampled_maps(divergence, place, 30, 0)
     assert found.shape == (30, 12, 2)
     assert found.dtype == np.float32
     spread = found.std(axis=0).mean(axis=1)
     assert spread.argmax() == 4
     assert np.abs(found.mean(axis=0) - place).max() < 0.6
-    np.testing.assert_array_equal(found, cloud(divergence, place, 30, 0))
+    np.testing.assert_array_equal(found, resampled_maps(divergence, place, 30, 0))
 
 
 def test_a_cloud_has_no_more_draws_than_it_can_afford(monkeypatch: pytest.MonkeyPatch) -> None:
     sums = np.random.default_rng(4).random((6, 10))
     divergence = Divergence(1, 5, sums, np.ones(6), np.arange(6))
     place, _ = place_heads(np.sqrt(divergence.mean()), 0)
-    assert cloud(divergence, place, 1000, 0).shape == (100, 5, 2)
+    assert resampled_maps(divergence, place, 1000, 0).shape == (100, 5, 2)
     monkeypatch.setattr(distances_module, "MANY", 4)
-    assert cloud(divergence, place, 1000, 0).shape == (30, 5, 2)
+    assert resampled_maps(divergence, place, 1000, 0).shape == (30, 5, 2)
     alone = Divergence(1, 5, sums[:1], np.ones(1), np.arange(1))
-    assert cloud(alone, place, 50, 0).shape == (0, 5, 2)
+    assert resampled_maps(alone, place, 50, 0).shape == (0, 5, 2)
 
 
 def test_equal_heads_lie_on_one_point() -> None:

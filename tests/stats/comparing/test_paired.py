@@ -13,7 +13,7 @@ from statsmodels.stats.weightstats import ttost_paired
 from headroles.errors import BadInput, UnknownName
 from headroles.records.comparison import OUTCOMES, Differences
 from headroles.records.example import Decision, Rule, Scores
-from headroles.stats.comparing.paired import paired, pairs_of
+from headroles.stats.comparing.paired import column_pairs, paired_differences
 from headroles.stats.comparing.summary import by_layer, remarks, units_needed
 from headroles.stats.engine import judge
 from headroles.stats.methods.closed_form import student_skew
@@ -55,7 +55,7 @@ def compared(
 ) -> Differences:
     first, second = scores(before, units), scores(after, units)
     rules = tuple(replace(rule(reach=reach), sieve=name) for name in first.sieves)
-    return paired(first, second, (rules, rules), decision, bound)
+    return paired_differences(first, second, (rules, rules), decision, bound)
 
 
 def noise(*shape: int, seed: int = 0) -> np.ndarray:
@@ -140,11 +140,11 @@ def test_chance_values_are_taken_off_each_run() -> None:
     before, after = noise(40, 2), noise(40, 2, seed=7)
     first, second = scores(before, null=0.25), scores(after, null=1.0)
     rules = (rule("sieve 0"),)
-    found = paired(first, second, (rules, rules), PLAIN, BOUND)
+    found = paired_differences(first, second, (rules, rules), PLAIN, BOUND)
     shifted = describe(after.astype(float) - 1.0 - (before.astype(float) - 0.25))
     np.testing.assert_allclose(found.difference[0, 0], shifted.mean)
     np.testing.assert_allclose(found.mean_a[0, 0], before.astype(float).mean(axis=0))
-    (pair,) = pairs_of(first, second, (rules, rules))
+    (pair,) = column_pairs(first, second, (rules, rules))
     assert (pair.column.low, pair.column.high) == (-2.75, 1.25)
 
 
@@ -197,9 +197,9 @@ def test_constant_scores_without_bounds_cannot_be_tested() -> None:
     own = noise(60, 2)
     first = scores(own)
     rules = (Rule("sieve 0"),)
-    found = paired(first, first, (rules, rules), Decision(), BOUND)
+    found = paired_differences(first, first, (rules, rules), Decision(), BOUND)
     assert (found.outcome == UNTESTABLE).all()
-    columns = [pair.column for pair in pairs_of(first, first, (rules, rules))]
+    columns = [pair.column for pair in column_pairs(first, first, (rules, rules))]
     (said,) = remarks(found, columns, Decision(), BOUND, 0)
     assert "sieve 0" in said
     assert "how far apart" in said
@@ -286,8 +286,8 @@ def test_contrasts_are_corrected_by_themselves() -> None:
     values = noise(2, 50, 1, 3)
     first, second = scores(values), scores(values + 0.02 * noise(2, 50, 1, 3, seed=1) + 0.004)
     rules = (rule("sieve 0"), rule("sieve 1", role=False))
-    run = paired(first, second, (rules, rules), Decision(family="run", test="t"), BOUND)
-    alone = paired(first, second, (rules, rules), Decision(test="t"), BOUND)
+    run = paired_differences(first, second, (rules, rules), Decision(family="run", test="t"), BOUND)
+    alone = paired_differences(first, second, (rules, rules), Decision(test="t"), BOUND)
     np.testing.assert_array_equal(run.q_equivalent, alone.q_equivalent)
 
 
@@ -308,7 +308,7 @@ def test_wrong_settings_are_refused_in_one_sentence() -> None:
         (scores(noise(10, 3)), 1, "head by head"),
     ):
         with pytest.raises(BadInput, match=words):
-            paired(first, second, ((rule(),), (rule(),) * rules), PLAIN, BOUND)
+            paired_differences(first, second, ((rule(),), (rule(),) * rules), PLAIN, BOUND)
 
 
 def test_layers_sum_up_heads_and_labels() -> None:
@@ -320,7 +320,7 @@ def test_layers_sum_up_heads_and_labels() -> None:
     first, second = scores(before), scores(after)
     rules = (rule("sieve 0"), rule("sieve 1", role=False))
     decision = Decision()
-    found = paired(first, second, (rules, rules), decision, BOUND)
+    found = paired_differences(first, second, (rules, rules), decision, BOUND)
     runs = (judge(first, rules, decision), judge(second, rules, decision))
     rows = by_layer(found, *runs)
     assert [(row.sieve, row.layer) for row in rows] == [
@@ -341,14 +341,16 @@ def test_remarks_say_what_is_unusual() -> None:
     first = scores(own)
     rules = (replace(rule("sieve 0"), margin=0.02),)
     decision = Decision(test="bootstrap-t", correction="maxT", resamples=199)
-    found = paired(first, first, (rules, rules), decision, BOUND)
-    columns = [pair.column for pair in pairs_of(first, first, (rules, rules))]
+    found = paired_differences(first, first, (rules, rules), decision, BOUND)
+    columns = [pair.column for pair in column_pairs(first, first, (rules, rules))]
     said = " ".join(remarks(found, columns, decision, BOUND, 100))
     assert "fewer than 50 units" in said
     assert "wider than the margin of sieve 0" in said
     assert "sieve 0 (119 units, but got 20)" in said
     assert "those of t-skew with holm" in said
-    changed = paired(first, scores(own + 0.1 * noise(20, 2, seed=1)), (rules, rules), Decision(), BOUND)
+    changed = paired_differences(
+        first, scores(own + 0.1 * noise(20, 2, seed=1)), (rules, rules), Decision(), BOUND
+    )
     assert not remarks(changed, columns[:0], Decision(), 0.01, 0)[1:]
 
 

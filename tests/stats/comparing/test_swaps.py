@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headroles.records.comparison import Swapped
+from headroles.records.comparison import RoleChange
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Column, Columns
-from headroles.stats.comparing.swaps import BLOCK, labels_under, swap_blocks, swapped
+from headroles.stats.comparing.swaps import BLOCK, compare_by_swaps, swap_blocks, swapped_labels
 from headroles.stats.correction import adjust
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
@@ -50,8 +50,10 @@ def columns(of: Scores) -> list[Column]:
     return list(Columns(of, RULES))
 
 
-def compared(one: Scores, other: Scores, decision: Decision | None = None, swaps: int = 199) -> list[Swapped]:
-    return swapped(columns(one), columns(other), GRID, decision or Decision(), swaps)
+def compared(
+    one: Scores, other: Scores, decision: Decision | None = None, swaps: int = 199
+) -> list[RoleChange]:
+    return compare_by_swaps(columns(one), columns(other), GRID, decision or Decision(), swaps)
 
 
 def roles(of: Scores, decision: Decision) -> np.ndarray:
@@ -79,7 +81,7 @@ def test_labels_under_a_swap_are_those_of_swapped_scores(test: str, silent: bool
         for a, b in zip(columns(one), columns(other), strict=True)
     ]
     swap = np.concatenate([np.zeros((1, 40)), *swap_blocks(40, 4, 3)])
-    before, after = labels_under(stacked, swap, GRID, decision)
+    before, after = swapped_labels(stacked, swap, GRID, decision)
     assert before.any()
     assert not before.all()
     for draw, row in enumerate(swap):

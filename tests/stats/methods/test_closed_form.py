@@ -11,7 +11,7 @@ from scipy import stats as reference
 from headroles.stats.methods.closed_form import (
     SPREAD,
     Outcome,
-    constant,
+    bounded_outcome,
     student,
     student_biased,
     student_skew,
@@ -190,10 +190,10 @@ def test_the_p_value_of_a_constant_is_that_of_the_worst_two_point_distribution(
     c = theta + up
     pi = (theta - low) / (c - low)
     assert pi * c + (1 - pi) * low == pytest.approx(theta)
-    outcome = constant(_sample(n, c, 0.0, 0.0), theta, low, c + room)
+    outcome = bounded_outcome(_sample(n, c, 0.0, 0.0), theta, low, c + room)
     assert outcome.p[0] == pytest.approx(pi**n, rel=1e-9)
     assert outcome.p_not[0] == 1
-    mirrored = constant(_sample(n, -c, 0.0, 0.0), -theta, -c - room, -low)
+    mirrored = bounded_outcome(_sample(n, -c, 0.0, 0.0), -theta, -c - room, -low)
     assert mirrored.p_not[0] == pytest.approx(pi**n, rel=1e-9)
     assert mirrored.p[0] == 1
 
@@ -207,7 +207,7 @@ def test_drawn_two_point_scores_are_all_equal_as_often_as_the_constant_says(n: i
     drawn = np.where(rng.random((runs, n)) < pi, c, low)
     assert drawn.mean() == pytest.approx(theta, abs=0.005)
     frequency = (drawn == c).all(axis=1).mean()
-    said = float(constant(_sample(n, c, 0.0, 0.0), theta, low, 1.0).p[0])
+    said = float(bounded_outcome(_sample(n, c, 0.0, 0.0), theta, low, 1.0).p[0])
     assert frequency == pytest.approx(said, abs=4 * np.sqrt(said * (1 - said) / runs))
 
 
@@ -216,7 +216,7 @@ def test_no_two_point_score_at_the_margin_is_constant_and_refuted_too_often() ->
     low, theta = -0.2, 0.1
     for n in (2, 5, 20, 100, 1000):
         c = low + (theta - low) / 0.05 ** (1 / n)
-        said = float(constant(_sample(n, c, 0.0, 0.0), theta, low, max(1.0, c)).p[0])
+        said = float(bounded_outcome(_sample(n, c, 0.0, 0.0), theta, low, max(1.0, c)).p[0])
         assert said == pytest.approx(0.05, rel=1e-9)
 
 
@@ -224,35 +224,35 @@ def test_no_two_point_score_at_the_margin_is_constant_and_refuted_too_often() ->
 def test_the_interval_of_a_constant_is_what_its_p_values_do_not_refute(
     n: int, c: float, low: float, high: float
 ) -> None:
-    ends = constant(_sample(n, c, 0.0, 0.0), 0.1, low, high)
+    ends = bounded_outcome(_sample(n, c, 0.0, 0.0), 0.1, low, high)
     assert low - 1e-12 <= ends.low[0] <= c <= ends.high[0] <= high + 1e-12
     if c - low > 1e-6:
-        at = constant(_sample(n, c, 0.0, 0.0), float(ends.low[0]), low, high)
+        at = bounded_outcome(_sample(n, c, 0.0, 0.0), float(ends.low[0]), low, high)
         assert at.p[0] == pytest.approx(0.025, rel=1e-6)
     if high - c > 1e-6:
-        at = constant(_sample(n, c, 0.0, 0.0), float(ends.high[0]), low, high)
+        at = bounded_outcome(_sample(n, c, 0.0, 0.0), float(ends.high[0]), low, high)
         assert at.p_not[0] == pytest.approx(0.025, rel=1e-6)
 
 
 def test_a_constant_at_theta_is_neither_beyond_nor_below() -> None:
-    outcome = constant(_sample(500, 0.1, 0.0, 0.0), 0.1, 0.0, 1.0)
+    outcome = bounded_outcome(_sample(500, 0.1, 0.0, 0.0), 0.1, 0.0, 1.0)
     assert (outcome.p[0], outcome.p_not[0]) == (1, 1)
 
 
 def test_a_constant_at_a_bound_that_theta_excludes_is_certain() -> None:
-    assert constant(_sample(2, 1.0, 0.0, 0.0), -0.1, 0.0, 1.0).p[0] == 0
-    assert constant(_sample(2, 0.0, 0.0, 0.0), 1.1, 0.0, 1.0).p_not[0] == 0
+    assert bounded_outcome(_sample(2, 1.0, 0.0, 0.0), -0.1, 0.0, 1.0).p[0] == 0
+    assert bounded_outcome(_sample(2, 0.0, 0.0, 0.0), 1.1, 0.0, 1.0).p_not[0] == 0
 
 
 def test_rounding_beyond_a_bound_does_no_harm() -> None:
-    outcome = constant(_sample(60, 1.0 + 6e-8, 0.0, 0.0), 0.1, -0.5, 1.0)
+    outcome = bounded_outcome(_sample(60, 1.0 + 6e-8, 0.0, 0.0), 0.1, -0.5, 1.0)
     assert outcome.p[0] == pytest.approx((0.6 / 1.5) ** 60)
     assert outcome.high[0] == 1.0
 
 
 @pytest.mark.parametrize(("low", "high"), [(float("nan"), 1.0), (0.0, float("nan")), (float("nan"),) * 2])
 def test_a_constant_with_an_unknown_bound_says_nothing(low: float, high: float) -> None:
-    outcome = constant(_sample(80, 0.7, 0.0, 0.0), 0.1, low, high)
+    outcome = bounded_outcome(_sample(80, 0.7, 0.0, 0.0), 0.1, low, high)
     for end in (outcome.statistic, outcome.p, outcome.p_not, outcome.low, outcome.high):
         assert np.isnan(end).all()
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headroles.errors import BadInput
-from headroles.records.probes import Tallies
+from headroles.records.probes import BaselineCounts
 from headroles.stats.probes.baselines import (
     baseline_rows,
     best_rival,
-    cross_fitted,
+    cross_fitted_baselines,
     selection_half,
     within_0_and_1,
 )
@@ -26,7 +26,7 @@ seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=25)
 
 
-def _made(seed: int, documents: int = 13, rows: int = 2) -> tuple[Tallies, list[str]]:
+def _made(seed: int, documents: int = 13, rows: int = 2) -> tuple[BaselineCounts, list[str]]:
     """Four baselines, of which the first three are rivals and the last says nothing of the last row."""
     rng = np.random.default_rng(seed)
     units = [f"d{each}" for each in rng.permutation(np.repeat(np.arange(documents), 3))]
@@ -34,7 +34,7 @@ def _made(seed: int, documents: int = 13, rows: int = 2) -> tuple[Tallies, list[
     hits = rng.binomial(items[:, :, None], rng.uniform(0.2, 0.6, 4))
     hits[-1, :, 3] = -1
     names, rivals = ("-1", "+1", "nearest", "rules"), ((0, 1, 2),) * rows
-    return Tallies(tuple(f"r{k}" for k in range(rows)), names, rivals, hits, items, items * 0), units
+    return BaselineCounts(tuple(f"r{k}" for k in range(rows)), names, rivals, hits, items, items * 0), units
 
 
 @quick
@@ -69,7 +69,7 @@ def test_fewer_than_four_units_have_no_halves(units: list[str]) -> None:
 def test_each_half_is_scored_by_the_rival_that_is_best_on_the_other(seed: int) -> None:
     tallies, units = _made(seed)
     chosen = selection_half(units, seed)
-    null = cross_fitted(tallies, chosen)
+    null = cross_fitted_baselines(tallies, chosen)
     for row in range(2):
         best = {}
         for half in (True, False):
@@ -94,8 +94,8 @@ def test_no_answer_of_a_half_changes_which_rival_it_is_scored_by(seed: int) -> N
     rng = np.random.default_rng(seed + 1)
     hits = tallies.hits.copy()
     hits[:, chosen] = rng.binomial(tallies.items[:, chosen, None], [0.9, 0.1, 0.1, 0.1])
-    other = Tallies(tallies.rows, tallies.baselines, tallies.rivals, hits, tallies.items, tallies.lost)
-    after = cross_fitted(other, chosen)
+    other = BaselineCounts(tallies.rows, tallies.baselines, tallies.rivals, hits, tallies.items, tallies.lost)
+    after = cross_fitted_baselines(other, chosen)
     for row in range(2):
         mine = best_rival(tallies, row, ~chosen)
         assert mine is not None
@@ -112,10 +112,15 @@ def test_only_rivals_are_chosen_and_the_first_of_equals() -> None:
     hits = np.array([[[1, 2, 2, 9], [1, 2, 2, 9]]])
     items = np.full((1, 2), 9)
     where = np.ones(2, dtype=bool)
-    tallies = Tallies(("r",), ("a", "b", "c", "d"), ((2, 1, 0),), hits, items, items * 0)
+    tallies = BaselineCounts(("r",), ("a", "b", "c", "d"), ((2, 1, 0),), hits, items, items * 0)
     assert best_rival(tallies, 0, where) == 2
-    assert best_rival(Tallies(("r",), tallies.baselines, ((),), hits, items, items * 0), 0, where) is None
-    assert best_rival(Tallies(("r",), tallies.baselines, ((0,),), hits, items * 0, items), 0, where) is None
+    assert (
+        best_rival(BaselineCounts(("r",), tallies.baselines, ((),), hits, items, items * 0), 0, where) is None
+    )
+    assert (
+        best_rival(BaselineCounts(("r",), tallies.baselines, ((0,),), hits, items * 0, items), 0, where)
+        is None
+    )
 
 
 def test_a_half_without_items_leaves_the_other_without_chance_values() -> None:
@@ -123,8 +128,8 @@ def test_a_half_without_items_leaves_the_other_without_chance_values() -> None:
     chosen = selection_half(units, 0)
     items, hits = tallies.items.copy(), tallies.hits.copy()
     items[0, chosen], hits[0, chosen] = 0, 0
-    null = cross_fitted(
-        Tallies(tallies.rows, tallies.baselines, tallies.rivals, hits, items, tallies.lost), chosen
+    null = cross_fitted_baselines(
+        BaselineCounts(tallies.rows, tallies.baselines, tallies.rivals, hits, items, tallies.lost), chosen
     )
     assert np.isnan(null[0]).all()
     assert not np.isnan(null[1][items[1] > 0]).any()
@@ -160,7 +165,7 @@ def test_a_baseline_without_items_is_not_known() -> None:
     tallies, units = _made(1)
     items, hits = tallies.items.copy(), tallies.hits.copy()
     items[0], hits[0] = 0, 0
-    empty = Tallies(tallies.rows, tallies.baselines, tallies.rivals, hits, items, tallies.lost)
+    empty = BaselineCounts(tallies.rows, tallies.baselines, tallies.rivals, hits, items, tallies.lost)
     for each in baseline_rows(empty, units)[:4]:
         assert (each.items, each.units) == (0, 0)
         assert np.isnan([each.accuracy, each.low, each.high]).all()

@@ -16,7 +16,7 @@ from statsmodels.stats.multitest import multipletests
 
 from headroles import judge_again, probe
 from headroles.records.example import Decision, Rule, Scores
-from headroles.records.probes import Best, Tallies
+from headroles.records.probes import BaselineCounts, BestHead
 from headroles.stats.probes.baselines import selection_half
 from headroles.stats.probes.best_head import RowColumns, best_heads
 
@@ -44,11 +44,11 @@ def _scores(hits: np.ndarray, items: np.ndarray, units: list[str], layers: int) 
     )
 
 
-def _tallies(rivals: np.ndarray, items: np.ndarray) -> Tallies:
+def _tallies(rivals: np.ndarray, items: np.ndarray) -> BaselineCounts:
     rows, _, baselines = rivals.shape
     names = tuple(f"{place:+d}" for place in range(baselines))
     every = (tuple(range(baselines)),) * rows
-    return Tallies(tuple(map(str, range(rows))), names, every, rivals, items, np.zeros_like(items))
+    return BaselineCounts(tuple(map(str, range(rows))), names, every, rivals, items, np.zeros_like(items))
 
 
 def _rows(rows: int, ways: int = 2) -> list[RowColumns]:
@@ -62,13 +62,15 @@ MARGINS = [0.0, 0.05] * 20
 """Of the rows of the simulation."""
 
 
-def _best(scores: Scores, tallies: Tallies, margins: list[float], *halves: np.ndarray) -> tuple[Best, ...]:
+def _best(
+    scores: Scores, tallies: BaselineCounts, margins: list[float], *halves: np.ndarray
+) -> tuple[BestHead, ...]:
     """Best heads of rows with two directions each, p as they are."""
     rules = [Rule(name, margin=margins[k // 2], pooled=True) for k, name in enumerate(scores.sieves)]
     return best_heads(scores, rules, tallies, _rows(len(margins)), NONE, *halves)
 
 
-def _null(seed: int, documents: int = 60) -> tuple[Scores, Tallies]:
+def _null(seed: int, documents: int = 60) -> tuple[Scores, BaselineCounts]:
     """Rows of 144 heads both ways, each exactly the row's margin better than the best of three baselines.
 
     Documents hold 1 to 40 arcs, whose answers depend on each other: a head's level in a document is
@@ -91,10 +93,10 @@ def _null(seed: int, documents: int = 60) -> tuple[Scores, Tallies]:
 
 
 @cache
-def _under_the_null() -> tuple[list[Best], list[Best]]:
+def _under_the_null() -> tuple[list[BestHead], list[BestHead]]:
     """Best heads of 320 rows, honestly and naively: chosen and tested on all documents."""
-    honest: list[Best] = []
-    naive: list[Best] = []
+    honest: list[BestHead] = []
+    naive: list[BestHead] = []
     for seed in range(8):
         scores, tallies = _null(seed)
         everything = np.ones(len(scores.examples), dtype=bool)
@@ -155,10 +157,10 @@ class _Arcs:
         return _scores(self.summed(self.right), self.items, units, 2)
 
     @property
-    def tallies(self) -> Tallies:
+    def tallies(self) -> BaselineCounts:
         return _tallies(self.summed(self.rival), self.items)
 
-    def best(self, decision: Decision, chosen: np.ndarray, margin: float = 0.05) -> tuple[Best, ...]:
+    def best(self, decision: Decision, chosen: np.ndarray, margin: float = 0.05) -> tuple[BestHead, ...]:
         rules = [Rule(name, margin=margin, pooled=True) for name in self.scores.sieves]
         return best_heads(self.scores, rules, self.tallies, _rows(len(self.right)), decision, chosen)
 
@@ -252,7 +254,7 @@ def test_a_head_that_is_its_baseline_differs_by_nothing_and_has_no_test() -> Non
         assert np.isnan([found.p, found.q, found.difference_low]).all()
 
 
-def _without(made: _Arcs, row: int, where: np.ndarray) -> tuple[Scores, Tallies]:
+def _without(made: _Arcs, row: int, where: np.ndarray) -> tuple[Scores, BaselineCounts]:
     """The same answers, one row without any in these sentences."""
     items, hits, rival = made.items, made.summed(made.right), made.summed(made.rival)
     items[row, where], hits[row][:, where], rival[row, where] = 0, 0, 0

@@ -6,10 +6,10 @@ from scipy import stats
 
 from headroles.errors import BadInput
 from headroles.records.example import Decision
-from headroles.records.probes import Gap
+from headroles.records.probes import ConditionGap
 from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.probes.conditions import compare, gaps
+from headroles.stats.probes.conditions import compare_ratios, gaps
 
 NONE = Decision(correction="none")
 
@@ -19,7 +19,7 @@ def _hits(rng: np.random.Generator, examples: int, heads: int = 6) -> np.ndarray
     return (rng.random((examples, heads)) < chance).astype(float).reshape(examples, 2, heads // 2)
 
 
-def _column(found: tuple[Gap, ...], name: str) -> np.ndarray:
+def _column(found: tuple[ConditionGap, ...], name: str) -> np.ndarray:
     return np.array([getattr(each, name) for each in found])
 
 
@@ -117,7 +117,7 @@ def test_the_interval_of_f1_is_that_of_a_bootstrap_over_passages() -> None:
     low, high = np.quantile(drawn[0] - drawn[1], [0.025, 0.975])
     empty = [np.zeros(size) for size in sizes[::-1]]
     (above, below), (other_above, other_below) = columns
-    found = compare(
+    found = compare_ratios(
         np.concatenate([above, empty[0]])[:, None],
         np.concatenate([below, empty[0]])[:, None],
         np.concatenate([empty[1], other_above])[:, None],
@@ -161,7 +161,7 @@ def test_without_a_gap_five_percent_of_f1_are_called_one(chance: float) -> None:
         named = rng.random((size, 4000)) < 0.9
         right = (rng.random((size, 4000)) < chance) & named
         sums += [np.pad(each, ((before, after), (0, 0))) for each in (2.0 * right, 1.0 + named)]
-    assert 0.04 < _rate(compare(*sums).p) < 0.06
+    assert 0.04 < _rate(compare_ratios(*sums).p) < 0.06
 
 
 def test_scores_without_spread_get_a_bound() -> None:

@@ -20,20 +20,20 @@ from headroles.extraction.scoring.batches.plan import Padding
 from headroles.extraction.scoring.batches.units import (
     Units,
     even_units,
-    of_tokens,
     token_units,
+    token_weights,
     unit_cells,
     unit_labels,
     word_units,
 )
-from headroles.extraction.scoring.distance_profile import Compared, compared, profile
+from headroles.extraction.scoring.distance_profile import ComparedPairs, compare_pairs, head_profiles
 from headroles.extraction.scoring.scratch import Scratch
 from headroles.extraction.scoring.word_space import WordSpace, from_words, to_words, word_space
-from headroles.plans.batch import Asking, Stated
+from headroles.plans.batch import SieveLayout, SieveMasks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class WordShares:
     """Shares of pairs of tokens in the profile of their words, for processors.
 
     There one sum by index over tokens takes half as long as attention between words does. Other devices add
@@ -50,34 +50,34 @@ class Spread:
     member: Float[torch.Tensor, "examples tokens units"]
 
 
-def by_index(device: torch.device) -> bool:
+def sums_by_index(device: torch.device) -> bool:
     """Return whether profiles of words are summed by index from attention between tokens."""
     return device.type == "cpu"
 
 
-def space_of(units: Units, batch: Padding) -> WordSpace:
+def unit_space(units: Units, batch: Padding) -> WordSpace:
     """Return the space of the words that have a token."""
     unit = units.unit.cpu().numpy()
     own = [np.where(row < units.width, row, -1) for row in unit]
     return word_space(own, [units.width] * len(own), batch.device)
 
 
-def spread_of(inside: Bool[torch.Tensor, "e u u"], units: Units) -> Spread:
+def word_shares(inside: Bool[torch.Tensor, "e u u"], units: Units) -> WordShares:
     """Return the shares of pairs of tokens in the profile of their words."""
     width, tokens = units.width, units.unit.shape[1]
     edged = pad(inside / units.pieces[..., None], (0, 1, 0, 1))
     cell = units.unit[:, :, None] * (width + 1) + units.unit[:, None, :]
     offset = units.unit[:, None, :] - units.unit[:, :, None] + width - 1
     outside = (units.unit == width)[:, None, :] | (units.unit == width)[:, :, None]
-    return Spread(
+    return WordShares(
         share=edged.flatten(1).gather(1, cell.flatten(1)).view(-1, 1, tokens, tokens),
         offset=offset.masked_fill_(outside, 0).view(-1, 1, tokens**2),
         member=one_hot(units.unit, width + 1)[..., :width].float(),
     )
 
 
-def spread_profile(
-    spread: Spread, pairs: Compared, weights: torch.Tensor, scratch: Scratch
+def shares_profile(
+    spread: WordShares, pairs: ComparedPairs, weights: torch.Tensor, scratch: Scratch
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return profiles (examples, offsets, heads) and rates (examples, units, heads)."""
     examples, heads = weights.shape[:2]
@@ -112,8 +112,8 @@ class Contrasts:
 
     columns: list[int]
     space: WordSpace | None
-    spread: Spread | None
-    pairs: Compared
+    spread: WordShares | None
+    pairs: ComparedPairs
     excess: Float[torch.Tensor, "examples rows offsets"]
     query: Int[torch.Tensor, "examples rows"]
     which: Float[torch.Tensor, "examples contrasts rows"]
@@ -128,7 +128,7 @@ class Contrasts:
         return (*self.pairs.even.shape[:2], int(self.space is not None or self.spread is not None))
 
 
-def contrasts_of(layout: Asking, masks: Sequence[Stated], batch: Padding) -> list[Contrasts]:
+def lay_contrasts(layout: SieveLayout, masks: Sequence[SieveMasks], batch: Padding) -> list[Contrasts]:
     """Lay the contrasts over a batch, space by space.
 
     Args:
@@ -191,17 +191,17 @@ def _lay_contrasts(columns: list[int], batch: Padding, units: Units, pairs: _Pai
     ]
     weight -= chance[..., None] * pairs.inside[:, None]
     order, kept = _pack_rows(pairs.eligible.flatten(1))
-    query, indexed = order % width, by_index(batch.device)
+    query, indexed = order % width, sums_by_index(batch.device)
     contrast = torch.arange(count, device=batch.device)[None, :, None] == (order // width)[:, None]
     return Contrasts(
         columns=columns,
-        space=space_of(units, batch) if units.words and not indexed else None,
-        spread=spread_of(pairs.inside, units) if units.words and indexed else None,
-        pairs=compared(level),
+        space=unit_space(units, batch) if units.words and not indexed else None,
+        spread=word_shares(pairs.inside, units) if units.words and indexed else None,
+        pairs=compare_pairs(level),
         excess=_by_offset(_rows(weight.flatten(1, 2), order) * -_rows(level, query), query),
         query=query,
         which=(contrast & kept[:, None]).float(),
-        seen=of_tokens(weight, units),
+        seen=token_weights(weight, units),
         has_value=pairs.eligible.any(-1),
         cells=pairs.eligible.sum(-1),
         reach=reach,
@@ -220,7 +220,9 @@ def _by_offset(rows: Float[torch.Tensor, "e rows u"], query: Int[torch.Tensor, "
     return rows.new_zeros((examples, count, 2 * width - 1)).scatter_(2, place, rows)
 
 
-def beyond(contrasts: Contrasts, seen: torch.Tensor, weights: torch.Tensor, scratch: Scratch) -> torch.Tensor:
+def contrast_scores(
+    contrasts: Contrasts, seen: torch.Tensor, weights: torch.Tensor, scratch: Scratch
+) -> torch.Tensor:
     """Return the contrasts (examples, contrasts, heads) of attention.
 
     Args:
@@ -230,12 +232,12 @@ def beyond(contrasts: Contrasts, seen: torch.Tensor, weights: torch.Tensor, scra
         scratch: Memory for intermediate results.
     """
     if contrasts.spread is not None:
-        curve, rate = spread_profile(contrasts.spread, contrasts.pairs, weights, scratch)
+        curve, rate = shares_profile(contrasts.spread, contrasts.pairs, weights, scratch)
     else:
         units = weights
         if contrasts.space is not None:
             units = from_words(to_words(weights, contrasts.space, scratch), contrasts.space, scratch)
-        heads = profile(units, contrasts.pairs, scratch)
+        heads = head_profiles(units, contrasts.pairs, scratch)
         curve, rate = heads.curve, heads.rate
     query = contrasts.query[..., None].expand(-1, -1, weights.shape[1])
     excess = rate.gather(1, query) * (contrasts.excess @ curve)

@@ -11,19 +11,19 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
-from headroles.extraction.capture.readers import Visible
-from headroles.plans.batch import Asking, Stated
+from headroles.extraction.capture.readers import VisibleArray
+from headroles.plans.batch import SieveLayout, SieveMasks
 from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
 from headroles.records.example import Example
 
 Cube = Bool[torch.Tensor, "examples #tokens #tokens"]
 
 
-def padded(arrays: Sequence[np.ndarray], width: int, fill: int, kind: type[np.generic]) -> np.ndarray:
+def pad_arrays(arrays: Sequence[np.ndarray], width: int, fill: int, kind: type[np.generic]) -> np.ndarray:
     """Join arrays (tokens,) of several examples to one (examples, width), padded on the right.
 
     Example:
-        >>> padded([np.array([3]), np.array([1, 2])], 2, -1, np.int64).tolist()
+        >>> pad_arrays([np.array([3]), np.array([1, 2])], 2, -1, np.int64).tolist()
         [[3, -1], [1, 2]]
     """
     joined = np.full((len(arrays), width), fill, dtype=kind)
@@ -32,7 +32,7 @@ def padded(arrays: Sequence[np.ndarray], width: int, fill: int, kind: type[np.ge
     return joined
 
 
-def laid_out(masks: Sequence[Mask], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+def lay_masks(masks: Sequence[Mask], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
     """Lay out the masks of one sieve, one per example, as cells of a padded batch.
 
     Args:
@@ -61,7 +61,7 @@ def _cells(masks: Sequence[Mask], sizes: Sequence[int], width: int, device: torc
 
 
 def _keys(masks: Sequence[Keys], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    keys = padded([mask.keys for mask in masks], width, 0, np.bool_)
+    keys = pad_arrays([mask.keys for mask in masks], width, 0, np.bool_)
     return torch.from_numpy(keys).to(device)[:, None]
 
 
@@ -74,13 +74,13 @@ def _band(masks: Sequence[Band], sizes: Sequence[int], width: int, device: torch
 
 
 def _same(masks: Sequence[Same], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    labels = torch.from_numpy(padded([mask.labels for mask in masks], width, -1, np.int64)).to(device)
+    labels = torch.from_numpy(pad_arrays([mask.labels for mask in masks], width, -1, np.int64)).to(device)
     return (labels[:, :, None] == labels[:, None, :]) & (labels >= 0)[:, :, None]
 
 
 def _match(masks: Sequence[Match], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    query = torch.from_numpy(padded([mask.query for mask in masks], width, -1, np.int64)).to(device)
-    key = torch.from_numpy(padded([mask.key for mask in masks], width, -1, np.int64)).to(device)
+    query = torch.from_numpy(pad_arrays([mask.query for mask in masks], width, -1, np.int64)).to(device)
+    key = torch.from_numpy(pad_arrays([mask.key for mask in masks], width, -1, np.int64)).to(device)
     return (query[:, :, None] == key[:, None, :]) & (query >= 0)[:, :, None]
 
 
@@ -97,15 +97,15 @@ def _every(masks: Sequence[Every], sizes: Sequence[int], width: int, device: tor
     if len({len(mask.masks) for mask in masks}) > 1:
         return _cells(masks, sizes, width, device)
     members = zip(*(mask.masks for mask in masks), strict=True)
-    inside, *others = (laid_out(member, sizes, width, device) for member in members)
+    inside, *others = (lay_masks(member, sizes, width, device) for member in members)
     for other in others:
         inside = inside & other
     return inside
 
 
 def _without(masks: Sequence[Without], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    inside = laid_out([mask.mask for mask in masks], sizes, width, device)
-    return inside & ~laid_out([mask.taken for mask in masks], sizes, width, device)
+    inside = lay_masks([mask.mask for mask in masks], sizes, width, device)
+    return inside & ~lay_masks([mask.taken for mask in masks], sizes, width, device)
 
 
 _KINDS: dict[type, Callable[..., Cube]] = {
@@ -151,12 +151,12 @@ class Padding:
         return torch.float32 if self.device.type == "mps" else torch.float64
 
 
-def padding_of(
-    examples: Sequence[Example], visible: Sequence[Visible], device: torch.device, width: int, words: int
+def pad_batch(
+    examples: Sequence[Example], visible: Sequence[VisibleArray], device: torch.device, width: int, words: int
 ) -> Padding:
     """Pad the tokens of a batch on the right to a width, and words to a number of their own."""
     sizes = [example.size for example in examples]
-    special = torch.from_numpy(padded([example.special for example in examples], width, 1, np.bool_)).to(
+    special = torch.from_numpy(pad_arrays([example.special for example in examples], width, 1, np.bool_)).to(
         device
     )
     real = torch.arange(width, device=device)[None] < torch.tensor(sizes, device=device)[:, None]
@@ -192,7 +192,7 @@ class Weights:
     high: Float[torch.Tensor, "examples masks"]
 
 
-def weights_of(layout: Asking, masks: Sequence[Stated], batch: Padding, beside: int = 0) -> Weights:
+def lay_sieves(layout: SieveLayout, masks: Sequence[SieveMasks], batch: Padding, beside: int = 0) -> Weights:
     """Compute chance, eligible queries and weights of all mask sieves over all examples.
 
     The formulas are those of ``headroles.sieves.weights.plan.plan``.
@@ -239,7 +239,7 @@ def weights_of(layout: Asking, masks: Sequence[Stated], batch: Padding, beside: 
 
 
 def _squares(
-    layout: Asking, masks: Sequence[Stated], batch: Padding, beside: int
+    layout: SieveLayout, masks: Sequence[SieveMasks], batch: Padding, beside: int
 ) -> tuple[Float[torch.Tensor, "e all t t"], list[Float[torch.Tensor, "e #t t"]]]:
     """Return S (with room for further rows) and, for each mask, R of every query, as 1 and 0.
 
@@ -256,10 +256,10 @@ def _squares(
         if own:
             key = id(own[0])  # sieves that share the function of a scope got the same object
             if key not in known:
-                inside = laid_out(own, batch.sizes, batch.width, batch.device) & batch.visible
+                inside = lay_masks(own, batch.sizes, batch.width, batch.device) & batch.visible
                 known[key] = inside, inside.float()
             scope, level = known[key]
-        cells = laid_out(
+        cells = lay_masks(
             [example.counted[number] for example in masks], batch.sizes, batch.width, batch.device
         )
         counted[:, number] = cells & (scope if specials else scope & words)
@@ -267,7 +267,7 @@ def _squares(
     return counted, scopes
 
 
-def _labels(masks: Sequence[Stated], batch: Padding) -> Int[torch.Tensor, "examples masks tokens"]:
+def _labels(masks: Sequence[SieveMasks], batch: Padding) -> Int[torch.Tensor, "examples masks tokens"]:
     """Return the group of each query; each query is its own group where a sieve has no groups."""
     shape = (len(masks), len(masks[0].labels), batch.width)
     labels = np.broadcast_to(np.arange(batch.width), shape).copy()

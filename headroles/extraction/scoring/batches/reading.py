@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Bool, Float
 
 from headroles.extraction.capture import weights
-from headroles.extraction.capture.readers import Visible, key_of
-from headroles.extraction.scoring.batches.contrasts import Contrasts, beyond, contrasts_of
-from headroles.extraction.scoring.batches.plan import padding_of, weights_of
+from headroles.extraction.capture.readers import VisibleArray, visible_key
+from headroles.extraction.scoring.batches.contrasts import Contrasts, contrast_scores, lay_contrasts
+from headroles.extraction.scoring.batches.plan import lay_sieves, pad_batch
 from headroles.extraction.scoring.finite import not_finite
 from headroles.extraction.scoring.scratch import Scratches
-from headroles.plans.batch import Asking, Stated
+from headroles.plans.batch import SieveLayout, SieveMasks
 from headroles.records.example import Example
 
 
@@ -80,17 +80,19 @@ class BatchPlan:
         for contrasts in self.contrasts:
             stop = row + len(contrasts.columns)
             observed, row = products[:, row:stop], stop
-            scores[:, contrasts.columns] = beyond(contrasts, observed, weights, scratch.of(contrasts.shape))
+            scores[:, contrasts.columns] = contrast_scores(
+                contrasts, observed, weights, scratch.of(contrasts.shape)
+            )
         if not fine:
             scores.masked_fill_(~products.isfinite().all(1, keepdim=True), torch.inf)
         return scores.masked_fill_(~self.has_value[..., None], torch.nan)
 
 
 def batch_plan(
-    layout: Asking,
-    masks: Sequence[Stated],
+    layout: SieveLayout,
+    masks: Sequence[SieveMasks],
     examples: Sequence[Example],
-    visible: Sequence[Visible],
+    visible: Sequence[VisibleArray],
     width: int,
     device: torch.device,
     words: int = 0,
@@ -106,9 +108,9 @@ def batch_plan(
         device: The device of the attention and of the plan.
         words: Number of words to pad to, where parts of a batch are to have one shape.
     """
-    batch = padding_of(examples, visible, device, width, words)
-    contrasts = contrasts_of(layout, masks, batch)
-    mask_weights = weights_of(layout, masks, batch, sum(len(space.columns) for space in contrasts))
+    batch = pad_batch(examples, visible, device, width, words)
+    contrasts = lay_contrasts(layout, masks, batch)
+    mask_weights = lay_sieves(layout, masks, batch, sum(len(space.columns) for space in contrasts))
     shape = (len(examples), layout.columns)
     has_value = torch.zeros(shape, dtype=torch.bool, device=device)
     cells, low, high = (torch.zeros(shape, dtype=batch.exact, device=device) for _ in range(3))
@@ -139,22 +141,22 @@ def batch_plan(
 CHUNK = 2 * 2**20
 """Bytes of attention that are read at once on a processor, so that they stay in its cache."""
 
-Plans = list[tuple[slice, BatchPlan]]
+PartPlans = list[tuple[slice, BatchPlan]]
 
 
 @runtime_checkable
-class Stating(Protocol):
+class MaskSource(Protocol):
     """Sieves that give their columns and settings, and their masks of an example."""
 
     @property
-    def layout(self) -> Asking:
+    def layout(self) -> SieveLayout:
         """Return the columns and settings of mask sieves and contrasts, the same for every example."""
 
-    def masks_of(self, example: Example) -> Stated:
+    def masks_of(self, example: Example) -> SieveMasks:
         """Return the masks of one example."""
 
 
-class Together:
+class BatchPlans:
     """The plans of the examples of one padded batch, by visible set.
 
     Plans depend only on which examples are in the batch. So a batch that is formed again, by another
@@ -162,7 +164,7 @@ class Together:
     """
 
     def __init__(
-        self, sieves: Stating, examples: Sequence[Example], heads: int, device: torch.device
+        self, sieves: MaskSource, examples: Sequence[Example], heads: int, device: torch.device
     ) -> None:
         """Get the masks of the examples of a batch.
 
@@ -174,9 +176,9 @@ class Together:
         self._masks = [sieves.masks_of(example) for example in examples]
         self._heads, self._device = heads, device
         self._words = max(int(example.word.max(initial=-1)) + 1 for example in examples)
-        self._known: list[tuple[list[Visible], list[bytes], Plans]] = []
+        self._known: list[tuple[list[VisibleArray], list[bytes], PartPlans]] = []
 
-    def plans(self, visible: Sequence[Visible], width: int) -> Plans:
+    def plans(self, visible: Sequence[VisibleArray], width: int) -> PartPlans:
         """Return the plans of the batch by part; parts are read one after another.
 
         Equal visible sets get the same object.
@@ -188,7 +190,7 @@ class Together:
         for known_sets, _, plans in self._known:
             if all(known is given for known, given in zip(known_sets, visible, strict=True)):
                 return plans
-        keys = [key_of(given) for given in visible]
+        keys = [visible_key(given) for given in visible]
         for _, known_keys, plans in self._known:
             if keys == known_keys:
                 self._known.append((list(visible), keys, plans))
@@ -202,7 +204,7 @@ class Together:
         step = max(1, room // (4 * self._heads * width**2))
         return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
-    def _lay(self, part: slice, visible: Sequence[Visible], width: int) -> BatchPlan:
+    def _lay(self, part: slice, visible: Sequence[VisibleArray], width: int) -> BatchPlan:
         return batch_plan(
             self.layout, self._masks[part], self.examples[part], visible, width, self._device, self._words
         )
@@ -211,14 +213,14 @@ class Together:
 class BatchScores:
     """The scores of a batch while its layers are read; after the last they are copied to the processor."""
 
-    def __init__(self, together: Together, layers: int, device: torch.device) -> None:
+    def __init__(self, together: BatchPlans, layers: int, device: torch.device) -> None:
         """Take the plans of the batch, and the number of layers."""
         self._together, self._layers = together, layers
         self._scratch = Scratches(device)
         self._scores: list[torch.Tensor] = []
-        self._used: list[Plans] = []
+        self._used: list[PartPlans] = []
 
-    def add(self, weights: torch.Tensor, visible: Sequence[Visible]) -> Plans:
+    def add(self, weights: torch.Tensor, visible: Sequence[VisibleArray]) -> PartPlans:
         """Read a layer's weights (examples, heads, tokens, tokens), and return its plans if they are new."""
         plans = self._together.plans(visible, weights.shape[-1])
         self._scores.append(torch.cat([plan.scores(weights[part], self._scratch) for part, plan in plans]))
@@ -246,7 +248,7 @@ class BatchScores:
         return scores
 
 
-def reads_together(sizes: Sequence[int], heads: int, device: torch.device) -> bool:
+def reads_as_batch(sizes: Sequence[int], heads: int, device: torch.device) -> bool:
     """Return whether examples of these sizes are read as one batch.
 
     A processor reads short ones so: with single examples, calling an operation would cost more than its

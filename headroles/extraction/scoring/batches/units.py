@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch.nn.functional import one_hot, pad
 
-from headroles.extraction.scoring.batches.plan import Cube, Padding, laid_out, padded
+from headroles.extraction.scoring.batches.plan import Cube, Padding, lay_masks, pad_arrays
 from headroles.plans.masks import Mask
 
 
@@ -41,7 +41,7 @@ class Units:
 def unit_cells(masks: Sequence[Mask], units: Units, device: torch.device) -> Cube:
     """Lay out one mask per example over the units that have a token."""
     whole = units.width if units.names is None else max(*units.named, int(units.names.max()) + 1)
-    cells = laid_out(masks, units.named, whole, device)
+    cells = lay_masks(masks, units.named, whole, device)
     if units.names is not None:
         names = torch.from_numpy(units.names).to(device)
         example = torch.arange(len(names), device=device)[:, None, None]
@@ -81,7 +81,7 @@ def token_units(batch: Padding) -> Units:
 
 def word_units(batch: Padding) -> Units:
     """Make every word with a token a unit, in the order of the words."""
-    word = padded([example.word for example in batch.examples], batch.width, -1, np.int64)
+    word = pad_arrays([example.word for example in batch.examples], batch.width, -1, np.int64)
     named = word.max(axis=1) + 1
     row, token = np.nonzero(word >= 0)
     pieces = np.zeros((len(word), max(1, batch.words, int(named.max()))), dtype=np.int64)
@@ -120,7 +120,7 @@ def even_units(batch: Padding, units: Units) -> Float[torch.Tensor, "examples un
     return pooled / units.pieces[..., None]
 
 
-def of_tokens(weight: Float[torch.Tensor, "e c u u"], units: Units) -> Float[torch.Tensor, "e c pairs"]:
+def token_weights(weight: Float[torch.Tensor, "e c u u"], units: Units) -> Float[torch.Tensor, "e c pairs"]:
     """Turn weights of pairs of units into weights of pairs of tokens.
 
     Attention is averaged over attending pieces and summed over attended ones.

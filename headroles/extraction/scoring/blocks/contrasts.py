@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from headroles.plans.even import blocks
+from headroles.plans.even import row_blocks
 from headroles.plans.plan import LongProfile
 
 OFTEN = 64
@@ -137,7 +137,7 @@ def _tensor(places: np.ndarray, like: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(places).to(like.device)
 
 
-class Curve:
+class OffsetSums:
     """The sums of a layer that one profile needs: attention by offset, and by attending unit."""
 
     def __init__(self, profile: LongProfile, device: torch.device) -> None:
@@ -262,7 +262,7 @@ def _by_rows(
     """Return the same row by row: all of it, where even attention has no simple form, or rowwise cells."""
     units, heads = len(profile.taken), len(curve)
     normaliser, *sets = (np.zeros((heads, units)) for _ in range(1 + len(profile.columns)))
-    for start, stop in blocks(units):
+    for start, stop in row_blocks(units):
         level = profile.spread.rows(start, stop) * _scope_rows(profile, start, stop)
         weighted = [
             (sets[cells.output], level * cells.mask.rows(start, stop) * cells.weight[start:stop, None])

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from headroles.extraction.capture.readers import Shown, dense
-from headroles.extraction.scoring.blocks.contrasts import Curve
+from headroles.extraction.capture.readers import VisibleMask, to_visible_array
+from headroles.extraction.scoring.blocks.contrasts import OffsetSums
 from headroles.extraction.scoring.prepared import LayerScorer
 from headroles.plans.plan import LongPlan
-from headroles.plans.scorers import AskedOfRows, per_head, rows_per_head
+from headroles.plans.scorers import RowScorer, score_block, score_layer
 from headroles.records.example import Example
 
 BLOCK = 8 * 2**20
@@ -57,7 +57,7 @@ class LongSums:
             listed=torch.from_numpy(cells).to(device, copy=True),
             value=torch.from_numpy(plan.listed.weight).to(device, copy=True),
         )
-        self._curves = [Curve(profile, device) for profile in plan.profiles]
+        self._curves = [OffsetSums(profile, device) for profile in plan.profiles]
         self._sums: torch.Tensor | None = None
 
     def add(self, start: int, rows: torch.Tensor, first: int = 0) -> None:
@@ -136,11 +136,11 @@ class LongScorers:
     def __init__(self, scorers: Sequence[LayerScorer], example: Example) -> None:
         """Take the scorers, and the example."""
         self._scorers, self._example = scorers, example
-        self._whole = [scorer for scorer in scorers if not isinstance(scorer, AskedOfRows)]
+        self._whole = [scorer for scorer in scorers if not isinstance(scorer, RowScorer)]
         self._blocks: list[torch.Tensor] = []
         self._sums: dict[int, np.ndarray] = {}
 
-    def add(self, start: int, rows: torch.Tensor, first: int, shown: Shown) -> None:
+    def add(self, start: int, rows: torch.Tensor, first: int, shown: VisibleMask) -> None:
         """Add attention (heads, rows, keys) from query ``start`` to keys from ``first``; others get 0."""
         if not self._scorers:
             return
@@ -149,21 +149,21 @@ class LongScorers:
             self._blocks.append(whole)
         array = _array(whole)
         for place, scorer in enumerate(self._scorers):
-            if isinstance(scorer, AskedOfRows):
-                added = rows_per_head(scorer, array, start, self._example, shown)
+            if isinstance(scorer, RowScorer):
+                added = score_block(scorer, array, start, self._example, shown)
                 self._sums[place] = self._sums[place] + added if place in self._sums else added
 
-    def finish(self, shown: Shown) -> Float[np.ndarray, "scorers heads"]:
+    def finish(self, shown: VisibleMask) -> Float[np.ndarray, "scorers heads"]:
         """Return the numbers of a layer after its last block, of at least one scorer, and begin the next."""
         attention = _array(torch.cat(self._blocks, dim=1)) if self._whole else None
-        visible = dense(shown, self._example.size) if self._whole else None
+        visible = to_visible_array(shown, self._example.size) if self._whole else None
         numbers = []
         for place, scorer in enumerate(self._scorers):
             if place in self._sums:
                 numbers.append(self._sums[place])
             else:
                 assert attention is not None, "rows are kept where a scorer needs them together"
-                numbers.append(per_head(scorer, attention, self._example, visible))
+                numbers.append(score_layer(scorer, attention, self._example, visible))
         self._blocks, self._sums = [], {}
         return np.stack(numbers)
 

@@ -9,21 +9,21 @@ from weakref import finalize
 
 from headroles import errors
 from headroles.addresses import is_address
-from headroles.records.kept_maps import Maps
+from headroles.records.kept_maps import InputMaps
 from headroles.records.passage import Passage
 from headroles.shards.engines.on_ray.feed import FACTS
 from headroles.shards.engines.on_ray.pool import Pool
-from headroles.shards.engines.on_ray.session import connected
+from headroles.shards.engines.on_ray.session import connect_to_ray
 from headroles.shards.work import Facts, Order, Receipt, Task
 
 
 def worker_of(order: Order) -> Any:
     """Make a worker of a run, whose number of threads is set as long as it exists."""
-    from headroles.extraction.model.machine import threads_of
+    from headroles.extraction.model.machine import use_threads
     from headroles.shards.worker import Worker
 
     with ExitStack() as stack:
-        stack.enter_context(threads_of(order.threads))
+        stack.enter_context(use_threads(order.threads))
         worker = Worker(order)
         finalize(worker, stack.pop_all().close).atexit = False
     return worker
@@ -77,10 +77,10 @@ class RayEngine:
             self._advance(receipt.examples)
             yield receipt
 
-    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[Maps]:
+    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
         """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
         self._running_pool().ask((list(passages), list(asked)))
-        kept: list[Maps] = self._running_pool().answer()
+        kept: list[InputMaps] = self._running_pool().answer()
         return kept
 
     def _running_pool(self) -> "Pool":
@@ -113,7 +113,7 @@ class RayEngine:
             HeadrolesError: When the cluster cannot be reached, or when a worker raised it.
         """
         with ExitStack() as stack:
-            stack.enter_context(connected(self._order))
+            stack.enter_context(connect_to_ray(self._order))
             self._pool = stack.enter_context(Pool(self._order, self._make))
             self._pool.ask(FACTS)
             self._facts = self._pool.answer()

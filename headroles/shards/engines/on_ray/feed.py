@@ -16,7 +16,13 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from headroles.shards.engines.losses import LOSSES, Failure, failure_of, lost, scoring
+from headroles.shards.engines.losses import (
+    MOST_LOSSES,
+    Failure,
+    describe_scoring,
+    failure_of,
+    lost_worker_error,
+)
 from headroles.shards.work import Task
 
 FACTS = "facts"
@@ -65,7 +71,7 @@ class Feed:
         if question is None:
             return None
         if isinstance(question, Task):
-            doing = scoring(question)
+            doing = describe_scoring(question)
         else:
             doing = "reporting the loaded model" if question == FACTS else "keeping maps of heads"
         return self._count_try(number, doing) or question
@@ -90,7 +96,7 @@ class Feed:
     def _count_try(self, subject: int | str, doing: str) -> Failure | None:
         """Count a try at a question or by a worker; return a ``Failure`` when there were too many."""
         tries = self._tries[subject] = self._tries.get(subject, 0) + 1
-        return failure_of(lost(doing)) if tries > LOSSES else None
+        return failure_of(lost_worker_error(doing)) if tries > MOST_LOSSES else None
 
     async def close(self) -> None:
         """Note that no further questions will follow."""

@@ -93,7 +93,7 @@ class Pool:
         same_node = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
         remote = ray.remote(num_cpus=0, max_concurrency=1000, scheduling_strategy=same_node)
         self._feed = remote(Feed).remote()
-        self._stream = streamed(order, self._feed, make)
+        self._stream = stream_answers(order, self._feed, make)
 
     def ask(self, question: Any) -> None:
         """Hand over a question."""
@@ -132,7 +132,9 @@ class Pool:
             ray.kill(self._feed)
 
 
-def streamed(order: Order, feed: Any, make: Callable[[Order], Any]) -> Generator[tuple[int, Any], None, None]:
+def stream_answers(
+    order: Order, feed: Any, make: Callable[[Order], Any]
+) -> Generator[tuple[int, Any], None, None]:
     """Yield numbers and answers as they arrive.
 
     Args:

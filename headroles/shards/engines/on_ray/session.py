@@ -92,7 +92,7 @@ LONGEST = 40
 
 
 @contextmanager
-def connected(order: Order) -> Iterator[None]:
+def connect_to_ray(order: Order) -> Iterator[None]:
     """Connect to the cluster of the options or of ``RAY_ADDRESS``, or to a new one on this machine.
 
     A Ray that this process has already joined is used and left as it is.
@@ -115,20 +115,20 @@ def connected(order: Order) -> Iterator[None]:
                 "the engine 'ray' needs Ray, which is not installed; pip install 'headroles[ray]'"
             ) from error
     with ExitStack() as stack:
-        stack.enter_context(quiet())
+        stack.enter_context(quiet_ray())
         address = order.options.address or os.environ.get("RAY_ADDRESS") or "local"
         if not ray.is_initialized() and address == "local":
-            stack.enter_context(started(order))
+            stack.enter_context(start_ray(order))
         else:
             if not ray.is_initialized():
-                stack.enter_context(joined(address))
+                stack.enter_context(join_cluster(address))
             check_room(order)
-        stack.enter_context(settings())
+        stack.enter_context(ray_data_settings())
         yield
 
 
 @contextmanager
-def joined(address: str) -> Iterator[None]:
+def join_cluster(address: str) -> Iterator[None]:
     """Join a cluster, and leave it at the end.
 
     Raises:
@@ -153,7 +153,7 @@ def joined(address: str) -> Iterator[None]:
 
 
 @contextmanager
-def started(order: Order) -> Iterator[None]:
+def start_ray(order: Order) -> Iterator[None]:
     """Start a Ray on this machine with the resources of the workers, and remove it with its files at the end.
 
     Raises:
@@ -194,7 +194,7 @@ def started(order: Order) -> Iterator[None]:
 
 
 @contextmanager
-def settings() -> Iterator[None]:
+def ray_data_settings() -> Iterator[None]:
     """Make Ray Data pass on every block at once, show no progress bars, and wait for shards without limit."""
     from ray.data import DataContext
 
@@ -215,7 +215,7 @@ def settings() -> Iterator[None]:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet_ray() -> Iterator[None]:
     """Restrict the loggers of Ray to errors, and its own output on standard error to fatal messages."""
     loggers = [logging.getLogger(name) for name in ("ray", "ray.data")]
     levels, level_before = [logger.level for logger in loggers], os.environ.get(OWN_LEVEL)
