@@ -1,6 +1,6 @@
 """Simulate runs of one population and number of units, and count how often the shipped decisions are wrong.
 
-Every statistic is the shipped one: tests from ``stats.methods`` (heads without spread by ``handle_flat_scores``,
+Every statistic is the shipped one: tests from ``stats.methods`` (flat scores by ``handle_flat_scores``,
 as in ``judge``), corrections from ``stats.correction`` and ``stats.max_t``, intervals from the tests and
 ``stats.effects``. Many runs are columns of one array, and families are rows of one call.
 """
@@ -138,7 +138,7 @@ def _scores(values: np.ndarray) -> Scores:
 
 
 def _equivalence(tally: Tally, test: str, chunk: Chunk) -> None:
-    """Apply both one-sided tests of ``paired_differences`` with all differences at the upper or lower bound."""
+    """Apply both one-sided tests of ``paired_differences`` with all differences at one of the bounds."""
     before = _scores(np.zeros_like(chunk.values))
     rules = [Rule(name) for name in before.sieves]
     for bound in BOUNDS:

@@ -40,7 +40,7 @@ def choose_candidates(
         >>> others = ~np.eye(3, dtype=bool)
         >>> items = Choices(np.ones((1, 3), dtype=bool), np.arange(3), others, np.roll(np.eye(3) > 0, 1, 1))
         >>> [choose_candidates(attention, items, way).T.tolist() for way in (False, True)]
-        ([[2, 0, 0]], [[1, 2, 0]])
+        [[[2, 0, 0]], [[1, 2, 0]]]
     """
     seen = attention[:, :, choices.query].mT if reverse else attention[:, choices.query]
     allowed = np.where(choices.candidates, seen, NOBODY)
