@@ -109,19 +109,19 @@ BAD: dict[str, tuple[Callable[[np.ndarray], Any], str]] = {
     ),
     "one layer": (
         lambda a: a[0],
-        r"shape \(layers, heads, 9, 9\) .*, as floats, but float64 \(3, 9, 9\) came",
+        r"shape \(layers, heads, 9, 9\) .*, as floats, but got float64 \(3, 9, 9\)",
     ),
-    "a batch": (lambda a: a[None], r"but float64 \(1, 2, 3, 9, 9\) came"),
+    "a batch": (lambda a: a[None], r"but got float64 \(1, 2, 3, 9, 9\)"),
     "another length": (
         lambda a: a[..., :8, :8],
-        r"for the 9 tokens of example 'pair', .* \(2, 3, 8, 8\) came",
+        r"for the 9 tokens of example 'pair', .* but got float64 \(2, 3, 8, 8\)",
     ),
-    "no layers": (lambda a: a[:0], r"but float64 \(0, 3, 9, 9\) came"),
-    "no heads": (lambda a: a[:, :0], r"but float64 \(2, 0, 9, 9\) came"),
-    "whole numbers": (lambda a: (a > 0.5).astype(np.int64), r"as floats, but int64"),
-    "complex numbers": (lambda a: a.astype(np.complex128), "as floats, but complex128"),
-    "objects": (lambda a: a.astype(object), "as floats, but object"),
-    "a number": (lambda a: np.float64(1), r"as floats, but float64 \(\) came"),
+    "no layers": (lambda a: a[:0], r"but got float64 \(0, 3, 9, 9\)"),
+    "no heads": (lambda a: a[:, :0], r"but got float64 \(2, 0, 9, 9\)"),
+    "whole numbers": (lambda a: (a > 0.5).astype(np.int64), r"as floats, but got int64"),
+    "complex numbers": (lambda a: a.astype(np.complex128), "as floats, but got complex128"),
+    "objects": (lambda a: a.astype(object), "as floats, but got object"),
+    "a number": (lambda a: np.float64(1), r"as floats, but got float64 \(\)"),
 }
 
 
@@ -141,8 +141,8 @@ def test_half_precision_rows_are_near_enough_to_one() -> None:
 @pytest.mark.parametrize(
     ("visible", "sentence"),
     [
-        (np.ones((8, 8), dtype=np.bool_), r"visible is bool of shape \(9, 9\), but bool \(8, 8\) came"),
-        (np.ones((9, 9)), r"but float64 \(9, 9\) came"),
+        (np.ones((8, 8), dtype=np.bool_), r"visible is bool of shape \(9, 9\), but got bool \(8, 8\)"),
+        (np.ones((9, 9)), r"but got float64 \(9, 9\)"),
         (np.tril(np.ones((9, 9), dtype=np.bool_)), "visible must hold every key that gets attention"),
     ],
 )

@@ -237,7 +237,7 @@ def test_a_file_may_define_dataclasses_and_scorers(tmp_path: Path) -> None:
         (
             "def plain(example): return None",
             "plain",
-            "a sieve is made by @sieve or has .*, but a function came",
+            "a sieve is made by @sieve or has .*, but got a function",
         ),
         ("x = 1", "y", r"no sieve of .* is called 'y'; known: $"),
         ("raise ValueError('no')", "x", r"cannot be run \(ValueError: no\); mend it"),

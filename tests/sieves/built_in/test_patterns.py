@@ -246,7 +246,7 @@ def test_families_refuse_what_is_no_parameter(name: str, sentence: str) -> None:
         (
             "rare",
             Example("odd", tuple("abcd"), lexical=Lexical(frequency=np.array([1, 2]))),
-            r"one count per token, shape \(4,\) for example 'odd', but \(2,\) came",
+            r"one count per token, shape \(4,\) for example 'odd', but got \(2,\)",
         ),
         (
             "related:other",
