@@ -3,7 +3,7 @@
 import numpy as np
 
 from headroles.errors import BadSieve
-from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without, apart
+from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
 
 __all__ = [
     "Band",
@@ -15,7 +15,6 @@ __all__ = [
     "Pairs",
     "Same",
     "Without",
-    "apart",
     "as_mask",
 ]
 

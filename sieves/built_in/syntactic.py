@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput, BadSieve
+from headroles.plans.masks import apart
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.language.relations import LEFT_OUT, canonical, matches
-from headroles.sieves.masks import Pairs, Without, apart
+from headroles.sieves.masks import Pairs, Without
 
 _NUMBERS: dict[str, int] = {}
 """A number for every name of a relation so far, from 0 in order of appearance."""

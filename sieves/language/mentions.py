@@ -1,6 +1,6 @@
 """Mentions of entities: the head word of each, and whether it is a pronoun, a name or another noun phrase.
 
-Lists of English words: what is known of mentions where nothing about them is annotated.
+Lists of English words serve documents whose mentions have no trees, tags or features.
 """
 
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ class Described:
     """The mentions of a document as arrays, in the document's order.
 
     Attributes:
-        start: First word of each.
+        start: First word of each mention.
         stop: One past the last word.
         head: Head word.
         entity: Number of the entity, from 0.
