@@ -32,6 +32,7 @@ from headroles.shards.work import Order, Task
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.with_report,
     pytest.mark.xdist_group("ray"),
     pytest.mark.filterwarnings("ignore:`use_:DeprecationWarning"),  # Ray's own defaults
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray leaves sockets and logs to the collector

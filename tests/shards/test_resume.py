@@ -318,6 +318,7 @@ def _many(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.with_report
 @pytest.mark.slow
 def test_thirty_kills_at_random_moments_change_no_byte(planted: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {

@@ -114,7 +114,7 @@ BAD: dict[str, tuple[Callable[[np.ndarray], Any], str]] = {
     "a batch": (lambda a: a[None], r"but got float64 \(1, 2, 3, 9, 9\)"),
     "another length": (
         lambda a: a[..., :8, :8],
-        r"for the 9 tokens of example 'pair', .* \(2, 3, 8, 8\)",
+        r"for the 9 tokens of example 'pair', .* but got float64 \(2, 3, 8, 8\)",
     ),
     "no layers": (lambda a: a[:0], r"but got float64 \(0, 3, 9, 9\)"),
     "no heads": (lambda a: a[:, :0], r"but got float64 \(2, 0, 9, 9\)"),

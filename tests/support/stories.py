@@ -75,7 +75,7 @@ def _model(raw: bytes) -> Any:
             turned = _halves_first(own, size) if "q_proj" in name or "k_proj" in name else own
             weights[f"model.layers.{layer}.{name}.weight"] = torch.tensor(turned)
     if numbers.size != start + positions * size:  # two rotary tables of size / 2 columns end the file
-        raise ValueError(f"{numbers.size} numbers came, {start + positions * size} were expected")
+        raise ValueError(f"expected {start + positions * size} numbers, but got {numbers.size}")
     model: Any = LlamaForCausalLM(config)
     weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
     model.load_state_dict(weights)
