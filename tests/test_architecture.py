@@ -44,11 +44,13 @@ NEVER: dict[str, set[str]] = {
     "headroles.plans.masks": {"headroles"} | MODELS,
     "headroles.plans": MODELS | _but(),
     "headroles.records": MODELS | _but(),
-    "headroles.storage": MODELS | _but(),
+    "headroles.storage": MODELS - {"safetensors"} | _but("storage"),
     "headroles.options": MODELS | _but("extraction", "sieves", "storage"),
     "headroles.sieves": SCORING | MODELS | _but("sieves"),
     "headroles.stats": {"pandas", "plotly"} | MODELS | _but("stats"),
-    "headroles.reports": {"scipy", "statsmodels", "pingouin"} | MODELS | _but("reports"),
+    "headroles.reports": {"scipy", "statsmodels", "pingouin", "headroles.storage.run"}
+    | MODELS
+    | _but("reports", "storage"),
     "headroles.extraction": {"plotly", "scipy", "statsmodels", "pingouin"} | _but("extraction"),
     "headroles.probing.trained.models": SCORING | {"transformers", "spacy"} | _but("extraction"),
 }
@@ -71,7 +73,7 @@ ONLY: dict[str, set[str]] = {
     "ray": {"headroles.shards.engines"},
     "psutil": {"headroles.shards.engines"},
     "fsspec": {"headroles.addresses"},
-    "headroles.cli": {"headroles.__main__"},
+    "headroles.cli": {"headroles.cli", "headroles.__main__"},
 }
 """The only places that may import each of these."""
 

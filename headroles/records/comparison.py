@@ -11,8 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.example import Decision
-from headroles.records.findings import Findings
-from headroles.records.grids import HeadGrid
+from headroles.records.findings import Findings, HeadGrid
 from headroles.records.notebook import comparison_html
 
 if TYPE_CHECKING:
