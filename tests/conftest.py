@@ -106,11 +106,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     from headroles.reports import page as pages
 
-    def small(labelling: "Labelling") -> str:
-        facts = json.dumps(dict(labelling.manifest), default=str)
-        return f"<!doctype html><title>report</title><pre>{facts}</pre>"
+    def small_page_for(drawing: "Callable[[Labelling], str]") -> "Callable[[Labelling], str]":
+        @wraps(drawing)
+        def small(labelling: "Labelling") -> str:
+            facts = json.dumps(dict(labelling.manifest), default=str)
+            return f"<!doctype html><title>report</title><pre>{facts}</pre>"
+
+        return small
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("page", "surface_page"):
-            patch.setattr(pages, name, wraps(getattr(pages, name))(small))
+            patch.setattr(pages, name, small_page_for(getattr(pages, name)))
         return (yield)

@@ -45,18 +45,23 @@ def test_slow_tests_alone_are_left_out_of_a_developers_run() -> None:
     assert left_out == ["slow"]
 
 
-def _programs() -> list[tuple[str, str]]:
-    """Every import of ours in the strings of the tests, by its file."""
-    found = []
+def _imports_in_strings() -> set[tuple[str, str]]:
+    """Return every module and name of ours that a program in a string of the tests imports."""
+    pairs = set()
     for file in sorted((ROOT / "tests").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                own = re.findall(r"^\s*(?:from|import) (headroles\.[\w., ]+)", node.value, re.MULTILINE)
-                names = [name for line in own for name in re.findall(r"headroles(?:\.\w+)+", line)]
-                found += [(file.name, name) for name in names]
-    return found
+                for line in re.findall(r"^\s*import (headroles\.[\w., ]+)", node.value, re.MULTILINE):
+                    pairs |= {(name, "") for name in re.findall(r"headroles(?:\.\w+)+", line)}
+                for module, names in re.findall(
+                    r"^\s*from (headroles(?:\.\w+)*) import ([\w, ]+)$", node.value, re.MULTILINE
+                ):
+                    pairs |= {(module, name.split(" as ")[0].strip()) for name in names.split(",")}
+    return pairs
 
 
-@pytest.mark.parametrize("name", sorted({name for _, name in _programs()}))
-def test_programs_that_tests_start_import_modules_that_exist(name: str) -> None:
-    importlib.import_module(name)
+@pytest.mark.parametrize(("module", "name"), sorted(_imports_in_strings()))
+def test_programs_that_tests_start_import_names_that_exist(module: str, name: str) -> None:
+    imported = importlib.import_module(module)
+    if name and not hasattr(imported, name):
+        importlib.import_module(f"{module}.{name}")

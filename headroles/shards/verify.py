@@ -3,9 +3,10 @@
 On request the findings are also recomputed, one at a time, by scipy, statsmodels and pingouin.
 """
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import isclose, nan
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from headroles.storage.folder import MANIFEST, MOMENTS, SCORES, SHARDS, read_man
 from headroles.storage.places import LocalPlace, Place
 from headroles.storage.remote import accept_address
 from headroles.storage.run import findings_texts, load
+
+ROUNDING = 1e-12
+"""Largest relative difference of a stored number from the same number recomputed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,9 @@ class Verified:
 def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
     """Check every hash of a run folder, that all its shards are there, and that its findings follow.
 
-    Findings and labels are computed again from the stored scores, and must equal the tables to the last
-    character. Figures are not checked, as they are drawn from the rest.
+    Findings and labels are computed again from the stored scores. Words must equal those of the tables, and
+    numbers up to ``ROUNDING``, as another version of a library may add in another order. Figures are not
+    checked, as they are drawn from the rest.
 
     Args:
         folder: Of a finished run of any kind.
@@ -73,13 +78,32 @@ def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
     shards = _check_shards(where, place, files or {}, run.manifest["counts"]["examples"])
     tables = findings_texts(judge_stored_scores(run))
     for name, text in tables.items():
-        if place.read(name) != text.encode():
+        if not _same_table(place.read(name).decode(), text):
             raise BadInput(
                 f"'{where / name}' is not what the scores of the run give; decide again with headroles judge"
             )
     checks = recompute(run) if oracles else ()
     counted = run.manifest["counts"]["examples"], int(run.findings.count.size)
     return Verified(len(files or {}), shards, *counted, checks)
+
+
+def _same_table(stored: str, text: str) -> bool:
+    """Return whether two CSV tables hold the same words, and the same numbers up to rounding."""
+    if stored == text:
+        return True
+    rows, others = (list(csv.reader(table.splitlines())) for table in (stored, text))
+    return [len(row) for row in rows] == [len(row) for row in others] and all(
+        _same_cell(cell, other)
+        for row, other_row in zip(rows, others, strict=True)
+        for cell, other in zip(row, other_row, strict=True)
+    )
+
+
+def _same_cell(cell: str, other: str) -> bool:
+    try:
+        return cell == other or isclose(float(cell), float(other), rel_tol=ROUNDING)
+    except ValueError:
+        return False
 
 
 def recompute(run: Labelling) -> tuple[Check, ...]:

@@ -162,7 +162,7 @@ FILES: dict[str, tuple[str, bytes, str]] = {
     "a JSON object": (
         "x.jsonl",
         b'["a", "b"]\n',
-        "x.jsonl, line 1: each line is one JSON object, but a list ",
+        "x.jsonl, line 1: each line is one JSON object, but got a list",
     ),
     "a JSON text": ("x.jsonl", b'{"question": "a", "sentence": 3}\n', "x.jsonl, line 1: every row has its "),
     "whole characters": (

@@ -329,7 +329,7 @@ def test_a_run_interrupted_before_its_first_shard_says_so_and_leaves_nothing(
     def interrupt(*_: object, **__: object) -> None:
         signal.raise_signal(how)
 
-    monkeypatch.setattr("headroles.shards.worker.streamed", interrupt)
+    monkeypatch.setattr("headroles.shards.worker.stream_tokenised", interrupt)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
     try:
         code, out, err = command("label", *basic, "--out", tmp_path / "runs" / "run")

@@ -24,12 +24,12 @@ MANY_MAPS = f"""
 import resource
 from pathlib import Path
 from headroles.storage.map_files import MapFile
-from headroles.maps.writer import writing_maps
+from headroles.maps.writer import open_maps
 
 resource.setrlimit(resource.RLIMIT_NOFILE, ({FEW}, {FEW}))
 for ending in {ENDINGS}:
     out = Path("maps" + ending)
-    with writing_maps(out, {{str(number): (1, 2, 3, 3) for number in range(1000)}}, "float16") as making:
+    with open_maps(out, {{str(number): (1, 2, 3, 3) for number in range(1000)}}, "float16") as making:
         for number, array in enumerate(making.arrays.values()):
             array[:] = number
     with MapFile.open(out) as maps:
@@ -114,8 +114,8 @@ def test_two_at_once_do_not_write_into_each_other(ending: str, tmp_path: Path) -
         making.arrays["0"][:] = 0.5
         other = f"""
 from pathlib import Path
-from headroles.maps.writer import writing_maps
-with writing_maps(Path({str(out)!r}), {shapes}, "float32") as making:
+from headroles.maps.writer import open_maps
+with open_maps(Path({str(out)!r}), {shapes}, "float32") as making:
     making.arrays["0"][:] = 0.25
 """
         subprocess.run([sys.executable, "-c", other], check=True)

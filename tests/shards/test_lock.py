@@ -52,8 +52,8 @@ def test_a_second_command_is_refused_before_it_touches_anything(
 @pytest.mark.slow
 def test_a_killed_command_holds_a_folder_no_longer_though_its_processes_live(tmp_path: Path) -> None:
     code = (
-        "import subprocess, sys\nfrom headroles.shards.lock import claimed\n"
-        f"with claimed({str(tmp_path / 'run')!r}):\n"
+        "import subprocess, sys\nfrom headroles.shards.lock import lock_run_folder\n"
+        f"with lock_run_folder({str(tmp_path / 'run')!r}):\n"
         "    child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
         "    print(child.pid, flush=True)\n    input()\n"
     )

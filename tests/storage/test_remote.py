@@ -93,7 +93,7 @@ def test_a_run_that_stopped_at_an_address_goes_on(
     with pytest.raises(BadInput, match="the store is gone"):
         label(out=address, shard_size=16, **QUICK)
     assert {"plan.json", "shards/00000.json", "shards/00001.json"} < set(place.names())
-    with pytest.raises(BadInput, match=f"that in '{address}' is not; start the same command"):
+    with pytest.raises(BadInput, match=f"the run in '{address}' is not; start the same command"):
         headroles.load(address)
     monkeypatch.setattr(FsspecPlace, "write", watched)
     with pytest.raises(BadInput, match=f"'{address}' holds a run with other settings .max_length"):

@@ -25,6 +25,7 @@ from headroles.records.example import Rule
 from headroles.records.findings import COLUMNS
 
 PLAIN = ("local", "delimiter", "block")
+FIRST_STEPS = tuple(f"headroles.shards.worker.{name}" for name in ("load", "stream_tokenised"))
 FILES = [
     "depth.csv", "examples.parquet", "findings.csv", "labels.csv", "manifest.json", "maps.parquet",
     "plan.json", "precision.csv", "report.html", "scores", "sensitivity.csv", "sets.csv", "shards",
@@ -266,8 +267,8 @@ def test_judging_needs_no_model_and_no_data(run: Path, monkeypatch: pytest.Monke
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the model was asked for")
 
-    monkeypatch.setattr("headroles.runs.label.find", refuse)
-    monkeypatch.setattr("headroles.runs.label.corpus_of", refuse)
+    monkeypatch.setattr("headroles.runs.label.find_checkpoint", refuse)
+    monkeypatch.setattr("headroles.runs.label.read_corpus", refuse)
     assert headroles.judge_again(run, alpha=0.01).decision.alpha == 0.01
 
 
@@ -344,7 +345,9 @@ def test_an_empty_folder_and_a_link_are_filled(label: Label, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("trouble", [RuntimeError("a bug"), KeyboardInterrupt(), OSError("not ours")])
-@pytest.mark.parametrize("place", ["headroles.shards.worker.load", "headroles.shards.worker.streamed"])
+@pytest.mark.parametrize(
+    "place", [f"headroles.shards.worker.{name}" for name in ("load", "stream_tokenised")]
+)
 def test_a_crash_before_the_first_shard_leaves_nothing_behind(
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, trouble: BaseException
 ) -> None:
@@ -358,7 +361,9 @@ def test_a_crash_before_the_first_shard_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("place", ["headroles.shards.worker.load", "headroles.shards.worker.streamed"])
+@pytest.mark.parametrize(
+    "place", [f"headroles.shards.worker.{name}" for name in ("load", "stream_tokenised")]
+)
 def test_a_crash_before_the_first_shard_leaves_the_run_that_was_there(
     label: Label, run: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

@@ -14,7 +14,6 @@ from transformers import AutoModel
 from headroles.extraction.capture import weights
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
-from headroles.extraction.scoring import prepared
 
 TEXTS = (
     "The committee did not decide about the long treaty, and nobody in Paris objected to it at all.",
@@ -110,7 +109,6 @@ def cut_into_blocks(monkeypatch: pytest.MonkeyPatch, longest: int, cache: int | 
         longest: Tokens up to which inputs are read whole.
         cache: Bytes of weights that a block may take; as usual when None.
     """
-    for module in (weights, prepared):
-        monkeypatch.setattr(module, "WHOLE", longest)
+    monkeypatch.setattr(weights, "WHOLE", longest)
     if cache is not None:
         monkeypatch.setattr(weights, "CACHE", cache)

@@ -169,7 +169,7 @@ def test_scores_and_divergences_come_from_one_pass(
     np.testing.assert_array_equal(sums.divergence().sums, _streamed(model, _sums(model)).sums)
 
 
-def test_gradients_are_not_read_beside_another_job(model_of: ModelOf) -> None:
+def test_gradients_are_not_read_beside_another_job() -> None:
     class Graph:
         def table(self, tokenised: object) -> None: ...
 
@@ -185,9 +185,8 @@ def test_gradients_are_not_read_beside_another_job(model_of: ModelOf) -> None:
 
         def loss(self, output: object) -> None: ...
 
-    model = _load(model_of("bert"))
     graph: Any = Graph()
-    job: Any = JointJob(graph, SieveJob(model, selection_of(["local"]), None))
+    job: Any = JointJob(graph, graph)
     with pytest.raises(BadInput, match="a pass of their own"):
         job.reader([], job.table([]))
 
