@@ -136,7 +136,7 @@ def test_a_worker_that_fits_on_no_machine_is_refused(
 ) -> None:
     import ray
 
-    monkeypatch.setattr(ray_session, "PATIENCE", 0.5)
+    monkeypatch.setattr(ray_session, "ROOM_PATIENCE", 0.5)
     order = replace(_order(**asked), threads=asked.get("threads", 1))
     sentence = (
         rf"needs a machine of the cluster with {wanted}, but none of its 1 has that \(at most 2 CPU and 0"
@@ -145,7 +145,7 @@ def test_a_worker_that_fits_on_no_machine_is_refused(
         RayEngine(order, make=_making("works")).__enter__()
     joining = [*ray.nodes(), *ray.nodes()]
     joining[1] = joining[1] | {"Resources": {"CPU": 4.0, "GPU": 2.0}}
-    monkeypatch.setattr(ray_session, "PATIENCE", 30.0)
+    monkeypatch.setattr(ray_session, "ROOM_PATIENCE", 30.0)
     answers = iter([joining[:1], joining])
     monkeypatch.setattr(ray, "nodes", lambda: next(answers))
     ray_session.check_room(order)  # a machine joined in time
@@ -170,7 +170,7 @@ def test_a_cluster_that_starts_machines_by_itself_is_waited_for(
     small = {"Alive": True, "Resources": {"CPU": 1.0}, "Labels": {"ray.io/node-group": group}}
     monkeypatch.setattr(ray, "nodes", lambda: [small, {"Alive": False, "Resources": {"CPU": 99.0}}])
     monkeypatch.setattr(internal_kv, "_internal_kv_get", lambda key: status)
-    monkeypatch.setattr(ray_session, "PATIENCE", 0.0)
+    monkeypatch.setattr(ray_session, "ROOM_PATIENCE", 0.0)
     order = replace(_order(), threads=4)
     if grows:
         ray_session.check_room(order)
