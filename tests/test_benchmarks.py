@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SCRIPT = ROOT / "benchmarks" / "calibration.py"
+SCRIPT = ROOT / "benchmarks" / "calibration" / "simulate.py"
 DOCS = ROOT / "docs"
 
 

@@ -8,7 +8,7 @@ from headroles.errors import BadInput
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.texts.files import file_format, list_files
-from headroles.extraction.texts.rows import TABLE_ENDINGS
+from headroles.extraction.texts.rows import HUB_ENDINGS, TABLE_ENDINGS
 from headroles.extraction.texts.sources import (
     CONLLU_ENDING,
     check_readable,
@@ -108,7 +108,7 @@ def _text_columns(options: InputOptions, kind: str) -> list[str]:
     if options.task is None:
         return []
     task = task_of(options.task)
-    return list(task.fields if kind == ".parquet" else task.columns)
+    return list(task.fields if kind in HUB_ENDINGS else task.columns)
 
 
 def _check_columns(options: InputOptions) -> None:

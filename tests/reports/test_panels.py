@@ -125,8 +125,8 @@ def test_role_sets_stand_beside_what_dealing_gives(whole: Labelling) -> None:
 
 
 def test_the_extract_of_the_calibration_is_that_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-    module = import_module("calibration_extract")
+    monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks" / "calibration"), *sys.path])
+    module = import_module("extract")
     whole = json.loads(module.WHOLE.read_text(encoding="utf-8"))
     assert module.EXTRACT.read_text(encoding="utf-8") == module.text_of(whole)
 

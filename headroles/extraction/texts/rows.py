@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet")
 """Endings of files of rows, without ``.gz``."""
+HUB_ENDINGS = (".parquet",)
+"""Endings of tables whose columns have the names of the hub's data sets, not those of GLUE's own files."""
 ROWS_AT_ONCE = 512
 """Rows of a Parquet file in memory at a time."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from calibration_limits import Cell, Figure, errors
+from limits import Cell, Figure, errors
 
 Data = dict[str, Any]
 SETTINGS = ("normal", "right-skewed", "left-skewed", "zero-inflated")

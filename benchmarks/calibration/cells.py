@@ -8,7 +8,7 @@ as in ``judge``), corrections from ``stats.correction`` and ``stats.max_t``, int
 from dataclasses import dataclass, replace
 
 import numpy as np
-from calibration_counts import (
+from counts import (
     ALPHA,
     BOUNDS,
     DEFAULT,

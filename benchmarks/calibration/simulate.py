@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from calibration_cells import simulate
-from calibration_counts import ALPHA, BOUNDS, DRAWS, EFFECTS, ERRORS, PATTERN, UNITS, Effort
-from calibration_limits import limits
-from calibration_page import limits_table, page
+from cells import simulate
+from counts import ALPHA, BOUNDS, DRAWS, EFFECTS, ERRORS, PATTERN, UNITS, Effort
+from limits import limits
+from page import limits_table, page
 from populations import BLOCK, CORRELATIONS, Population, made, real
 from threadpoolctl import threadpool_limits
 

@@ -1,6 +1,6 @@
 """Extract the part of docs/calibration.json that reports carry: range and worst cell of every promise.
 
-    python benchmarks/calibration_extract.py        # writes reports/templates/page/calibration.json
+    python benchmarks/calibration/extract.py        # writes reports/templates/page/calibration.json
 
 Run after ``calibration.py``; a test compares the two files.
 """
@@ -9,9 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from calibration_limits import Cell, errors
+from limits import Cell, errors
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WHOLE = ROOT / "docs" / "calibration.json"
 EXTRACT = ROOT / "reports" / "templates" / "page" / "calibration.json"
 SETTINGS = ("mixed", "null")

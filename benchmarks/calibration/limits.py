@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from calibration_counts import ERRORS
+from counts import ERRORS
 
 Cell = dict[str, Any]
 Figure = tuple[float, float, str]

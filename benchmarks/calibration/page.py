@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-import calibration_tables as tables
-from calibration_limits import Cell, Figure, covers, error_of, errors, limits
+import tables
+from limits import Cell, Figure, covers, error_of, errors, limits
 
 Data = dict[str, Any]
 SIDES = ("role", "not")
@@ -196,7 +196,7 @@ def page(data: Data) -> str:
     lines = [
         "# Calibration",
         "",
-        "How often headroles is wrong where the truth is known. Made by `benchmarks/calibration.py`; every",
+        "How often headroles is wrong where the truth is known, by `benchmarks/calibration/simulate.py`. Every",
         "number here is from `calibration.json` in the same folder, which also has figures left out here.",
         "",
         "## Limits",
