@@ -196,7 +196,7 @@ def page(data: Data) -> str:
     lines = [
         "# Calibration",
         "",
-        "How often headroles is wrong where the truth is known, by `benchmarks/calibration/simulate.py`. Every",
+        "Error rates of headroles where the truth is known, by `benchmarks/calibration/simulate.py`. Every",
         "number here is from `calibration.json` in the same folder, which also has figures left out here.",
         "",
         "## Limits",
