@@ -77,6 +77,6 @@ def show_verified(console: Console, verified: Verified, folder: str) -> None:
     lines = [f"files     {verified.files}: every SHA-256 is that of the manifest"]
     if verified.shards:
         lines.append(f"shards    {verified.shards}: all there, {plural(verified.examples, 'example')}")
-    lines.append(f"findings  {verified.findings}: as the stored scores give them, to the last character")
+    lines.append(f"findings  {verified.findings}: as the stored scores give them, up to rounding")
     for line in (*lines, f"{folder} is whole"):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
