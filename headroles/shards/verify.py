@@ -78,7 +78,7 @@ def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
     shards = _check_shards(where, place, files or {}, run.manifest["counts"]["examples"])
     tables = findings_texts(judge_stored_scores(run))
     for name, text in tables.items():
-        if not _same_table(place.read(name).decode(), text):
+        if not _same_table(place.read(name).decode(errors="replace"), text):
             raise BadInput(
                 f"'{where / name}' is not what the scores of the run give; decide again with headroles judge"
             )
@@ -125,7 +125,7 @@ def recompute(run: Labelling) -> tuple[Check, ...]:
     tables = (
         (
             run.probed,
-            "best.csv, baselines.csv, gaps.csv",
+            "best.csv, baselines.csv, conditions.csv",
             "they rest on halves of the units and on baselines",
         ),
         (run.surface, "layers.csv, noop.csv", "they are of means over the heads of a layer"),

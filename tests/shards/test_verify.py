@@ -14,7 +14,7 @@ from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.exporting import report
 from headroles.shards.files import receipt_bytes, receipt_of
-from headroles.shards.verify import Verified, verify
+from headroles.shards.verify import Verified, _same_table, verify
 
 Label = Callable[..., Labelling]
 Command = Callable[..., tuple[int, str, str]]
@@ -151,3 +151,18 @@ def test_the_command_says_what_it_checked_or_names_the_first_wrong_file(command:
     assert (code, out) == (1, "")
     assert err.startswith(f"headroles: '{run / 'depth.csv'}' is missing; ")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "same"), [(0.0, True), (1e-14, True), (1e-10, False)], ids=["equal", "rounded", "altered"]
+)
+def test_a_number_may_differ_by_rounding_only(change: float, same: bool) -> None:
+    stored = f"sieve,q,decision\nlocal,{0.012345 * (1 + change)!r},role\n"
+    assert _same_table(stored, f"sieve,q,decision\nlocal,{0.012345!r},role\n") is same
+
+
+@pytest.mark.parametrize(
+    "stored", ["sieve,q\nblock,0.5\n", "sieve,q\n", "sieve,q\nlocal,\n", "sieve,q\nlocal\n"]
+)
+def test_words_rows_and_empty_cells_must_be_equal(stored: str) -> None:
+    assert not _same_table(stored, "sieve,q\nlocal,0.5\n")
