@@ -62,7 +62,7 @@ def load_run_parts(
         passages: The inputs.
 
     Raises:
-        BadInput: When the inputs are fewer than two units or longer than the model takes, the model,
+        BadInput: When the inputs are longer than the model takes, the model,
             parser or vectors cannot be used, or a sieve lacks its annotation. Also when the resamples
             are too few for the heads, or the heads too few for the number of clusters.
     """

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.reader import Shard
-from headroles.inputs.units import check_units, unit_names
+from headroles.extraction.source import AttentionSource
+from headroles.inputs.units import unit_names
 from headroles.records.example import Rule, Scores
 from headroles.records.passage import Passage
 from headroles.shards.receipts import with_score_bounds
@@ -35,7 +35,7 @@ def collect(
     passages: Sequence[Passage],
     units: Sequence[str],
     rules: Sequence[Rule],
-    model: Model,
+    model: AttentionSource,
     place: Path | None,
 ) -> CollectedScores:
     """Put shards together as they arrive, and write each into the unfinished run folder.
@@ -57,25 +57,19 @@ def collect(
 
 
 def units_of(passages: Sequence[Passage]) -> list[str]:
-    """Return the unit of each input, and check that there are enough units for tests.
-
-    Raises:
-        BadInput: When there are fewer than two units.
-    """
-    units = unit_names(
+    """Return the unit of each input; inputs of a single unit are scored, but nothing about them is tested."""
+    return unit_names(
         [passage.group for passage in passages],
         [passage.texts for passage in passages],
         [passage.key for passage in passages],
     )
-    check_units(len(passages), len(set(units)))
-    return units
 
 
 class _Table:
     """The scores of a run while its shards arrive."""
 
     def __init__(
-        self, rules: Sequence[Rule], passages: Sequence[Passage], units: Sequence[str], model: Model
+        self, rules: Sequence[Rule], passages: Sequence[Passage], units: Sequence[str], model: AttentionSource
     ) -> None:
         count = len(passages)
         shape = (len(rules), count)

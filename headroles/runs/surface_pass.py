@@ -127,7 +127,7 @@ def score_surface(
         progress: Called with the inputs done and their total over both passes.
 
     Raises:
-        BadInput: When the inputs are fewer than two units or longer than the model takes, the model
+        BadInput: When the inputs are longer than the model takes, the model
             cannot be used or has no loss, or the resamples are too few for its heads.
     """
     units = units_of(passages)

@@ -8,7 +8,7 @@ from itertools import islice
 
 from headroles.errors import BadInput
 from headroles.inputs.corpora import Corpus
-from headroles.inputs.units import UnitFinder, check_units
+from headroles.inputs.units import UnitFinder
 from headroles.records.moments import unit_by_longest_text
 from headroles.records.passage import Passage
 from headroles.shards.work import Task
@@ -47,7 +47,6 @@ def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
         stream: Whether to stop after that number, because there may be very many inputs.
 
     Raises:
-        BadInput: When the inputs form fewer than two units.
         HeadrolesError: When the inputs cannot be read.
     """
     bonds, texts, everything, count = UnitFinder(), sha256(), sha256(), 0
@@ -59,7 +58,6 @@ def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
         if count <= keep:
             bonds.add(passage.group, passage.texts, passage.key)
     names = bonds.names()
-    check_units(count, len(set(names)))
     few = count <= keep
     units = tuple(names) if few else None
     known = count if few or not stream else None
