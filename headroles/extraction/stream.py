@@ -1,4 +1,4 @@
-"""Run passages through a model shard by shard, and hand their attention to a job.
+"""Run passages through a model (or read their stored maps) shard by shard, and hand attention to a job.
 
 Batches are prepared in a thread beside the model. On Linux the C library (glibc) is set to keep free
 memory so that it does not grow while inputs of many lengths are read.
@@ -19,6 +19,7 @@ from headroles.extraction.capture.attention import RETURNED, run
 from headroles.extraction.capture.readers import GraphReader, Reader
 from headroles.extraction.capture.stacks import DECODER_IDS, ENCODER_IDS
 from headroles.extraction.model.load import Model
+from headroles.extraction.source import AttentionSource, StoredMaps
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
 
@@ -29,7 +30,7 @@ MOST_PAIRS = 2**18
 MOST_DEVICE_PAIRS = 2**21
 """Most pairs in a batch on other devices, such as 8 inputs of 512 tokens."""
 RETURNED_BATCH = 8
-"""Largest batch when the weights of all layers are in memory at once."""
+"""Largest batch when the weights of all layers are in memory at once, as those of stored maps are."""
 MMAP_THRESHOLD, MMAP_BYTES = -3, 8 * 2**20
 """glibc's number for the smallest block that is mapped on its own, and the value set here, in bytes."""
 TRIM_THRESHOLD, TRIM_BYTES = -1, 128 * 2**20
@@ -73,7 +74,7 @@ class Job(Protocol[Prepared, Table, Result]):
 
 
 def stream(
-    model: Model,
+    model: AttentionSource,
     passages: Sequence[Passage],
     job: Job[Prepared, Table, Result],
     *,
@@ -84,7 +85,7 @@ def stream(
     """Run passages through a model shard by shard, and hand their attention to a job.
 
     Args:
-        model: The model to read.
+        model: The model to read, or stored maps.
         passages: All single texts, or all pairs.
         job: The job that gets the attention.
         batch_size: Largest batch; a batch that does not fit in memory is halved.
@@ -97,7 +98,7 @@ def stream(
 
 
 def stream_tokenised(
-    model: Model,
+    model: AttentionSource,
     shards: Iterable[Sequence[Tokenised]],
     job: Job[Prepared, Table, Result],
     *,
@@ -105,7 +106,8 @@ def stream_tokenised(
     advance: Callable[[int], None],
 ) -> Iterator[Result]:
     """Run tokenised inputs through a model shard by shard, and yield results as ``stream`` does."""
-    size = min(batch_size, RETURNED_BATCH) if model.way.name == RETURNED else batch_size
+    whole = isinstance(model, StoredMaps) or model.way.name == RETURNED
+    size = min(batch_size, RETURNED_BATCH) if whole else batch_size
     set_memory_options()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="annotation") as executor:
         for tokenised in shards:
@@ -144,7 +146,9 @@ def split_into_batches(
         start = stop
 
 
-def _run_batch(model: Model, batch: list[Prepared], job: Job[Prepared, Table, Result], table: Table) -> None:
+def _run_batch(
+    model: AttentionSource, batch: list[Prepared], job: Job[Prepared, Table, Result], table: Table
+) -> None:
     """Run a batch and hand its attention over; halve it and try again when it does not fit in memory."""
     if _try_batch(model, batch, job, table):
         return
@@ -158,11 +162,18 @@ def _run_batch(model: Model, batch: list[Prepared], job: Job[Prepared, Table, Re
     _run_batch(model, batch[half:], job, table)
 
 
-def _try_batch(model: Model, batch: list[Prepared], job: Job[Prepared, Table, Result], table: Table) -> bool:
+def _try_batch(
+    model: AttentionSource, batch: list[Prepared], job: Job[Prepared, Table, Result], table: Table
+) -> bool:
     """Run a batch; return False when it does not fit in memory, after the failed pass has been freed."""
     try:
-        lengths = [prepared.tokenised.size for prepared in batch]
-        run(model.network, model.way, _pad(model, batch), lengths, job.reader(batch, table))
+        inputs, reader = [prepared.tokenised for prepared in batch], job.reader(batch, table)
+        if isinstance(model, StoredMaps):
+            model.read(inputs, reader)
+        else:
+            assert isinstance(model, Model)
+            lengths = [given.size for given in inputs]
+            run(model.network, model.way, _pad(model, inputs), lengths, reader)
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not _is_out_of_memory(error):
             raise
@@ -177,13 +188,13 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
 
 
-def _pad(model: Model, batch: Sequence[PreparedInput]) -> dict[str, torch.Tensor]:
+def _pad(model: Model, batch: Sequence[Tokenised]) -> dict[str, torch.Tensor]:
     """Return the batch as tensors padded on the right, with masks; not every tokenizer can pad."""
     pad = getattr(model.tokenizer, "pad_token_id", None) or 0
     tensors = {}
-    for name in dict.fromkeys((*batch[0].tokenised.inputs, "attention_mask")):
-        ones = [[1] * prepared.tokenised.size for prepared in batch]
-        rows = [prepared.tokenised.inputs.get(name, own) for prepared, own in zip(batch, ones, strict=True)]
+    for name in dict.fromkeys((*batch[0].inputs, "attention_mask")):
+        ones = [[1] * given.size for given in batch]
+        rows = [given.inputs.get(name, own) for given, own in zip(batch, ones, strict=True)]
         fill = pad if name in (ENCODER_IDS, DECODER_IDS) else 0
         array = np.full((len(batch), max(map(len, rows))), fill, dtype=np.int64)
         for row, values in enumerate(rows):

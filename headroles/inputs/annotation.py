@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.cache import open_cache
 from headroles.extraction.parsing.lexicon import Lexicon, token_frequencies, unit_rows
@@ -16,6 +15,7 @@ from headroles.extraction.parsing.pipeline import identity_of, load_parser
 from headroles.extraction.parsing.pool import ParserPool, processes_here
 from headroles.extraction.parsing.vectors import read_vectors
 from headroles.extraction.scoring.job import SieveJob
+from headroles.extraction.source import AttentionSource
 from headroles.options.label import Options
 from headroles.records.passage import Passage
 from headroles.sieves.base import COUNTED, NEEDS
@@ -57,7 +57,7 @@ class AnnotatedSieves:
         frequency = token_frequencies(tokenizer, passages, max_length)
         return replace(self, lexicon=replace(self.lexicon, frequency=frequency))
 
-    def sieving(self, model: Model) -> SieveJob:
+    def sieving(self, model: AttentionSource) -> SieveJob:
         """Return the job of scoring passages with a model."""
         return SieveJob(model, self.selection, self.annotator, self.lexicon)
 

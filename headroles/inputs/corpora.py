@@ -38,6 +38,9 @@ class Corpus(Protocol):
             HeadrolesError: When file or dataset cannot be used, naming the place.
         """
 
+    def close(self) -> None:
+        """Close what stays open between passes."""
+
 
 class StreamedCorpus:
     """A ``Corpus`` that is read from its source in every pass.
@@ -126,6 +129,9 @@ class StreamedCorpus:
         count = self._rows or 0
         return None if limit >= count else draw_indices(count, limit, self._seed)
 
+    def close(self) -> None:
+        """Do nothing: each pass closes its files."""
+
 
 def _generator(passages: Iterator[Passage]) -> Any:
     """Yield the passages from a generator, which closes the inner one when it is closed."""
@@ -145,3 +151,6 @@ class ListCorpus:
     def __iter__(self) -> Iterator[Passage]:
         """Return an iterator over the passages, from the first."""
         return iter(self._passages)
+
+    def close(self) -> None:
+        """Do nothing: the passages are in memory."""

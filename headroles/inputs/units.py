@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
-from headroles.errors import BadInput
-
 
 def unit_names(
     groups: Sequence[str | None], texts: Sequence[Iterable[str]], keys: Sequence[str]
@@ -69,20 +67,3 @@ class UnitFinder:
 
 def _digest(kind: str, text: str) -> bytes:
     return blake2b(text.encode(), digest_size=16, person=kind.encode()).digest()
-
-
-def check_units(inputs: int, units: int) -> None:
-    """Refuse inputs that are too few to test anything.
-
-    Args:
-        inputs: Number of inputs.
-        units: Number of their units.
-
-    Raises:
-        BadInput: When there are fewer than two units.
-    """
-    if units < 2:
-        raise BadInput(
-            f"a test needs at least 2 units, but the inputs are {inputs} in {units} "
-            f"(inputs of one group, or that share a text, are one unit); give more inputs"
-        )

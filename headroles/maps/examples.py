@@ -10,7 +10,9 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadInput
+from headroles.extraction.gold.jsonlines import mentions_of
 from headroles.extraction.texts.tokens import Tokenised
+from headroles.records.example import Mention
 from headroles.records.passage import Passage, Words
 
 Reach = tuple[int | None, int | None]
@@ -70,22 +72,15 @@ class MapExample:
 
     Attributes:
         array: Name of the array of its maps.
-        tokenised: Its tokens (or words, where maps are of words); spans are 0 where no text is known.
-        word: Word of each token, from 0 over all texts, −1 on special tokens; None where not given.
-        tree: Head (−1 for a root) and relation of each word, where they are given; else None.
+        tokenised: Its tokens (or words, where maps are of words), with the word of each token where the list
+            gives it. The passage has the tree of the list as its words. It has no words, an empty tuple,
+            where there is neither a tree nor a text to parse, and None where its texts can be parsed.
         reach: Keys that queries see, by layer; None where not given.
     """
 
     array: str
     tokenised: Tokenised
-    word: np.ndarray | None
-    tree: Words | None
     reach: tuple[Reach | Bounds, ...] | None
-
-    @property
-    def parsable(self) -> bool:
-        """Whether texts and character spans are known, so that they can be parsed."""
-        return bool(self.tokenised.spans.any())
 
     def visible(self, layer: int) -> Bool[np.ndarray, "tokens tokens"] | None:
         """Return which keys the queries of a layer see, where given; None for all keys."""
@@ -115,14 +110,21 @@ def read_map_list(path: Path, name: str) -> MapList:
     """Read the list of a file of maps: ``maps.json`` for ``maps.npz``.
 
     It is a JSON list of objects, or an object whose ``examples`` is one. Each object has ``tokens``, and may
-    have ``attns`` (name of its array; its place in the list where absent), ``key``, ``group``,
-    ``segment`` (text of each token from 0, −1 on special tokens; one text and no special tokens where
-    absent), ``first`` (positions of class tokens; a special token that opens the input where absent),
-    ``word`` (word of each token, −1 for none), ``heads`` and ``relations`` (a tree over the words, heads
-    from 1 as in CoNLL-U, 0 for the root; of one text), ``texts`` and ``spans`` (characters of each token
-    in its text, so that texts can be parsed), and ``visible`` (for each layer the smallest and largest
-    offset that queries see, null for no end, or a pair for each query: the first and last key it sees; all
-    keys, or read from the maps, where absent).
+    have
+
+    - ``attns``: name of its array; its place in the list where absent;
+    - ``key``, ``group``: name and unit;
+    - ``segment``: text of each token from 0, −1 on special tokens; one text and no special tokens where
+      absent;
+    - ``first``: positions of class tokens; a special token that opens the input where absent;
+    - ``word``: word of each token, −1 for none;
+    - ``heads``, ``relations``: a tree over the words of one text, heads from 1 as in CoNLL-U, 0 for the
+      root; with ``sentences``, their numbers of words, heads count within each;
+    - ``mentions``, ``clusters``: mentions of the words, as in JSON lines of gold annotation;
+    - ``texts``, ``spans``: characters of each token in its text. Texts without a tree and mentions can be
+      parsed;
+    - ``visible``: for each layer the smallest and largest offset that queries see, null for no end, or a
+      pair for each query: the first and last key it sees. All keys, or read from the maps, where absent.
 
     Args:
         path: File of the maps.
@@ -206,12 +208,16 @@ def _example(row: dict[str, Any], place: str, name: str, number: int) -> MapExam
         _check_spans(known_texts, spans, texts, place)
     key = _name_in(row, "key", place)
     full_key = f"{name}/{number if key is None else key}"
-    passage = Passage(full_key, tuple(known_texts), _name_in(row, "group", place))
-    tokenised = Tokenised(passage, {}, tuple(tokens), texts, spans, first, False)
+    tree, mentions = _tree(row, word, place), _mentions(row, word, place)
+    words = None if tree is None else (tree,)
+    if words is None and (mentions is not None or not spans.any()):  # words are those of the list, if any
+        words, word = (), np.full(n, -1) if word is None else word
+    passage = Passage(full_key, tuple(known_texts), _name_in(row, "group", place), words, mentions)
+    tokenised = Tokenised(passage, {}, tuple(tokens), texts, spans, first, False, word=word)
     array = row.get("attns", str(number))
     if not isinstance(array, str):
         raise BadInput(f"{place}: 'attns' is the name of an array, but got a {type(array).__name__}")
-    return MapExample(array, tokenised, word, _tree(row, word, place), _reach(row, n, place))
+    return MapExample(array, tokenised, _reach(row, n, place))
 
 
 def _name_in(row: dict[str, Any], field: str, place: str) -> str | None:
@@ -243,15 +249,31 @@ def _tree(row: dict[str, Any], word: np.ndarray | None, place: str) -> Words | N
     if relations is None or heads is None or word is None:
         return None
     count = len(relations)
-    if not isinstance(heads, list) or not all(type(head) is int and 0 <= head <= count for head in heads):
-        heads = []
-    if len(heads) != count or (word.size and word.max() >= count):
+    lengths = row.get("sentences", [count])
+    sentences = isinstance(lengths, list) and all(type(length) is int and length >= 0 for length in lengths)
+    if not sentences or sum(lengths) != count:
+        raise BadInput(
+            f"{place}: 'sentences' is the number of words of each sentence, {count} in all, but got "
+            f"{lengths!r:.60}"
+        )
+    sizes, starts = np.repeat(lengths, lengths), np.repeat(np.cumsum(lengths) - lengths, lengths)
+    fits = isinstance(heads, list) and len(heads) == count and all(type(head) is int for head in heads)
+    fits = fits and all(0 <= head <= size for head, size in zip(heads, sizes.tolist(), strict=True))
+    if not fits or word.max(initial=-1) >= count:
         raise BadInput(
             f"{place}: 'heads' and 'relations' have one value for each word, heads from 0 to {count}, but "
             f"got {heads!r:.60} for words up to {int(word.max(initial=-1))}"
         )
-    spans = np.zeros((count, 2), dtype=np.int32)
-    return Words(spans, np.array(heads, dtype=np.int32) - 1, tuple(relations))
+    own = np.array(heads, dtype=np.int64)
+    inside = np.where(own > 0, own - 1 + starts, -1).astype(np.int32)
+    return Words(np.zeros((count, 2), dtype=np.int32), inside, tuple(relations))
+
+
+def _mentions(row: dict[str, Any], word: np.ndarray | None, place: str) -> tuple[Mention, ...] | None:
+    """Read the mentions of entities of an example; None where not given, or without words."""
+    if word is None or not row.keys() & {"mentions", "clusters"}:
+        return None
+    return mentions_of(row, int(word.max(initial=-1)) + 1, place)
 
 
 def _reach(row: dict[str, Any], n: int, place: str) -> tuple[Reach | Bounds, ...] | None:

@@ -4,6 +4,7 @@ This is the one skeleton of all kinds. What differs between them is in their rec
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
@@ -50,10 +51,12 @@ def run(options: CommonOptions, progress: Progress | None = None) -> Labelling:
     remote = remote_place(options, in_other_processes)
     with lock_run_folder(options.out if remote is None else None):
         folder = output_folder(options.out, options.settings(), options.overwrite) if remote is None else None
-        corpus = kind.read_corpus(options)
-        survey = count_inputs(corpus, options.most_kept, options.streamed)
-        local = open_work(folder, in_other_processes, options.overwrite)
-        with local if remote is None else remote_work(remote, options.overwrite) as work:
+        with ExitStack() as stack:
+            corpus = kind.read_corpus(options)
+            stack.callback(corpus.close)
+            survey = count_inputs(corpus, options.most_kept, options.streamed)
+            local = open_work(folder, in_other_processes, options.overwrite)
+            work = stack.enter_context(local if remote is None else remote_work(remote, options.overwrite))
             try:
                 return _run_shards(options, corpus, survey, work, progress or ignore_progress)
             except KeyboardInterrupt as stop:

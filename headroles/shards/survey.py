@@ -9,7 +9,7 @@ from itertools import islice
 
 from headroles.errors import BadInput
 from headroles.inputs.corpora import Corpus
-from headroles.inputs.units import UnitFinder, check_units
+from headroles.inputs.units import UnitFinder
 from headroles.records.moments import unit_by_longest_text
 from headroles.records.passage import Passage
 from headroles.shards.work import Task
@@ -52,8 +52,7 @@ def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
         stream: Whether to stop after that number, because there may be very many inputs.
 
     Raises:
-        BadInput: When the inputs form fewer than two units.
-        HeadrolesError: When the inputs cannot be read.
+        HeadrolesError: When the inputs cannot be read, or there is none.
     """
     bonds, texts, everything, count = UnitFinder(), sha256(), sha256(), 0
     for passage in islice(corpus, keep + 1) if stream else corpus:
@@ -63,8 +62,11 @@ def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
         everything.update(text + _annotation_bytes(passage))
         if count <= keep:
             bonds.add(passage.group, passage.texts, passage.key)
+    if not count:
+        raise BadInput(
+            "a run reads at least one input, but there is none; give more data, or a larger --limit"
+        )
     names = bonds.names() if corpus.units is None else corpus.units
-    check_units(count, len(set(names)))
     few = count <= keep
     known = count if few or not stream else None
     digests = texts.hexdigest(), everything.hexdigest()

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from headroles.extraction.jobs.keep_maps import KeepMapsJob
+from headroles.extraction.model.load import Model
 from headroles.extraction.model.machine import describe_machine, device_name
 from headroles.extraction.scoring.reader import Shard
-from headroles.extraction.source import AttentionSource
+from headroles.extraction.source import AttentionSource, StoredMaps
 from headroles.extraction.stream import stream
 from headroles.inputs.corpora import Corpus
 from headroles.kinds import kind_named
@@ -43,8 +44,8 @@ class Worker:
         self._order, self._options = order, order.options
         self._place = place_of(order.place or "") if place is None else place
         kind = kind_named(order.options.KIND)
-        inputs = kind.read_corpus(order.options) if corpus is None else corpus
-        self._work = kind.start_work(order.options, inputs)
+        self._opened = kind.read_corpus(order.options) if corpus is None else None
+        self._work = kind.start_work(order.options, self._opened if corpus is None else corpus)
         self.facts = facts_of(order.options, self._work)
 
     @property
@@ -94,6 +95,8 @@ class Worker:
     def close(self) -> None:
         """Stop parser processes, and close what else outlives a shard."""
         self._work.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
         """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
@@ -166,9 +169,7 @@ def facts_of(options: CommonOptions, work: ShardWork) -> Facts:
     components = {
         "settings": scoring_settings(options.settings()),
         "code": code(),
-        "weights": source.described.get("weights_sha256"),
-        "configuration": _configuration(source),
-        "tokenizer": _tokenizer_digest(source.tokenizer),
+        **_components_of(source),
         "versions": library_versions(),
         "device": [device_name(source.device), options.dtype],
         **known.components,
@@ -184,20 +185,22 @@ def facts_of(options: CommonOptions, work: ShardWork) -> Facts:
     )
 
 
-def _configuration(source: Any) -> dict[str, Any] | None:
-    """Return the configuration of a model; None for stored maps."""
-    network = getattr(source, "network", None)
-    if network is None:
-        return None
-    config: dict[str, Any] = network.config.to_dict()
-    config.pop("_name_or_path", None)
-    return config
+def _components_of(source: AttentionSource) -> dict[str, Any]:
+    """Return the parts of the identity of a run that follow from its model, or from its stored maps."""
+    if isinstance(source, StoredMaps):
+        return {"maps": [source.described["maps_sha256"], source.described["list_sha256"]]}
+    assert isinstance(source, Model)
+    configuration = source.network.config.to_dict()
+    configuration.pop("_name_or_path", None)
+    return {
+        "weights": source.described["weights_sha256"],
+        "configuration": configuration,
+        "tokenizer": _tokenizer_digest(source.tokenizer),
+    }
 
 
-def _tokenizer_digest(tokenizer: Any) -> str | None:
-    """Return the SHA-256 over the description of a tokenizer and its special tokens; None without one."""
-    if tokenizer is None:
-        return None
+def _tokenizer_digest(tokenizer: Any) -> str:
+    """Return the SHA-256 over the description of a tokenizer and its special tokens."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     description = json.loads(backend.to_str()) if backend is not None else {"plain": type(tokenizer).__name__}
     for name in ("truncation", "padding"):  # settings of the last call

@@ -213,25 +213,6 @@ def test_a_treebank_has_no_columns(refused: Refused, option: str) -> None:
     )
 
 
-@pytest.mark.parametrize("how", ["limit", "one row", "one text", "one group"])
-def test_a_single_unit_cannot_be_tested_and_is_refused(refused: Refused, how: str) -> None:
-    words: tuple[object, ...] = ("--data", "x.tsv")
-    rows = ROWS.splitlines(keepends=True)
-    if how == "limit":
-        words = ("--limit", 1)
-    elif how == "one row":
-        rows = rows[:1]
-    elif how == "one text":
-        rows = rows[:1] * 5
-    else:
-        rows = [f"one\t{row}" for row in rows]
-        words = (*words, "--group", "paper")
-    Path("x.tsv").write_text(("paper\t" * (how == "one group")) + HEADER + "".join(rows))
-    sentence = refused(*words)
-    assert sentence.startswith("a test needs at least 2 units, but the inputs are ")
-    assert sentence.endswith("; give more inputs")
-
-
 def _model(planted: Path, kind: str) -> Path:
     folder = Path("model")
     shutil.copytree(planted, folder)

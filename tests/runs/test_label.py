@@ -47,6 +47,15 @@ def test_even_attention_has_no_role_and_every_absence_is_said(label: Label, even
     np.testing.assert_allclose(found.mean, 0, atol=rounding_bound(48))
 
 
+def test_one_input_is_scored_and_nothing_about_it_is_tested(label: Label) -> None:
+    one, all_inputs = label(limit=1), label()
+    place = all_inputs.scores.examples.index(one.scores.examples[0])
+    values, wanted = one.scores.values[:, 0], all_inputs.scores.values[:, place]
+    np.testing.assert_allclose(values, wanted, rtol=0, atol=rounding_bound(48))
+    assert set(one.frame()["decision"]) <= {"untestable", ""}
+    assert "local rests on 1 unit and cannot be tested; give more inputs." in one.skipped
+
+
 def test_results_hardly_depend_on_how_inputs_are_batched(label: Label) -> None:
     one, seven = label(batch_size=1), label(batch_size=7)
     np.testing.assert_allclose(one.scores.values, seven.scores.values, rtol=0, atol=rounding_bound(48))

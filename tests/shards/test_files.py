@@ -87,9 +87,9 @@ def test_beyond_what_is_kept_a_stream_is_not_gone_through_and_a_file_is_counted(
     assert taken == 11
 
 
-def test_too_few_units_are_refused_before_anything_is_loaded() -> None:
-    with pytest.raises(BadInput, match="at least 2 units, but the inputs are 3 in 1"):
-        count_inputs(Inputs([Passage(f"x/{k}", ("same",)) for k in range(3)]), 100, False)
+def test_inputs_that_share_a_text_are_one_unit_and_are_counted_all_the_same() -> None:
+    survey = count_inputs(Inputs([Passage(f"x/{k}", ("same",)) for k in range(3)]), 100, False)
+    assert (survey.count, survey.units) == (3, ("x/0",) * 3)
 
 
 def test_shards_are_runs_of_inputs_in_their_order_made_one_by_one() -> None:

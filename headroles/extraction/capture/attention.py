@@ -84,7 +84,7 @@ def _hand_over(running: ForwardPass, weights: torch.Tensor, mask: Any, *, causal
     if isinstance(running.reader, GraphReader):
         running.reader.read_graph(layer, weights, visible)
         return
-    with _one_thread(weights.device):
+    with one_thread(weights.device):
         if isinstance(running.reader, BatchReader) and len(running.lengths) > 1:
             running.reader.read_batch(layer, weights.float(), visible)
             return
@@ -94,7 +94,7 @@ def _hand_over(running: ForwardPass, weights: torch.Tensor, mask: Any, *, causal
 
 
 @contextmanager
-def _one_thread(device: torch.device) -> Iterator[None]:
+def one_thread(device: torch.device) -> Iterator[None]:
     """Use one thread for the many small operations on single examples.
 
     Split over threads, each operation waits for the scheduler whenever another process wants a core,

@@ -97,7 +97,7 @@ def _document(row: dict[str, Any], path: Path, number: int, key: str) -> Documen
         relations=None if relations is None else tuple(relations),
         tags=None if tags is None else tuple(tags),
         features=None if features is None else tuple(features),
-        mentions=_mentions(row, count, place) if row.keys() & {"mentions", "clusters"} else None,
+        mentions=mentions_of(row, count, place) if row.keys() & {"mentions", "clusters"} else None,
     )
 
 
@@ -141,7 +141,17 @@ def _document_heads(
     return np.array(all_heads, dtype=np.int32)
 
 
-def _mentions(row: dict[str, Any], words: int, place: str) -> tuple[Mention, ...]:
+def mentions_of(row: dict[str, Any], words: int, place: str) -> tuple[Mention, ...]:
+    """Return the mentions of an object with ``mentions``, ``clusters`` or both, as ``read_jsonlines`` says.
+
+    Args:
+        row: The object.
+        words: Number of its words.
+        place: File and line, for errors.
+
+    Raises:
+        BadInput: Naming the place and the rule.
+    """
     listed, clusters = ([] if row.get(field) is None else row[field] for field in ("mentions", "clusters"))
     if not isinstance(listed, list) or not isinstance(clusters, list):
         raise BadInput(f"{place}: 'mentions' and 'clusters' are lists, but got something else")

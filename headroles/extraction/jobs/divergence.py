@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.capture.readers import VisibleArray
-from headroles.extraction.model.load import Model
+from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.clusters import WAYS, Divergence
 
@@ -331,7 +331,7 @@ class DivergenceInput:
 class DivergenceJob:
     """The job of summing divergences between all heads of one shard; its result is the sums' file."""
 
-    def __init__(self, model: Model, sums: DivergenceSums, *, threads: int | None = None) -> None:
+    def __init__(self, model: AttentionSource, sums: DivergenceSums, *, threads: int | None = None) -> None:
         """Take a model, the sums to add to, and the number of threads.
 
         By default it is torch's number of threads now: while attention is handed over, torch has one.

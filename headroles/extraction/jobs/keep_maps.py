@@ -33,9 +33,11 @@ class InputMaps:
         return kept
 
     def example(self) -> Example:
-        """Return the input with its gold words, or else with words by spelling; without trees."""
-        example = example_of(self.tokenised, self.tokenised.passage.words, arcs=False)
-        word = example.word if self.tokenised.passage.words else number_words(self.tokenised)
+        """Return the input with its gold or listed words, or else with words by spelling; without trees."""
+        passage = self.tokenised.passage
+        example = example_of(self.tokenised, passage.words, arcs=False)
+        known = passage.words or self.tokenised.word is not None
+        word = example.word if known else number_words(self.tokenised)
         return Example(example.key, example.tokens, example.segment, example.special, example.first, word)
 
 

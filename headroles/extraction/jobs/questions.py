@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float, Float32, Int
 
 from headroles.extraction.capture.readers import VisibleArray
-from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.distance_profile import (
     ComparedPairs,
     DeviceChoices,
@@ -23,6 +22,7 @@ from headroles.extraction.scoring.distance_profile import (
 )
 from headroles.extraction.scoring.scratch import Scratch
 from headroles.extraction.scoring.word_space import even_words, from_words, to_words, word_rows, word_space
+from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.records.documents import Choices, Window
 from headroles.records.probes import CONTRAST_PART, ChoiceProbe, DecodingProbe
@@ -196,7 +196,7 @@ class ProbeJob:
 
     def __init__(
         self,
-        model: Model,
+        model: AttentionSource,
         probes: Sequence[ChoiceProbe | DecodingProbe],
         windows: dict[str, Window],
     ) -> None:

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 
 from headroles.extraction.capture.readers import VisibleArray, visible_key
-from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.reader import Shard
+from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.plans.plan import SurfacePlan
 from headroles.records.example import Example
@@ -43,7 +43,7 @@ class Prepared:
 class SurfaceTable:
     """The statistics of one shard while they are computed."""
 
-    def __init__(self, tokenised: Sequence[Tokenised], columns: int, model: Model) -> None:
+    def __init__(self, tokenised: Sequence[Tokenised], columns: int, model: AttentionSource) -> None:
         """Make room for the examples of one shard."""
         shape = (columns, len(tokenised), model.layers)
         self.tokenised = tokenised
@@ -82,7 +82,7 @@ class SurfaceReader:
     """Takes the statistics of the attention of one batch as it passes by."""
 
     def __init__(
-        self, model: Model, counting: SurfaceStatistics, batch: list[Prepared], table: SurfaceTable
+        self, model: AttentionSource, counting: SurfaceStatistics, batch: list[Prepared], table: SurfaceTable
     ) -> None:
         """Take a batch, and the table that collects its statistics."""
         self._device, self._counting = model.device, counting
@@ -148,7 +148,7 @@ def entropies(
 class SurfaceJob:
     """The job of taking the surface statistics of every head on every example."""
 
-    def __init__(self, model: Model, counting: SurfaceStatistics) -> None:
+    def __init__(self, model: AttentionSource, counting: SurfaceStatistics) -> None:
         """Take a model, and the statistics to count."""
         self._model, self._counting = model, counting
         self.unequal = 0

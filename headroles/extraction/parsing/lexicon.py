@@ -38,8 +38,11 @@ class Lexicon:
 
         Args:
             tokenised: Its tokens.
-            words: The words of its texts; None where no sieve reads them.
+            words: The words of its texts; None where no sieve reads them. Words of a list of maps have
+                neither lemmas nor characters, and so no vectors.
         """
+        if tokenised.word is not None and words is tokenised.passage.words:
+            words = None
         texts = list(zip(tokenised.passage.texts, words or (), strict=False))
         lemmas: tuple[str, ...] | None = None
         if self.lemmas and words is not None:

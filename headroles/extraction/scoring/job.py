@@ -6,11 +6,11 @@ import numpy as np
 
 from headroles.extraction.capture.cross import expected_visible
 from headroles.extraction.capture.readers import to_visible_mask
-from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.lexicon import Lexicon
 from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
 from headroles.extraction.scoring.reader import Reader, Shard, Table
+from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised, example_of
 from headroles.plans.masks import Band
 
@@ -19,7 +19,11 @@ class SieveJob:
     """The job of scoring every head on every example by sieves."""
 
     def __init__(
-        self, model: Model, sieves: SieveColumns, annotator: Annotator | None, lexicon: Lexicon | None = None
+        self,
+        model: AttentionSource,
+        sieves: SieveColumns,
+        annotator: Annotator | None,
+        lexicon: Lexicon | None = None,
     ) -> None:
         """Take a model, the sieves, the annotator of words and trees, and the lexicon (or None)."""
         self._model, self._sieves = model, sieves

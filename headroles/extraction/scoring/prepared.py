@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.extraction.capture.readers import VisibleMask, visible_key
-from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.batches.reading import BatchPlans, reads_as_batch
+from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.batch import SieveLayout, SieveMasks
 from headroles.plans.masks import Mask
@@ -76,7 +76,9 @@ def long_plan_of(prepared: Prepared, sieves: SieveColumns, shown: VisibleMask) -
     return prepared.long_plans[key]
 
 
-def batch_plans_of(model: Model, sieves: SieveColumns, batch: Sequence[Prepared]) -> BatchPlans | None:
+def batch_plans_of(
+    model: AttentionSource, sieves: SieveColumns, batch: Sequence[Prepared]
+) -> BatchPlans | None:
     """Return the plans of a batch that is read as one; None where its examples are read one by one.
 
     The plans made beside the model are used again unless the batch has been halved since. Examples of

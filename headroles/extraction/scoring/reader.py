@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.extraction.capture.readers import VisibleArray, VisibleMask, to_visible_mask, visible_key
-from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.batches.reading import BatchPlan, BatchScores
 from headroles.extraction.scoring.blocks.sums import LongScorers, LongSums
 from headroles.extraction.scoring.finite import not_finite
 from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
+from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.plan import LongPlan, Plan
 from headroles.plans.scorers import score_layer
@@ -63,7 +63,7 @@ class Shard:
 class Table:
     """The scores of one shard while they are computed."""
 
-    def __init__(self, sieves: SieveColumns, tokenised: Sequence[Tokenised], model: Model) -> None:
+    def __init__(self, sieves: SieveColumns, tokenised: Sequence[Tokenised], model: AttentionSource) -> None:
         columns, count = len(sieves.columns), len(tokenised)
         self.sieves = sieves
         self.tokenised = tokenised
@@ -106,7 +106,7 @@ class Table:
 class Reader:
     """Scores the attention of one batch as it passes by."""
 
-    def __init__(self, model: Model, batch: list[Prepared], table: Table) -> None:
+    def __init__(self, model: AttentionSource, batch: list[Prepared], table: Table) -> None:
         self.device = model.device
         self.batch = batch
         self.table = table

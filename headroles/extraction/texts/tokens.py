@@ -26,6 +26,8 @@ class Tokenised:
         truncated: Whether pieces were cut off.
         stack: For a joint input for cross attention, 0 for pieces that the decoder reads and 1 for those
             that the encoder reads; None for any other input.
+        word: Word of each piece among the words of the passage, −1 for none, where a list of maps gives it;
+            None where it is the word at the piece's characters.
     """
 
     passage: Passage
@@ -36,6 +38,7 @@ class Tokenised:
     class_id: np.ndarray
     truncated: bool
     stack: Int[np.ndarray, " tokens"] | None = None
+    word: Int[np.ndarray, " tokens"] | None = None
 
     @property
     def size(self) -> int:
@@ -110,17 +113,21 @@ def example_of(
 
     Args:
         tokenised: Its pieces.
-        words: Words and trees of its texts; None when no sieve needs them.
+        words: Words and trees of its texts; None when no sieve needs them. With those of the passage itself,
+            the word of each piece is the one that a list of maps gives, if it does.
         arcs: Whether the example has arcs too.
         lexical: Facts about its words and tokens from outside the passage.
     """
     special = tokenised.texts < 0
-    word = np.full(tokenised.size, -1, dtype=np.int32)
+    listed = tokenised.word if words is tokenised.passage.words else None
+    word = np.full(tokenised.size, -1, dtype=np.int32) if listed is None else listed
     all_arcs: list[Arc] = []
     base = 0
     for text, own_words in enumerate(words or ()):
-        pieces = np.flatnonzero(tokenised.texts == text)
-        word[pieces] = base + _align_pieces(tokenised.passage.texts[text], tokenised.spans[pieces], own_words)
+        if listed is None:
+            pieces = np.flatnonzero(tokenised.texts == text)
+            spans = tokenised.spans[pieces]
+            word[pieces] = base + _align_pieces(tokenised.passage.texts[text], spans, own_words)
         if arcs:
             pairs = zip(own_words.heads.tolist(), own_words.relations, strict=True)
             all_arcs += [
@@ -136,7 +143,7 @@ def example_of(
         special=special,
         first=first_token(tokenised),
         word=word,
-        arcs=tuple(all_arcs) if arcs and words is not None else None,
+        arcs=tuple(all_arcs) if arcs and words else None,
         group=tokenised.passage.group,
         mentions=tokenised.passage.mentions,
         lexical=lexical,

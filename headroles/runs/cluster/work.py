@@ -9,6 +9,7 @@ from headroles.extraction.jobs.divergence import BlockLayout, DivergenceJob, Div
 from headroles.inputs.corpora import Corpus
 from headroles.options.cluster import ClusterOptions
 from headroles.runs.label.work import SieveWork
+from headroles.runs.sources import longest_input
 from headroles.shards.work import ShardResult, Task
 from headroles.shards.worker import result_of
 
@@ -24,7 +25,8 @@ class ClusterWork(SieveWork):
         super().__init__(options, corpus)
         self.clustering = options.clustering
         source = self.source
-        self.batch_size = max_batch_size(source.layers, source.heads, options.max_length, options.batch_size)
+        longest = longest_input(source, options.max_length)
+        self.batch_size = max_batch_size(source.layers, source.heads, longest, options.batch_size)
 
     def read(self, task: Task, advance: Callable[[int], None]) -> ShardResult:
         """Score the inputs of a shard, and sum their divergences by block of units."""

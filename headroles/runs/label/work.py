@@ -11,9 +11,10 @@ from headroles.extraction.stream import Job, stream_tokenised
 from headroles.extraction.texts.tokens import tokenise
 from headroles.inputs.annotation import AnnotatedSieves, load_annotation
 from headroles.inputs.corpora import Corpus
+from headroles.maps.stored import annotate_maps
 from headroles.options.label import Options
 from headroles.records.example import Rule
-from headroles.runs.sources import open_source
+from headroles.runs.sources import MapsCorpus, open_source
 from headroles.shards.identity import sieves_digest
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.shards.worker import result_of
@@ -44,11 +45,15 @@ class SieveWork:
                 annotation.
         """
         self.options = options
-        annotation = load_annotation(options, selection_of_run(options), corpus)
-        self.source: AttentionSource = open_source(
-            options, corpus, options.max_length, getattr(options, "kind", None)
-        )
-        self.sieves = annotation.counted(self.source.tokenizer, corpus, options.max_length)
+        kind = getattr(options, "kind", None)
+        selection = selection_of_run(options)
+        if isinstance(corpus, MapsCorpus):
+            self.source: AttentionSource = corpus.maps
+            self.sieves = annotate_maps(options, selection, corpus.maps)
+        else:
+            annotation = load_annotation(options, selection, corpus)
+            self.source = open_source(options, corpus, options.max_length, kind)
+            self.sieves = annotation.counted(self.source.tokenizer, corpus, options.max_length)
         self.rules: Sequence[Rule] = self.sieves.selection.rules(options.margin)
         self.known = _known(self.sieves)
         self.job = self.sieves.sieving(self.source)

@@ -54,7 +54,7 @@ class SurfaceRun(RunKind):
         """Return the rules of all statistics."""
         from headroles.runs.surface.work import column_rules
 
-        return column_rules(options)
+        return column_rules(options, facts.known.noted["longest"])
 
     def judge(self, options: SurfaceOptions, scored: ScoredRun, corpus: Corpus) -> Labelling:
         """Test every head against even attention, in both directions."""

@@ -28,7 +28,7 @@ from headroles.options.surface import MASK, SurfaceOptions
 from headroles.plans.plan import SurfacePlan
 from headroles.records.example import Example, Rule
 from headroles.records.passage import Passage
-from headroles.runs.sources import open_source
+from headroles.runs.sources import longest_input, open_source
 from headroles.runs.surface.manifest import UNEQUAL
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.shards.worker import result_of
@@ -114,12 +114,13 @@ class SurfaceWork:
             check_length(self.source, checkpoint, options.max_length)
         else:
             self.source = open_source(options, corpus, options.max_length)
-        self.rules: Sequence[Rule] = column_rules(options)
+        longest = longest_input(self.source, options.max_length)
+        self.rules: Sequence[Rule] = column_rules(options, longest)
         loss = describe_loss(self.source, self._losses) if isinstance(self.source, LossModel) else ""
         self.known = Known(
             scorers=len(self.rules),  # chance is even attention, which each example has for itself
             components={"loss": [loss, options.label]},
-            noted={"loss": loss},
+            noted={"loss": loss, "longest": longest},
         )
 
     def read(self, task: Task, advance: Callable[[int], None]) -> ShardResult:
@@ -143,9 +144,14 @@ class SurfaceWork:
         """Do nothing: only the model was loaded."""
 
 
-def column_rules(options: SurfaceOptions) -> tuple[Rule, ...]:
-    """Return the rules of all columns, those of importances last."""
-    return (*rules(options.max_length), *(importance_rules() if options.gradients else ()))
+def column_rules(options: SurfaceOptions, longest: int) -> tuple[Rule, ...]:
+    """Return the rules of all columns, those of importances last.
+
+    Args:
+        options: Of the run.
+        longest: Length of the longest possible input, in tokens.
+    """
+    return (*rules(longest), *(importance_rules() if options.gradients else ()))
 
 
 def surface_counting(marks: str, smoothing: float = 0.0) -> SurfaceStatistics:
