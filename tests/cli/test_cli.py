@@ -116,7 +116,7 @@ def test_an_option_arrives_as_its_keyword_and_changes_no_other(
         arrived.append(given)
         raise BadInput("seen")
 
-    monkeypatch.setattr("headroles.runs.label.label", label)
+    monkeypatch.setattr("headroles.runs.label.run.label", label)
     words, value = GIVEN[option]
     for more in ((), (f"--{option}", *words)):
         assert command("label", *basic, "--out", "run", *more) == (1, "", "headroles: seen\n")
@@ -314,7 +314,7 @@ def test_a_mistake_is_code_1_and_one_line_on_stderr(
     def fail(*_: object, **__: object) -> None:
         raise BadInput("a library\nspoke in\n  several lines")
 
-    monkeypatch.setattr("headroles.runs.label.label", fail)
+    monkeypatch.setattr("headroles.runs.label.run.label", fail)
     assert command("label", "--task", "QNLI") == (
         1,
         "",

@@ -24,7 +24,7 @@ from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of
 from headroles.maps.examples import read_map_list
 from headroles.maps.stored import open_stored_maps
-from headroles.runs.surface_pass import surface_counting
+from headroles.runs.surface.work import surface_counting
 from headroles.sieves.base import annotation_of
 
 ModelOf = Callable[[str], Path]

@@ -267,8 +267,8 @@ def test_judging_needs_no_model_and_no_data(run: Path, monkeypatch: pytest.Monke
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the model was asked for")
 
-    monkeypatch.setattr("headroles.runs.label.find_checkpoint", refuse)
-    monkeypatch.setattr("headroles.runs.label.read_corpus", refuse)
+    monkeypatch.setattr("headroles.runs.sources.find_checkpoint", refuse)
+    monkeypatch.setattr("headroles.runs.sources.read_corpus", refuse)
     assert headroles.judge_again(run, alpha=0.01).decision.alpha == 0.01
 
 

@@ -102,12 +102,12 @@ def run(finished: Path, tmp_path: Path) -> Path:
 @contextmanager
 def real_report() -> Iterator[None]:
     """Draw the real report, also where a test's own runs write a small page."""
-    from headroles.reports import page as pages
+    from headroles.reports import page, surface_page
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("page", "surface_page"):
-            drawn = getattr(pages, name)
-            patch.setattr(pages, name, getattr(drawn, "__wrapped__", drawn))
+        for module, name in ((page, "page"), (surface_page, "surface_page")):
+            drawn = getattr(module, name)
+            patch.setattr(module, name, getattr(drawn, "__wrapped__", drawn))
         yield
 
 
