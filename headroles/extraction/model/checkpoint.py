@@ -106,8 +106,8 @@ def _no_weights(name: str, folder: Path) -> BadInput:
     others = sorted(file.name for file in folder.glob("*.safetensors"))
     if others:
         return BadInput(
-            f"weights are read from {WEIGHTS} or the files that {INDEX} names, but {name!r} has neither, only "
-            f"{', '.join(others[:3])}; rename the file, or save the model again with save_pretrained"
+            f"weights are read from {WEIGHTS} or the files that {INDEX} names, but {name!r} has neither, "
+            f"only {', '.join(others[:3])}; rename the file, or save the model again with save_pretrained"
         )
     pickles = sorted(file.name for file in folder.iterdir() if file.suffix in PICKLE_ENDINGS)
     weights = f"only {', '.join(pickles)}" if pickles else "no weights"
@@ -166,7 +166,9 @@ def weight_files(folder: Path) -> list[Path]:
     files = sorted(folder / name for name in names)
     for file in files:
         if not os.path.isfile(file):  # also for names that no file can have
-            raise BadInput(f"every file of weights must be there, but '{file}' is not; mend '{folder / entry}'")
+            raise BadInput(
+                f"every file of weights must be there, but '{file}' is not; mend '{folder / entry}'"
+            )
         if not any(file.resolve().is_relative_to(place) for place in (home, *blobs)):
             raise BadInput(
                 f"all weights lie inside the model's folder, but '{file}' is '{file.resolve()}', outside of "

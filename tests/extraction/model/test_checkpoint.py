@@ -232,7 +232,7 @@ def test_weights_outside_the_folder_are_refused(way: str, folder: Path) -> None:
     outside.write_bytes(raw)
     if way == "linked":
         (folder / "w.safetensors").symlink_to(outside)
-    _refused(folder, r"all weights lie inside the model's folder, but .*outside of .*; copy the file into the")
+    _refused(folder, r"all weights lie inside the model's folder, but .*outside of .*; copy the file")
 
 
 def test_a_single_file_that_is_a_link_to_the_outside_is_refused(folder: Path) -> None:
