@@ -149,7 +149,10 @@ def _legend(
         parts.append("→ a word attends to its head most, ← its head is the word that attends to it most")
     if halves:
         parts.append("chosen: % right on the half that head and baseline were chosen on, which flatters them")
-        parts.append("tested: % right on the other half [95 %], as are baseline and difference")
+        parts.append(
+            "tested: % right on the other half, with its own 95 % interval; difference: from the baseline, "
+            "in points, with the interval of the difference"
+        )
     else:
         parts.append(
             "chosen, tested: % right on all data, which head and baseline were chosen on: flattering"

@@ -140,6 +140,8 @@ def clusters_table(labelling: Labelling) -> PaperTable:
 
 
 ENDS = "[95\u00a0%]"
+DIFFERENCE = ("difference", "difference_low", "difference_high")
+"""Columns of the difference to the baseline, which runs of probes have."""
 SHARED = "; heads of one layer with the same kv group share keys and values, and are dependent"
 
 
@@ -162,22 +164,25 @@ def run_tables(labelling: Labelling) -> Tables:
 
 def _roles(labelling: Labelling) -> PaperTable:
     """Return heads with each role, and the strongest of them."""
-    summary = summarise(labelling)
+    summary, probes = summarise(labelling), labelling.probed is not None
+    second = "its difference to the baseline" if probes else "the mean of its contrast"
     note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
     return PaperTable(
         caption=(
             f"Roles of attention heads{inputs_text(labelling.manifest)}: heads with each role, of "
             f"those tested; of the head among them with the largest mean, this mean with its 95\u00a0% "
-            f"interval (not adjusted for selection), the mean of its contrast, and q. Means are tested "
-            f"against θ. {note}"
+            f"interval (not adjusted for selection), {second}, and q. Means are tested against θ. {note}"
         ),
-        header=("role", "heads", "strongest head", f"its mean {ENDS}", f"contrast {ENDS}", "θ", "q"),
+        header=(
+            "role", "heads", "strongest head", f"its mean {ENDS}",
+            f"{'difference to baseline' if probes else 'contrast'} {ENDS}", "θ", "q",
+        ),
         rows=tuple(_role(summary, role) for role in summary.roles),
         columns=(
             "role", "heads", "tested", "layer", "head", "mean", "low", "high", "contrast", "contrast_low",
-            "contrast_high", "threshold", "contrast_threshold", "q",
+            "contrast_high", "threshold", "contrast_threshold", "q", *DIFFERENCE * probes,
         ),
-        values=tuple(_role_values(summary, role) for role in summary.roles),
+        values=tuple(_role_values(summary, role, probes) for role in summary.roles),
     )  # fmt: skip
 
 
@@ -200,18 +205,17 @@ def _role(summary: Summary, role: Role) -> tuple[str, ...]:
         count,
         f"{head.layer}-{head.head}",
         interval(head.score),
-        interval(head.contrast) if head.contrast else "–",
+        next((interval(ends) for ends in (head.beyond, head.contrast) if ends), "–"),
         f"{role.threshold:.3f}",
         p_text(_q(summary, role)),
     )
 
 
-def _role_values(summary: Summary, role: Role) -> tuple[Any, ...]:
-    """Return one role with all digits."""
+def _role_values(summary: Summary, role: Role, probes: bool) -> tuple[Any, ...]:
+    """Return one role with all digits; in runs of probes with the difference to the baseline."""
     head, contrast = role.strongest, role.strongest.contrast if role.strongest else None
     place = (head.layer, head.head) if head else (None, None)
-    score = (head.score.mean, head.score.low, head.score.high) if head else (None,) * 3
-    beyond = (contrast.mean, contrast.low, contrast.high) if contrast else (None,) * 3
+    score, beyond = _ends(head.score if head else None), _ends(contrast)
     levels = (role.threshold, role.contrast_threshold)
     return (
         role.sieve,
@@ -222,7 +226,13 @@ def _role_values(summary: Summary, role: Role) -> tuple[Any, ...]:
         *beyond,
         *levels,
         _q(summary, role),
+        *_ends(head.beyond if head else None) * probes,
     )
+
+
+def _ends(ends: Interval | None) -> tuple[float | None, ...]:
+    """Return a mean and its interval; None for each where there is no mean."""
+    return (ends.mean, ends.low, ends.high) if ends else (None,) * 3
 
 
 def _heads(labelling: Labelling) -> PaperTable:
@@ -260,30 +270,45 @@ def _heads(labelling: Labelling) -> PaperTable:
 
 
 def _findings(labelling: Labelling) -> PaperTable:
-    """Return every test."""
+    """Return every test; in runs of probes with both intervals, of the accuracy and of the difference."""
     columns, values = columns_of_frame(labelling.frame())
     families = families_of(labelling) if labelling.surface is None else SURFACE_FAMILIES
     note = decision_sentence(labelling.decision, units_of(labelling), families)
+    probes = labelling.probed is not None
+    ends = list(zip(*(array.ravel().tolist() for array in labelling.mean_intervals()), strict=True))
+    rows = [dict(zip(columns, row, strict=True)) for row in values]
+    extra = [(low, high, *_ends(_difference(row))) for row, (low, high) in zip(rows, ends, strict=True)]
+    about = " (of the accuracy itself, and of its difference to the baseline, which is tested)" * probes
     return PaperTable(
         caption=(
-            f"All findings{inputs_text(labelling.manifest)}, intervals not adjusted for selection. {note}"
+            f"All findings{inputs_text(labelling.manifest)}, intervals{about} not adjusted for selection. "
+            f"{note}"
         ),
-        header=("sieve", "head", "units", f"mean {ENDS}", "chance", "effect", "q", "q of not", "decision"),
-        rows=tuple(_finding(dict(zip(columns, row, strict=True))) for row in values),
-        columns=columns,
-        values=values,
-    )
+        header=(
+            "sieve", "head", "units", f"mean {ENDS}", "chance", *(f"difference {ENDS}",) * probes, "effect",
+            "q", "q of not", "decision",
+        ),
+        rows=tuple(_finding(row, *mean_ends, probes) for row, mean_ends in zip(rows, ends, strict=True)),
+        columns=(*columns, *("mean_low", "mean_high", *DIFFERENCE) * probes),
+        values=tuple((*row, *more * probes) for row, more in zip(values, extra, strict=True)),
+    )  # fmt: skip
 
 
-def _finding(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return one test as text."""
-    ends = Interval(row["mean"], row["low"], row["high"])
+def _difference(row: Mapping[str, Any]) -> Interval:
+    """Return the difference of a mean from its chance value, with the interval of the test."""
+    return Interval(*(row[name] - row["null"] for name in ("mean", "low", "high")))
+
+
+def _finding(row: Mapping[str, Any], low: float, high: float, probes: bool) -> tuple[str, ...]:
+    """Return one test as text: with the interval of its mean, and in probes that of the difference."""
+    ends = Interval(row["mean"], low, high)
     return (
         row["sieve"],
         f"{row['layer']}-{row['head']}",
         f"{row['count']:,}",
         "–" if math.isnan(ends.mean) else interval(ends),
         number(row["null"]),
+        *("–" if math.isnan(ends.mean) else interval(_difference(row)),) * probes,
         number(row["effect"]),
         p_text(row["q"]),
         p_text(row["q_not"]),

@@ -18,6 +18,7 @@ def verdict_sheet(summary: Summary) -> Sheet:
         summary: What the page may say.
     """
     has_stability = any(firmness.steady is not None for firmness in summary.supports)
+    has_difference = any(role.strongest and role.strongest.beyond for role in summary.roles)
     header = (
         "role",
         "heads",
@@ -30,13 +31,16 @@ def verdict_sheet(summary: Summary) -> Sheet:
     )
     supports = summary.supports or (None,) * len(summary.roles)
     lines = (
-        _line(place, role, firmness, has_stability)
+        _line(place, role, firmness, has_difference, has_stability)
         for place, (role, firmness) in enumerate(zip(summary.roles, supports, strict=True))
     )
+    header += ("difference to baseline [95\u00a0%]",) * has_difference
     return Sheet("Verdicts", header + ("labels that came back",) * has_stability, tuple(lines))
 
 
-def _line(place: int, role: Role, firmness: Support | None, has_stability: bool) -> tuple[Cell, ...]:
+def _line(
+    place: int, role: Role, firmness: Support | None, has_difference: bool, has_stability: bool
+) -> tuple[Cell, ...]:
     """Return the line of one role."""
     tally, head = role.tally, role.strongest
     counts = (tally.role, tally.not_role, tally.undetermined, tally.untestable)
@@ -47,6 +51,9 @@ def _line(place: int, role: Role, firmness: Support | None, has_stability: bool)
     else:
         cells.append(Cell(f"{head.layer}-{head.head}", head.layer + head.head / 1000))
         cells.append(Cell(interval(head.score), head.score.mean))
+    if has_difference:
+        beyond = head.beyond if head else None
+        cells.append(Cell(interval(beyond), beyond.mean) if beyond else Cell("–", math.nan))
     if has_stability:
         steady = firmness.steady if firmness is not None else None
         cells.append(

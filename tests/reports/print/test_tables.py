@@ -23,10 +23,11 @@ from headroles.records.findings import Labelling
 from headroles.reports.print.run_tables import run_tables
 from headroles.reports.print.table import PaperTable
 from headroles.reports.print.tables import as_csv, as_latex, as_markdown, latex_text, table_text
+from headroles.reports.records import Interval
 from headroles.reports.sections.surface_sheets import statistics_sheet
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.surface import layers_of
-from headroles.reports.words.words import interval, number, p_text
+from headroles.reports.words.words import interval, mean, number, p_text
 from headroles.stats.engine import judge
 from tests.support.clustered_runs import clustered_run
 
@@ -248,3 +249,40 @@ def test_the_command_prints_what_the_function_gives(command: Command, finished: 
     assert options == {"folder", "name", "markdown", "latex", "csv"}
     with pytest.raises(BadInput, match="give the folder of a run"):
         headroles.table(finished / "scores")
+
+
+def test_tables_of_probes_name_both_intervals(probed_run: Callable[..., Labelling]) -> None:
+    run = probed_run(("all", "det"), shape=(30, 2, 3), assessed=True)
+    assert run.assessment is not None
+    findings = replace(run.findings, null=run.findings.null + 0.2)
+    precision = replace(run.assessment.precision, mean_low=findings.low - 0.03)
+    precision = replace(precision, mean_high=findings.high + 0.03)
+    run = replace(run, findings=findings, assessment=replace(run.assessment, precision=precision))
+    rows = _read(table_text(run, "findings", "csv"))
+    for name, values in (
+        ("mean_low", precision.mean_low),
+        ("low", findings.low),
+        ("difference_low", findings.low - findings.null),
+        ("difference_high", findings.high - findings.null),
+    ):
+        np.testing.assert_allclose([float(row[name]) for row in rows], values.ravel())
+    header, _, first, *_ = table_text(run, "findings").splitlines()[2:]
+    assert "mean [95\u00a0%] | chance | difference [95\u00a0%]" in header
+    own, difference = (
+        interval(Interval(*(float(array[0, 0, 0]) for array in arrays)))
+        for arrays in (
+            (findings.mean, precision.mean_low, precision.mean_high),
+            tuple(array - findings.null for array in (findings.mean, findings.low, findings.high)),
+        )
+    )
+    assert f"| {own} |" in first.replace("\\", "")
+    assert f"| {difference} |" in first.replace("\\", "")
+
+
+def test_accuracies_of_an_older_run_stand_without_the_interval_of_the_difference(
+    probed_run: Callable[..., Labelling],
+) -> None:
+    run = probed_run(("all",), shape=(30, 2, 3))
+    assert run.assessment is None
+    cells = table_text(run, "findings").splitlines()[4].replace("\\", "").split(" | ")
+    assert cells[3] == mean(float(run.findings.mean[0, 0, 0]))
