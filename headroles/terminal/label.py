@@ -10,12 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.catalogue import Entry
-from headroles.records.findings import DECISIONS, Labelling
-from headroles.reports.records import Support
-from headroles.reports.summary.verdicts import supports_of
+from headroles.records.findings import Labelling
+from headroles.reports.records import Summary
+from headroles.reports.sections.role_sheets import roles_sheet
+from headroles.reports.sheets import ENDS
+from headroles.reports.summary.summary import summarise
 from headroles.reports.words.words import plural
 from headroles.tasks import Task
 from headroles.terminal.phrases import SPACE, describe_test, plan_lines, support_lines
+from headroles.terminal.sheets import terminal_table
 
 if TYPE_CHECKING:
     from headroles.planning import Study
@@ -32,6 +35,8 @@ LETTERS = {
     "syntactic:amod": "a",
     "syntactic:advmod": "v",
 }
+WIDE = 100
+"""Width of the terminal from which columns stand two spaces apart."""
 SPARE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789"
 """Marks of other roles: letters and digits, as signs could be misread; without 0, which looks like O."""
 
@@ -71,9 +76,9 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     console.print()
     console.print(_grid(labelling, console.width))
     console.print()
-    label_supports = supports_of(labelling)
-    console.print(_counts(labelling, label_supports))
-    for name, words in support_lines(label_supports, assessed):
+    summary = summarise(labelling)
+    console.print(_counts(summary, 2 if console.width >= WIDE else 1))
+    for name, words in support_lines(summary.supports, assessed):
         named_line(console, name, words, style="dim")
     for note in labelling.skipped:
         named_line(console, "note", note)
@@ -114,49 +119,16 @@ def _grid(labelling: Labelling, columns: int) -> Text:
     return text.append("\n".join(wrap(legend, max(columns, 20))).replace(SPACE, " "))
 
 
-def _counts(labelling: Labelling, label_supports: Sequence[Support]) -> Table:
-    """Make a table of counts per role: heads by decision, stable labels, and the strongest head."""
-    findings = labelling.findings
-    stable = {
-        name: support
-        for name, support in zip(findings.roles, label_supports, strict=False)
-        if support.steady is not None
-    }
-    contrasted = any(rule.contrast for rule in findings.rules)
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("role")
-    for name in ("role", "not", "undeter-\nmined", *(["stable"] if stable else [])):
-        table.add_column(name, justify="right")
-    for name in ("strongest head", *(["contrast"] if contrasted else [])):
-        table.add_column(name)
-    for name in findings.roles:
-        row = findings.of(name)
-        counts = [int((findings.decision[row] == code).sum()) for code in range(len(DECISIONS))]
-        steady = f"{stable[name].steady}/{stable[name].labels}" if name in stable and counts[0] else "–"
-        head, contrast = _strongest(labelling, row)
-        if counts[3]:
-            head = f"{head}, {counts[3]} untestable" if not counts[0] else f"{head}\n{counts[3]} untestable"
-        cells = [
-            *map(str, counts[:3]),
-            *([steady] if stable else []),
-            head,
-            *([contrast] if contrasted else []),
-        ]
-        table.add_row(Text(name), *map(Text, cells))
-    return table
-
-
-def _strongest(labelling: Labelling, row: int) -> tuple[str, str]:
-    """Return the head with the largest mean among those with the role, and its contrast."""
-    findings = labelling.findings
-    means = np.where(findings.decision[row] == 0, findings.mean[row], -np.inf)
-    if not np.isfinite(means).any():
-        return "none", ""
-    layer, head = np.unravel_index(int(means.argmax()), means.shape)
-    at = (row, int(layer), int(head))
-    interval = f"{layer}-{head}  {findings.mean[at]:.2f} [{findings.low[at]:.2f}, {findings.high[at]:.2f}]"
-    matched = findings.rules[row].contrast
-    return interval, f"{findings.mean[(findings.of(matched), *at[1:])]:.2f}" if matched else ""
+def _counts(summary: Summary, gap: int) -> Table:
+    """Return a table per role: heads by decision, the strongest one, stable labels; ``gap`` spaces apart."""
+    sheet = roles_sheet(summary, brief=True)
+    untestable = any(role.tally.untestable for role in summary.roles)
+    headings = {
+        "heads": "role", "not": "not", "undetermined": "undeter-\nmined",
+        **({"untestable": "untest-\nable"} if untestable else {}), "labels that came back": "stable",
+        "strongest head": "strongest\nhead", f"its mean {ENDS}": f"mean {ENDS}", "contrast": "contrast",
+    }  # fmt: skip
+    return terminal_table(sheet.pick(headings), gap=gap)
 
 
 def show_sieves(console: Console, entries: Sequence[Entry]) -> None:

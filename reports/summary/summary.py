@@ -120,7 +120,7 @@ def _strongest(labelling: Labelling, position: int) -> Strongest | None:
         head=head,
         score=_interval(labelling, place),
         contrast=_interval(labelling, (findings.of(name), layer, head)) if name else None,
-        beyond=difference_at(findings, place) if labelling.probed is not None else None,
+        beyond=_difference(findings, place) if labelling.probed is not None else None,
     )
 
 
@@ -130,7 +130,7 @@ def _interval(labelling: Labelling, place: tuple[int, int, int]) -> Interval:
     return Interval(float(labelling.findings.mean[place]), float(low[place]), float(high[place]))
 
 
-def difference_at(findings: Findings, place: tuple[int, int, int]) -> Interval:
+def _difference(findings: Findings, place: tuple[int, int, int]) -> Interval:
     """Return the difference of one head's mean from its chance value, with its interval."""
     mean, null, low, high = (
         float(getattr(findings, name)[place]) for name in ("mean", "null", "low", "high")
