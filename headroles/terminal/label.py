@@ -59,17 +59,13 @@ def role_letters(roles: Sequence[str]) -> dict[str, str]:
 
 def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     """Print the run, the grid of roles, the counts, and the path of the report."""
-    facts, decision = labelling.manifest, labelling.decision
-    model, source, counts = facts["model"], facts["source"], facts["counts"]
-    parser = facts.get("parser")
-    console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    sizes = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
-    console.print(Text(f"inputs  {describe_inputs(facts)}: {', '.join(sizes)}"))
+    facts, parser = labelling.manifest, labelling.manifest.get("parser")
+    show_account(console, facts)
     if parser:
-        console.print(Text(f"parser  {parser['name']} {parser['version']}"))
-    elif source.get("trees") == "gold":
+        console.print(Text(f"parser  {parser['name']} {parser.get('version', '')}".rstrip()))
+    elif facts.get("source", {}).get("trees") == "gold":
         console.print(Text("parser  none: the file's gold trees"))
-    named_line(console, "tested", describe_test(decision, facts["preset"]))
+    named_line(console, "tested", describe_test(labelling.decision, facts.get("preset")))
     assessed = labelling.assessment
     for note in (*facts.get("notes", ()), *(assessed.remarks if assessed else ())):
         named_line(console, "note", note, style="yellow")
@@ -92,12 +88,30 @@ def named_line(console: Console, name: str, words: str, style: str = "") -> None
         console.print(Text(f"{'' if number_of_line else name:<8}{line}", style=style))
 
 
-def describe_inputs(facts: Mapping[str, Any]) -> str:
-    """Return task and source of a run, as its manifest names them."""
-    source, task = facts["source"], facts.get("task")
-    names = {"sample": "samples written for headroles", "hub": f"the dataset {source['name']}"}
-    name = names.get(source["kind"], f"the file {source['name']}")
-    return f"{task}, {name}" if task else name
+def show_account(console: Console, facts: Mapping[str, Any], more: str = "") -> None:
+    """Print model and inputs of a run as far as its manifest names them; maps from anywhere name few facts.
+
+    Args:
+        console: Of any width.
+        facts: The manifest of the run.
+        more: Words after the inputs.
+    """
+    model, counts = facts.get("model", {}), facts.get("counts", {})
+    kind = f" ({model['architecture']})" if model.get("architecture") else ""
+    origin = f", from {model['origin']}" if model.get("origin") else ""
+    console.print(Text(f"model   {model.get('name') or 'unknown'}{kind}{origin}"))
+    sizes = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
+    parts = [_inputs_text(facts), ", ".join(sizes)]
+    console.print(Text(f"inputs  {': '.join(filter(None, parts))}{more}"))
+
+
+def _inputs_text(facts: Mapping[str, Any]) -> str:
+    """Return task and source of a run, as its manifest names them; "" where it names neither."""
+    source, task = facts.get("source", {}), facts.get("task")
+    named = source.get("name")
+    names = {"sample": "samples written for headroles", "hub": f"the dataset {named}"}
+    name = names.get(source.get("kind", ""), f"the file {named}" if named else "")
+    return ", ".join(str(part) for part in (task, name) if part)
 
 
 def _grid(labelling: Labelling, columns: int) -> Text:

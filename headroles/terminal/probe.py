@@ -30,8 +30,7 @@ from headroles.reports.words.probes import (
     split_row,
     windows_text,
 )
-from headroles.reports.words.words import plural
-from headroles.terminal.label import describe_inputs, named_line
+from headroles.terminal.label import named_line, show_account
 from headroles.terminal.phrases import describe_test
 from headroles.terminal.sheets import terminal_table
 
@@ -73,19 +72,14 @@ def show_probe(console: Console, labelling: Labelling, folder: str) -> None:
 def _account(console: Console, labelling: Labelling) -> None:
     """Print model, inputs, test, and how the best heads were chosen."""
     facts = labelling.manifest
-    model, counts = facts["model"], facts["counts"]
     best = labelling.probed.best if labelling.probed is not None else ()
     names = scheme_of(facts, (row.row for row in best))
-    console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    numbers = f"{plural(counts['examples'], 'example')}, {plural(counts['units'], 'unit')}"
-    inputs = f"{describe_inputs(facts)}: {numbers}"
-    console.print(Text(f"inputs  {inputs}{f', relations of {names}' if names else ''}"))
+    show_account(console, facts, f", relations of {names}" if names else "")
     if best:
         named_line(console, "best", selection_text(facts))
     if labelling.findings.roles:
-        named_line(
-            console, "tested", describe_test(labelling.decision, facts["preset"], labelling.findings.rules)
-        )
+        tested = describe_test(labelling.decision, facts.get("preset"), labelling.findings.rules)
+        named_line(console, "tested", tested)
     cut = windows_text(facts, losses=False)
     if cut:
         named_line(console, "windows", cut)

@@ -24,8 +24,7 @@ def show_replication(console: Console, found: Replication, out: str | None) -> N
     """
     for name in ("a", "b"):
         named_line(console, name.upper(), describe_run(found.manifest[name]))
-    preset = str(found.manifest["a"].get("preset"))
-    named_line(console, "tested", describe_test(found.decision, preset))
+    named_line(console, "tested", describe_test(found.decision, found.manifest["a"].get("preset")))
     over = FAMILIES.get(found.decision.family, found.decision.family)
     ways = " (both directions of a row)" * any(row.columns > 1 for row in found.rows)
     named_line(console, "family", f"the roles of A, of {over}{ways}; fixed before B was read")

@@ -22,8 +22,8 @@ from headroles.reports.words.surface import (
     noop_sentences,
     short_name,
 )
-from headroles.reports.words.words import number, plural
-from headroles.terminal.label import describe_inputs, named_line
+from headroles.reports.words.words import number
+from headroles.terminal.label import named_line, show_account
 from headroles.terminal.phrases import describe_test
 from headroles.terminal.sheets import terminal_table
 
@@ -99,11 +99,8 @@ def _lower_first(line: str) -> str:
 def _account(console: Console, labelling: Labelling) -> None:
     """Print model, inputs, test and notes."""
     facts = labelling.manifest
-    model, sizes = facts["model"], facts["counts"]
-    console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    sizes_text = f"{plural(sizes['examples'], 'example')}, {plural(sizes['units'], 'unit')}"
-    console.print(Text(f"inputs  {describe_inputs(facts)}: {sizes_text}"))
-    tested = describe_test(labelling.decision, facts["preset"]).replace("one sieve", "one statistic")
+    show_account(console, facts)
+    tested = describe_test(labelling.decision, facts.get("preset")).replace("one sieve", "one statistic")
     named_line(console, "tested", f"against even attention, both ways; {tested}")
     loss = facts.get("surface", {}).get("loss")
     if loss:
