@@ -81,6 +81,20 @@ def test_the_archive_is_read_without_pickle_and_holds_mean_and_block_sums(
         assert archive["mean"].dtype == np.float64
 
 
+def test_sums_are_called_sums_and_older_archives_that_called_them_means_are_read(
+    found: ClusterResults, tmp_path: Path
+) -> None:
+    added = replace(found, divergence=replace(found.divergence, way="sum"))
+    _written(added, tmp_path)
+    with np.load(tmp_path / DIVERGENCE) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    assert "mean" not in arrays
+    np.testing.assert_allclose(arrays["sum"], found.divergence.sums.sum(axis=0, dtype=float), rtol=1e-12)
+    np.savez_compressed(tmp_path / DIVERGENCE, **{"mean": arrays.pop("sum")}, **arrays)
+    back = read_clusters(tmp_path, GRID, UNITS)
+    np.testing.assert_array_equal(back.divergence.mean(), added.divergence.mean())
+
+
 def test_every_head_has_a_row_and_its_nearest_ones(found: ClusterResults, tmp_path: Path) -> None:
     _written(found, tmp_path)
     rows = (tmp_path / CLUSTERS).read_text(encoding="utf-8").splitlines()

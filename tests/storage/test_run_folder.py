@@ -561,3 +561,17 @@ def test_tables_that_csv_cannot_read_are_one_sentence(run: Path) -> None:
     (run / "findings.csv").write_bytes(b'sieve,layer,head\n"' + b"9" * 200_000)
     with pytest.raises(BadInput, match="is damaged or from another version"):
         headroles.load(run)
+
+
+def test_a_run_of_an_older_version_has_no_intervals_of_means(run: Path) -> None:
+    """Its table lacks two columns; what is missing is NaN, and the intervals of the findings are shown."""
+    rows = _rows(run / "precision.csv")
+    names = [name for name in rows[0] if name not in ("mean_low", "mean_high")]
+    with (run / "precision.csv").open("w", encoding="utf-8", newline="") as text:
+        writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    older = headroles.load(run)
+    assert older.assessment is not None
+    assert np.isnan(older.assessment.precision.mean_low).all()
+    np.testing.assert_array_equal(older.mean_intervals(), (older.findings.low, older.findings.high))
