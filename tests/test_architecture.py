@@ -28,7 +28,7 @@ def _but(*rooms: str) -> set[str]:
 
 ORDER = (
     "errors", "progress", "tasks", "addresses", "records", "plans", "presets", "sieves", "stats", "storage",
-    "reports", "options", "extraction", "catalogue", "arrays", "testing", "planning", "inputs",
+    "reports", "options", "extraction", "catalogue", "arrays", "plain", "testing", "planning", "inputs",
     "preprocessing", "maps", "judging", "shards", "viewing", "exporting", "comparing", "runs", "probing",
     "terminal", "cli", "__main__",
 )  # fmt: skip
