@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from headroles.plain import head_distances, probe_of
     from headroles.preprocessing.pairs import preprocess_unlabeled
     from headroles.preprocessing.trees import preprocess_depparse
-    from headroles.probing.run import probe
     from headroles.records.comparison import Comparison
     from headroles.records.example import Arc, Example
     from headroles.records.findings import Labelling
     from headroles.records.replication import Replication
-    from headroles.runs.cluster import cluster
-    from headroles.runs.label import label
-    from headroles.runs.surface import surface
+    from headroles.runs.cluster.run import cluster
+    from headroles.runs.label.run import label
+    from headroles.runs.probe.run import probe
+    from headroles.runs.surface.run import surface
     from headroles.sieves.base import MaskSieve, Scorer, sieve
     from headroles.sieves.masks import Band, Pairs, Same
     from headroles.storage.run import load
@@ -43,23 +43,23 @@ _HOMES = {
     "Same": "headroles.sieves.masks",
     "Scorer": "headroles.sieves.base",
     "Viewed": "headroles.viewing",
-    "cluster": "headroles.runs.cluster",
+    "cluster": "headroles.runs.cluster.run",
     "compare": "headroles.comparing.compare",
     "extract": "headroles.maps.extract",
     "figures": "headroles.exporting",
     "head_distances": "headroles.plain",
     "judge_again": "headroles.judging.again",
-    "label": "headroles.runs.label",
+    "label": "headroles.runs.label.run",
     "load": "headroles.storage.run",
     "preprocess_depparse": "headroles.preprocessing.trees",
     "preprocess_unlabeled": "headroles.preprocessing.pairs",
-    "probe": "headroles.probing.run",
+    "probe": "headroles.runs.probe.run",
     "probe_of": "headroles.plain",
     "replicate": "headroles.comparing.replicate",
     "save": "headroles.exporting",
     "score": "headroles.arrays",
     "sieve": "headroles.sieves.base",
-    "surface": "headroles.runs.surface",
+    "surface": "headroles.runs.surface.run",
     "surface_of": "headroles.arrays",
     "table": "headroles.exporting",
     "view": "headroles.viewing",

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Mapping
 
+from headroles.kinds import kind_of
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.summary.embedded import script_json
 from headroles.storage.folder import LABELS, LAYERS
-from headroles.storage.probes import probe_texts
 from headroles.storage.tables import summary_texts
 
 SWAPS = "swaps.csv"
@@ -25,8 +25,7 @@ def files_of(labelling: Labelling) -> dict[str, str]:
         labelling: The result of a run.
     """
     texts = summary_texts(labelling.assessment) if labelling.assessment else {}
-    if labelling.probed is not None:
-        texts |= probe_texts(labelling.probed)
+    texts |= kind_of(labelling).downloads(labelling)
     return {name: text for name, text in texts.items() if len(text) <= LARGEST and text.count("\n") > 1}
 
 

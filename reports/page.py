@@ -6,6 +6,7 @@ import numpy as np
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.reports.document import environment, policy, template
 from headroles.reports.figures.panel import Panel, SecondPlot
@@ -28,7 +29,6 @@ from headroles.reports.summary.pairs import (
 )
 from headroles.reports.summary.summary import summarise
 from headroles.reports.summary.verdicts import support_sentence
-from headroles.reports.surface_page import surface_page
 from headroles.reports.words import words
 from headroles.reports.words.probes import PUBLISHED
 
@@ -139,4 +139,4 @@ def _slots(summary: Summary) -> int:
 
 def page_of(labelling: Labelling) -> str:
     """Return the report of any run folder: one HTML file that requests nothing."""
-    return page(labelling) if labelling.surface is None else surface_page(labelling)
+    return kind_of(labelling).page(labelling)

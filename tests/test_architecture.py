@@ -52,12 +52,12 @@ NEVER: dict[str, set[str]] = {
     | MODELS
     | _but("reports", "storage"),
     "headroles.extraction": {"plotly", "scipy", "statsmodels", "pingouin"} | _but("extraction"),
-    "headroles.probing.trained.models": SCORING | {"transformers", "spacy"} | _but("extraction"),
+    "headroles.runs.probe.trained.models": SCORING | {"transformers", "spacy"} | _but("extraction"),
 }
 """What each module or package, with everything in it, may not import."""
 
 ONLY: dict[str, set[str]] = {
-    "torch": {"headroles.extraction", "headroles.probing.trained"},
+    "torch": {"headroles.extraction", "headroles.runs.probe.trained"},
     "transformers": {"headroles.extraction"},
     "spacy": {"headroles.extraction"},
     "datasets": {"headroles.extraction"},

@@ -138,7 +138,7 @@ def real(folders: Sequence[str]) -> tuple[list[Population], str]:
     if folders:
         populations = [population for folder in folders for population in recentred(Path(folder))]
         return populations, f"run folders: {', '.join(map(_run_text, folders))}"
-    from headroles.runs.label import label
+    from headroles.runs.label.run import label
 
     populations = []
     with tempfile.TemporaryDirectory() as scratch:

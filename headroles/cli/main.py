@@ -57,11 +57,10 @@ def cli() -> None:
 def label_command(**given: Any) -> None:
     """Label the heads of a model, and write tables and a report."""
     from headroles.runs.defaults import default_folder
-    from headroles.runs.label import label
+    from headroles.runs.label.run import label
     from headroles.terminal.label import show_labelling
 
-    data, model = (given["attention"], "maps") if given["attention"] else (given["data"], given["model"])
-    given["out"] = given["out"] or default_folder(given["task"], data, model, given["kind"] or "")
+    given["out"] = given["out"] or default_folder(given, given["kind"] or "")
     with _progress() as progress:
         labelling = label(progress=progress, **given)
     show_labelling(_console(), labelling, given["out"])
@@ -76,10 +75,10 @@ def probe_command(**given: Any) -> None:
     Several probes share one pass over the data. The best head of each row is chosen on one half of the
     documents and tested on the other.
     """
-    from headroles.probing.run import default_folder, probe
+    from headroles.runs.probe.run import default_folder, probe
     from headroles.terminal.probe import show_probe
 
-    given["out"] = given["out"] or default_folder(given["probes"], given["data"], given["model"])
+    given["out"] = given["out"] or default_folder(given)
     with _progress() as progress:
         labelling = probe(progress=progress, **given)
     show_probe(_console(), labelling, given["out"])
@@ -94,10 +93,10 @@ def surface_command(**given: Any) -> None:
     layers' attention then stays in memory until the backward pass, so batches are small.
     """
     from headroles.runs.defaults import default_folder
-    from headroles.runs.surface import surface
+    from headroles.runs.surface.run import surface
     from headroles.terminal.surface import show_surface
 
-    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"], "surface")
+    given["out"] = given["out"] or default_folder(given, "surface")
     with _progress() as progress:
         labelling = surface(progress=progress, **given)
     show_surface(_console(), labelling, given["out"])
@@ -110,11 +109,11 @@ def cluster_command(**given: Any) -> None:
 
     Distances between all pairs of heads (Jensen-Shannon divergence) are summed in the same pass.
     """
-    from headroles.runs.cluster import cluster
+    from headroles.runs.cluster.run import cluster
     from headroles.runs.defaults import default_folder
     from headroles.terminal.run import show_run
 
-    given["out"] = given["out"] or default_folder(given["task"], given["data"], given["model"], "cluster")
+    given["out"] = given["out"] or default_folder(given, "cluster")
     with _progress() as progress:
         labelling = cluster(progress=progress, **given)
     show_run(_console(), labelling, given["out"])

@@ -59,10 +59,10 @@ def _decision(test: str) -> Options:
     )
 
 
-def folder(default: str, what: str = "Run folder") -> Options:
+def folder(default: str) -> Options:
     """Make the options for the folder of a run."""
     return (
-        option("out", str, f"{what}.  [default: {default}]"),
+        option("out", str, f"Run folder, or an address such as s3://bucket/run.  [default: {default}]"),
         click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
     )
 
@@ -117,9 +117,10 @@ SIEVES = (
 )
 
 
-SHARDS = (
+CACHE = (option("cache", str, "Folder for stored parses, or none.  [default: in the user's cache folder]"),)
+
+CORPORA = (
     option("kind", str, "Attention of an encoder-decoder: encoder, decoder or cross.  [default: encoder]"),
-    option("attention", str, "Score the maps stored in this file (.npz, .safetensors); no model is run."),
     click.option(
         "--stream",
         is_flag=True,
@@ -132,6 +133,11 @@ SHARDS = (
         default=100_000,
         show_default=True,
     ),
+)
+"""Options for corpora of any size, which only label has."""
+
+SHARDS = (
+    option("attention", str, "Read the maps stored in this file (.npz, .safetensors); no model is run."),
     option(
         "shard-size", int, "Examples per shard, scored and written together.", default=256, show_default=True
     ),
@@ -142,16 +148,17 @@ SHARDS = (
         "address", str, "Address of a Ray cluster.  [default: RAY_ADDRESS, else a new Ray on this machine]"
     ),
     option("gpus", float, "GPUs of each worker; for Ray.", default=0.0, show_default=True),
-    option("cache", str, "Folder for stored parses, or none.  [default: in the user's cache folder]"),
 )
-"""Options for shards, and for the processes that score them."""
+"""Options for stored maps, for shards, and for the processes that score them."""
 
 LABEL = (
     *INPUTS,
     *SIEVES,
+    *CACHE,
+    *CORPORA,
     *SHARDS,
     *DECISION,
-    *folder("runs/<task>-<model>", "Run folder, or an address such as s3://bucket/run"),
+    *folder("runs/<task>-<model>"),
 )
 
 CLUSTER = (
@@ -164,6 +171,8 @@ CLUSTER = (
     option("draws", int, "Resamples of the units.", default=200, show_default=True),
     *INPUTS,
     *SIEVES,
+    *CACHE,
+    *SHARDS,
     *DECISION,
     *folder("runs/cluster-<task>-<model>"),
 )
@@ -181,6 +190,7 @@ SURFACE = (
     option("marks", str, "Punctuation marks.", default=".,", show_default=True),
     *INPUTS,
     option("preset", str, "calibrated, or published (as released).", default="calibrated", show_default=True),
+    *SHARDS,
     *_decision("t-skew"),
     *folder("runs/surface-<task>-<model>"),
 )
@@ -289,6 +299,6 @@ PROBE = (
     option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
     option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
     option("batch-size", int, "Largest batch.", default=32, show_default=True),
-    option("out", str, "Run folder.  [default: runs/<probes>-<data>-<model>]"),
-    click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
+    *SHARDS,
+    *folder("runs/<probes>-<data>-<model>"),
 )

@@ -16,7 +16,7 @@ from headroles.extraction.parsing.pool import ParserPool, processes_here
 from headroles.extraction.parsing.vectors import read_vectors
 from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.source import AttentionSource
-from headroles.options.label import LabelOptions, Options
+from headroles.options.label import Options
 from headroles.records.passage import Passage
 from headroles.sieves.base import COUNTED, NEEDS
 from headroles.sieves.selection import Selection
@@ -98,15 +98,14 @@ def _annotator(
     if gold:
         return Annotator(None), None, ()
     parser, described = load_parser(options.parser)
-    folder = options.cache if isinstance(options, LabelOptions) else None
-    cache, note = open_cache(folder, identity_of(described))
+    cache, note = open_cache(options.cache, identity_of(described))
     pool = _pool(options, described)
     return Annotator(parser, cache, pool), described, (note,) if note else ()
 
 
 def _pool(options: Options, described: dict[str, str]) -> Callable[[], ParserPool] | None:
     """Return a function that starts parser processes; several workers parse their own shards instead."""
-    several = isinstance(options, LabelOptions) and (options.workers > 1 or options.engine != "local")
+    several = options.workers > 1 or options.engine != "local"
     processes = 0 if several else processes_here()
     return partial(ParserPool, options.parser, described, processes) if processes else None
 

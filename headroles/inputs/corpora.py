@@ -1,6 +1,6 @@
 """Corpora: inputs of any size that are read again in every pass, or kept in a list."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import Any, Protocol, runtime_checkable
@@ -27,12 +27,19 @@ class Corpus(Protocol):
     def gold(self) -> bool:
         """Whether every input has words and trees of its own."""
 
+    @property
+    def units(self) -> Sequence[str] | None:
+        """The unit of each passage, where the passages alone do not say it; None where they do."""
+
     def __iter__(self) -> Iterator[Passage]:
         """Yield all passages in their order, from the first, in every pass the same.
 
         Raises:
             HeadrolesError: When file or dataset cannot be used, naming the place.
         """
+
+    def close(self) -> None:
+        """Close what stays open between passes."""
 
 
 class StreamedCorpus:
@@ -66,6 +73,7 @@ class StreamedCorpus:
         self._read, self._source, self.gold = read, source, gold
         self._limit, self._seed, self._first = limit, seed, first
         self._rows: int | None = None
+        self.units: Sequence[str] | None = None
 
     @property
     def source(self) -> dict[str, Any]:
@@ -121,6 +129,9 @@ class StreamedCorpus:
         count = self._rows or 0
         return None if limit >= count else draw_indices(count, limit, self._seed)
 
+    def close(self) -> None:
+        """Do nothing: each pass closes its files."""
+
 
 def _generator(passages: Iterator[Passage]) -> Any:
     """Yield the passages from a generator, which closes the inner one when it is closed."""
@@ -130,11 +141,16 @@ def _generator(passages: Iterator[Passage]) -> Any:
 class ListCorpus:
     """A ``Corpus`` of a list of passages, such as samples and windows of documents."""
 
-    def __init__(self, passages: list[Passage], source: dict[str, Any]) -> None:
-        """Keep the passages and their source."""
-        self._passages, self.source = passages, source
+    def __init__(
+        self, passages: list[Passage], source: dict[str, Any], units: Sequence[str] | None = None
+    ) -> None:
+        """Keep the passages, their source, and the unit of each (None: as groups and texts say)."""
+        self._passages, self.source, self.units = passages, source, units
         self.gold = all(passage.words is not None for passage in passages)
 
     def __iter__(self) -> Iterator[Passage]:
         """Return an iterator over the passages, from the first."""
         return iter(self._passages)
+
+    def close(self) -> None:
+        """Do nothing: the passages are in memory."""

@@ -1,22 +1,12 @@
 """Judge stored scores by other rules: ``judge_again()``; no model is needed."""
 
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from headroles.judging.clusters import add_clusters, update_role_claims
-from headroles.judging.probes import judge_probes_again
-from headroles.judging.scores import judge_scores
-from headroles.judging.surface import judge_surface
-from headroles.options.cluster import ClusterOptions, cluster_options_of
-from headroles.options.label import label_options_of
-from headroles.options.probe import probe_options_of
-from headroles.options.run import CommonOptions
-from headroles.options.surface import surface_options_of
-from headroles.records.example import Decision, Rule
+from headroles.kinds import kind_of
+from headroles.records.example import Decision
 from headroles.records.findings import Labelling
-from headroles.reports.page import page_of
 from headroles.storage.remote import accept_address
 from headroles.storage.run import load, write_results
 
@@ -58,7 +48,8 @@ def judge_again(
     given: dict[str, Any] = {name: value for name, value in options_given.items() if value is not None}
     settings = dict(before.manifest.get("settings", {})) | given
     settings |= {} if margin is None else {"margin": margin}
-    options = _options(before, {"data": "scores"} | settings)
+    kind = kind_of(before)
+    options = kind.options(_with_inputs(settings))
     decision_fields = {field.name for field in fields(Decision)}
     changed = {DECISION_NAMES.get(name, name): getattr(options, name) for name in given}
     decision = replace(
@@ -67,40 +58,18 @@ def judge_again(
     rules = before.findings.rules
     if margin is not None:
         rules = tuple(replace(rule, margin=float(margin)) if rule.role else rule for rule in rules)
-    after = _judge_as_before(before, rules, decision, options)
+    after = kind.judge_again(before, rules, decision, options)
     manifest = dict(before.manifest)
     if "settings" in manifest:
         manifest |= {"settings": options.settings(), "command": options.command()}
     after = replace(after, manifest=manifest, skipped=before.skipped, exhibited=before.exhibited)
-    write_results(Path(folder), after, page_of(after))
+    write_results(Path(folder), after, kind.page(after))
     return after
 
 
-def _options(before: Labelling, settings: dict[str, Any]) -> CommonOptions:
-    """Return the options of the kind of run that gave a labelling."""
-    if before.probed is not None:
-        return probe_options_of(**{"probes": "dependency"} | settings)
-    if before.surface is not None:
-        return surface_options_of(**settings)
-    settings = {"maps": 0} | settings  # of folders from before maps were kept
-    return label_options_of(**settings) if before.clustered is None else cluster_options_of(**settings)
-
-
-def _judge_as_before(
-    before: Labelling, rules: Sequence[Rule], decision: Decision, options: CommonOptions
-) -> Labelling:
-    """Judge the same scores again in the way of their kind of run."""
-    if before.probed is not None and before.probed.tallies is not None:
-        return judge_probes_again(before, rules, decision, options)
-    if before.surface is not None:
-        return judge_surface(before.scores, rules, options, decision)
-    after = judge_scores(before.scores, rules, options, decision, before.moments)
-    after = replace(after, probed=before.probed)
-    if before.clustered is None or not isinstance(options, ClusterOptions):
-        return after
-    if decision.seed != before.decision.seed:
-        return add_clusters(after, before.clustered.divergence, options.clustering)
-    return update_role_claims(after, before.clustered, options.clustering)
+def _with_inputs(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings that name inputs, which runs have and which stored scores no longer need."""
+    return settings if settings.get("attention") else {"data": "scores"} | settings
 
 
 def judge_stored_scores(run: Labelling) -> Labelling:
@@ -109,9 +78,6 @@ def judge_stored_scores(run: Labelling) -> Labelling:
     Raises:
         HeadrolesError: When the settings of the run are not valid.
     """
-    options = _options(run, {"data": "scores"} | dict(run.manifest.get("settings", {})))
-    if run.clustered is None:
-        judged_run = _judge_as_before(run, run.findings.rules, run.decision, options)
-    else:
-        judged_run = judge_scores(run.scores, run.findings.rules, options, run.decision, run.moments)
-    return replace(run, findings=judged_run.findings)
+    kind = kind_of(run)
+    options = kind.options(_with_inputs(dict(run.manifest.get("settings", {}))))
+    return replace(run, findings=kind.find_again(run, options).findings)

@@ -134,13 +134,7 @@ def read_map_list(path: Path, name: str) -> MapList:
         BadInput: When the list is missing or breaks a rule; the message names the example.
     """
     list_file = path.with_suffix(".json")
-    content = _json_in(list_file)
-    document = content if isinstance(content, dict) else {"examples": content}
-    rows = document.get("examples")
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise BadInput(
-            f"'{list_file}' must hold a list of at least one object, or an object whose 'examples' is one"
-        )
+    document, rows = read_list_rows(path)
     examples = tuple(
         _example(row, f"{list_file}, example {number}", name, number) for number, row in enumerate(rows)
     )
@@ -155,6 +149,26 @@ def read_map_list(path: Path, name: str) -> MapList:
         document.get("sinks") is True,
         digest if isinstance(digest, str) else None,
     )
+
+
+def read_list_rows(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Read the list of a file of maps: all of it, and the object of each example.
+
+    Args:
+        path: File of the maps.
+
+    Raises:
+        BadInput: When the list is missing, or is not a list of objects.
+    """
+    list_file = path.with_suffix(".json")
+    content = _json_in(list_file)
+    document = content if isinstance(content, dict) else {"examples": content}
+    rows = document.get("examples")
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise BadInput(
+            f"'{list_file}' must hold a list of at least one object, or an object whose 'examples' is one"
+        )
+    return document, rows
 
 
 def _json_in(list_file: Path) -> object:

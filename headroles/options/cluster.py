@@ -28,6 +28,7 @@ class ClusterOptions(Options):
     clusters: int | None = None
     draws: int = 200
 
+    KIND: ClassVar[str] = "cluster"
     COMMAND: ClassVar[str] = "headroles cluster"
     LEAST: ClassVar[dict[str, int]] = Options.LEAST | {"clusters": 2, "draws": 20}
 

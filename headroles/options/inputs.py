@@ -29,6 +29,9 @@ class InputOptions(CommonOptions):
     max_length: int = 128
 
     LEAST: ClassVar[dict[str, int]] = CommonOptions.LEAST | {"max_length": 4}
+    OF_MODELS: ClassVar[tuple[str, ...]] = (
+        "task", "source", "data", "text_a", "text_b", "group", *CommonOptions.OF_MODELS, "seed", "max_length"
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
@@ -37,8 +40,11 @@ class InputOptions(CommonOptions):
             task_of(self.task)
         if self.source not in SOURCES:
             raise UnknownName("source", self.source, SOURCES)
-        if self.task is None and self.data is None and not self.brought:
-            raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
+        if self.task is None and self.data is None and self.attention is None:
+            raise BadInput(
+                "a run needs inputs: name a task with --task, a file with --data, or stored maps with "
+                "--attention"
+            )
         if self.source == "hub" and self.task is None:
             raise BadInput("inputs from the hub are those of a task; name it with --task")
         if self.text_b is not None and self.text_a is None:
@@ -51,14 +57,9 @@ class InputOptions(CommonOptions):
                     )
 
     @property
-    def brought(self) -> bool:
-        """Whether inputs are given in another way than by a task or a file of texts."""
-        return False
-
-    @property
     def name(self) -> str:
         """Name of the inputs: the task's, or the file's."""
-        return self.task or input_name(self.data)
+        return self.task or input_name(self.attention or self.data)
 
 
 def input_name(data: str | None) -> str:

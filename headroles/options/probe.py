@@ -43,7 +43,11 @@ class ProbeOptions(CommonOptions):
     epochs: int = EPOCHS
     minutes: float | None = None
 
+    KIND: ClassVar[str] = "probe"
     COMMAND: ClassVar[str] = "headroles probe"
+    OF_MODELS: ClassVar[tuple[str, ...]] = (
+        "data", "layout", *CommonOptions.OF_MODELS, "window", "stride", "classifier"
+    )  # fmt: skip
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("probes",)
     LEAST: ClassVar[dict[str, int]] = CommonOptions.LEAST | {"window": 8, "stride": 1, "epochs": 1}
 
@@ -61,8 +65,11 @@ class ProbeOptions(CommonOptions):
                     raise UnknownName(kind, value, known)
         if not self.probes:
             raise BadInput(f"a run of probes names at least one of {', '.join(PROBES)}, but got none")
-        if not self.data:
-            raise BadInput("probes need gold annotation: name a file of it with --data")
+        if not self.data and self.attention is None:
+            raise BadInput(
+                "probes need gold annotation: name a file of it with --data, or with --attention stored maps "
+                "whose list has it"
+            )
         self._check_training()
         if self.stride is not None and self.stride > (self.window or WINDOW):
             raise BadInput(
@@ -113,7 +120,7 @@ class ProbeOptions(CommonOptions):
     @property
     def name(self) -> str:
         """Name of the inputs: the first file's."""
-        return Path(self.data[0]).name.split(".")[0]
+        return Path(self.attention or self.data[0]).name.split(".")[0]
 
     @property
     def asked_relations(self) -> tuple[str, ...]:

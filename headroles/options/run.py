@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 from dataclasses import Field, dataclass, fields
 from numbers import Integral, Real
 from types import NoneType
@@ -13,19 +14,30 @@ from headroles.records.example import Decision
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DTYPES = ("float32", "bfloat16", "float16")
+ENGINES = ("local", "ray")
 SPLITS, MOST_SPLITS = 200, 100_000
 """Random half-samples behind the stability: default number, and most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOptions:
-    """Model, decision and folder of a run; each kind of run adds its own options.
+    """Model, decision, shards and folder of a run; each kind of run adds its own options.
+
+    Attributes:
+        attention: A file of stored maps that is read instead of running a model; None runs a model.
+        shard_size: Examples in a shard, which is scored and written as one.
+        workers: Processes that score shards in parallel.
+        threads: Threads of each worker; None: the processors of the machine shared among them.
+        engine: "local" or "ray".
+        address: Address of a Ray cluster; None uses that of ``RAY_ADDRESS``, or starts one on this machine.
+        gpus: GPUs of each worker, for Ray; fractions are allowed.
 
     Raises:
-        UnknownName: For a preset, device or precision that does not exist.
-        BadInput: For numbers out of range.
+        UnknownName: For a preset, device, precision or engine that does not exist.
+        BadInput: For numbers out of range, or options of a model beside stored maps.
     """
 
+    attention: str | None = None
     model: str | None = None
     revision: str | None = None
     limit: int | None = None
@@ -44,14 +56,28 @@ class CommonOptions:
     device: str = "auto"
     dtype: str = "float32"
     batch_size: int = 32
+    shard_size: int = 256
+    workers: int = 1
+    threads: int | None = None
+    engine: str = "local"
+    address: str | None = None
+    gpus: float = 0.0
     out: str | None = None
     overwrite: bool = False
 
+    KIND: ClassVar[str] = ""
+    """Name of this kind of run in ``headroles.kinds``."""
     COMMAND: ClassVar[str] = ""
     """First words of the command line of this kind of run."""
-    LEAST: ClassVar[dict[str, int]] = {"limit": 1, "batch_size": 1, "seed": 0, "splits": 0}
+    LEAST: ClassVar[dict[str, int]] = {
+        "limit": 1, "batch_size": 1, "seed": 0, "splits": 0, "shard_size": 1, "workers": 1, "threads": 1
+    }  # fmt: skip
     """Smallest value of whole numbers."""
-    PLACES: ClassVar[tuple[str, ...]] = ("out", "overwrite")
+    OF_MODELS: ClassVar[tuple[str, ...]] = ("limit", "model", "revision", "device", "dtype")
+    """Options of runs of a model, which runs on stored maps do not accept."""
+    PLACES: ClassVar[tuple[str, ...]] = (
+        "out", "overwrite", "workers", "threads", "engine", "address", "gpus"
+    )  # fmt: skip
     """Options about where a run is computed and written, which do not change its numbers."""
     ARGUMENTS: ClassVar[tuple[str, ...]] = ()
     """Options that are arguments of the command line without a flag."""
@@ -59,7 +85,11 @@ class CommonOptions:
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         preset_of(self.preset)
-        for kind, value, known in (("device", self.device, DEVICES), ("dtype", self.dtype, DTYPES)):
+        for kind, value, known in (
+            ("device", self.device, DEVICES),
+            ("dtype", self.dtype, DTYPES),
+            ("engine", self.engine, ENGINES),
+        ):
             if value not in known:
                 raise UnknownName(kind, value, known)
         for name, least in self.LEAST.items():
@@ -74,6 +104,38 @@ class CommonOptions:
             raise BadInput(f"margin must be a number of at least 0, but got {self.margin}")
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
+        self._check_engine()
+        if self.attention is not None:
+            self._check_stored()
+
+    def _check_engine(self) -> None:
+        """Refuse options of another engine."""
+        if not 0 <= self.gpus < float("inf"):
+            raise BadInput(f"gpus must be a number of at least 0, but got {self.gpus}")
+        if self.engine != "ray":
+            for name, default in (("address", None), ("gpus", 0.0)):
+                if getattr(self, name) != default:
+                    raise BadInput(f"--{name} is of the engine 'ray', but the engine is {self.engine!r}")
+
+    def _check_stored(self) -> None:
+        """Refuse options of model and inputs where stored maps are read."""
+        defaults = {field.name: field.default for field in fields(self)}
+        for name in self.OF_MODELS:
+            if getattr(self, name) != defaults[name]:
+                raise BadInput(
+                    f"--attention brings inputs and a model of its own, so --{name.replace('_', '-')} has "
+                    f"no effect; leave it out"
+                )
+
+    @property
+    def most_kept(self) -> int:
+        """Most examples whose scores are all kept: all of them, where no option says otherwise."""
+        return sys.maxsize
+
+    @property
+    def streamed(self) -> bool:
+        """Whether inputs are read one by one, without counting them beforehand."""
+        return False
 
     @property
     def usual(self) -> Decision:

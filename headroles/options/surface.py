@@ -29,7 +29,9 @@ class SurfaceOptions(InputOptions):
     mask: float = MASK
     marks: str = USUAL
 
+    KIND: ClassVar[str] = "surface"
     COMMAND: ClassVar[str] = "headroles surface"
+    OF_MODELS: ClassVar[tuple[str, ...]] = (*InputOptions.OF_MODELS, "gradients", "label", "mask")
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""

@@ -189,5 +189,6 @@ class Labelling:
 
     def _repr_html_(self) -> str:
         """Return counts per role with its strongest head, and every head's roles, for notebooks."""
-        outcomes = ("above", "below", *DECISIONS[2:]) if self.surface is not None else DECISIONS
-        return labelling_html(self.findings, self.decision, self.manifest, outcomes)
+        from headroles.kinds import kind_of
+
+        return labelling_html(self.findings, self.decision, self.manifest, kind_of(self).outcomes)

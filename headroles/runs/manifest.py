@@ -2,7 +2,6 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ from headroles.options.label import Options
 from headroles.options.run import CommonOptions
 from headroles.presets import preset_of
 from headroles.records.arrays import shared_keys_note
-from headroles.records.clusters import Divergence
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import GROUPS, Moments
+from headroles.runs.scored import ScoredRun
 from headroles.stats.engine import ENOUGH_FOR_NOT
 
 SHIFTED = (
@@ -54,66 +53,34 @@ PACKAGES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RunScores:
-    """Scores, their rules, and the model, parser and vectors that gave them.
-
-    Attributes:
-        scores: One number per sieve, example and head.
-        rules: One per sieve, with the bounds its scores had on these examples.
-        model: Description of the model, for the record.
-        parser: Description of the parser; None when none was used.
-        truncated: Number of inputs that were cut.
-        divergence: Between all pairs of heads; None where it was not computed.
-        vectors: Description of the word vectors; None when none were used.
-        omitted: Sieves left out because their annotation is missing, one sentence each.
-        moments: Sums over all examples, where the scores are those of a random subsample.
-    """
-
-    scores: Scores
-    rules: tuple[Rule, ...]
-    model: dict[str, Any]
-    parser: dict[str, str] | None
-    truncated: int
-    divergence: Divergence | None = None
-    vectors: dict[str, Any] | None = None
-    omitted: tuple[str, ...] = ()
-    moments: Moments | None = None
-
-
-def manifest_of(options: Options, source: dict[str, Any], scored: RunScores) -> dict[str, Any]:
+def manifest_of(options: Options, scored: ScoredRun) -> dict[str, Any]:
     """Return everything needed to reproduce a run of sieves, in JSON types."""
     preset = preset_of(options.preset)
-    counts = counts_of(scored.scores, scored.moments) | {"truncated": scored.truncated}
-    return common_record(options, source, scored.model, options.max_length, counts) | {
+    known, described = scored.facts.known, scored.facts.described
+    return common_record(options, scored, options.max_length) | {
         **({"kept": kept_record(scored.scores, scored.moments)} if scored.moments else {}),
         "task": options.task,
-        "parser": scored.parser,
-        **({"vectors": scored.vectors} if scored.vectors else {}),
+        "parser": known.parser,
+        **({"vectors": known.vectors} if known.vectors else {}),
         "statistic": "published" if preset.warning else options.statistic,
         "notes": [
             *([preset.warning] if preset.warning else []),
-            *attention_notes(scored.model),
-            *shared_keys_note(scored.model),
+            *attention_notes(described),
+            *shared_keys_note(described),
         ],
     }
 
 
-def common_record(
-    options: CommonOptions,
-    source: dict[str, Any],
-    described: dict[str, Any],
-    max_length: int,
-    counts: dict[str, int],
-) -> dict[str, Any]:
+def common_record(options: CommonOptions, scored: ScoredRun, max_length: int) -> dict[str, Any]:
     """Return the record that all kinds of runs share; no time of day, so that equal runs are equal."""
-    model = dict(described)
+    model = dict(scored.facts.described)
     tokenizer, threads = model.pop("tokenizer"), model.pop("threads")
     machine = model.pop("machine", {})
+    counts = counts_of(scored.scores, scored.moments) | {"truncated": scored.truncated}
     return {
         "headroles": version("headroles"),
         "command": options.command(),
-        "source": source,
+        "source": scored.source,
         "tokenizer": {"class": tokenizer, "max_length": max_length},
         "model": model,
         "preset": options.preset,
@@ -150,12 +117,12 @@ def counts_of(scores: Scores, moments: Moments | None = None) -> dict[str, int]:
     }
 
 
-def omission_notes(options: Options, scored: RunScores) -> list[str]:
+def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
     """Return what was cut, was not applicable or has too few units, one sentence each."""
     sums = scored.moments
     total = len(scored.scores.examples) if sums is None else sums.examples
     notes = truncation_notes(scored.truncated, total, options.max_length)
-    notes += scored.omitted
+    notes += scored.facts.known.omitted
     for position, rule in enumerate(scored.rules):
         nothing = "nothing in them can be counted"
         if rule.role and sums is not None:
@@ -169,9 +136,9 @@ def omission_notes(options: Options, scored: RunScores) -> list[str]:
                 nothing=nothing,
                 few="no head is called 'not', because rare scores then look absent too often",
             )
-    if options.parser is not None and scored.parser is None:
+    if options.parser is not None and scored.facts.known.parser is None:
         notes.append("--parser was not used: no sieve of this run needs words, or the inputs have their own.")
-    if options.vectors is not None and scored.vectors is None:
+    if options.vectors is not None and scored.facts.known.vectors is None:
         notes.append("--vectors was not used: no sieve of this run needs word vectors.")
     if options.data and file_format(Path(options.data)) == ".conllu" and options.task is not None:
         notes.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")

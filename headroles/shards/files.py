@@ -27,6 +27,8 @@ def shard_name(number: int, ending: str) -> str:
 def receipt_bytes(receipt: Receipt) -> bytes:
     """Return a receipt as JSON with its own SHA-256, so that a damaged receipt is recognised."""
     record = json.loads(json.dumps(asdict(receipt), allow_nan=False))
+    if not receipt.counts:
+        del record["counts"]
     return (json.dumps(record | {"sha256": _checksum(record)}, indent=1, sort_keys=True) + "\n").encode()
 
 
@@ -40,7 +42,7 @@ def receipt_of(data: bytes) -> Receipt | None:
         record = json.loads(data)
         if record.pop("sha256") != _checksum(record):
             return None
-        record |= {name: tuple(record[name]) for name in ("low", "high")}
+        record = {"counts": {}} | record | {name: tuple(record[name]) for name in ("low", "high")}
         return Receipt(**{field.name: record[field.name] for field in fields(Receipt)})
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

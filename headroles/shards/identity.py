@@ -24,12 +24,12 @@ SCORING_LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "spacy")
 SETTINGS_AFTER_SCORING = frozenset(
     {
         "margin", "alpha", "test", "correction", "family", "resamples", "resample_seed", "interval",
-        "splits", "bayes", "maps",
+        "splits", "bayes", "maps", "method", "clusters", "draws",
     }
 )  # fmt: skip
 """Settings that are used only after scoring."""
 NOT_SCORING = (
-    "cli", "comparing", "judging", "parser", "preprocessing", "probing", "reports", "samples",
+    "cli", "comparing", "judging", "parser", "preprocessing", "reports", "runs/probe/trained", "samples",
     "shards/engines", "stats", "terminal", "exporting.py", "planning.py", "viewing.py",
 )  # fmt: skip
 """Folders and files of the package that cannot change scores (the parser has its own digest)."""
@@ -39,6 +39,7 @@ WORDS = {
     "configuration": "model configuration", "tokenizer": "tokenizer", "parser": "parser",
     "vectors": "word vectors", "sieves": "code of sieves", "versions": "versions of libraries",
     "device": "device or precision", "frequencies": "frequencies of tokens in the inputs",
+    "documents": "gold documents", "loss": "loss", "maps": "stored maps",
 }  # fmt: skip
 """Names of the components of an identity, as messages show them."""
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from headroles.options.label import LabelOptions
+from headroles.options.run import CommonOptions
 from headroles.records.example import Rule, Scores
 from headroles.records.moments import Moments
 from headroles.shards.files import read_checked_files, shard_name
@@ -25,7 +25,7 @@ def assemble_run(
     tally: Receipts,
     rules: Sequence[Rule],
     facts: Facts,
-    options: LabelOptions,
+    options: CommonOptions,
     adding: RunningSums | None,
 ) -> tuple[Scores, tuple[Rule, ...], Moments | None]:
     """Return the scores of a run, its rules with bounds and chance values, and its sums where it keeps them.
@@ -55,7 +55,11 @@ def assemble_run(
         scores = read_subsample(place, tally.shards, names, grid, options)
     known = np.where(moments.nulled > 0, moments.nulled, 1)
     null = np.where(moments.nulled > 0, moments.nulls / known, np.nan)
-    return scores, with_score_bounds(rules, tally.low, tally.high, null[:, None], facts.scorers), moments
+    return (
+        scores,
+        with_score_bounds(rules, tally.low, tally.high, null[:, None], facts.known.scorers),
+        moments,
+    )
 
 
 def write_final_sums(place: Place, moments: Moments, scores: Scores, shards: int) -> dict[str, str]:
@@ -106,7 +110,7 @@ def files_in_manifest(place: Place) -> dict[str, str] | None:
 
 
 def read_subsample(
-    place: Place, shards: int, sieves: Sequence[str], grid: tuple[int, int], options: LabelOptions
+    place: Place, shards: int, sieves: Sequence[str], grid: tuple[int, int], options: CommonOptions
 ) -> Scores:
     """Read the scores of the subsample from the shards; memory holds at most about three samples at once.
 

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Bool, Int, UInt64
 
 from headroles.errors import BadInput
-from headroles.options.label import LabelOptions
+from headroles.options.run import CommonOptions
 from headroles.records.example import Rule, Scores
 from headroles.records.moments import Moments, chain_digests, moments_of
 from headroles.shards.files import read_checked_files, shard_name
@@ -100,13 +100,13 @@ ROWS, BESIDE, SUMS = "scores.parquet", "parquet", "npz"
 """Endings of the files of a shard: scores that may be sampled, their cells and chance values, sums."""
 
 
-def sample_size(options: LabelOptions) -> int:
+def sample_size(options: CommonOptions) -> int:
     """Return the largest number of examples whose scores are kept besides the moments."""
-    return min(options.keep, SUBSAMPLE)
+    return min(options.most_kept, SUBSAMPLE)
 
 
 def shard_contents(
-    scores: Scores, rules: Sequence[Rule], task: Task, options: LabelOptions
+    scores: Scores, rules: Sequence[Rule], task: Task, options: CommonOptions
 ) -> dict[str, bytes]:
     """Return the files of a shard by name: sums of all its examples, scores of those that may be sampled.
 

@@ -4,6 +4,7 @@ No model is needed here.
 """
 
 import io
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -28,6 +29,7 @@ class Receipts:
     Attributes:
         shards: Number of finished shards without a gap, from the first.
         truncated: Number of truncated inputs.
+        counts: Further counts of the kind of run, by name.
         low: Smallest value that each column could take in any shard; NaN where no shard states one.
         high: Largest value that each column could take in any shard; NaN where no shard states one.
     """
@@ -41,6 +43,7 @@ class Receipts:
         self._receipts: dict[int, Receipt] | None = {} if whole else None
         self._after_gap: set[int] = set()
         self.shards = self.truncated = 0
+        self.counts: Counter[str] = Counter()
         self.low: Float[np.ndarray, " columns"] = np.array(np.nan)
         self.high: Float[np.ndarray, " columns"] = np.array(np.nan)
 
@@ -53,6 +56,7 @@ class Receipts:
             self._after_gap.remove(self.shards)
             self.shards += 1
         self.truncated += receipt.truncated
+        self.counts.update(receipt.counts)
         low, high = (np.array(bound, dtype=np.float64) for bound in (receipt.low, receipt.high))
         self.low, self.high = np.fmin(self.low, low), np.fmax(self.high, high)
 
@@ -162,7 +166,7 @@ def assemble_scores(
         values=values,
         null=null,
     )
-    return scores, with_score_bounds(rules, tally.low, tally.high, null, facts.scorers)
+    return scores, with_score_bounds(rules, tally.low, tally.high, null, facts.known.scorers)
 
 
 def _table(place: Place, receipt: Receipt, name: str) -> Any:

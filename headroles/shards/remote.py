@@ -10,7 +10,7 @@ from typing import Any
 
 from headroles.addresses import is_address
 from headroles.errors import BadInput, HeadrolesError
-from headroles.options.label import LabelOptions
+from headroles.options.run import CommonOptions
 from headroles.shards.resume import Work, plan_bytes, plan_differences
 from headroles.storage.folder import MANIFEST, PLAN, RUN, check_holds, read_manifest
 from headroles.storage.places import Place, place_of
@@ -82,7 +82,7 @@ class RemoteWork(Work):
                     self.place.delete(name)
 
 
-def remote_place(chosen: LabelOptions, apart: bool) -> Place | None:
+def remote_place(chosen: CommonOptions, apart: bool) -> Place | None:
     """Return the place that ``out`` names, when it is an address that may be written; None for folders.
 
     Args:

@@ -1,8 +1,9 @@
 """The inputs of a run: count and fingerprint them in one pass, then cut them into shards."""
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 
@@ -24,6 +25,8 @@ class Survey:
         units: The unit of each input; None when there are more inputs than those whose scores are kept.
         sha256: SHA-256 over keys, groups and texts of the inputs that were read.
         digest: The same, with gold words, trees and mentions.
+        places: Place of each unit among all, in the order of first appearance; empty without ``units``.
+        members: Number of inputs of each unit; empty without ``units``.
     """
 
     count: int | None
@@ -31,6 +34,8 @@ class Survey:
     units: tuple[str, ...] | None
     sha256: str
     digest: str
+    places: Mapping[str, int] = field(default_factory=dict)
+    members: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -47,7 +52,7 @@ def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
         stream: Whether to stop after that number, because there may be very many inputs.
 
     Raises:
-        HeadrolesError: When the inputs cannot be read.
+        HeadrolesError: When the inputs cannot be read, or there is none.
     """
     bonds, texts, everything, count = UnitFinder(), sha256(), sha256(), 0
     for passage in islice(corpus, keep + 1) if stream else corpus:
@@ -57,11 +62,19 @@ def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
         everything.update(text + _annotation_bytes(passage))
         if count <= keep:
             bonds.add(passage.group, passage.texts, passage.key)
-    names = bonds.names()
+    if not count:
+        raise BadInput(
+            "a run reads at least one input, but there is none; give more data, or a larger --limit"
+        )
+    names = bonds.names() if corpus.units is None else corpus.units
     few = count <= keep
-    units = tuple(names) if few else None
     known = count if few or not stream else None
-    return Survey(known, count, units, texts.hexdigest(), everything.hexdigest())
+    digests = texts.hexdigest(), everything.hexdigest()
+    if not few:
+        return Survey(known, count, None, *digests)
+    members = Counter(names)  # in the order of first appearance
+    places = {name: place for place, name in enumerate(members)}
+    return Survey(known, count, tuple(names), *digests, places, members)
 
 
 def _text_bytes(passage: Passage) -> bytes:
@@ -104,7 +117,7 @@ def cut_into_tasks(corpus: Corpus, survey: Survey, size: int) -> Iterator[Task]:
         done += len(passages)
         if survey.count is not None and done > survey.count:
             raise _changed_inputs()
-        yield Task(number, passages, units, digest_of(passages, units))
+        yield _task(number, passages, units, survey)
         number += 1
     if done < survey.seen or everything.hexdigest() != survey.digest:
         raise _changed_inputs()
@@ -117,9 +130,12 @@ def _changed_inputs() -> BadInput:
     )
 
 
-def digest_of(passages: Sequence[Passage], units: Sequence[str]) -> str:
-    """Return the SHA-256 over inputs, their annotation and their units."""
+def _task(number: int, passages: tuple[Passage, ...], units: tuple[str, ...], survey: Survey) -> Task:
+    """Return a shard, with the SHA-256 over its inputs, their annotation, and their units among all."""
+    places = tuple(survey.places[unit] for unit in units) if survey.places else ()
+    members = tuple(survey.members[unit] for unit in units) if survey.members else ()
     digest = sha256()
     for passage, unit in zip(passages, units, strict=True):
         digest.update(_text_bytes(passage) + _annotation_bytes(passage) + json.dumps(unit).encode())
-    return digest.hexdigest()
+    digest.update(json.dumps([places, members, len(survey.places)]).encode())
+    return Task(number, passages, units, digest.hexdigest(), places, members, len(survey.places))

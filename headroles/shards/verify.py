@@ -12,6 +12,7 @@ from typing import Any
 
 from headroles.errors import BadInput
 from headroles.judging.again import judge_stored_scores
+from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.shards.files import find_damaged_file, receipt_of, shard_name
 from headroles.stats.oracles.recompute import Check
@@ -114,25 +115,19 @@ def recompute(run: Labelling) -> tuple[Check, ...]:
     """
     from headroles.stats.oracles.recompute import recompute_findings
 
+    kind = kind_of(run)
     checks = recompute_findings(
         run.scores,
         run.findings,
         run.decision,
         precision=run.assessment.precision if run.assessment else None,
         moments=run.moments,
-        intervals_of_scores=run.surface is not None,
+        intervals_of_scores=kind.intervals_of_scores,
     )
-    tables = (
-        (
-            run.probed,
-            "best.csv, baselines.csv, conditions.csv",
-            "they rest on halves of the units and on baselines",
-        ),
-        (run.surface, "layers.csv, noop.csv", "they are of means over the heads of a layer"),
-        (run.clustered, "claims.csv, clusters.csv", "they resample units and permute heads"),
-    )
-    left = [Check(name, "", 0, nan, nan, reason) for part, name, reason in tables if part is not None]
-    return (*checks, *left)
+    if kind.not_recomputed is None:
+        return checks
+    tables, reason = kind.not_recomputed
+    return (*checks, Check(tables, "", 0, nan, nan, reason))
 
 
 def refuse_differences(checks: Sequence[Check], folder: str) -> None:

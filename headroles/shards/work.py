@@ -3,14 +3,21 @@
 A run gives an order and tasks to an engine, and gets facts and receipts.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from headroles.options.label import LabelOptions
+import numpy as np
+from jaxtyping import Float
+
+from headroles.options.run import CommonOptions
+from headroles.records.example import Rule, Scores
 from headroles.records.kept_maps import InputMaps
 from headroles.records.passage import Passage
+
+if TYPE_CHECKING:
+    from headroles.extraction.source import AttentionSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +25,14 @@ class Order:
     """Instructions that every worker of a run gets before its first shard.
 
     Attributes:
-        options: Options of the run; sieves given as objects instead of names cannot leave the process.
+        options: Options of a run of any kind; sieves given as objects instead of names cannot leave the
+            process.
         place: Path or address that shards are written to; None for the memory of a single worker's process.
         whole: Whether the scores of all examples are kept; otherwise moments and a random subsample.
         threads: Threads of the worker; None for as many as its process has.
     """
 
-    options: LabelOptions
+    options: CommonOptions
     place: str | None
     whole: bool = True
     threads: int | None = None
@@ -39,12 +47,19 @@ class Task:
         passages: Its inputs.
         units: The unit of each input.
         digest: SHA-256 over keys, texts, groups, units and gold annotation.
+        places: The place of each input's unit among all units of the run, from 0 in the order of first
+            appearance; empty where all units of the run are not known.
+        members: Number of inputs in the unit of each input; empty where all units are not known.
+        units_of_run: Number of units of the run; 0 where they are not known.
     """
 
     number: int
     passages: tuple[Passage, ...]
     units: tuple[str, ...]
     digest: str
+    places: tuple[int, ...] = ()
+    members: tuple[int, ...] = ()
+    units_of_run: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,7 @@ class Receipt:
         files: SHA-256 of each of its files, by name within the run folder.
         low: Smallest value each column could take on its examples; NaN is written as None.
         high: Largest value each column could take on its examples; NaN is written as None.
+        counts: Further counts of its examples by name, which the kind of run adds up.
     """
 
     number: int
@@ -72,6 +88,81 @@ class Receipt:
     files: dict[str, str]
     low: tuple[float | None, ...]
     high: tuple[float | None, ...]
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShardResult:
+    """Results of a shard, as a worker of any kind of run writes them.
+
+    Attributes:
+        scores: Scores of its examples, one row per column.
+        low: Smallest value each column could take on its examples; not finite where none is known.
+        high: Largest value.
+        truncated: Number of inputs that were cut.
+        files: Contents of the files of the kind of run, by the ending of their names; they come beside
+            the files of scores.
+        counts: As in ``Receipt``.
+    """
+
+    scores: Scores
+    low: Float[np.ndarray, " columns"]
+    high: Float[np.ndarray, " columns"]
+    truncated: int
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@runtime_checkable
+class ShardWork(Protocol):
+    """The work of one kind of run on shards, with model and annotation loaded."""
+
+    @property
+    def source(self) -> "AttentionSource":
+        """Return the model, or the stored maps, whose attention is read."""
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """Return the rule of each column, those of scorers last."""
+
+    @property
+    def known(self) -> "Known":
+        """Return what the work knows beyond model and options."""
+
+    def read(self, task: Task, advance: Callable[[int], None]) -> ShardResult:
+        """Read the inputs of a shard.
+
+        Args:
+            task: The shard.
+            advance: Called with the number of examples done since the last call.
+        """
+
+    def expect(self, task: Task) -> None:
+        """Take notice of a later shard, whose texts may be parsed ahead."""
+
+    def close(self) -> None:
+        """Release everything that outlives a shard, such as parser processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Facts that the work of a kind of run knows beyond its model.
+
+    Attributes:
+        parser: Description of the parser; None when none is used.
+        vectors: Description of the word vectors; None when none are used.
+        omitted: Sieves left out because annotation is missing, one sentence each.
+        scorers: Number of columns of scorers, which have a chance value per example.
+        components: Parts of the identity of a run by name, beyond those of model, code and settings.
+        noted: Facts for the manifest, by name.
+    """
+
+    parser: dict[str, str] | None = None
+    vectors: dict[str, Any] | None = None
+    omitted: tuple[str, ...] = ()
+    scorers: int = 0
+    components: dict[str, Any] = field(default_factory=dict)
+    noted: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +174,18 @@ class Facts:
         heads: Number of heads in each layer.
         described: Description of the model, for the manifest.
         identity: As in ``Receipt``.
-        parser: Description of the parser; None when none is used.
-        vectors: Description of the word vectors; None when none are used.
-        omitted: Sieves left out because annotation is missing, one sentence each.
         columns: Names of the columns of scores, those of scorers last.
-        scorers: Number of columns of scorers, which have a chance value per example.
         components: The parts of ``identity`` by name, so that a difference can be named.
+        known: Facts that the work of the kind of run knows beyond its model.
     """
 
     layers: int
     heads: int
     described: dict[str, Any]
     identity: str
-    parser: dict[str, str] | None
-    vectors: dict[str, Any] | None
-    omitted: tuple[str, ...]
-    columns: tuple[str, ...] = ()
-    scorers: int = 0
-    components: dict[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...]
+    components: dict[str, Any]
+    known: Known
 
 
 @runtime_checkable
@@ -113,6 +198,10 @@ class Engine(Protocol):
     @property
     def facts(self) -> Facts:
         """Return the facts of the model and annotation, as the first worker loaded them."""
+
+    @property
+    def source(self) -> "AttentionSource | None":
+        """Return the model, or the stored maps, of the worker in this process; None where there is none."""
 
     def score(self, tasks: Iterable[Task]) -> Iterator[Receipt]:
         """Score shards and yield each receipt when the files of its shard are whole, in any order.

@@ -1,31 +1,28 @@
-"""Workers: each loads model, sieves and annotation once in its process, and then scores shards."""
+"""Workers: each loads model and annotation once in its process, and then scores shards of any kind of run."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from headroles.arrays import selection_of
 from headroles.extraction.jobs.keep_maps import KeepMapsJob
-from headroles.extraction.model.checkpoint import find_checkpoint
-from headroles.extraction.model.load import Model, check_length, load
+from headroles.extraction.model.load import Model
 from headroles.extraction.model.machine import describe_machine, device_name
 from headroles.extraction.scoring.reader import Shard
-from headroles.extraction.stream import stream, stream_tokenised
-from headroles.extraction.texts.tokens import tokenise
-from headroles.inputs.annotation import AnnotatedSieves, load_annotation
+from headroles.extraction.source import AttentionSource, StoredMaps
+from headroles.extraction.stream import stream
 from headroles.inputs.corpora import Corpus
-from headroles.inputs.passages import read_corpus
-from headroles.options.label import LabelOptions
+from headroles.kinds import kind_named
+from headroles.options.run import CommonOptions
 from headroles.records.example import Rule, Scores
 from headroles.records.kept_maps import InputMaps
 from headroles.records.passage import Passage
 from headroles.shards.files import bounds, shard_name, write_shard
-from headroles.shards.identity import code, identity_of, library_versions, scoring_settings, sieves_digest
+from headroles.shards.identity import code, identity_of, library_versions, scoring_settings
 from headroles.shards.moments import shard_contents
-from headroles.shards.work import Facts, Order, Receipt, Task
+from headroles.shards.work import Facts, Order, Receipt, ShardResult, ShardWork, Task
 from headroles.storage.places import Place, place_of
 from headroles.storage.scores import examples_bytes, part_bytes, part_name
 
@@ -34,7 +31,7 @@ class Worker:
     """Scores shards of one run, in this process or any other."""
 
     def __init__(self, order: Order, *, place: Place | None = None, corpus: Corpus | None = None) -> None:
-        """Load model, sieves and annotation.
+        """Load model and annotation.
 
         Args:
             order: The instructions of the run.
@@ -42,28 +39,19 @@ class Worker:
             corpus: The inputs of the run, where they are already open; None to open them from the options.
 
         Raises:
-            BadInput: When model, parser, vectors or inputs cannot be used, or a sieve lacks its annotation.
+            BadInput: When model, parser, vectors or inputs cannot be used, or annotation is missing.
         """
-        options = order.options
-        self._order, self._options = order, options
+        self._order, self._options = order, order.options
         self._place = place_of(order.place or "") if place is None else place
-        selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
-        checkpoint = find_checkpoint(options.model, options.revision)
-        inputs = read_corpus(options, selection.needs, checkpoint) if corpus is None else corpus
-        annotation = load_annotation(options, selection, inputs)
-        self._model = load(
-            checkpoint,
-            device=options.device,
-            dtype=options.dtype,
-            max_length=options.max_length,
-            kind=options.kind,
-        )
-        check_length(self._model, checkpoint, options.max_length)
-        known = annotation.counted(self._model.tokenizer, inputs, options.max_length)
-        self._job = known.sieving(self._model)
-        self._rules = known.selection.rules(options.margin)
-        self._annotator = known.annotator
-        self.facts = facts_of(options, self._model, known)
+        kind = kind_named(order.options.KIND)
+        self._opened = kind.read_corpus(order.options) if corpus is None else None
+        self._work = kind.start_work(order.options, self._opened if corpus is None else corpus)
+        self.facts = facts_of(order.options, self._work)
+
+    @property
+    def source(self) -> AttentionSource:
+        """Return the model, or the stored maps, whose attention is read."""
+        return self._work.source
 
     def score(self, task: Task, advance: Callable[[int], None] | None = None) -> Receipt:
         """Score a shard and write its files, the receipt last.
@@ -75,58 +63,53 @@ class Worker:
         Returns:
             The receipt as written.
         """
-        tokenised = tokenise(self._model.tokenizer, task.passages, self._options.max_length)
-        (shard,) = stream_tokenised(
-            self._model,
-            iter([tokenised]),
-            self._job,
-            batch_size=self._options.batch_size,
-            advance=advance or (lambda count: None),
-        )
+        result = self._work.read(task, advance or (lambda count: None))
         receipt = Receipt(
             number=task.number,
-            examples=len(shard.examples),
-            tokens=int(shard.tokens.sum()),
-            truncated=int(shard.truncated.sum()),
+            examples=len(result.scores.examples),
+            tokens=int(result.scores.tokens.sum()),
+            truncated=result.truncated,
             digest=task.digest,
             identity=self.facts.identity,
             files={},
-            low=bounds(shard.low),
-            high=bounds(shard.high),
+            low=bounds(result.low),
+            high=bounds(result.high),
+            counts=dict(result.counts),
         )
-        return write_shard(self._place, receipt, self._contents(task, scores_of(shard, task, self._rules)))
+        return write_shard(self._place, receipt, self._contents(task, result))
 
-    def _contents(self, task: Task, scores: Scores) -> dict[str, bytes]:
+    def _contents(self, task: Task, result: ShardResult) -> dict[str, bytes]:
         """Return the contents of the files of a shard by name."""
         if not self._order.whole:
-            return shard_contents(scores, self._rules, task, self._options)
+            return shard_contents(result.scores, self._work.rules, task, self._options)
         return {
-            part_name(task.number): part_bytes(scores),
-            shard_name(task.number, "parquet"): examples_bytes(scores),
+            part_name(task.number): part_bytes(result.scores),
+            shard_name(task.number, "parquet"): examples_bytes(result.scores),
+            **{shard_name(task.number, ending): data for ending, data in result.files.items()},
         }
 
     def expect(self, task: Task) -> None:
         """Announce a later shard, so that parser processes can parse its texts ahead."""
-        if self._annotator is not None:
-            self._annotator.expect(task.passages)
+        self._work.expect(task)
 
     def close(self) -> None:
-        """Stop the parser processes and close the cache of parses."""
-        if self._annotator is not None:
-            self._annotator.close()
+        """Stop parser processes, and close what else outlives a shard."""
+        self._work.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
         """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
-        return keep_maps_of_inputs(self._model, self._options, passages, asked)
+        return keep_maps_of_inputs(self._work.source, self._options, passages, asked)
 
 
 def keep_maps_of_inputs(
-    model: Model, options: Any, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]
+    source: AttentionSource, options: Any, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]
 ) -> list[InputMaps]:
     """Run some inputs and keep attention maps of heads.
 
     Args:
-        model: The loaded model.
+        source: The model, or stored maps.
         options: Options of the run, which state batch size and longest input.
         passages: The inputs.
         asked: The requested heads by layer, for each input.
@@ -135,7 +118,7 @@ def keep_maps_of_inputs(
         The maps of each input.
     """
     shards = stream(
-        model,
+        source,
         passages,
         KeepMapsJob(asked),
         batch_size=options.batch_size,
@@ -156,18 +139,19 @@ def keep_maps_of_inputs(
     ]
 
 
-def scores_of(shard: Shard, task: Task, rules: Sequence[Rule]) -> Scores:
-    """Return the scores of a shard as they are written.
+def result_of(shard: Shard, task: Task, rules: Sequence[Rule], **more: Any) -> ShardResult:
+    """Return the result of a shard as it is written.
 
     Args:
         shard: The values read from the model.
         task: The shard, which states keys and units.
-        rules: One per column, which state chance values; scorers have one chance value per example.
+        rules: One per column, which state chance values; those of the last columns may be given by example.
+        **more: ``files`` and ``counts`` of the result.
     """
     null = np.repeat(np.array([[rule.null] for rule in rules]), len(task.passages), axis=1)
     if len(shard.null):
         null[-len(shard.null) :] = shard.null
-    return Scores(
+    scores = Scores(
         sieves=tuple(rule.sieve for rule in rules),
         examples=tuple(passage.key for passage in task.passages),
         units=tuple(task.units),
@@ -176,42 +160,43 @@ def scores_of(shard: Shard, task: Task, rules: Sequence[Rule]) -> Scores:
         values=shard.values,
         null=null,
     )
+    return ShardResult(scores, shard.low, shard.high, int(shard.truncated.sum()), **more)
 
 
-def facts_of(options: LabelOptions, model: Model, known: AnnotatedSieves) -> Facts:
+def facts_of(options: CommonOptions, work: ShardWork) -> Facts:
     """Return the facts of a worker; workers that give equal scores have equal identities."""
-    config = model.network.config.to_dict()
-    config.pop("_name_or_path", None)
+    source, known = work.source, work.known
     components = {
         "settings": scoring_settings(options.settings()),
         "code": code(),
-        "weights": model.described["weights_sha256"],
-        "configuration": config,
-        "tokenizer": _tokenizer_digest(model.tokenizer),
-        "parser": known.parser,
-        "vectors": known.vectors,
-        "sieves": sieves_digest(known.selection.sieves),
+        **_components_of(source),
         "versions": library_versions(),
-        "device": [device_name(model.device), options.dtype],
-        "frequencies": _frequencies_digest(known.lexicon.frequency),
+        "device": [device_name(source.device), options.dtype],
+        **known.components,
     }
     return Facts(
-        layers=model.layers,
-        heads=model.heads,
-        described=model.described | {"machine": describe_machine()},
+        layers=source.layers,
+        heads=source.heads,
+        described=source.described | {"machine": describe_machine()},
         identity=identity_of(components),
-        parser=known.parser,
-        vectors=known.vectors,
-        omitted=(*known.omitted, *known.notes),
-        columns=known.selection.columns,
-        scorers=len(known.selection.scorers),
+        columns=tuple(rule.sieve for rule in work.rules),
         components=components,
+        known=known,
     )
 
 
-def _frequencies_digest(counts: Mapping[str, int] | None) -> str | None:
-    """Return the SHA-256 over the counts of tokens in all inputs; None where no sieve needs them."""
-    return None if counts is None else sha256(json.dumps(sorted(counts.items())).encode()).hexdigest()
+def _components_of(source: AttentionSource) -> dict[str, Any]:
+    """Return the parts of the identity of a run that follow from its model, or from its stored maps."""
+    if isinstance(source, StoredMaps):
+        return {"maps": [source.described["maps_sha256"], source.described["list_sha256"]]}
+    assert isinstance(source, Model)
+    configuration = source.network.config.to_dict()
+    configuration.pop("_name_or_path", None)
+    return {
+        "weights": source.described["weights_sha256"],
+        "configuration": configuration,
+        "tokenizer": _tokenizer_digest(source.tokenizer),
+    }
 
 
 def _tokenizer_digest(tokenizer: Any) -> str:

@@ -49,6 +49,12 @@ def probe_texts(probed: ProbeResults) -> dict[str, str]:
     }
 
 
+def probe_files(probed: ProbeResults, examples: Sequence[str]) -> dict[str, str | bytes]:
+    """Return the tables by file name, and right answers of baselines by example, where there are any."""
+    counts = {} if probed.tallies is None else {TALLIES: counts_bytes(probed.tallies, examples)}
+    return {**probe_texts(probed), **counts}
+
+
 def counts_bytes(tallies: BaselineCounts, examples: Sequence[str]) -> bytes:
     """Return right answers of baselines as Parquet: a row per example, three columns per row of the result.
 
@@ -93,17 +99,29 @@ def read_probes(folder: Path, examples: Sequence[str] | None = None) -> ProbeRes
         for name, (field, kind) in KINDS.items()
         if (folder / name).is_file()
     }
-    tallies = _read_tallies(folder / TALLIES, examples) if (folder / TALLIES).is_file() else None
+    tallies = (
+        parse_counts((folder / TALLIES).read_bytes(), examples) if (folder / TALLIES).is_file() else None
+    )
     return ProbeResults(tallies, **records) if records or tallies is not None else None
 
 
-def _read_tallies(path: Path, examples: Sequence[str] | None) -> BaselineCounts:
+def parse_counts(data: bytes, examples: Sequence[str] | None = None) -> BaselineCounts:
+    """Return right answers of baselines from the content of their file.
+
+    Args:
+        data: As ``counts_bytes`` gives it.
+        examples: Keys that the examples must have, in their order; None: not compared.
+
+    Raises:
+        KeyError: When a column is missing.
+        ValueError: When it is no Parquet file, or examples differ.
+    """
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
+    table = pq.read_table(BytesIO(data))
     names = json.loads((table.schema.metadata or {})[NAMES])
     if examples is not None and table["example"].to_pylist() != list(examples):
-        raise ValueError(f"the examples of {path.name} are not those of the run")
+        raise ValueError(f"the examples of {TALLIES} are not those of the run")
     rows, baselines = tuple(names["rows"]), tuple(names["baselines"])
     grid = (len(rows), table.num_rows)
     hits = [_flat(table[f"hits:{row}"]) for row in rows] if baselines else []

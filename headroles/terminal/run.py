@@ -5,14 +5,11 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.reports.words.words import plural
 from headroles.shards.verify import Verified
 from headroles.stats.oracles.recompute import Check
-from headroles.terminal.cluster import show_clusters
-from headroles.terminal.label import show_labelling
-from headroles.terminal.probe import show_probe
-from headroles.terminal.surface import show_surface
 
 
 def show_run(console: Console, labelling: Labelling, folder: str) -> None:
@@ -23,15 +20,7 @@ def show_run(console: Console, labelling: Labelling, folder: str) -> None:
         labelling: Of any kind of run.
         folder: Of the run, as it is named in the last line.
     """
-    if labelling.surface is not None:
-        show_surface(console, labelling, folder)
-    elif labelling.probed is not None:
-        show_probe(console, labelling, folder)
-    else:
-        if labelling.clustered is not None:
-            show_clusters(console, labelling)
-            console.print()
-        show_labelling(console, labelling, folder)
+    kind_of(labelling).show(console, labelling, folder)
 
 
 def show_checks(console: Console, checks: Sequence[Check]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import plotly.graph_objects as go
 
+from headroles.kinds import kind_of
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.figures.cluster_map import views
@@ -115,18 +116,9 @@ def figures_of(result: Labelling | Comparison, width: float = WIDTH) -> Mapping[
         Plotly figures with ``layout.meta["sentence"]``; none of the page's colours is left as a variable.
     """
     if isinstance(result, Comparison):
-        plots = comparison_figures(result)
-    elif result.surface is not None:
-        plots = _surface(result)
+        plots: Mapping[str, go.Figure] = comparison_figures(result)
     else:
-        summary = summarise(result)
-        label_matrix = matrix(summary, width)
-        plots = {
-            **_probes(result),
-            **_clusters(result, summary),
-            **({} if label_matrix is None else {"matrix": label_matrix}),
-            **_panels(summary),
-        }
+        plots = kind_of(result).figures(result, width)
     return {name: dress_for_print(figure, width) for name, figure in plots.items()}
 
 
@@ -156,7 +148,24 @@ def _panels(summary: Summary) -> dict[str, go.Figure]:
     return plots
 
 
-def _surface(labelling: Labelling) -> dict[str, go.Figure]:
+def role_plots(labelling: Labelling, width: float) -> dict[str, go.Figure]:
+    """Draw the figures of a run of sieves or probes: the label matrix, evidence, and those of its part.
+
+    Args:
+        labelling: The result of the run.
+        width: Of every figure in millimetres.
+    """
+    summary = summarise(labelling)
+    label_matrix = matrix(summary, width)
+    return {
+        **_probes(labelling),
+        **_clusters(labelling, summary),
+        **({} if label_matrix is None else {"matrix": label_matrix}),
+        **_panels(summary),
+    }
+
+
+def surface_plots(labelling: Labelling) -> dict[str, go.Figure]:
     """Draw the figures of a surface run."""
     plots = {}
     for figure in surface_figures(labelling):

@@ -5,7 +5,7 @@ statistics, clusters).
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -143,21 +143,34 @@ ENDS = "[95\u00a0%]"
 SHARED = "; heads of one layer with the same kv group share keys and values, and are dependent"
 
 
-def run_tables(labelling: Labelling) -> Tables:
-    """Return the tables of a run by name; the first is what the run is about.
+def role_tables(labelling: Labelling) -> Tables:
+    """Return tables of a run of sieves by name: roles, heads and findings."""
+    return {
+        "roles": partial(_roles, labelling),
+        "heads": partial(_heads, labelling),
+        "findings": partial(_findings, labelling),
+    }
 
-    Args:
-        labelling: The result of a run of any kind.
-    """
-    tables: dict[str, Callable[[], PaperTable]] = {}
-    if labelling.surface is not None:
-        return {"statistics": partial(statistics_table, labelling), "findings": partial(_findings, labelling)}
-    if labelling.probed is not None and labelling.probed.best:
-        tables["best"] = partial(best_table, labelling)
-    tables |= {"roles": partial(_roles, labelling), "heads": partial(_heads, labelling)}
-    if labelling.clustered is not None:
-        tables["clusters"] = partial(clusters_table, labelling)
-    return tables | {"findings": partial(_findings, labelling)}
+
+def cluster_tables(labelling: Labelling) -> Tables:
+    """Return tables of a run that clusters heads by name: those of roles, and clusters."""
+    return {
+        "roles": partial(_roles, labelling),
+        "heads": partial(_heads, labelling),
+        "clusters": partial(clusters_table, labelling),
+        "findings": partial(_findings, labelling),
+    }
+
+
+def probe_tables(labelling: Labelling) -> Tables:
+    """Return tables of a run of probes by name: best heads, where there are any, and those of roles."""
+    best = labelling.probed.best if labelling.probed else ()
+    return {**({"best": partial(best_table, labelling)} if best else {}), **role_tables(labelling)}
+
+
+def surface_tables(labelling: Labelling) -> Tables:
+    """Return tables of a surface run by name: statistics and findings."""
+    return {"statistics": partial(statistics_table, labelling), "findings": partial(_findings, labelling)}
 
 
 def _roles(labelling: Labelling) -> PaperTable:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import UnknownName
+from headroles.kinds import kind_of
 from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
 from headroles.records.findings import Labelling
-from headroles.reports.print.run_tables import run_tables
 from headroles.reports.print.table import PaperTable, Tables, columns_of_frame
 from headroles.reports.records import Interval
 from headroles.reports.words.compare import run_names, test_line
@@ -158,7 +158,7 @@ def table_text(result: Labelling | Comparison, name: str | None = None, form: st
     Raises:
         UnknownName: When there is no such table or form.
     """
-    tables = comparison_tables(result) if isinstance(result, Comparison) else run_tables(result)
+    tables = comparison_tables(result) if isinstance(result, Comparison) else kind_of(result).tables(result)
     wanted = next(iter(tables)) if name is None else name
     if wanted not in tables:
         raise UnknownName("table of this run", wanted, tables)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Int, UInt16
 
+from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import KeptMaps, TypicalInput
 from headroles.reports.records import Role, Summary
@@ -83,7 +84,7 @@ def _note(labelling: Labelling, role: Role) -> str:
 def _missing_sentence(labelling: Labelling) -> str:
     """Return why there are no examples, or how many are missing."""
     kept = labelling.exhibited
-    if labelling.probed is not None:
+    if not kind_of(labelling).keeps_inputs:
         return "Runs of probes keep no examples; examples are kept by label and cluster."
     if kept is None and labelling.manifest.get("settings", {}).get("maps"):
         return "This run kept no examples; where it was to keep some, “What was left out” says why."

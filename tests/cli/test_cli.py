@@ -21,7 +21,7 @@ import pytest
 import headroles
 import headroles.exporting
 import headroles.judging.again
-import headroles.runs.label
+import headroles.runs.label.run
 from headroles.catalogue import Entry
 from headroles.cli.main import cli
 from headroles.errors import BadInput

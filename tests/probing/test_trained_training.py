@@ -9,9 +9,9 @@ import torch
 from headroles.errors import BadInput
 from headroles.extraction.jobs.word_attention import SPECIAL_UNITS, WordMaps
 from headroles.extraction.parsing.vectors import Vectors
-from headroles.probing.trained.models import AttentionProbe, probe_of
-from headroles.probing.trained.sentences import Sentence, Source
-from headroles.probing.trained.training import Fit, Settings, held_out_loss, predict, split, train
+from headroles.runs.probe.trained.models import AttentionProbe, probe_of
+from headroles.runs.probe.trained.sentences import Sentence, Source
+from headroles.runs.probe.trained.training import Fit, Settings, held_out_loss, predict, split, train
 
 MAPS, PLANTED = 6, 4
 QUICK = Settings(rate=0.05, batch_size=8, epochs=30, patience=5)

@@ -12,7 +12,7 @@ from scipy import stats
 from headroles import Labelling, judge_again, load
 from headroles.errors import BadInput, UnknownName
 from headroles.options.surface import surface_options_of
-from headroles.runs.surface import surface
+from headroles.runs.surface.run import surface
 from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS
 from tests.support.reference import rounding_bound
 

@@ -69,7 +69,7 @@ def parser_of(path: Path) -> str | None:
     return str(row.get("parser", "a parser")) if automatic else None
 
 
-def document_of(row: dict[str, Any], key: str, path: Location, number: int) -> Document:
+def document_of(row: dict[str, Any], key: str, path: Location, number: int, *, group: str = "") -> Document:
     """Return the document of an object with the fields that ``read_jsonlines`` describes.
 
     Args:
@@ -77,6 +77,7 @@ def document_of(row: dict[str, Any], key: str, path: Location, number: int) -> D
         key: Key of the document.
         path: File of the object, for errors.
         number: Its line, for errors.
+        group: The unit the document belongs to; its key where "".
 
     Raises:
         BadInput: Naming file, line and rule.
@@ -110,6 +111,7 @@ def document_of(row: dict[str, Any], key: str, path: Location, number: int) -> D
         tags=None if tags is None else tuple(tags),
         features=None if features is None else tuple(features),
         mentions=mentions_of(row, count, place) if row.keys() & {"mentions", "clusters"} else None,
+        group=group,
     )
 
 

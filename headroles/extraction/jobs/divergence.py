@@ -1,14 +1,15 @@
 """Compute Jensen-Shannon divergences between all pairs of heads, and sum them over inputs by unit."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.capture.readers import VisibleArray
@@ -187,69 +188,98 @@ def max_batch_size(layers: int, heads: int, max_length: int, wanted: int) -> int
     return max(1, min(wanted, BUFFER // (4 * layers * heads * max_length**2)))
 
 
-class DivergenceSums:
-    """Divergences of all pairs of heads, summed by block of units while inputs are read.
+@dataclass(frozen=True, slots=True)
+class BlockLayout:
+    """The blocks that units are summed in, so that memory does not grow with the number of units.
 
-    Memory grows with the square of the number of heads, and with the number of blocks, which is
-    bounded: 12 bytes per block and pair, at most 400 MB up to 1,150 heads.
+    Consecutive units share a block: one block for each unit where memory allows (12 bytes per block and
+    pair of heads, at most 400 MB up to 1,150 heads), else ``count`` blocks of nearly equal size.
+
+    Attributes:
+        units: Number of units.
+        count: Number of blocks.
+    """
+
+    units: int
+    count: int
+
+    @classmethod
+    def of(cls, units: int, layers: int, heads: int) -> "BlockLayout":
+        """Lay out the blocks.
+
+        Raises:
+            BadInput: When there are no units, or fewer than two heads.
+        """
+        size = layers * heads
+        if not units or size < 2:
+            raise BadInput(
+                f"divergences need at least one input and two heads, but got {units} units and {size} heads"
+            )
+        return cls(units, min(units, max(FEWEST, KEPT // (2 * size * (size - 1)))))
+
+    def block(self, places: Int[np.ndarray, " _"]) -> Int[np.ndarray, " _"]:
+        """Return the block of each unit, by its place among all units."""
+        blocks: np.ndarray = places * self.count // self.units
+        return blocks
+
+
+class DivergenceSums:
+    """Divergences of all pairs of heads, summed by block of units while the inputs of a shard are read.
+
+    Args of the constructor:
+        blocks: The block of each input's unit.
+        members: Number of inputs of each input's unit in the whole run.
+        layers: Number of layers.
+        heads: Heads in a layer.
+        smoothing: Share of even attention mixed into every row, from 0 to below 1.
+        way: "mean", or "sum" over all rows of all inputs, as in ``Divergence``.
     """
 
     def __init__(
-        self, units: Sequence[str], layers: int, heads: int, *, smoothing: float = 0.0, way: str = "mean"
+        self,
+        blocks: Int[np.ndarray, " inputs"],
+        members: Int[np.ndarray, " inputs"],
+        layers: int,
+        heads: int,
+        *,
+        smoothing: float = 0.0,
+        way: str = "mean",
     ) -> None:
-        """Lay out the blocks: one for each unit where memory allows, else unit u goes to u modulo blocks.
-
-        Args:
-            units: The unit of each input, in the order of the inputs.
-            layers: Number of layers.
-            heads: Heads in a layer.
-            smoothing: Share of even attention mixed into every row, from 0 to below 1.
-            way: "mean", or "sum" over all rows of all inputs, as in ``Divergence``.
+        """Make room for the blocks of these inputs.
 
         Raises:
             UnknownName: For another way.
-            BadInput: When there are no inputs, fewer than two heads, or the smoothing is out of range.
+            BadInput: When the smoothing is out of range.
         """
         if way not in WAYS:
             raise UnknownName("way of summing divergences", way, WAYS)
         if not 0 <= smoothing < 1:
             raise BadInput(f"smoothing must be at least 0 and below 1, but got {smoothing}")
-        if not units or layers * heads < 2:
-            raise BadInput(
-                f"divergences need at least one input and two heads, but got {len(units)} inputs and "
-                f"{layers * heads} heads"
-            )
-        self.layers, self.heads, self.smoothing, self.way = layers, heads, smoothing, way
-        pairs = layers * heads * (layers * heads - 1) // 2
-        number = {name: place for place, name in enumerate(dict.fromkeys(units))}
-        blocks = min(len(number), max(FEWEST, KEPT // (4 * pairs)))
-        self._unit = np.array([number[name] for name in units], dtype=np.int64)
-        self._inputs = np.bincount(self._unit)
-        self._block = np.arange(len(number)) % blocks
-        self._sums = np.zeros((blocks, pairs))
-        self._done = np.zeros(len(units), dtype=np.bool_)
+        self.smoothing, self.way = smoothing, way
+        self.blocks, self._row = np.unique(blocks, return_inverse=True)
+        self._members = members
+        self._sums = np.zeros((len(self.blocks), layers * heads * (layers * heads - 1) // 2))
+        self._done = np.zeros(len(blocks), dtype=np.bool_)
 
     def add(self, place: int, tokens: int, divergences: Float[np.ndarray, " pairs"]) -> None:
         """Add one input; adding it again changes nothing.
 
         Args:
-            place: Place of the input among all.
+            place: Place of the input in the shard.
             tokens: Its length, which is its number of query rows.
             divergences: Divergences of all pairs of heads, summed over its rows, in nats.
         """
-        if self._done[place]:
-            return
-        unit = self._unit[place]
-        share = 1.0 if self.way == "sum" else 1.0 / (tokens * self._inputs[unit])
-        self._sums[self._block[unit]] += share * divergences
-        self._done[place] = True
+        if not self._done[place]:
+            share = 1.0 if self.way == "sum" else 1.0 / (tokens * int(self._members[place]))
+            self._sums[self._row[place]] += share * divergences
+            self._done[place] = True
 
     def has(self, place: int) -> bool:
         """Return whether an input has been added."""
         return bool(self._done[place])
 
-    def divergence(self) -> Divergence:
-        """Return the sums as a record, in float32.
+    def content(self) -> bytes:
+        """Return the sums as a file of two arrays: ``block`` (int64) and ``sums`` (float32, a row per block).
 
         Raises:
             BadInput: When not all inputs have been added.
@@ -259,17 +289,42 @@ class DivergenceSums:
                 f"a mean is over all inputs, but {int((~self._done).sum())} of {len(self._done)} were not "
                 f"added; add them first"
             )
-        blocks = len(self._sums)
-        units = np.bincount(self._block, minlength=blocks).astype(np.float64)
-        return Divergence(
-            layers=self.layers,
-            heads=self.heads,
-            sums=self._sums.astype(np.float32),
-            weight=units,
-            block=self._block,
-            smoothing=self.smoothing,
-            way=self.way,
-        )
+        file = BytesIO()
+        np.savez(file, block=self.blocks.astype(np.int64), sums=self._sums.astype(np.float32))
+        return file.getvalue()
+
+
+def merge_divergences(
+    shards: Iterable[bytes], layout: BlockLayout, layers: int, heads: int, *, smoothing: float, way: str
+) -> Divergence:
+    """Add the sums of all shards, one shard in memory at a time.
+
+    Args:
+        shards: Files as ``DivergenceSums.content`` gives them, in the order of the shards.
+        layout: The blocks.
+        layers: Number of layers.
+        heads: Heads in a layer.
+        smoothing: As the shards were summed.
+        way: As the shards were summed.
+
+    Raises:
+        BadInput: When a shard has blocks or heads that the run does not have.
+    """
+    pairs = layers * heads * (layers * heads - 1) // 2
+    sums = np.zeros((layout.count, pairs), dtype=np.float32)
+    for number, content in enumerate(shards):
+        try:
+            with np.load(BytesIO(content), allow_pickle=False) as arrays:
+                for block, added in zip(arrays["block"], arrays["sums"], strict=True):
+                    sums[block] += added
+        except (ValueError, KeyError, IndexError, OSError) as error:
+            raise BadInput(
+                f"the divergences of shard {number} are those of its own run, but they do not fit "
+                f"({type(error).__name__}: {error}); start the same command again"
+            ) from error
+    blocks = layout.block(np.arange(layout.units))
+    weight = np.bincount(blocks, minlength=layout.count).astype(np.float64)
+    return Divergence(layers, heads, sums=sums, weight=weight, block=blocks, smoothing=smoothing, way=way)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -281,10 +336,7 @@ class DivergenceInput:
 
 
 class DivergenceJob:
-    """The job of summing divergences between all heads; the result of a shard is its number of inputs.
-
-    It counts inputs in the order of ``stream``, so each stream needs a job of its own.
-    """
+    """The job of summing divergences between all heads of one shard; its result is the sums' file."""
 
     def __init__(self, model: AttentionSource, sums: DivergenceSums, *, threads: int | None = None) -> None:
         """Take a model, the sums to add to, and the number of threads.
@@ -294,39 +346,36 @@ class DivergenceJob:
         self.layers, self.heads = model.layers, model.heads
         self.sums = sums
         self.threads = threads or torch.get_num_threads()
-        self._count = 0
 
-    def table(self, tokenised: Sequence[Tokenised]) -> range:
-        """Return the places of a shard's inputs among all."""
-        start, self._count = self._count, self._count + len(tokenised)
-        return range(start, self._count)
+    def table(self, tokenised: Sequence[Tokenised]) -> DivergenceSums:
+        """Return the sums of the shard."""
+        return self.sums
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[DivergenceInput]:
         """Return the batch; nothing else is prepared."""
         return [DivergenceInput(int(place), tokenised[place]) for place in places]
 
-    def reader(self, batch: list[DivergenceInput], table: range) -> "DivergenceReader":
+    def reader(self, batch: list[DivergenceInput], table: DivergenceSums) -> "DivergenceReader":
         """Return the reader of a batch's attention."""
-        return DivergenceReader(self, batch, table)
+        return DivergenceReader(self, batch)
 
-    def result(self, table: range) -> int:
-        """Return the number of inputs of the shard; their divergences are in the sums."""
-        return len(table)
+    def result(self, table: DivergenceSums) -> bytes:
+        """Return the file of the sums."""
+        return table.content()
 
 
 class DivergenceReader:
     """Keeps the attention of each input until its last layer has been read."""
 
-    def __init__(self, job: DivergenceJob, batch: list[DivergenceInput], table: range) -> None:
-        """Take the job, the batch, and the places of its shard's inputs among all."""
-        self._job, self._batch, self._table = job, batch, table
+    def __init__(self, job: DivergenceJob, batch: list[DivergenceInput]) -> None:
+        """Take the job and the batch."""
+        self._job, self._batch = job, batch
         self._held: dict[int, torch.Tensor] = {}
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Take a block of query rows of one input; after the last one, compare the heads of all layers."""
         prepared, job = self._batch[example], self._job
-        place = self._table[prepared.place]
-        if job.sums.has(place):  # its batch was halved after this input was done
+        if job.sums.has(prepared.place):  # its batch was halved after this input was done
             return
         size = prepared.tokenised.size
         held = self._held.get(example)
@@ -337,4 +386,4 @@ class DivergenceReader:
         if layer + 1 == job.layers and start + rows.shape[1] == size:
             attention = self._held.pop(example).flatten(0, 1)
             divergences = pair_divergences(attention, smoothing=job.sums.smoothing, threads=job.threads)
-            job.sums.add(place, size, divergences)
+            job.sums.add(prepared.place, size, divergences)

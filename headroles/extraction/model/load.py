@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import logging as library_logging
 
 from headroles.errors import BadInput
@@ -226,6 +226,26 @@ def length_limit(network: Any, tokenizer: Any) -> int | None:
         int(limit) for limit in (stated, positions, *embedded) if limit is not None and 0 < limit < 10**6
     ]
     return min(known) if known else None
+
+
+def limit_of(checkpoint: Checkpoint, tokenizer: Any) -> int | None:
+    """Return the longest input of a checkpoint, without loading its weights; None where it has no limit.
+
+    Raises:
+        BadInput: When its configuration cannot be used.
+    """
+    try:
+        with silence_library(), torch.device("meta"):
+            config = AutoConfig.from_pretrained(
+                checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
+            )
+            network = AutoModel.from_config(config, trust_remote_code=False)  # type: ignore[no-untyped-call]
+    except Exception as error:  # the library raises many kinds; each becomes one sentence
+        reason = " ".join(str(error).split())[:300]
+        raise BadInput(
+            f"the model {checkpoint.name!r} cannot be loaded from {checkpoint.origin}: {reason}"
+        ) from error
+    return length_limit(network, tokenizer)
 
 
 def one_or_list(key_heads: tuple[int, ...]) -> int | list[int]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from headroles.errors import BadInput
 from headroles.extraction.model.machine import cpu_count
 from headroles.inputs.corpora import Corpus
-from headroles.options.label import LabelOptions
+from headroles.options.run import CommonOptions
 from headroles.shards.work import Engine, Order
 from headroles.storage.places import Place
 
@@ -48,14 +48,14 @@ def engine_of(order: Order, place: Place, corpus: Corpus, advance: Callable[[int
         yield ready
 
 
-def uses_other_processes(options: LabelOptions) -> bool:
+def uses_other_processes(options: CommonOptions) -> bool:
     """Return whether workers are other processes than this one.
 
     Raises:
         BadInput: When they are and a sieve is given as an object, which cannot leave this process.
     """
     apart = options.engine != "local" or options.workers > 1
-    objects = [sieve for sieve in options.sieve if not isinstance(sieve, str)]
+    objects = [sieve for sieve in getattr(options, "sieve", ()) if not isinstance(sieve, str)]
     if apart and objects:
         raise BadInput(
             f"sieves given as objects stay in this process, but got {objects[0].name!r} with "
@@ -65,7 +65,7 @@ def uses_other_processes(options: LabelOptions) -> bool:
     return apart
 
 
-def threads_per_worker(options: LabelOptions) -> int | None:
+def threads_per_worker(options: CommonOptions) -> int | None:
     """Return the threads of each worker: as requested, otherwise an equal share of the processors.
 
     Returns:

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from types import TracebackType
 
 from headroles.extraction.model.machine import use_threads
+from headroles.extraction.source import AttentionSource
 from headroles.inputs.corpora import Corpus
 from headroles.records.kept_maps import InputMaps
 from headroles.records.passage import Passage
@@ -33,6 +34,11 @@ class InProcess:
     def facts(self) -> Facts:
         """Return the facts of the model and annotation."""
         return self._ready_worker().facts
+
+    @property
+    def source(self) -> AttentionSource:
+        """Return the model, or the stored maps."""
+        return self._ready_worker().source
 
     def score(self, tasks: Iterable[Task]) -> Iterator[Receipt]:
         """Score shards in their order.

@@ -44,6 +44,11 @@ class Processes:
             raise RuntimeError("an engine is used within 'with'")
         return self._facts
 
+    @property
+    def source(self) -> None:
+        """Return None: models are in other processes."""
+        return None
+
     def score(self, tasks: Iterable[Task]) -> Iterator[Receipt]:
         """Score shards in parallel and yield receipts in the order in which shards are done.
 

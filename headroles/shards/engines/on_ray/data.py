@@ -58,6 +58,11 @@ class RayEngine:
             raise RuntimeError("an engine is used within 'with'")
         return self._facts
 
+    @property
+    def source(self) -> None:
+        """Return None: models are in other processes."""
+        return None
+
     def score(self, tasks: Iterable[Task]) -> Iterator[Receipt]:
         """Score shards and yield each receipt when the files of its shard are whole, in any order.
 

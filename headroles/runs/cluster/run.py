@@ -5,8 +5,8 @@ from typing import Any
 
 from headroles.options.cluster import cluster_options_of
 from headroles.records.findings import Labelling
-from headroles.runs.cluster_pass import label_and_cluster
 from headroles.runs.defaults import sieve_tuple
+from headroles.runs.run import run
 from headroles.sieves.base import Sieve
 
 
@@ -39,4 +39,4 @@ def cluster(
     Raises:
         HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
-    return label_and_cluster(cluster_options_of(task=task, sieve=sieve_tuple(sieve), **options), progress)
+    return run(cluster_options_of(task=task, sieve=sieve_tuple(sieve), **options), progress)

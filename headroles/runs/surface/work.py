@@ -1,13 +1,12 @@
-"""Compute surface statistics of passages in one pass, and importances in a second pass with gradients.
+"""Compute surface statistics of shards in one pass, and importances in a second pass with gradients.
 
 Gradients also need a model with a loss, and the classes of the inputs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,21 +14,25 @@ from headroles.errors import BadInput
 from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.jobs.gradients import gradient_shards
 from headroles.extraction.jobs.surface import SurfaceJob, SurfaceStatistics
-from headroles.extraction.model.checkpoint import Checkpoint
-from headroles.extraction.model.load import check_length, load
+from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
+from headroles.extraction.model.load import check_length
 from headroles.extraction.model.losses import MASKED, LossModel, LossOptions, describe_loss, load_with_loss
 from headroles.extraction.scoring.reader import Shard
-from headroles.extraction.stream import stream
+from headroles.extraction.source import AttentionSource
+from headroles.extraction.stream import stream_tokenised
 from headroles.extraction.texts.files import file_format
 from headroles.extraction.texts.sources import read_table
+from headroles.extraction.texts.tokens import tokenise
+from headroles.inputs.corpora import Corpus
 from headroles.options.surface import MASK, SurfaceOptions
 from headroles.plans.plan import SurfacePlan
-from headroles.progress import Progress, progress_counter
-from headroles.records.example import Example, Rule, Scores
+from headroles.records.example import Example, Rule
 from headroles.records.passage import Passage
-from headroles.runs.collect import collect, units_of
+from headroles.runs.sources import longest_input, open_source
+from headroles.runs.surface.manifest import UNEQUAL
+from headroles.shards.work import Known, ShardResult, Task
+from headroles.shards.worker import result_of
 from headroles.sieves.surface import COLUMNS, importance_rules, kinds, lay_surface, rules
-from headroles.stats.resolution import check_resolution
 
 
 def loss_options(options: SurfaceOptions) -> LossOptions:
@@ -89,71 +92,66 @@ def importance_shards(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SurfaceScores:
-    """Surface statistics, their rules, and the model and loss that gave them.
+class SurfaceWork:
+    """Computes the surface statistics of shards, and with gradients the importance of attention."""
 
-    Attributes:
-        scores: One number per column, example and head.
-        rules: One per column.
-        model: Description of the model, for the record.
-        truncated: Number of inputs that were cut.
-        unequal: Number of inputs whose layers see different keys.
-        loss: The loss of the gradients, in a sentence; "" without gradients.
-    """
+    def __init__(self, options: SurfaceOptions, corpus: Corpus) -> None:
+        """Load the model, with its loss where gradients are computed.
 
-    scores: Scores
-    rules: tuple[Rule, ...]
-    model: dict[str, Any]
-    truncated: int
-    unequal: int
-    loss: str = ""
+        Args:
+            options: Of the run.
+            corpus: Its inputs.
+
+        Raises:
+            BadInput: When the model or the stored maps cannot be used, the model has no loss, or inputs are
+                longer than it takes.
+        """
+        self._options, self._losses = options, loss_options(options)
+        self.source: AttentionSource
+        if options.gradients:
+            checkpoint = find_checkpoint(options.model, options.revision)
+            self.source = model_with_loss(checkpoint, options, self._losses)
+            check_length(self.source, checkpoint, options.max_length)
+        else:
+            self.source = open_source(options, corpus, options.max_length)
+        longest = longest_input(self.source, options.max_length)
+        self.rules: Sequence[Rule] = column_rules(options, longest)
+        loss = describe_loss(self.source, self._losses) if isinstance(self.source, LossModel) else ""
+        self.known = Known(
+            scorers=len(self.rules),  # chance is even attention, which each example has for itself
+            components={"loss": [loss, options.label]},
+            noted={"loss": loss, "longest": longest},
+        )
+
+    def read(self, task: Task, advance: Callable[[int], None]) -> ShardResult:
+        """Compute the statistics of the inputs of a shard; with gradients in a second pass, importances."""
+        options, source = self._options, self.source
+        job = SurfaceJob(source, surface_counting(options.marks, options.smoothing))
+        tokenised = tokenise(source.tokenizer, task.passages, options.max_length)
+        shards: Iterable[Shard] = stream_tokenised(
+            source, iter([tokenised]), job, batch_size=options.batch_size, advance=advance
+        )
+        if isinstance(source, LossModel):
+            second = importance_shards(source, task.passages, options, self._losses, advance)
+            shards = join_shards(shards, second)
+        (shard,) = shards
+        return result_of(shard, task, self.rules, counts={UNEQUAL: job.unequal} if job.unequal else {})
+
+    def expect(self, task: Task) -> None:
+        """Do nothing: no text is parsed."""
+
+    def close(self) -> None:
+        """Do nothing: only the model was loaded."""
 
 
-def score_surface(
-    options: SurfaceOptions,
-    checkpoint: Checkpoint,
-    passages: Sequence[Passage],
-    place: Path | None,
-    progress: Progress,
-) -> SurfaceScores:
-    """Load the model, compute the statistics of every passage, and write each shard when it is done.
+def column_rules(options: SurfaceOptions, longest: int) -> tuple[Rule, ...]:
+    """Return the rules of all columns, those of importances last.
 
     Args:
         options: Of the run.
-        checkpoint: The model, found but not loaded.
-        passages: The inputs.
-        place: Unfinished run folder; None to write nothing.
-        progress: Called with the inputs done and their total over both passes.
-
-    Raises:
-        BadInput: When the inputs are longer than the model takes, the model
-            cannot be used or has no loss, or the resamples are too few for its heads.
+        longest: Length of the longest possible input, in tokens.
     """
-    units = units_of(passages)
-    columns = (*rules(options.max_length), *(importance_rules() if options.gradients else ()))
-    advance = progress_counter(progress, len(passages) * (2 if options.gradients else 1))
-    losses = loss_options(options)
-    model = (
-        model_with_loss(checkpoint, options, losses)
-        if options.gradients
-        else load(checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length)
-    )
-    check_length(model, checkpoint, options.max_length)
-    check_resolution(options.decision, columns, model.layers, model.heads)
-    job = SurfaceJob(model, surface_counting(options.marks, options.smoothing))
-    size, longest = options.batch_size, options.max_length
-    shards: Iterable[Shard] = stream(
-        model, passages, job, batch_size=size, max_length=longest, advance=advance
-    )
-    loss = ""
-    if isinstance(model, LossModel):
-        shards = join_shards(shards, importance_shards(model, passages, options, losses, advance))
-        loss = describe_loss(model, losses)
-    collected = collect(shards, passages, units, columns, model, place)
-    return SurfaceScores(
-        collected.scores, collected.rules, model.described, collected.truncated, job.unequal, loss
-    )
+    return (*rules(longest), *(importance_rules() if options.gradients else ()))
 
 
 def surface_counting(marks: str, smoothing: float = 0.0) -> SurfaceStatistics:

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.probing.trained.sentences import Sentence
 from headroles.records.probes import ProbeComparison, TrainedProbe
+from headroles.runs.probe.trained.sentences import Sentence
 from headroles.stats.columns import unit_numbers
 from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.options.run import CommonOptions
+from headroles.options.probe import ProbeOptions
 from headroles.records.documents import Document
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
@@ -51,6 +51,16 @@ class Conditions:
     named: np.ndarray | None
 
 
+def judge_settings(options: ProbeOptions) -> JudgeSettings:
+    """Return the settings for judging the answers of a run."""
+    return JudgeSettings(
+        decision=options.decision,
+        seed=options.seed,
+        honest=options.preset != "published",
+        assessed=options.assessed,
+    )
+
+
 def conditions_of(documents: Sequence[Document]) -> Conditions | None:
     """Return the conditions of the documents of the examples; None where there are none."""
     names = tuple(document.condition for document in documents)
@@ -81,7 +91,7 @@ def judge_probes(
     scores = replace(
         scores, null=_chance_values(scores, cross_fitted_baselines(tallies, in_selection_half), tallies)
     )
-    rules = _rules(scores, margin)
+    rules = column_rules(scores.sieves, margin, _levels(scores))
     probed = ProbeResults(
         tallies=tallies,
         best=_best(scores, rules, tallies, judging),
@@ -92,13 +102,13 @@ def judge_probes(
 
 
 def judge_probes_again(
-    before: Labelling, rules: Sequence[Rule], decision: Decision, options: CommonOptions
+    before: Labelling, rules: Sequence[Rule], decision: Decision, options: ProbeOptions
 ) -> Labelling:
     """Judge the same answers by other rules; chance values, halves and trained probes stay."""
     probed = before.probed
     assert probed is not None
     assert probed.tallies is not None
-    judging = JudgeSettings(decision, options.seed, options.preset != "published", options.assessed)
+    judging = replace(judge_settings(options), decision=decision)
     best = _best(before.scores, rules, probed.tallies, judging)
     probed = replace(probed, best=best, gaps=adjust_gaps(probed.gaps, decision))
     return _labelling(before.scores, rules, judging, probed)
@@ -159,13 +169,22 @@ def _chance_values(scores: Scores, null: np.ndarray, tallies: BaselineCounts) ->
     return np.stack(filled)
 
 
-def _rules(scores: Scores, margin: float) -> list[Rule]:
-    """Return the rule of each column: its question, chance value, margin and bounds."""
+def margin_of(options: ProbeOptions) -> float:
+    """Return how far above the baseline an accuracy must lie."""
+    return MARGIN if options.margin is None else options.margin
+
+
+def column_rules(columns: Sequence[str], margin: float, levels: Sequence[float] | None = None) -> list[Rule]:
+    """Return the rule of each column: its question, chance value, margin and bounds.
+
+    Args:
+        columns: Names of the columns.
+        margin: How far above the baseline counts.
+        levels: Mean chance value of each column; None where it is not known yet, for 0.
+    """
     rules = []
-    for column, null, cells in zip(scores.sieves, scores.null, scores.cells, strict=True):
+    for column, level in zip(columns, levels or [0.0] * len(columns), strict=True):
         row, direction, matched = _split_column(column)
-        known = ~np.isnan(null)
-        level = float(np.average(null[known], weights=cells[known])) if known.any() else 0.0
         if matched:
             question = f"Attention on the right word of {row} {direction} beyond the head's distance profile"
             rules.append(
@@ -175,6 +194,15 @@ def _rules(scores: Scores, margin: float) -> list[Rule]:
             question = f"Is the head right more often than the best baseline: {_question(row, direction)}?"
             rules.append(Rule(column, question, level, margin, low=0.0, high=1.0, pooled=True, together=row))
     return rules
+
+
+def _levels(scores: Scores) -> list[float]:
+    """Return the mean chance value of each column over all items."""
+    levels = []
+    for null, cells in zip(scores.null, scores.cells, strict=True):
+        known = ~np.isnan(null)
+        levels.append(float(np.average(null[known], weights=cells[known])) if known.any() else 0.0)
+    return levels
 
 
 def _question(row: str, direction: str) -> str:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.probing.trained.sentences import Batch, Sentence, Source, batches_by_length, chop_batches
+from headroles.runs.probe.trained.sentences import Batch, Sentence, Source, batches_by_length, chop_batches
 
 EVALUATION_BATCH = 64
 """Sentences in a batch without training."""

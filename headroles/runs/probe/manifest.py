@@ -3,11 +3,12 @@
 from typing import Any
 
 from headroles.options.probe import ProbeOptions
-from headroles.probing.inputs import Inputs
 from headroles.records.arrays import shared_keys_note
 from headroles.records.documents import PRONOUN_LAYOUTS
 from headroles.records.findings import Labelling
-from headroles.runs.manifest import common_record, counts_of
+from headroles.runs.manifest import common_record
+from headroles.runs.probe.inputs import Inputs
+from headroles.runs.scored import ScoredRun
 from headroles.sieves.probes.published_heads import published_head
 from headroles.stats.probes.baselines import selection_half
 
@@ -35,17 +36,19 @@ TRAINED = {
 """Table 3 of Clark et al. (2019), UAS."""
 
 
-def manifest_of(
-    options: ProbeOptions, source: dict[str, Any], described: dict[str, Any], inputs: Inputs, found: Labelling
-) -> dict[str, Any]:
+def manifest_of(options: ProbeOptions, scored: ScoredRun, inputs: Inputs, found: Labelling) -> dict[str, Any]:
     """Return everything needed to reproduce a run of probes, in JSON types."""
-    counts = counts_of(found.scores) | {"truncated": inputs.cut}
-    return common_record(options, source, described, inputs.size, counts) | {
+    record = common_record(options, scored, inputs.size)
+    return record | {
+        "counts": record["counts"] | {"truncated": inputs.cut},
         "task": None,
         "parser": None,
         "statistic": "accuracy",
-        "probe": _probe_facts(options, inputs, found, str(source["layout"])),
-        "notes": [*([WARNING] if options.preset == "published" else []), *shared_keys_note(described)],
+        "probe": _probe_facts(options, inputs, found, str(scored.source["layout"])),
+        "notes": [
+            *([WARNING] if options.preset == "published" else []),
+            *shared_keys_note(scored.facts.described),
+        ],
     }
 
 

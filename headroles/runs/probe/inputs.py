@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,13 @@ from jaxtyping import Int
 from headroles.errors import BadInput
 from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import layout_of, read_documents
-from headroles.extraction.model.load import Model
+from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
+from headroles.extraction.model.load import limit_of, load_tokenizer
+from headroles.extraction.texts.files import open_text
 from headroles.extraction.texts.pieces import count_pieces, text_room
 from headroles.extraction.texts.windows import document_windows, sentence_windows, window_passage
+from headroles.inputs.corpora import ListCorpus
+from headroles.inputs.units import unit_names
 from headroles.options.probe import LEAST_ARCS, WINDOW, ProbeOptions
 from headroles.records.documents import Document, Window
 from headroles.records.passage import Passage
@@ -23,6 +27,7 @@ from headroles.sieves.language.relations import relations_of
 from headroles.sieves.probes.coreference import CoreferenceProbe
 from headroles.sieves.probes.dependency import DependencyProbe
 from headroles.sieves.probes.trees import TreeProbe
+from headroles.stats.probes.baselines import check_halves
 
 
 def read_inputs(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
@@ -188,22 +193,31 @@ class Inputs:
 
 
 def make_inputs(
-    options: ProbeOptions, documents: Sequence[Document], model: Model, due: Int[np.ndarray, "documents rows"]
+    options: ProbeOptions,
+    documents: Sequence[Document],
+    checkpoint: Checkpoint,
+    due: Int[np.ndarray, "documents rows"],
 ) -> Inputs:
     """Cut documents into sentences, or into windows where a probe asks about coreference.
+
+    Args:
+        options: Of the run.
+        documents: The documents.
+        checkpoint: Of the model, whose tokenizer counts the pieces of words.
+        due: Items of each whole document, for the rows of all probes in turn.
 
     Raises:
         BadInput: When the window is longer than the model takes.
     """
-    limit = model.limit or WINDOW
-    size = min(WINDOW, limit) if options.window is None else options.window
-    if model.limit is not None and size > model.limit:
+    tokenizer = load_tokenizer(checkpoint)
+    limit = limit_of(checkpoint, tokenizer)
+    size = min(WINDOW, limit or WINDOW) if options.window is None else options.window
+    if limit is not None and size > limit:
         raise BadInput(
-            f"{model.described['name']!r} takes at most {model.limit} tokens, but --window is {size}; "
-            f"give at most {model.limit}"
+            f"{checkpoint.name!r} takes at most {limit} tokens, but --window is {size}; give at most {limit}"
         )
-    room = text_room(model.tokenizer, size, "--window")
-    pieces = count_pieces(model.tokenizer, documents)
+    room = text_room(tokenizer, size, "--window")
+    pieces = count_pieces(tokenizer, documents)
     stride = min(options.stride or max(room // 2, 1), room) if options.windowed else None
     if stride is not None:
         windows, cut = document_windows(documents, pieces, room, stride), 0
@@ -229,3 +243,95 @@ def _cut_to_fit(
         cut += words < window.size
         fitting.append(window if words >= window.size else replace(window, stop=window.start + words))
     return fitting, cut
+
+
+class ProbeCorpus(ListCorpus):
+    """The windows of a run of probes, with its documents and probes.
+
+    Attributes:
+        documents: The documents that are asked about.
+        probes: The probes that fit them.
+        inputs: Windows and passages.
+        learned: Documents that classifiers are trained on; empty without classifiers.
+        notes: What the probes leave out, one sentence each.
+        digest: SHA-256 over the documents with all of their annotation.
+    """
+
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        probes: Sequence[ChoiceProbe | DecodingProbe],
+        inputs: Inputs,
+        source: dict[str, Any],
+        *,
+        learned: Sequence[Document] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Keep everything that was read.
+
+        Raises:
+            BadInput: When there are too few units for two halves.
+        """
+        super().__init__(inputs.passages, source, units_of_windows(inputs))
+        check_halves(self.units or ())
+        self.documents, self.probes, self.inputs = documents, tuple(probes), inputs
+        self.learned, self.notes = learned, tuple(notes)
+        self.digest = _documents_digest(documents)
+
+
+def read_probe_corpus(options: ProbeOptions) -> ProbeCorpus:
+    """Read the documents of a run, choose its probes, and cut the documents into windows.
+
+    Raises:
+        HeadrolesError: When files cannot be read, lack annotation, or have too few units.
+    """
+    checkpoint = find_checkpoint(options.model, options.revision)
+    documents, source = read_inputs(options)
+    probes, notes = select_probes(options, documents)
+    due = count_items(probes, documents)
+    check_relations(
+        options, documents, due, [f"{probe.name}:{row}" for probe in probes for row in probe.rows]
+    )
+    learned = training_documents(options)
+    inputs = make_inputs(options, documents, checkpoint, due)
+    notes += parser_notes(source)
+    return ProbeCorpus(documents, probes, inputs, source, learned=learned, notes=notes)
+
+
+def training_documents(options: ProbeOptions) -> list[Document]:
+    """Read the training documents of classifiers, and check them before anything is computed.
+
+    Raises:
+        BadInput: When the documents or the word vectors do not exist, or documents have no trees.
+    """
+    if options.train is None:
+        return []
+    learned = read_documents(Path(options.train), "train")
+    check_annotated("dependency", learned)
+    if options.vectors is not None:
+        with open_text(Path(options.vectors)):
+            pass
+    return learned
+
+
+def units_of_windows(inputs: Inputs) -> list[str]:
+    """Return the unit of each passage: its document's group, or document; equal documents are one unit."""
+    documents = list({id(window.document): window.document for window in inputs.windows.values()}.values())
+    named = unit_names(
+        [document.group or document.key for document in documents],
+        [(document.text,) for document in documents],
+        [document.key for document in documents],
+    )
+    unit = {id(document): name for document, name in zip(documents, named, strict=True)}
+    return [unit[id(inputs.windows[passage.key].document)] for passage in inputs.passages]
+
+
+def _documents_digest(documents: Sequence[Document]) -> str:
+    """Return the SHA-256 over documents with all of their annotation."""
+    digest = hashlib.sha256()
+    for document in documents:
+        for entry in fields(document):
+            value = getattr(document, entry.name)
+            content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+            digest.update(entry.name.encode() + b"\0" + content + b"\0")
+    return digest.hexdigest()

@@ -9,11 +9,6 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import read_vectors
 from headroles.extraction.texts.windows import sentence_windows
-from headroles.probing.trained.accuracy import ProbeAnswers, accuracy_rows, contests, right_heads
-from headroles.probing.trained.course import Course, FittedProbe, Progress, ReadSettings, sentences_of
-from headroles.probing.trained.models import BRANCHING, AttentionProbe, branching, randomise_weights
-from headroles.probing.trained.sentences import Sentence
-from headroles.probing.trained.training import Settings
 from headroles.records.documents import Document
 from headroles.records.probes import (
     ATTENTION,
@@ -24,6 +19,11 @@ from headroles.records.probes import (
     ProbeWeight,
     TrainedProbe,
 )
+from headroles.runs.probe.trained.accuracy import ProbeAnswers, accuracy_rows, contests, right_heads
+from headroles.runs.probe.trained.course import Course, FittedProbe, Progress, ReadSettings, sentences_of
+from headroles.runs.probe.trained.models import BRANCHING, AttentionProbe, branching, randomise_weights
+from headroles.runs.probe.trained.sentences import Sentence
+from headroles.runs.probe.trained.training import Settings
 
 ATTENTION_CLASSIFIERS = (ATTENTION, ATTENTION_WORDS)
 """Classifiers that read attention."""

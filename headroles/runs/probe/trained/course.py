@@ -15,12 +15,12 @@ from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import Vectors
 from headroles.extraction.texts.windows import window_passage
 from headroles.inputs.units import unit_names
-from headroles.probing.trained.accuracy import RANDOM_SUFFIX, ProbeAnswers, right_heads
-from headroles.probing.trained.models import probe_of
-from headroles.probing.trained.sentences import Sentence, Source
-from headroles.probing.trained.training import Fit, Settings, predict, train
 from headroles.progress import progress_counter
 from headroles.records.documents import Window
+from headroles.runs.probe.trained.accuracy import RANDOM_SUFFIX, ProbeAnswers, right_heads
+from headroles.runs.probe.trained.models import probe_of
+from headroles.runs.probe.trained.sentences import Sentence, Source
+from headroles.runs.probe.trained.training import Fit, Settings, predict, train
 from headroles.sieves.language.relations import canonical
 
 Progress = Callable[[str, int, int], None]

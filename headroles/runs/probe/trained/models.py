@@ -16,8 +16,8 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extraction.jobs.word_attention import SPECIAL_UNITS, WordMaps
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import Vectors
-from headroles.probing.trained.sentences import Batch
 from headroles.records.probes import ATTENTION, ATTENTION_WORDS, CLASSIFIERS, DISTANCES_WORDS
+from headroles.runs.probe.trained.sentences import Batch
 
 HIDDEN = 256
 """Units of the distances-and-words probe."""

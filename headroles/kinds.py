@@ -1,0 +1,171 @@
+"""Kinds of run: what a kind states, and the table of all kinds.
+
+A kind is one folder of ``headroles/runs`` whose module ``kind`` holds its record, ``KIND``. Whoever needs
+something of a run looks its kind up here: ``judge``, ``verify``, ``load``, reports, the terminal, and the
+workers. The modules of a kind are imported when they are needed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headroles.inputs.corpora import Corpus
+    from headroles.options.run import CommonOptions
+    from headroles.progress import Progress
+    from headroles.records.example import Decision, Rule, Scores
+    from headroles.records.findings import Labelling
+    from headroles.runs.scored import ScoredRun
+    from headroles.shards.work import Engine, Facts, ShardWork
+
+KINDS = ("label", "cluster", "surface", "probe")
+"""All kinds of run; each is the folder of that name in ``headroles/runs``."""
+
+
+class RunKind(ABC):
+    """A kind of run: its options, inputs, work on shards, judging, files, report and lines of the terminal.
+
+    Attributes:
+        name: As in ``KINDS``.
+        part: Field of ``Labelling`` that only runs of this kind fill; "" for runs of sieves alone.
+        files: Files of a run folder that hold this part; each is there when it is not empty.
+        outcomes: The four decisions in words, as notebooks show them.
+        not_recomputed: Tables that other libraries do not recompute, and why; None where there are none.
+        intervals_of_scores: Whether intervals of findings are those of mean scores, not of the tests.
+        keeps_inputs: Whether typical inputs can be kept for head cards.
+    """
+
+    name: ClassVar[str]
+    part: ClassVar[str] = ""
+    files: ClassVar[tuple[str, ...]] = ()
+    outcomes: ClassVar[tuple[str, ...]] = ("role", "not", "undetermined", "untestable")
+    not_recomputed: ClassVar[tuple[str, str] | None] = None
+    intervals_of_scores: ClassVar[bool] = False
+    keeps_inputs: ClassVar[bool] = True
+
+    # a new run
+
+    @abstractmethod
+    def read_corpus(self, options: Any) -> Corpus:
+        """Return the inputs of a run.
+
+        Raises:
+            HeadrolesError: When the inputs cannot be used.
+        """
+
+    @abstractmethod
+    def start_work(self, options: Any, corpus: Any) -> ShardWork:
+        """Load model and annotation for work on shards.
+
+        Raises:
+            HeadrolesError: When model, parser, vectors or stored maps cannot be used.
+        """
+
+    @abstractmethod
+    def rules(self, options: Any, facts: Facts) -> tuple[Rule, ...]:
+        """Return the rule of each column that the workers score."""
+
+    @abstractmethod
+    def judge(self, options: Any, scored: ScoredRun, corpus: Any) -> Labelling:
+        """Judge the scores of all inputs, and fill the part of this kind."""
+
+    @abstractmethod
+    def record(self, options: Any, scored: ScoredRun, judged: Labelling, corpus: Any) -> dict[str, Any]:
+        """Return everything needed to reproduce a run, in JSON types."""
+
+    @abstractmethod
+    def notes(self, options: Any, scored: ScoredRun, judged: Labelling, corpus: Any) -> list[str]:
+        """Return what was cut, was not applicable or has too few units, one sentence each."""
+
+    def complete(
+        self, options: Any, judged: Labelling, corpus: Any, engine: Engine, progress: Progress
+    ) -> tuple[Labelling, list[str]]:
+        """Return the labelling with what later passes over some inputs add, and notes about them."""
+        return judged, []
+
+    def passes(self, options: Any) -> int:
+        """Return how many times a shard reads its inputs, for the progress bar."""
+        return 1
+
+    # a stored run
+
+    @abstractmethod
+    def options(self, settings: Mapping[str, Any]) -> CommonOptions:
+        """Return the options of a run from its settings in a manifest."""
+
+    @abstractmethod
+    def judge_again(
+        self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: Any
+    ) -> Labelling:
+        """Judge the scores of a stored run again by other rules, without its model."""
+
+    def find_again(self, run: Labelling, options: Any) -> Labelling:
+        """Compute the findings of a stored run again by its own rules."""
+        return self.judge_again(run, run.findings.rules, run.decision, options)
+
+    def write(self, part: Any, scores: Scores) -> dict[str, str | bytes]:
+        """Return the contents of the files of this kind's part by name."""
+        return {}
+
+    def read(self, folder: Path, scores: Scores) -> Any:
+        """Read the part of this kind from a run folder.
+
+        Raises:
+            KeyError: When a column is missing.
+            OSError: When a file is missing that every run of the kind has.
+            ValueError: When a file is damaged, or of other examples, columns or heads.
+            BadInput: When arrays do not fit together.
+        """
+        return None
+
+    # showing a run
+
+    @abstractmethod
+    def page(self, labelling: Labelling) -> str:
+        """Return the report: one HTML file that requests nothing."""
+
+    @abstractmethod
+    def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
+        """Return the figures of the report by name."""
+
+    @abstractmethod
+    def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
+        """Return functions that make the tables for papers, by name; the first is the main one."""
+
+    @abstractmethod
+    def show(self, console: Any, labelling: Labelling, folder: str) -> None:
+        """Print the findings on a terminal, and the place of the report last."""
+
+    def downloads(self, labelling: Labelling) -> dict[str, str]:
+        """Return tables of this kind's part that the report embeds for readers to download."""
+        return {}
+
+
+@cache
+def kind_named(name: str) -> RunKind:
+    """Return the kind of a name.
+
+    Raises:
+        KeyError: When there is no such kind.
+    """
+    if name not in KINDS:
+        raise KeyError(name)
+    kind: RunKind = import_module(f"headroles.runs.{name}.kind").KIND
+    return kind
+
+
+def kinds() -> Iterator[RunKind]:
+    """Yield all kinds in the order of ``KINDS``."""
+    return map(kind_named, KINDS)
+
+
+def kind_of(labelling: Labelling) -> RunKind:
+    """Return the kind of a run: the one whose part it has, or else "label"."""
+    parts = (kind for kind in kinds() if kind.part and getattr(labelling, kind.part) is not None)
+    return next(parts, kind_named("label"))

@@ -1,0 +1,110 @@
+"""The kind of run that labels heads by sieves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from headroles.judging.scores import judge_scores
+from headroles.kinds import RunKind
+from headroles.options.label import Options, label_options_of
+from headroles.records.example import Decision, Rule
+from headroles.records.findings import Labelling
+
+if TYPE_CHECKING:
+    from headroles.inputs.corpora import Corpus
+    from headroles.progress import Progress
+    from headroles.runs.scored import ScoredRun
+    from headroles.shards.work import Engine, Facts, ShardWork
+
+
+class LabelRun(RunKind):
+    """Sieves score every head on every input, and heads get the roles that survive their tests."""
+
+    name: ClassVar[str] = "label"
+
+    def read_corpus(self, options: Options) -> Corpus:
+        """Return the inputs: those of a task or file, or of stored maps."""
+        from headroles.runs.label.work import selection_of_run
+        from headroles.runs.sources import corpus_of
+
+        return corpus_of(options, selection_of_run(options).needs)
+
+    def start_work(self, options: Options, corpus: Corpus) -> ShardWork:
+        """Load model, sieves and annotation."""
+        from headroles.runs.label.work import SieveWork
+
+        return SieveWork(options, corpus)
+
+    def rules(self, options: Options, facts: Facts) -> tuple[Rule, ...]:
+        """Return the rules of the columns that the workers score; workers may leave sieves out."""
+        from headroles.runs.label.work import selection_of_run
+
+        rules = {rule.sieve: rule for rule in selection_of_run(options).rules(options.margin)}
+        return tuple(rules[name] for name in facts.columns)
+
+    def judge(self, options: Options, scored: ScoredRun, corpus: Corpus) -> Labelling:
+        """Judge the scores, or the sums over all examples where a subsample is stored."""
+        return judge_scores(scored.scores, scored.rules, options, options.decision, scored.moments)
+
+    def complete(
+        self, options: Options, judged: Labelling, corpus: Corpus, engine: Engine, progress: Progress
+    ) -> tuple[Labelling, list[str]]:
+        """Keep the attention maps that head cards show, in a second pass over a few inputs."""
+        from headroles.runs.card_maps import keep_card_maps
+
+        maps, notes = keep_card_maps(judged, options.maps, corpus, engine.keep)
+        return replace(judged, exhibited=maps), notes
+
+    def record(
+        self, options: Options, scored: ScoredRun, judged: Labelling, corpus: Corpus
+    ) -> dict[str, Any]:
+        """Return everything needed to reproduce a run."""
+        from headroles.runs.manifest import manifest_of
+
+        return manifest_of(options, scored)
+
+    def notes(self, options: Options, scored: ScoredRun, judged: Labelling, corpus: Corpus) -> list[str]:
+        """Return what was cut, was not applicable or has too few units, one sentence each."""
+        from headroles.runs.manifest import omission_notes
+
+        return omission_notes(options, scored)
+
+    def options(self, settings: Mapping[str, Any]) -> Options:
+        """Return the options of a stored run; folders from before maps were stored have none."""
+        return label_options_of(**{"maps": 0} | dict(settings))
+
+    def judge_again(
+        self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: Options
+    ) -> Labelling:
+        """Judge the stored scores, or the stored sums."""
+        after = judge_scores(before.scores, rules, options, decision, before.moments)
+        return replace(after, exhibited=before.exhibited)
+
+    def page(self, labelling: Labelling) -> str:
+        """Return the report of roles."""
+        from headroles.reports.page import page
+
+        return page(labelling)
+
+    def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
+        """Return the figures of the report of roles."""
+        from headroles.reports.print.figures import role_plots
+
+        return role_plots(labelling, width)
+
+    def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
+        """Return tables of roles, heads and findings."""
+        from headroles.reports.print.run_tables import role_tables
+
+        return role_tables(labelling)
+
+    def show(self, console: Any, labelling: Labelling, folder: str) -> None:
+        """Print the roles."""
+        from headroles.terminal.label import show_labelling
+
+        show_labelling(console, labelling, folder)
+
+
+KIND = LabelRun()

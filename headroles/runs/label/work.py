@@ -1,0 +1,104 @@
+"""Score shards by sieves, with the model, parser and vectors loaded once."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from headroles.arrays import selection_of
+from headroles.extraction.source import AttentionSource
+from headroles.extraction.stream import Job, stream_tokenised
+from headroles.extraction.texts.tokens import tokenise
+from headroles.inputs.annotation import AnnotatedSieves, load_annotation
+from headroles.inputs.corpora import Corpus
+from headroles.maps.stored import annotate_maps
+from headroles.options.label import Options
+from headroles.records.example import Rule
+from headroles.runs.sources import MapsCorpus, open_source
+from headroles.shards.identity import sieves_digest
+from headroles.shards.work import Known, ShardResult, Task
+from headroles.shards.worker import result_of
+from headroles.sieves.selection import Selection
+
+
+def selection_of_run(options: Options) -> Selection:
+    """Return the sieves that the options name.
+
+    Raises:
+        HeadrolesError: When a sieve does not exist, or breaks its contract.
+    """
+    return selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
+
+
+class SieveWork:
+    """Scores shards by the sieves of a run."""
+
+    def __init__(self, options: Options, corpus: Corpus) -> None:
+        """Load the model, and what the sieves read besides tokens.
+
+        Args:
+            options: Of the run.
+            corpus: Its inputs.
+
+        Raises:
+            BadInput: When model, parser, vectors or stored maps cannot be used, or a sieve lacks its
+                annotation.
+        """
+        self.options = options
+        kind = getattr(options, "kind", None)
+        selection = selection_of_run(options)
+        if isinstance(corpus, MapsCorpus):
+            self.source: AttentionSource = corpus.maps
+            self.sieves = annotate_maps(options, selection, corpus.maps)
+        else:
+            annotation = load_annotation(options, selection, corpus)
+            self.source = open_source(options, corpus, options.max_length, kind)
+            self.sieves = annotation.counted(self.source.tokenizer, corpus, options.max_length)
+        self.rules: Sequence[Rule] = self.sieves.selection.rules(options.margin)
+        self.known = _known(self.sieves)
+        self.job = self.sieves.sieving(self.source)
+        self.batch_size = options.batch_size
+
+    def read(self, task: Task, advance: Callable[[int], None]) -> ShardResult:
+        """Score the inputs of a shard."""
+        return result_of(self.stream(task, self.job, advance), task, self.rules)
+
+    def stream(self, task: Task, job: Job[Any, Any, Any], advance: Callable[[int], None]) -> Any:
+        """Hand the attention over the inputs of a shard to a job, and return its result."""
+        tokenised = tokenise(self.source.tokenizer, task.passages, self.options.max_length)
+        shards = stream_tokenised(
+            self.source, iter([tokenised]), job, batch_size=self.batch_size, advance=advance
+        )
+        (result,) = shards
+        return result
+
+    def expect(self, task: Task) -> None:
+        """Announce a later shard, so that parser processes can parse its texts ahead."""
+        if self.sieves.annotator is not None:
+            self.sieves.annotator.expect(task.passages)
+
+    def close(self) -> None:
+        """Stop the parser processes and close the cache of parses."""
+        if self.sieves.annotator is not None:
+            self.sieves.annotator.close()
+
+
+def _known(sieves: AnnotatedSieves) -> Known:
+    """Return the facts about sieves and annotation."""
+    return Known(
+        parser=sieves.parser,
+        vectors=sieves.vectors,
+        omitted=(*sieves.omitted, *sieves.notes),
+        scorers=len(sieves.selection.scorers),
+        components={
+            "parser": sieves.parser,
+            "vectors": sieves.vectors,
+            "sieves": sieves_digest(sieves.selection.sieves),
+            "frequencies": _frequencies_digest(sieves.lexicon.frequency),
+        },
+    )
+
+
+def _frequencies_digest(counts: Mapping[str, int] | None) -> str | None:
+    """Return the SHA-256 over the counts of tokens in all inputs; None where no sieve needs them."""
+    return None if counts is None else sha256(json.dumps(sorted(counts.items())).encode()).hexdigest()

@@ -1,0 +1,144 @@
+"""The kind of run that asks every head questions with right answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from headroles.kinds import RunKind
+from headroles.options.probe import ProbeOptions, probe_options_of
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import Labelling
+from headroles.records.probes import ProbeResults
+from headroles.storage.folder import PROBE_FILES
+from headroles.storage.probes import probe_files, probe_texts, read_probes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headroles.progress import Progress
+    from headroles.runs.probe.inputs import ProbeCorpus
+    from headroles.runs.scored import ScoredRun
+    from headroles.shards.work import Engine, Facts, ShardWork
+
+
+class ProbeRun(RunKind):
+    """Heads answer questions about gold annotation, and are tested against baselines."""
+
+    name: ClassVar[str] = "probe"
+    part: ClassVar[str] = "probed"
+    files: ClassVar[tuple[str, ...]] = PROBE_FILES
+    not_recomputed: ClassVar[tuple[str, str] | None] = (
+        "best.csv, baselines.csv, conditions.csv", "they rest on halves of the units and on baselines"
+    )  # fmt: skip
+    keeps_inputs: ClassVar[bool] = False
+
+    def read_corpus(self, options: ProbeOptions) -> ProbeCorpus:
+        """Return the windows of the gold documents, with the probes that fit them."""
+        from headroles.runs.probe.inputs import read_probe_corpus
+
+        return read_probe_corpus(options)
+
+    def start_work(self, options: ProbeOptions, corpus: ProbeCorpus) -> ShardWork:
+        """Load the model."""
+        from headroles.runs.probe.work import ProbeWork
+
+        return ProbeWork(options, corpus)
+
+    def rules(self, options: ProbeOptions, facts: Facts) -> tuple[Rule, ...]:
+        """Return the rules of all columns; their chance values are known when all shards are done."""
+        from headroles.runs.probe.judging import column_rules, margin_of
+
+        return tuple(column_rules(facts.columns, margin_of(options)))
+
+    def judge(self, options: ProbeOptions, scored: ScoredRun, corpus: ProbeCorpus) -> Labelling:
+        """Test every head against the baseline that is best on the other half."""
+        from headroles.runs.probe.judging import conditions_of, judge_probes, judge_settings, margin_of
+        from headroles.runs.probe.work import COUNTS, join_counts
+
+        counts = join_counts(list(scored.shard_files(COUNTS)), corpus)
+        windows = corpus.inputs.windows
+        conditions = conditions_of([windows[key].document for key in scored.scores.examples])
+        return judge_probes(scored.scores, counts, judge_settings(options), margin_of(options), conditions)
+
+    def complete(
+        self,
+        options: ProbeOptions,
+        judged: Labelling,
+        corpus: ProbeCorpus,
+        engine: Engine,
+        progress: Progress,
+    ) -> tuple[Labelling, list[str]]:
+        """Train the classifiers that the options name."""
+        if not options.classifier:
+            return judged, []
+        from headroles.runs.probe.classifiers import add_trained_probes
+
+        return add_trained_probes(options, judged, corpus, engine.source, progress)
+
+    def record(
+        self, options: ProbeOptions, scored: ScoredRun, judged: Labelling, corpus: ProbeCorpus
+    ) -> dict[str, Any]:
+        """Return everything needed to reproduce a run."""
+        from headroles.runs.probe.manifest import manifest_of
+
+        return manifest_of(options, scored, corpus.inputs, judged)
+
+    def notes(
+        self, options: ProbeOptions, scored: ScoredRun, judged: Labelling, corpus: ProbeCorpus
+    ) -> list[str]:
+        """Return what was cut or could not be asked, one sentence each."""
+        from headroles.runs.probe.manifest import omission_notes
+
+        return [*corpus.notes, *omission_notes(judged, corpus.inputs)]
+
+    def options(self, settings: Mapping[str, Any]) -> ProbeOptions:
+        """Return the options of a stored run."""
+        return probe_options_of(**{"probes": "dependency"} | dict(settings))
+
+    def judge_again(
+        self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: ProbeOptions
+    ) -> Labelling:
+        """Test the stored answers again; halves, chance values and trained probes stay."""
+        from headroles.runs.probe.judging import judge_probes_again
+
+        return judge_probes_again(before, rules, decision, options)
+
+    def write(self, part: ProbeResults, scores: Scores) -> dict[str, str | bytes]:
+        """Return the tables of probes, and right answers of baselines by example."""
+        return probe_files(part, scores.examples)
+
+    def read(self, folder: Path, scores: Scores) -> ProbeResults:
+        """Read the tables of probes, and right answers of baselines."""
+        return read_probes(folder, scores.examples) or ProbeResults(None)
+
+    def downloads(self, labelling: Labelling) -> dict[str, str]:
+        """Return all tables of probes."""
+        return probe_texts(labelling.probed or ProbeResults(None))
+
+    def page(self, labelling: Labelling) -> str:
+        """Return the report of roles, with a section of probes."""
+        from headroles.reports.page import page
+
+        return page(labelling)
+
+    def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
+        """Return the figures of the report."""
+        from headroles.reports.print.figures import role_plots
+
+        return role_plots(labelling, width)
+
+    def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
+        """Return tables of best heads, roles, heads and findings."""
+        from headroles.reports.print.run_tables import probe_tables
+
+        return probe_tables(labelling)
+
+    def show(self, console: Any, labelling: Labelling, folder: str) -> None:
+        """Print the best heads."""
+        from headroles.terminal.probe import show_probe
+
+        show_probe(console, labelling, folder)
+
+
+KIND = ProbeRun()

@@ -1,0 +1,86 @@
+"""Open what a run reads attention from: a model that runs, or stored maps with inputs of their own."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from headroles.extraction.model.checkpoint import find_checkpoint
+from headroles.extraction.model.load import check_length, load
+from headroles.extraction.source import AttentionSource, StoredMaps
+from headroles.extraction.texts.sources import fingerprint
+from headroles.inputs.corpora import Corpus, ListCorpus
+from headroles.inputs.passages import read_corpus
+from headroles.maps.stored import open_stored_maps
+from headroles.options.inputs import InputOptions
+from headroles.options.run import CommonOptions
+
+
+class MapsCorpus(ListCorpus):
+    """The inputs of stored maps, with the maps, whose file stays open.
+
+    Attributes:
+        maps: The maps.
+    """
+
+    def __init__(self, file: str, name: str) -> None:
+        """Open a file of maps.
+
+        Args:
+            file: The file; its list lies beside it.
+            name: First part of the keys of inputs.
+
+        Raises:
+            BadInput: When file or list cannot be used.
+        """
+        self._stack = ExitStack()
+        self.maps = self._stack.enter_context(open_stored_maps(Path(file), name))
+        passages = list(self.maps.passages)
+        source = {"kind": "maps", "name": file, "rows": len(passages), "sha256": fingerprint(passages)}
+        super().__init__(passages, source)
+
+    def close(self) -> None:
+        """Close the file of maps."""
+        self._stack.close()
+
+
+def corpus_of(options: InputOptions, needs: frozenset[str]) -> Corpus:
+    """Return the inputs of a run: those of a task or file, or of stored maps.
+
+    Args:
+        options: Of the run.
+        needs: Annotation that its sieves read.
+
+    Raises:
+        HeadrolesError: When inputs or stored maps cannot be used.
+    """
+    if options.attention is not None:
+        return MapsCorpus(options.attention, options.name)
+    return read_corpus(options, needs, find_checkpoint(options.model, options.revision))
+
+
+def open_source(
+    options: CommonOptions, corpus: Corpus, max_length: int, kind: str | None = None
+) -> AttentionSource:
+    """Load the model of a run, or return the stored maps of its corpus.
+
+    Args:
+        options: Of the run.
+        corpus: Its inputs.
+        max_length: Longest input in tokens.
+        kind: Kind of attention to read, as ``load`` takes it.
+
+    Raises:
+        BadInput: When the model cannot be used, or inputs are longer than it takes.
+    """
+    if isinstance(maps := getattr(corpus, "maps", None), StoredMaps):
+        return maps
+    checkpoint = find_checkpoint(options.model, options.revision)
+    model = load(checkpoint, device=options.device, dtype=options.dtype, max_length=max_length, kind=kind)
+    check_length(model, checkpoint, max_length)
+    return model
+
+
+def longest_input(source: AttentionSource, max_length: int) -> int:
+    """Return the length of the longest possible input, in tokens: that of stored maps, or ``max_length``."""
+    if isinstance(source, StoredMaps):
+        return max(given.size for given in source.tokenizer.inputs.values())
+    return max_length

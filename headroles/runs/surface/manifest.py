@@ -1,0 +1,68 @@
+"""Record everything that reproduces a run of surface statistics, and what the run left out."""
+
+from typing import Any
+
+from headroles.options.surface import SurfaceOptions
+from headroles.records.arrays import shared_keys_note
+from headroles.runs.manifest import column_notes, common_record, truncation_notes
+from headroles.runs.scored import ScoredRun
+from headroles.sieves.surface import MASSES
+
+WARNING = (
+    "The preset 'published' smooths every row by 0.0001 of even attention before it takes entropies, as the "
+    "code released with Clark et al. (2019) does. That code tests nothing and shows no interval; tests and "
+    "intervals here are those of headroles. Its masses are the same under any preset."
+)
+
+FEW = "no head is called below even attention, because rare attention then looks absent too often"
+
+
+UNEQUAL = "unequal"
+"""Name of the count of inputs whose layers see different keys."""
+
+
+def manifest_of(options: SurfaceOptions, scored: ScoredRun) -> dict[str, Any]:
+    """Return everything needed to reproduce a run of surface statistics, in JSON types."""
+    return common_record(options, scored, options.max_length) | {
+        "task": options.task,
+        "parser": None,
+        "statistic": "surface",
+        "surface": {
+            "marks": options.marks,
+            "smoothing": options.smoothing,
+            "loss": scored.facts.known.noted["loss"],
+        },
+        "notes": [*_notes(options, scored), *shared_keys_note(scored.facts.described)],
+    }
+
+
+def _notes(options: SurfaceOptions, scored: ScoredRun) -> list[str]:
+    notes = [WARNING] if options.preset == "published" else []
+    if unequal := scored.counts.get(UNEQUAL):
+        notes.append(
+            f"In {unequal} of {len(scored.scores.examples)} inputs the layers of this model see "
+            f"different keys, and even attention is that of the mean layer, so that tests of heads are "
+            f"off by how far theirs is apart; a --max-length within the model's window avoids it."
+        )
+    return notes
+
+
+def omission_notes(options: SurfaceOptions, scored: ScoredRun) -> list[str]:
+    """Return what was cut, was not applicable or has too few units, one sentence each."""
+    notes = truncation_notes(scored.truncated, len(scored.scores.examples), options.max_length)
+    for position, rule in enumerate(scored.rules):
+        notes += column_notes(
+            rule.sieve,
+            scored.scores,
+            position,
+            nothing=_reason_for_no_values(rule.sieve),
+            few=FEW if rule.sieve.startswith("surface:") else "",
+        )
+    return notes
+
+
+def _reason_for_no_values(column: str) -> str:
+    """Return why a column has no value for any input."""
+    if column in ("surface:next", "surface:entropy-first"):
+        return "queries see no later key, so that nothing is left to choose"
+    return "no input has what it counts" if column in MASSES else "no input has such a token"
