@@ -223,7 +223,7 @@ def _example(row: dict[str, Any], place: str, name: str, number: int) -> MapExam
     key = _name_in(row, "key", place)
     full_key = f"{name}/{number if key is None else key}"
     tree, mentions = _tree(row, word, place), _mentions(row, word, place)
-    words = None if tree is None else (tree,)
+    words: tuple[Words, ...] | None = None if tree is None else (tree,)
     if words is None and (mentions is not None or not spans.any()):  # words are those of the list, if any
         words, word = (), np.full(n, -1) if word is None else word
     passage = Passage(full_key, tuple(known_texts), _name_in(row, "group", place), words, mentions)

@@ -41,7 +41,8 @@ def test_the_command_shows_stored_maps(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    np.savez("any.npz", **{"0": _attention()})
+    arrays: dict[str, Any] = {"0": _attention()}
+    np.savez("any.npz", **arrays)
     Path("any.json").write_text(json.dumps([{"tokens": TOKENS}]))
     code, out, err = command("view", "--attention", "any.npz", "--layers", 1, "--heads", "0,2")
     assert code == 0, err
