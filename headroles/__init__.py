@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from headroles.exporting import figures, save, table
     from headroles.judging.again import judge_again
     from headroles.maps.extract import extract
+    from headroles.plain import head_distances, probe_of
     from headroles.preprocessing.pairs import preprocess_unlabeled
     from headroles.preprocessing.trees import preprocess_depparse
     from headroles.records.comparison import Comparison
@@ -46,12 +47,14 @@ _HOMES = {
     "compare": "headroles.comparing.compare",
     "extract": "headroles.maps.extract",
     "figures": "headroles.exporting",
+    "head_distances": "headroles.plain",
     "judge_again": "headroles.judging.again",
     "label": "headroles.runs.label.run",
     "load": "headroles.storage.run",
     "preprocess_depparse": "headroles.preprocessing.trees",
     "preprocess_unlabeled": "headroles.preprocessing.pairs",
     "probe": "headroles.runs.probe.run",
+    "probe_of": "headroles.plain",
     "replicate": "headroles.comparing.replicate",
     "save": "headroles.exporting",
     "score": "headroles.arrays",
@@ -79,12 +82,14 @@ __all__ = [
     "compare",
     "extract",
     "figures",
+    "head_distances",
     "judge_again",
     "label",
     "load",
     "preprocess_depparse",
     "preprocess_unlabeled",
     "probe",
+    "probe_of",
     "replicate",
     "save",
     "score",

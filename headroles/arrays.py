@@ -166,20 +166,23 @@ def visible_keys(weights: np.ndarray, visible: np.ndarray | None) -> np.ndarray 
 
 
 def surface_of(
-    attention: Float[np.ndarray, "layers heads tokens tokens"],
-    example: Example,
+    attention: Float[np.ndarray, "layers heads tokens tokens"]
+    | Sequence[Float[np.ndarray, "layers heads _ _"]],
+    example: Example | Sequence[Example],
     *,
     visible: Bool[np.ndarray, "tokens tokens"] | None = None,
     marks: str = USUAL,
     smoothing: float = 0.0,
 ) -> dict[str, Float[np.ndarray, "layers heads"]]:
-    """Compute surface statistics of every head of plain attention arrays on one example.
+    """Compute surface statistics of every head of plain attention arrays on one example, or on several.
 
     Args:
-        attention: Float, (layers, heads, tokens, tokens); rows are queries and sum to 1.
-        example: The tokens and their annotation.
-        visible: Whether query i can see key j. None: read from the attention; causal where every
-            cell above the diagonal is 0 in all heads and every other cell is not 0 in some, else
+        attention: Float, (layers, heads, tokens, tokens); rows are queries and sum to 1. A sequence of such
+            arrays where several examples are given.
+        example: The tokens and their annotation. Of several examples the result is the mean over those that
+            have a value, each with the same weight, as in the released code.
+        visible: Whether query i can see key j, for one example. None: read from the attention; causal where
+            every cell above the diagonal is 0 in all heads and every other cell is not 0 in some, else
             every key is visible.
         marks: Characters that count as punctuation.
         smoothing: Share of each row that is spread evenly before entropies are taken; the released
@@ -191,7 +194,8 @@ def surface_of(
 
     Raises:
         BadInput: For attention of another rank or size, with NaN or negative cells, or with rows
-            that do not sum to 1; for marks that are no punctuation, or smoothing out of range.
+            that do not sum to 1; for marks that are no punctuation, or smoothing out of range. For
+            another number of arrays than of examples, or arrays of different models.
 
     Source:
         Clark et al. 2019, sections 3.1 to 3.3; definitions of the released code.
@@ -207,7 +211,9 @@ def surface_of(
     """
     if not 0 <= smoothing < 1:
         raise BadInput(f"smoothing must be at least 0 and below 1, but got {smoothing}")
-    weights = checked_attention(attention, example)
+    if not isinstance(example, Example):
+        return _mean_surface(list(attention), list(example), visible, marks, smoothing)
+    weights = checked_attention(np.asarray(attention), example)
     surface = lay_surface(example, visible_keys(weights, visible), marks=marks, smoothing=smoothing)
     values = np.stack([apply(surface.plan, layer) for layer in weights], axis=1)
     spread = entropies(weights, smoothing)
@@ -215,3 +221,29 @@ def surface_of(
         if not np.isnan(surface.even[column]):
             values[column] = rows.mean(axis=-1)
     return dict(zip(COLUMNS, values, strict=True))
+
+
+def _mean_surface(
+    arrays: Sequence[np.ndarray],
+    examples: Sequence[Example],
+    visible: np.ndarray | None,
+    marks: str,
+    smoothing: float,
+) -> dict[str, Float[np.ndarray, "layers heads"]]:
+    """Return the mean of the surface statistics over the examples that have a value."""
+    shapes = {np.shape(array)[:2] for array in arrays}
+    if len(arrays) != len(examples) or len(shapes) != 1 or visible is not None:
+        raise BadInput(
+            f"several examples have one array each, all with the same layers and heads, and visible keys are "
+            f"read from them, but got {len(examples)} examples and {len(arrays)} arrays with "
+            f"{' and '.join(map(str, sorted(shapes))) or 'none'}; leave 'visible' out"
+        )
+    pairs = zip(arrays, examples, strict=True)
+    found = [surface_of(array, example, marks=marks, smoothing=smoothing) for array, example in pairs]
+    means = {}
+    for column in COLUMNS:
+        values = np.stack([statistics[column] for statistics in found])
+        known = ~np.isnan(values)
+        total, count = np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0)
+        means[column] = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return means

@@ -1,4 +1,4 @@
-"""Read a model's attention over a sentence or a pair, and show it: ``view()`` and ``Viewed``."""
+"""Read a model's attention over a text, stored maps or arrays, and show it: ``view()`` and ``Viewed``."""
 
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.options.view import parse_numbers, view_options_of
+from headroles.options.view import MODEL_OPTIONS, ViewOptions, parse_numbers, view_options_of
 from headroles.records.view import Maps, View
 from headroles.storage.comparison import COMPARISON
 from headroles.storage.folder import RUN, make_folder, read_manifest, write_errors, write_files
 
 PAGE = "view.html"
 """File that the command writes by default."""
+PLAIN = "plain attention"
+"""Stands for the text in the options of a view of arrays."""
 HEIGHT = 760
 """Height in pixels of a page within a notebook."""
 PARTS_OF_FOLDERS = RUN.holds | COMPARISON.holds
@@ -23,7 +25,7 @@ PARTS_OF_FOLDERS = RUN.holds | COMPARISON.holds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Viewed:
-    """A model's attention over one input, as a page, as a picture, or within a notebook.
+    """Attention over one input, as a page, as a picture, or within a notebook.
 
     Attributes:
         view: The attention weights, with tokens and model.
@@ -95,14 +97,20 @@ class Viewed:
         )
 
 
-def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
-    """Read a model's attention over a sentence or a pair, and return a view of it.
+def view(text: Any = None, text_b: Any = None, *, segments: Any = None, **options: Any) -> Viewed:
+    """Read a model's attention over a sentence or a pair, stored maps or plain arrays, and return a view.
 
     Args:
-        text: Text for the model; for the encoder of an encoder-decoder.
-        text_b: The second text of a pair; for the decoder of an encoder-decoder.
+        text: Text for the model; for the encoder of an encoder-decoder. Or plain attention: an array (layers,
+            heads, tokens, tokens), or a sequence with an array or tensor for each layer, (heads, tokens,
+            tokens) or (1, heads, tokens, tokens).
+        text_b: The second text of a pair; for the decoder of an encoder-decoder. With plain attention its
+            tokens, special tokens included, or two lists of tokens for a pair.
+        segments: With plain attention, the text of each token, 0 or 1, and −1 on special tokens; None: one
+            text (a pair: the two lists), no special tokens.
         **options: The options of ``headroles view``, by the same names, checked by
-            ``headroles.options.view``: ``model`` (folder or hub name; None: the embedded one),
+            ``headroles.options.view``: ``attention`` (a file of stored maps, instead of a text), ``example``
+            (its key or number; None: the first), ``model`` (folder or hub name; None: the embedded one),
             ``revision``, ``show`` (view that the page opens with: "head", "model" or "neuron"), ``layers``
             and ``heads`` ("0,2-4", or numbers from 0; None: all), ``max_length`` (longest input in tokens,
             special tokens included; 512), ``device``, ``dtype``, ``out`` (HTML file), ``svg`` (SVG file of
@@ -116,21 +124,18 @@ def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
     Raises:
         HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
-    chosen = view_options_of(text=text, text_b=text_b, **options)
-    from headroles.extraction.model.checkpoint import find_checkpoint
-    from headroles.extraction.views.view import read_view
+    if text is None or isinstance(text, str):
+        chosen = view_options_of(text=text, text_b=text_b, **options)
+        if segments is not None:
+            raise BadInput("segments are those of plain attention, but a text was given; leave segments out")
+        shown = _read(chosen)
+    else:
+        chosen = _options_of_arrays(options)
+        from headroles.maps.shown import view_of_arrays
 
-    view_read = read_view(
-        find_checkpoint(chosen.model, chosen.revision),
-        (chosen.text,) if chosen.text_b is None else (chosen.text, chosen.text_b),
-        layers=chosen.layers or None,
-        heads=chosen.heads or None,
-        neurons=chosen.svg is None or chosen.out is not None,
-        device=chosen.device,
-        dtype=chosen.dtype,
-        max_length=chosen.max_length,
-    )
-    viewed = Viewed(view_read, chosen.show)
+        numbers = {"layers": chosen.layers or None, "heads": chosen.heads or None}
+        shown = view_of_arrays(text, () if text_b is None else text_b, segments, **numbers)
+    viewed = Viewed(shown, chosen.show)
     contents: dict[Path, str] = {}
     if chosen.svg is not None:
         contents[Path(chosen.svg)] = viewed.svg(chosen.layers[0], kind=chosen.kind)
@@ -138,6 +143,39 @@ def view(text: str, text_b: str | None = None, **options: Any) -> Viewed:
         contents[Path(chosen.out)] = viewed.html()
     _write(contents)
     return viewed
+
+
+def _read(chosen: ViewOptions) -> View:
+    """Read the attention of a model over texts, or that of stored maps."""
+    layers, heads = chosen.layers or None, chosen.heads or None
+    if chosen.attention is not None:
+        from headroles.maps.shown import view_of_stored
+
+        return view_of_stored(Path(chosen.attention), chosen.example, layers=layers, heads=heads)
+    from headroles.extraction.model.checkpoint import find_checkpoint
+    from headroles.extraction.views.view import read_view
+
+    return read_view(
+        find_checkpoint(chosen.model, chosen.revision),
+        tuple(text for text in (chosen.text, chosen.text_b) if text is not None),
+        layers=layers,
+        heads=heads,
+        neurons=chosen.svg is None or chosen.out is not None,
+        device=chosen.device,
+        dtype=chosen.dtype,
+        max_length=chosen.max_length,
+    )
+
+
+def _options_of_arrays(options: dict[str, Any]) -> ViewOptions:
+    """Return the options of a view of plain attention, which name no model and no stored maps."""
+    refused = sorted({"attention", "example", *MODEL_OPTIONS} & options.keys())
+    if refused:
+        raise BadInput(
+            f"plain attention is shown without a model or stored maps, so {refused[0]} has no effect; leave "
+            f"it out"
+        )
+    return view_options_of(text=PLAIN, **options)
 
 
 def _write(contents: dict[Path, str]) -> None:

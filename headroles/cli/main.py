@@ -157,14 +157,14 @@ def verify_command(folder: str, oracles: bool) -> None:
 
 
 @cli.command("view")
-@click.argument("text")
+@click.argument("text", required=False)
 @click.argument("text_b", required=False)
 @with_options(VIEW)
 def view_command(**given: Any) -> None:
     """Show a model's attention over TEXT, or over the pair TEXT and TEXT_B, as one HTML page.
 
     The page shows single heads, all layers × heads, and the parts of each weight. In an encoder-decoder,
-    the encoder reads TEXT and the decoder reads TEXT_B.
+    the encoder reads TEXT and the decoder reads TEXT_B. With --attention, stored maps are shown.
     """
     from headroles.viewing import PAGE, view
 

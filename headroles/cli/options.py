@@ -221,6 +221,8 @@ DEPPARSE = (
 )
 
 VIEW = (
+    option("attention", str, "A file of stored maps to show instead of a model's."),
+    option("example", str, "Key or number (from 0) of the example of stored maps.  [default: the first]"),
     option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
     option("revision", str, "Branch, tag or commit of a model on the hub."),
     option("show", str, "View that opens first: head, model or neuron.", default="head", show_default=True),

@@ -1,7 +1,8 @@
 """Attention maps as files: ``extract()`` writes those of a model, and lists of examples describe stored ones.
 
 ``extract.py`` runs the model, ``writer.py`` fills the file, and ``examples.py`` reads the list beside a file.
-``stored.py`` opens both as a source that the jobs of a run read like a model. These modules may import from
+``stored.py`` opens both as a source that the jobs of a run read like a model, ``documents.py`` reads gold
+annotation from the list, and ``shown.py`` makes views. These modules may import from
 ``extraction``, ``storage``, ``options``, ``inputs`` and ``records``. Start with
 ``extract.py``.
 """

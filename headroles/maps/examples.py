@@ -134,13 +134,7 @@ def read_map_list(path: Path, name: str) -> MapList:
         BadInput: When the list is missing or breaks a rule; the message names the example.
     """
     list_file = path.with_suffix(".json")
-    content = _json_in(list_file)
-    document = content if isinstance(content, dict) else {"examples": content}
-    rows = document.get("examples")
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise BadInput(
-            f"'{list_file}' must hold a list of at least one object, or an object whose 'examples' is one"
-        )
+    document, rows = read_list_rows(path)
     examples = tuple(
         _example(row, f"{list_file}, example {number}", name, number) for number, row in enumerate(rows)
     )
@@ -155,6 +149,26 @@ def read_map_list(path: Path, name: str) -> MapList:
         document.get("sinks") is True,
         digest if isinstance(digest, str) else None,
     )
+
+
+def read_list_rows(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Read the list of a file of maps: all of it, and the object of each example.
+
+    Args:
+        path: File of the maps.
+
+    Raises:
+        BadInput: When the list is missing, or is not a list of objects.
+    """
+    list_file = path.with_suffix(".json")
+    content = _json_in(list_file)
+    document = content if isinstance(content, dict) else {"examples": content}
+    rows = document.get("examples")
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise BadInput(
+            f"'{list_file}' must hold a list of at least one object, or an object whose 'examples' is one"
+        )
+    return document, rows
 
 
 def _json_in(list_file: Path) -> object:
@@ -209,7 +223,7 @@ def _example(row: dict[str, Any], place: str, name: str, number: int) -> MapExam
     key = _name_in(row, "key", place)
     full_key = f"{name}/{number if key is None else key}"
     tree, mentions = _tree(row, word, place), _mentions(row, word, place)
-    words = None if tree is None else (tree,)
+    words: tuple[Words, ...] | None = None if tree is None else (tree,)
     if words is None and (mentions is not None or not spans.any()):  # words are those of the list, if any
         words, word = (), np.full(n, -1) if word is None else word
     passage = Passage(full_key, tuple(known_texts), _name_in(row, "group", place), words, mentions)

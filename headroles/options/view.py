@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral
 from os.path import isdir
 from pathlib import Path
@@ -16,6 +16,8 @@ SHOWS = ("head", "model", "neuron")
 """The three views on a page, of which one opens first."""
 LEAST_LENGTH = 4
 """Fewest tokens of an input: special tokens of a pair and one more."""
+MODEL_OPTIONS = ("model", "revision", "max_length", "device", "dtype", "kind")
+"""Options of views of a model, which views of stored maps and of arrays do not accept."""
 RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
@@ -25,12 +27,14 @@ class ViewOptions:
 
     Raises:
         UnknownName: For a first view, a kind of attention, a device or a precision that does not exist.
-        BadInput: For texts without a letter, numbers out of range, options that exclude each other, or
-            files that cannot be written where they are named.
+        BadInput: For neither a text nor stored maps, texts without a letter, numbers out of range, options
+            that exclude each other, or files that cannot be written where they are named.
     """
 
-    text: str
+    text: str | None = None
     text_b: str | None = None
+    attention: str | None = None
+    example: str | None = None
     model: str | None = None
     revision: str | None = None
     show: str = "head"
@@ -50,6 +54,7 @@ class ViewOptions:
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
+        self._check_source()
         for name, text in (("text", self.text), ("text_b", self.text_b)):
             if text is not None and not text.strip():
                 raise BadInput(f"a view shows attention between tokens, but {name} is empty; give a sentence")
@@ -64,6 +69,21 @@ class ViewOptions:
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         self._check_files()
+
+    def _check_source(self) -> None:
+        """Refuse texts together with stored maps, neither of them, and options of the other."""
+        if (self.text is None) == (self.attention is None):
+            got = "neither" if self.text is None else "both"
+            raise BadInput(f"a view is of a text, or of stored maps (--attention), but got {got}; give one")
+        if self.attention is None and self.example is not None:
+            raise BadInput("--example names an example of stored maps, so --attention must name their file")
+        defaults = {field.name: field.default for field in fields(self)}
+        for name in ("text_b", *MODEL_OPTIONS) if self.attention is not None else ():
+            if getattr(self, name) != defaults[name]:
+                raise BadInput(
+                    f"stored maps are shown without a model, so {name.replace('_', '-')} has no effect; "
+                    f"leave it out"
+                )
 
     def _check_files(self) -> None:
         """Refuse paths where no file can be, and an SVG of no layer or several layers."""

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import headroles
 from headroles.arrays import selection_of
@@ -14,6 +16,7 @@ from headroles.errors import BadInput
 from headroles.extraction.jobs.both import JointJob
 from headroles.extraction.jobs.divergence import DivergenceJob, DivergenceSums
 from headroles.extraction.jobs.keep_maps import KeepMapsJob
+from headroles.extraction.jobs.questions import ProbeJob, answer_columns
 from headroles.extraction.jobs.surface import SurfaceJob
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import load
@@ -22,10 +25,16 @@ from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of
+from headroles.extraction.texts.windows import window_passage
+from headroles.maps.documents import read_map_documents
 from headroles.maps.examples import read_map_list
 from headroles.maps.stored import open_stored_maps
+from headroles.records.documents import Window
 from headroles.runs.surface.work import surface_counting
 from headroles.sieves.base import annotation_of
+from headroles.sieves.probes.coreference import CoreferenceProbe
+from headroles.sieves.probes.dependency import DependencyProbe
+from headroles.sieves.probes.trees import TreeProbe
 
 ModelOf = Callable[[str], Path]
 TEXT = "the committee decide about unbelievable treaty it was signed in Paris long debate , !"
@@ -56,9 +65,10 @@ def _streamed(source: AttentionSource, passages: Any, job: Any) -> list[Any]:
 def _results(source: AttentionSource, passages: Any) -> dict[str, np.ndarray]:
     """Scores, divergences, surface statistics and kept maps of one source."""
     lexicon = Lexicon(frequency=dict.fromkeys([*WORDS, "[CLS]"], 3))
-    sums = DivergenceSums([passage.key for passage in passages], source.layers, source.heads)
+    one = np.arange(len(passages))
+    sums = DivergenceSums(one, np.ones_like(one), source.layers, source.heads)
     sieving = SieveJob(source, selection_of(SIEVES), None, lexicon)
-    ((scores, _),) = _streamed(source, passages, JointJob(sieving, DivergenceJob(source, sums)))
+    ((scores, content),) = _streamed(source, passages, JointJob(sieving, DivergenceJob(source, sums)))
     job = SurfaceJob(source, surface_counting(".,!"))
     (surface,) = _streamed(source, passages, job)
     (kept,) = _streamed(source, passages, KeepMapsJob([{1: [0, 2]}] * len(passages)))
@@ -66,7 +76,7 @@ def _results(source: AttentionSource, passages: Any) -> dict[str, np.ndarray]:
         "scores": scores.values,
         "cells": scores.cells,
         "bounds": np.stack([scores.low, scores.high]),
-        "divergences": sums.divergence().mean() / np.log(2),
+        "divergences": np.load(BytesIO(content))["sums"] / np.log(2),
         "surface": surface.values / np.log(200),
         "even": surface.null,
         "unequal": np.array(job.unequal),
@@ -101,6 +111,52 @@ def test_scores_of_stored_maps_are_those_of_plain_arrays_in_double_precision(
         for column, wanted in plain.items():
             scores = found.scores.values[found.scores.sieves.index(column), number]
             np.testing.assert_allclose(scores, wanted, rtol=0, atol=3e-6)
+
+
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_probes_get_from_stored_maps_the_answers_of_the_model(
+    name: str, words: bool, model_of: ModelOf, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(11)
+    rows = []
+    for size in (7, 12, 3, 9):
+        heads = [0, *(int(rng.integers(1, word)) for word in range(2, size + 1))]
+        relations = ["root", *rng.choice(["nsubj", "obj", "det"], size - 1).tolist()]
+        row = {"words": rng.choice(WORDS, size).tolist(), "heads": heads, "relations": relations}
+        rows.append(row | {"clusters": [[[0, 1], [2, 3]]], "group": "one"})
+    (tmp_path / "in.json").write_text(json.dumps(rows))
+    file = tmp_path / "m.safetensors"
+    headroles.extract(
+        tmp_path / "in.json", out=file, model=model_of(name), precision="float32", word_level=words
+    )
+    documents = read_map_documents(file, "m")
+    assert {document.group for document in documents} == {"one"}
+    windows = {each.key: Window(each, 0, len(each.words), 0) for each in documents}
+    probes = (DependencyProbe(("nsubj", "obj")), TreeProbe("uas"), CoreferenceProbe())
+    model = load(find_checkpoint(str(model_of(name)), None), device="cpu", dtype="float32", max_length=200)
+    with open_stored_maps(file, "m") as maps:
+        (stored,) = _streamed(maps, maps.passages, ProbeJob(maps, probes, windows))
+    passages = [window_passage(window) for window in windows.values()]
+    (ran,) = _streamed(model, passages, ProbeJob(model, probes, windows))
+    contrasts = np.array([column.matched for column in answer_columns(probes)])
+    np.testing.assert_array_equal(stored.items, ran.items)
+    np.testing.assert_array_equal(stored.hits, ran.hits)
+    np.testing.assert_array_equal(stored.values[~contrasts], ran.values[~contrasts])
+    if not words:  # chance of a word of maps by words does not know of pieces
+        np.testing.assert_allclose(stored.values, ran.values, rtol=0, atol=CLOSE)
+
+
+def test_documents_of_a_list_without_words_are_spelled_from_tokens(tmp_path: Path) -> None:
+    row = {"tokens": ["[CLS]", "un", "##do", "Ġit", "x"], "word": [-1, 0, 0, 2, 3]}
+    row |= {"heads": [0, 1, 1, 1], "relations": ["root", "a", "b", "c"], "tags": ["VERB", "ADV", "PRON", "X"]}
+    (document,) = read_map_documents(_listed(tmp_path, row), "any")
+    assert document.words == ("undo", "_", "it", "x")
+    assert (document.key, document.tags) == ("any/0", ("VERB", "ADV", "PRON", "X"))
+    with pytest.raises(BadInput, match="example 0: probes ask about words, but the list does not say"):
+        read_map_documents(_listed(tmp_path, {"tokens": ["a"]}), "any")
+    with pytest.raises(BadInput, match="tokens belong to words from 0 to 0, as many as 'words' has"):
+        read_map_documents(_listed(tmp_path, {"tokens": ["a", "b"], "word": [0, 1], "words": ["a"]}), "any")
 
 
 def _listed(folder: Path, *rows: dict[str, Any], layers: int = 2) -> Path:
@@ -171,7 +227,8 @@ def test_gradients_of_stored_maps_are_refused(tmp_path: Path) -> None:
     class Loss:
         def read_graph(self, *given: object) -> None: ...
 
-        def loss(self, output: object) -> object: ...
+        def loss(self, output: torch.Tensor) -> torch.Tensor:
+            return output
 
     with open_stored_maps(_listed(tmp_path, {"tokens": ["a", "b"]}), "any") as maps:
         inputs = maps.tokenizer.tokenised(maps.passages, 4)

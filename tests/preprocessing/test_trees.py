@@ -19,8 +19,8 @@ from headroles.extraction.gold.read import read_documents
 from headroles.extraction.parsing.pipeline import load_parser
 from headroles.preprocessing.documents import layout_of, split_trees
 from headroles.preprocessing.trees import TreeFile, preprocess_depparse
-from headroles.runs.probe.inputs import parser_notes
 from headroles.records.documents import Document
+from headroles.runs.probe.inputs import parser_notes
 
 CONLLU = """# newdoc id = one
 # global.Entity = eid-etype-head-other

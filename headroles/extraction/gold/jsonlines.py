@@ -10,6 +10,7 @@ from jaxtyping import Int
 
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import sort_mentions
+from headroles.extraction.texts.files import Location
 from headroles.extraction.texts.lines import join_words, number_lines, sentence_starts
 from headroles.extraction.texts.trees import check_tree
 from headroles.records.documents import Document, Mention
@@ -46,7 +47,7 @@ def read_jsonlines(path: Path, name: str) -> list[Document]:
             raise BadInput(
                 f"{path}, line {number}: each line is one JSON object, but got a {type(row).__name__}"
             )
-        documents.append(_document(row, path, number, f"{name}/{row.get('document', len(documents))}"))
+        documents.append(document_of(row, f"{name}/{row.get('document', len(documents))}", path, number))
     return documents
 
 
@@ -68,7 +69,19 @@ def parser_of(path: Path) -> str | None:
     return str(row.get("parser", "a parser")) if automatic else None
 
 
-def _document(row: dict[str, Any], path: Path, number: int, key: str) -> Document:
+def document_of(row: dict[str, Any], key: str, path: Location, number: int, *, group: str = "") -> Document:
+    """Return the document of an object with the fields that ``read_jsonlines`` describes.
+
+    Args:
+        row: The object.
+        key: Key of the document.
+        path: File of the object, for errors.
+        number: Its line, for errors.
+        group: The unit the document belongs to; its key where "".
+
+    Raises:
+        BadInput: Naming file, line and rule.
+    """
     place = f"{path}, line {number}"
     words = _list_field(row, "words", str, None, place)
     if not words or not all(word.strip() for word in words):
@@ -98,6 +111,7 @@ def _document(row: dict[str, Any], path: Path, number: int, key: str) -> Documen
         tags=None if tags is None else tuple(tags),
         features=None if features is None else tuple(features),
         mentions=mentions_of(row, count, place) if row.keys() & {"mentions", "clusters"} else None,
+        group=group,
     )
 
 
@@ -130,7 +144,7 @@ def _check_characters(text: str, place: str) -> None:
 
 
 def _document_heads(
-    heads: Sequence[int], lengths: Sequence[int], path: Path, number: int
+    heads: Sequence[int], lengths: Sequence[int], path: Location, number: int
 ) -> Int[np.ndarray, " words"]:
     all_heads, at = [], 0
     for length in lengths:

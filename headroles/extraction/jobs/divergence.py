@@ -79,6 +79,13 @@ def pair_divergences(
     return divergences
 
 
+def array_divergences(
+    attention: Float[np.ndarray, "heads tokens tokens"], smoothing: float = 0.0
+) -> Float[np.ndarray, " pairs"]:
+    """Return what ``pair_divergences`` returns, for an array of numpy and with one thread."""
+    return pair_divergences(torch.from_numpy(attention), smoothing=smoothing)
+
+
 def _half_weights(cells: torch.Tensor, smoothing: float, tokens: int) -> torch.Tensor:
     """Return half of every weight (heads, cells), so that halves of two heads add up to their mean."""
     empty = cells.amax(dim=0) == 0

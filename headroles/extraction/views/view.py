@@ -113,8 +113,8 @@ def _keepers(
     stacks = model_stacks.stacks
     layers = None if layers is None else tuple(layers)
     heads = None if heads is None else tuple(heads)
-    _check_numbers("layers", layers, {kind: stack.layers for kind, stack in stacks.items()})
-    _check_numbers("heads", heads, {kind: stack.heads for kind, stack in stacks.items()})
+    check_numbers("layers", layers, {kind: stack.layers for kind, stack in stacks.items()})
+    check_numbers("heads", heads, {kind: stack.heads for kind, stack in stacks.items()})
     keepers, notes = [], []
     for kind, stack in stacks.items():
         own_layers, own_heads = _selection(layers, stack.layers), _selection(heads, stack.heads)
@@ -127,12 +127,7 @@ def _keepers(
         raise BadInput(
             "no attention of the model has both the layers and the heads asked for; ask for others"
         )
-    size = sum(keeper.weight_bytes for keeper in keepers)
-    if size > MOST_WEIGHTS:
-        raise BadInput(
-            f"a view holds up to {MOST_WEIGHTS // MEBIBYTE} MiB of weights, one byte each, but these take "
-            f"{size / MEBIBYTE:,.0f} MiB; choose some with --layers or --heads, or shorten the input"
-        )
+    check_size(sum(keeper.weight_bytes for keeper in keepers))
     return {keeper.kind: keeper for keeper in keepers}, tuple(notes)
 
 
@@ -143,8 +138,30 @@ def _selection(numbers: Sequence[int] | None, count: int) -> tuple[int, ...]:
     return tuple(sorted({number for number in numbers if number < count}))
 
 
-def _check_numbers(name: str, numbers: Sequence[int] | None, counts: dict[str, int]) -> None:
-    """Check that a choice of layers or heads is not empty, and that some stack has each of them."""
+def check_size(size: int) -> None:
+    """Check that the weights of a view do not take more bytes than a page can hold.
+
+    Raises:
+        BadInput: When they do.
+    """
+    if size > MOST_WEIGHTS:
+        raise BadInput(
+            f"a view holds up to {MOST_WEIGHTS // MEBIBYTE} MiB of weights, one byte each, but these take "
+            f"{size / MEBIBYTE:,.0f} MiB; choose some with --layers or --heads, or shorten the input"
+        )
+
+
+def check_numbers(name: str, numbers: Sequence[int] | None, counts: dict[str, int]) -> None:
+    """Check that a choice of layers or heads is not empty, and that some stack has each of them.
+
+    Args:
+        name: "layers" or "heads".
+        numbers: The choice; None for all.
+        counts: Number of layers or heads by stack.
+
+    Raises:
+        BadInput: When it is empty, or no stack has one of them.
+    """
     most = max(counts.values())
     wrong = [number for number in numbers or () if not 0 <= number < most]
     if numbers is not None and (wrong or not numbers):

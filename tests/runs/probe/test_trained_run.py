@@ -15,13 +15,13 @@ from transformers import AutoModel
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
+from headroles.records.documents import Document
 from headroles.runs.probe.trained.accuracy import ProbeAnswers, accuracy_rows, contests, right_heads
 from headroles.runs.probe.trained.course import Course, ReadSettings
 from headroles.runs.probe.trained.models import branching, randomise_weights
 from headroles.runs.probe.trained.run import Training, train_probes
 from headroles.runs.probe.trained.sentences import Sentence
 from headroles.runs.probe.trained.training import Settings
-from headroles.records.documents import Document
 
 ModelOf = Callable[[str], Path]
 Jackknife = Callable[[Any, Any], tuple[float, float, int]]
