@@ -18,9 +18,9 @@ import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.shards.files import receipt_of
-from headroles.shards.resume import repair_run_folder, restore_earlier_run
 from headroles.shards.worker import Worker
 from headroles.storage.folder import EARLIER_RUN
+from headroles.storage.whole.repair import repair_run_folder, restore_earlier_run
 from tests.support.crashing import Nursery, after, after_shards, killed
 
 Label = Callable[..., Labelling]
