@@ -28,6 +28,7 @@ from headroles.storage.whole.repair import (
     clear_partial,
     delete_earlier_run,
     delete_new_run,
+    holds_earlier_run,
     move_aside_earlier_run,
     restore_earlier_run,
 )
@@ -130,8 +131,9 @@ class Work:
             return
         with suppress(OSError):
             clear_partial(self.folder)
-            restore_earlier_run(self.folder)
-            if not (self.folder / MANIFEST).exists():
+            if holds_earlier_run(self.folder):
+                restore_earlier_run(self.folder)
+            elif not (self.folder / MANIFEST).exists():
                 delete_new_run(self.folder)
 
 

@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 
+import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
+from headroles.exporting import report
+from headroles.judging import again
+from headroles.shards.verify import verify
 from headroles.shards.worker import Worker
 from headroles.storage.whole.lock import lock_run_folder
 
@@ -116,3 +120,30 @@ def test_a_folder_taken_away_while_it_was_waited_for_is_made_and_held_anew(
         assert len(times) == 2
         with pytest.raises(BadInput, match=SENTENCE), lock_run_folder(tmp_path / "run"):
             pass
+
+
+def test_a_judge_that_is_held_at_its_first_write_keeps_other_commands_out(
+    label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    label(out=run, limit=20, sieve="local")
+    write, refused = again.write_results, []
+
+    def held(*given: Any) -> None:
+        before = _contents(run)
+        for other in (
+            lambda: label(out=run, limit=20, sieve="block", overwrite=True),
+            lambda: headroles.judge_again(run, alpha=0.2),
+            lambda: report(run),
+        ):
+            with pytest.raises(BadInput, match=SENTENCE):
+                other()
+            refused.append(other)
+        assert _contents(run) == before
+        write(*given)
+
+    monkeypatch.setattr(again, "write_results", held)
+    headroles.judge_again(run, alpha=0.01)
+    assert len(refused) == 3
+    verify(run)
+    assert headroles.load(run).decision.alpha == 0.01
