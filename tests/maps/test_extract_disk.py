@@ -50,8 +50,9 @@ def _left(folder: Path) -> list[str]:
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_maps_that_a_killed_command_left_leave_with_the_next_one(ending: str, tmp_path: Path) -> None:
     killed = (
-        "import os, sys\nfrom pathlib import Path\nfrom headroles.maps.writer import open_maps\n"
-        f"with open_maps(Path('maps{ending}'), {{'0': (1, 2, 3, 3)}}, 'float16'):\n    os.kill(os.getpid(), 9)\n"
+        "import os\nfrom pathlib import Path\nfrom headroles.maps.writer import open_maps\n"
+        f"with open_maps(Path('maps{ending}'), {{'0': (1, 2, 3, 3)}}, 'float16'):\n"
+        "    os.kill(os.getpid(), 9)\n"
     )
     assert subprocess.run([sys.executable, "-c", killed], cwd=tmp_path, check=False).returncode == -9
     (tmp_path / f".maps{ending}.999999999.whole.partial").write_bytes(b"of an older version")

@@ -19,7 +19,15 @@ from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.exporting import report, save
 from headroles.storage.comparison import load_comparison, write_comparison
-from headroles.storage.folder import COMPARISON, MANIFEST, RUN, check_free, stage_folder, write_files
+from headroles.storage.folder import (
+    COMPARISON,
+    EARLIER_RUN,
+    MANIFEST,
+    RUN,
+    check_free,
+    stage_folder,
+    write_files,
+)
 from headroles.storage.run import load, write_report, write_results
 from headroles.storage.whole import reading
 from headroles.storage.whole.leftovers import ABANDONED, HOST, clear_leftovers, partial_path
@@ -308,3 +316,34 @@ def test_names_of_half_written_files_are_no_part_of_a_folder(copy: Path) -> None
     save(load(copy), copy, overwrite=True)
     assert (copy / partial).read_text() == "half"
     assert {path.name for path in copy.iterdir()} <= {*RUN.holds, partial}
+
+
+@pytest.mark.parametrize("moved", [1, 3, None])
+@pytest.mark.parametrize("may_write", [False, True])
+def test_an_earlier_run_that_waits_is_read_where_it_is_or_comes_back(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, moved: int | None, may_write: bool
+) -> None:
+    before, run = _contents(copy), load(copy)
+    names = sorted((path.name for path in copy.iterdir()), key=lambda name: name == MANIFEST)
+    (copy / EARLIER_RUN).mkdir()
+    for name in names[:moved]:
+        (copy / name).rename(copy / EARLIER_RUN / name)
+    if moved is None:  # the run that replaces it has begun, and was killed before its first shard
+        (copy / "plan.json").write_text('{"headroles": "0.1.0"}')
+    if not may_write:
+        monkeypatch.setattr(reading, "repair_if_free", _refuse)
+    state = _contents(copy)
+    assert repr(load(copy).findings) == repr(run.findings)
+    assert load(copy).skipped == run.skipped
+    assert _contents(copy) == (before if may_write else state)
+
+
+def test_a_repair_that_may_not_write_is_one_sentence(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (copy / f".findings.csv.{HOST}.{DEAD}.partial").write_text("half")
+
+    def refuse(self: Path, missing_ok: bool = False) -> None:
+        raise OSError(30, os.strerror(30))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(BadInput, match=r"the run folder '.*' cannot be written \(Read-only file system\)"):
+        headroles.judge_again(copy)
