@@ -55,10 +55,10 @@ class Work:
     def begin(self, plan: dict[str, Any]) -> None:
         """Write the plan of the run, or resume the run that is there.
 
+        A finished run that differs only in its decision keeps its plan until its results are replaced.
+
         Args:
             plan: In JSON types; ``components`` states what decides scores, ``inputs`` what is read.
-
-        A finished run that differs only in its decision keeps its plan until its results are replaced.
 
         Raises:
             BadInput: When another run is there and may not be replaced; the message names the differences.
@@ -189,4 +189,4 @@ def _identity_differences(folder: Path, plan: dict[str, Any]) -> list[str]:
     """Return what differs from a new plan in a run whose plan is lost; its receipts say what scored them."""
     receipts = [path for path in (folder / SHARDS).glob("*.json") if is_sealed_receipt(path)]
     identities = {read_manifest(path.parent, path.name).get("identity") for path in receipts}
-    return [] if identities <= {plan["identity"]} else ["another model, code or settings, and no plan"]
+    return [] if identities == {plan["identity"]} else ["another model, code or settings, and no plan"]

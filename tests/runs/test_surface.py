@@ -14,7 +14,7 @@ from headroles.errors import BadInput, UnknownName
 from headroles.options.surface import surface_options_of
 from headroles.runs.surface import surface
 from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS
-from tests.support.manifests import hash_again
+from tests.storage.manifests import hash_again
 from tests.support.reference import rounding_bound
 
 Headed = Callable[..., Path]

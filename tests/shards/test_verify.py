@@ -16,7 +16,7 @@ from headroles.exporting import report
 from headroles.shards.files import receipt_bytes, receipt_of
 from headroles.shards.verify import Verified, _same_table, verify
 from headroles.storage.whole.manifest import parse_manifest
-from tests.support.manifests import change_manifest, hash_again, unseal
+from tests.storage.manifests import change_manifest, hash_again, unseal
 
 Label = Callable[..., Labelling]
 Command = Callable[..., tuple[int, str, str]]

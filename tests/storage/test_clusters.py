@@ -23,8 +23,8 @@ from headroles.records.clusters import METHODS, WAYS, ClusterResults, Divergence
 from headroles.stats.clusters import clusters
 from headroles.storage.clusters import cluster_files, read_clusters
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
+from tests.storage.manifests import hash_again
 from tests.support.clustered_runs import UNITS, clustered_run
-from tests.support.manifests import hash_again
 from tests.support.reference import draws
 
 GRID = (4, 6)

@@ -27,7 +27,7 @@ from headroles.storage.kept_maps import (
     read_kept_maps,
     wanted_maps,
 )
-from tests.support.manifests import hash_again
+from tests.storage.manifests import hash_again
 
 Made = Callable[..., tuple[Scores, list[Rule]]]
 Label = Callable[..., Labelling]

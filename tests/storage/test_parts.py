@@ -17,9 +17,9 @@ from headroles.records.probes import ProbeResults
 from headroles.records.surface import SurfaceResults
 from headroles.stats.surface import noop_tests
 from headroles.storage.folder import CLUSTER_FILES, KEPT_MAP_FILES, LAYERS, NOOP, PROBE_FILES, SURFACE_FILES
+from tests.storage.manifests import change_manifest, hash_again
 from tests.support.clustered_runs import clustered_run
 from tests.support.made_runs import surface_labelling
-from tests.support.manifests import change_manifest, hash_again
 
 Made = Callable[..., Labelling]
 PARTS = {"surface": SURFACE_FILES, "clustered": CLUSTER_FILES, "probed": PROBE_FILES}

@@ -24,7 +24,7 @@ from headroles.records.probes import BaselineCounts, ProbeResults
 from headroles.storage.folder import PROBE_FILES, RUN, TALLIES, write_files
 from headroles.storage.probes import KINDS, counts_bytes, probe_texts, read_probes
 from headroles.storage.run import write_results
-from tests.support.manifests import hash_again
+from tests.storage.manifests import hash_again
 
 Made = Callable[..., Labelling]
 

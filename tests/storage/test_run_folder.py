@@ -23,7 +23,7 @@ from headroles.exporting import save
 from headroles.options.label import LabelOptions
 from headroles.records.example import Rule
 from headroles.records.findings import COLUMNS
-from tests.support.manifests import change_manifest, hash_again
+from tests.storage.manifests import change_manifest, hash_again
 
 PLAIN = ("local", "delimiter", "block")
 FIRST_STEPS = tuple(f"headroles.shards.worker.{name}" for name in ("load", "stream_tokenised"))

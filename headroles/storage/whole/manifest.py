@@ -23,11 +23,8 @@ def manifest_text(record: Mapping[str, Any]) -> str:
     NaN and infinities become null.
 
     Example:
-        >>> print(manifest_text({"kind": "comparison"})[:41])
-        {
-         "format": 2,
-         "kind": "comparison",
-        <BLANKLINE>
+        >>> parse_manifest(manifest_text({"kind": "comparison"}).encode())
+        {'kind': 'comparison'}
     """
     plain = _json_types({"format": FORMAT} | dict(record) | {"format": FORMAT})
     plain.pop(SEAL, None)

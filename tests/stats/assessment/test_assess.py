@@ -18,7 +18,7 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
-from tests.support.manifests import hash_again
+from tests.storage.manifests import hash_again
 
 Run = tuple[Scores, list[Rule]]
 Label = Callable[..., Labelling]

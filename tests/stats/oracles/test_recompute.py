@@ -23,7 +23,7 @@ from headroles.stats.families import FAMILIES
 from headroles.stats.methods.names import METHODS
 from headroles.stats.oracles.one_finding import log_bayes_factor
 from headroles.stats.oracles.recompute import TOLERANCES, Check, recompute_findings
-from tests.support.manifests import hash_again
+from tests.storage.manifests import hash_again
 
 Command = Callable[..., tuple[int, str, str]]
 RULES = (
