@@ -23,6 +23,7 @@ from headroles.records.clusters import METHODS, WAYS, ClusterResults, Divergence
 from headroles.stats.clusters import clusters
 from headroles.storage.clusters import cluster_files, read_clusters
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
+from tests.storage.manifests import hash_again
 from tests.support.clustered_runs import UNITS, clustered_run
 from tests.support.reference import draws
 
@@ -231,6 +232,7 @@ def test_arrays_that_no_run_has_are_refused_in_the_usual_sentence(
 ) -> None:
     load(copy)
     _spoiled(copy, name, change)
+    hash_again(copy)
     with pytest.raises(BadInput, match="is damaged or from another version") as caught:
         load(copy)
     assert told in str(caught.value)
@@ -241,6 +243,7 @@ def test_an_archive_that_lacks_an_array_is_refused(copy: Path, name: str) -> Non
     with np.load(copy / DIVERGENCE) as archive:
         arrays = {each: archive[each] for each in archive.files if each != name}
     np.savez_compressed(copy / DIVERGENCE, **arrays)
+    hash_again(copy)
     with pytest.raises(BadInput, match=f"is damaged or from another version .*{name}"):
         load(copy)
 
@@ -250,6 +253,7 @@ def test_a_report_of_a_run_whose_archive_is_none_says_so_and_exits_with_1(
     copy: Path, content: bytes, command: Callable[..., tuple[int, str, str]]
 ) -> None:
     (copy / DIVERGENCE).write_bytes(content)
+    hash_again(copy)
     code, _, said = command("report", copy)
     assert (code, said.count("\n")) == (1, 1)
     assert "is damaged or from another version" in said
@@ -285,6 +289,7 @@ def test_tables_of_clusters_with_other_rows_are_refused(
     after = change(before)
     assert after != before
     (copy / name).write_text("\n".join(after) + "\n", encoding="utf-8")
+    hash_again(copy)
     with pytest.raises(BadInput, match="is damaged or from another version") as caught:
         load(copy)
     assert told in str(caught.value)
