@@ -92,7 +92,9 @@ def _other_cases(runs: dict[str, tuple[Words, Words]]) -> list[Case]:
     extract = _line("extract $I/texts.jsonl --model $I/model --max-length 48")
     maps, npz = ("--out", "maps.safetensors"), ("--out", "maps.npz")
     cases = [
-        Case("label --overwrite --alpha", (*words, "--overwrite"), ((*words, "--alpha", "0.2"),), VERIFY, True),
+        Case(
+            "label --overwrite --alpha", (*words, "--overwrite"), ((*words, "--alpha", "0.2"),), VERIFY, True
+        ),
         Case("compare", compare, others),
         Case(
             "compare --overwrite",

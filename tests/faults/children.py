@@ -15,6 +15,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
@@ -172,10 +173,8 @@ def run_in_fork(act: Callable[[], Any], where: Path, strike: Strike | None = Non
     if not child:
         _live(act, where, strike, said, listed)
     code = _wait(child)
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)  # what a command leaves behind is no part of the next one
-    except (ProcessLookupError, PermissionError):
-        pass
     facts = json.loads(listed.read_text()) if listed.exists() else {"changes": [], "modules": []}
     text = said.read_text(errors="replace")
     return Ended(code, text, tuple(facts["changes"]), tuple(facts["modules"]))
@@ -259,6 +258,10 @@ def _changed_paths(event: str, arguments: tuple[Any, ...]) -> list[str]:
         path, folder = arguments[number], -1 if place is None else arguments[place]
         if isinstance(path, int):
             path = os.readlink(f"/proc/self/fd/{path}")
-        start = os.getcwd() if not isinstance(folder, int) or folder < 0 else os.readlink(f"/proc/self/fd/{folder}")
+        start = (
+            os.getcwd()
+            if not isinstance(folder, int) or folder < 0
+            else os.readlink(f"/proc/self/fd/{folder}")
+        )
         paths.append(os.path.normpath(os.path.join(start, os.fsdecode(path))))
     return paths

@@ -109,7 +109,8 @@ def damages_for_verify(runs: dict[str, Finished], seed: int) -> list[Chunk]:
             flips = [Damage("flip", place, chance.randint(1, 255)) for place in places]
             chance.shuffle(flips)
             chunks += [
-                Chunk(kind, file, tuple(flips[first : first + CHUNK])) for first in range(0, len(flips), CHUNK)
+                Chunk(kind, file, tuple(flips[first : first + CHUNK]))
+                for first in range(0, len(flips), CHUNK)
             ]
     chance.shuffle(chunks)
     return chunks

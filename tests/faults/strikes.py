@@ -15,6 +15,8 @@ from tests.faults.parallel import do_in_forks
 
 LEFTOVERS = (".partial", ".headroles-")
 """Parts of the names of what headroles has not finished writing."""
+MEET = {"EXDEV": CROSSING} | dict.fromkeys(("ENOSPC", "EDQUOT"), ("open", "os.mkdir", *CROSSING))
+"""The changes that can meet an error, where not all can: files can be removed from a full disk."""
 SELDOM = 12
 """Of so many rounds over all cases, one has the cases with several workers, which take seconds."""
 
@@ -42,7 +44,8 @@ class Trial:
     def __str__(self) -> str:
         """Return the trial in a line."""
         what = self.strike.error or "kill"
-        return f"{self.case}: {what} before change {self.strike.change} ({self.change}): {'; '.join(self.faults)}"
+        place = f"{what} before change {self.strike.change} ({self.change})"
+        return f"{self.case}: {place}: {'; '.join(self.faults)}"
 
 
 def strike_once(prepared: Prepared, strike: Strike, place: Path) -> Trial:
@@ -164,7 +167,7 @@ def errors(prepared: Sequence[Prepared], seed: int) -> list[tuple[Prepared, Stri
         strikes = []
         for turn, number in _spread(len(item.changes), chance):
             event = item.changes[number - 1].split(" ")[0]
-            fitting = [name for name in ERRORS if name != "EXDEV" or event in CROSSING]
+            fitting = [name for name in ERRORS if event in MEET.get(name, (event,))]
             error = "EXDEV" if event in CROSSING and turn % 3 == 0 else fitting[turn % len(fitting)]
             full = error in ("ENOSPC", "EDQUOT")
             strikes.append((item, Strike(number, error, lasting=full and event in GROWING)))
@@ -201,6 +204,7 @@ def do_strikes(
     strikes: Sequence[tuple[Prepared, Strike]], work: Path, jobs: int, until: float
 ) -> list[Trial]:
     """Do strikes in forks until a time."""
+
     def act(task: tuple[Prepared, Strike]) -> Trial:
         return strike_once(*task, work / "trials" / str(os.getpid()))
 
@@ -216,4 +220,6 @@ def figures(name: str, trials: Sequence[Trial]) -> tuple[str, list[str]]:
     seconds = sum(trial.seconds for trial in trials) / max(1, len(trials))
     words = ", ".join(f"{counts[kind]} {kind}" for kind in kinds)
     line = f"{name}: {len(reached)} of {len(trials)} reached over {len({trial.case for trial in trials})} "
-    return line + f"commands: {words}; {seconds:.2f} s a trial", [str(trial) for trial in trials if trial.faults]
+    return line + f"commands: {words}; {seconds:.2f} s a trial", [
+        str(trial) for trial in trials if trial.faults
+    ]
