@@ -88,7 +88,8 @@ def statistics_table(labelling: Labelling) -> Sheet:
     """Return every statistic of a surface run with even attention."""
     sheet = statistics_sheet(labelling)
     names = [name for name in labelling.findings.sieves if name.startswith(GROUP)]
-    note = decision_sentence(labelling.decision, units_of(labelling), SURFACE_FAMILIES)
+    families = kind_of(labelling).families(labelling)
+    note = decision_sentence(labelling.decision, units_of(labelling), families)
     return replace(
         sheet,
         caption=(
@@ -279,7 +280,7 @@ def _findings(labelling: Labelling) -> Sheet:
             "sieve", "head", "units", f"mean {ENDS}", "chance", *(f"difference {ENDS}",) * probes, "effect",
             "q", "q of not", "decision",
         ),
-        rows=tuple(_finding(row, *mean_ends, probes) for row, mean_ends in zip(rows, ends, strict=True)),
+        rows=tuple(_finding(row, low, high, probes) for row, (low, high) in zip(rows, ends, strict=True)),
         columns=(*columns, *("mean_low", "mean_high", *DIFFERENCE) * probes),
         values=tuple((*row, *more * probes) for row, more in zip(values, extra, strict=True)),
     )  # fmt: skip
