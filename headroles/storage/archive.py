@@ -70,7 +70,8 @@ def arrays_of(record: Any, leave_out: Collection[str] = ()) -> dict[str, np.ndar
         record: A dataclass.
         leave_out: Fields to leave out.
     """
-    names = (*_plain_fields(type(record)), *array_fields(type(record)))
+    kind: type = type(record)
+    names = (*_plain_fields(kind), *array_fields(kind))
     return {name: np.asarray(getattr(record, name)) for name in names if name not in leave_out}
 
 
@@ -87,6 +88,7 @@ def record_of(kind: type[Record], arrays: Mapping[str, np.ndarray], **fields: An
         ValueError: When an array holds no number where the record has one.
         BadInput: When arrays do not fit together.
     """
-    plain = {name: parse(arrays[name]) for name, parse in _plain_fields(kind).items() if name not in fields}
-    rest = {name: arrays[name] for name in array_fields(kind) if name not in fields}
+    known: type = kind
+    plain = {name: parse(arrays[name]) for name, parse in _plain_fields(known).items() if name not in fields}
+    rest = {name: arrays[name] for name in array_fields(known) if name not in fields}
     return kind(**plain, **rest, **fields)
