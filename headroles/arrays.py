@@ -129,13 +129,18 @@ def checked_attention(
         raise BadInput(
             "attention has no NaN or infinite cells, but some were given; look for masked or empty rows"
         )
+    if (weights < 0).any():
+        raise BadInput(
+            f"attention is never negative, but one cell is {weights.min():.3g}; give weights after the "
+            f"softmax"
+        )
     over = weights.sum(axis=-1) - 1
     worst = float((over if sinks else np.abs(over)).max(initial=0.0))
-    if (weights < 0).any() or worst > ROUNDING:
+    if worst > ROUNDING:
         less = " or less" if sinks else ""
         advice = "" if sinks else "; where a sink takes the rest, say sinks=True"
         raise BadInput(
-            f"every row of attention is non-negative and sums to 1{less} over the keys, but the worst row is "
+            f"every row of attention sums to 1{less} over the keys, but the worst row is "
             f"off by {worst:.3g}; give rows as queries, after the softmax, without padding{advice}"
         )
     return weights

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -214,8 +215,10 @@ def _from_file(target: str) -> Sieve:
     stem, _, name = target.partition(".py:")
     path = f"{stem}.py"
     file = Path(path)
-    if not file.is_file():
-        raise BadInput(f"a sieve from a file is given as path/to/file.py:name, but there is no file {path!r}")
+    if not os.path.isfile(file):  # also for names that no file can have
+        raise BadInput(
+            f"a sieve from a file is given as path/to/file.py:name, but there is no file {path!r:.300}"
+        )
     defined = {key: value for key, value in _run_file(file).items() if not isinstance(value, type)}
     sieves = {key: value for key, value in defined.items() if isinstance(value, MaskSieve | Scorer)}
     for variable, sieve in sieves.items():

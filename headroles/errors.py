@@ -1,7 +1,21 @@
 """Errors of headroles: one base class and its kinds; each message is one sentence that a user can act on."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Characters that steer a terminal or reverse its text, except tabs and line feeds."""
+
+
+def visible(text: str) -> str:
+    r"""Spell out control characters and direction marks, so that no name can steer a terminal.
+
+    Example:
+        >>> print(visible("red\x1b[31m, turned\u202e"))
+        red\x1b[31m, turned\u202e
+    """
+    return CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 class HeadrolesError(Exception):

@@ -1,6 +1,7 @@
 """Write finished runs and comparisons: run folders, reports, figures and tables; no model is needed."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from numbers import Real
 from os.path import isfile
 from pathlib import Path
@@ -32,6 +33,7 @@ from headroles.storage.moments import moments_bytes
 from headroles.storage.places import Place, place_of
 from headroles.storage.remote import accept_address, local_copy
 from headroles.storage.run import load, write_examples, write_part, write_report, write_results
+from headroles.storage.whole.lock import lock_present_folder, lock_run_folder
 
 
 def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -41,13 +43,14 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
         BadInput: When the folder holds something else, or cannot be written.
     """
     target = Path(folder)
-    check_free(target, dict(labelling.manifest.get("settings", {})), overwrite)
-    with stage_folder(target) as staging:
-        write_part(staging, 0, labelling.scores)
-        write_examples(staging, labelling.scores)
-        if labelling.moments is not None:
-            (staging / MOMENTS).write_bytes(moments_bytes(labelling.moments))
-        write_results(staging, labelling, page_of(labelling))
+    with lock_run_folder(target):
+        check_free(target, dict(labelling.manifest.get("settings", {})), overwrite)
+        with stage_folder(target) as staging:
+            write_part(staging, 0, labelling.scores)
+            write_examples(staging, labelling.scores)
+            if labelling.moments is not None:
+                (staging / MOMENTS).write_bytes(moments_bytes(labelling.moments))
+            write_results(staging, labelling, page_of(labelling))
 
 
 def report(folder: str | Path, out: str | Path | None = None) -> str | Path:
@@ -68,11 +71,11 @@ def report(folder: str | Path, out: str | Path | None = None) -> str | Path:
             f"a report does not take the place of a part of its run, but --out is '{target}'; "
             f"name another file"
         )
-    page = page_of(load(folder))
-    if target.resolve() == (Path(folder) / REPORT).resolve():
-        write_report(Path(folder), page)
-    else:
-        write_text(target, page)
+    if target.resolve() != (Path(folder) / REPORT).resolve():
+        write_text(target, page_of(load(folder)))
+        return target
+    with lock_present_folder(folder):
+        write_report(Path(folder), page_of(load(folder)))
     return target
 
 
@@ -100,19 +103,23 @@ def figures(
     """
     check_form(form)
     wide = _width(width)
-    remote = _figure_address(folder, out)
-    with local_copy(folder) as run_folder:
-        result = _load_run_or_comparison(run_folder)
-    figure_folder = Path() if remote else _figure_folder(Path(folder), out)
-    drawings = files_of(figures_of(result, wide), form)
-    if remote is not None:
+    where = _figure_address(folder, out) or _figure_folder(Path(folder), out)
+    own = isinstance(where, Path) and where.resolve() == (Path(folder) / FIGURES).resolve()
+    with lock_present_folder(folder) if own else nullcontext():
+        with local_copy(folder) as run_folder:
+            result = _load_run_or_comparison(run_folder)
+        drawings = files_of(figures_of(result, wide), form)
+        return _write_figures({f"{name}.{form}": data for name, data in drawings.items()}, where)
+
+
+def _write_figures(drawings: Mapping[str, str | bytes], where: Path | Place) -> tuple[str | Path, ...]:
+    """Write the files of figures into a folder or to an address, and return where they are."""
+    if not isinstance(where, Path):
         for name, data in drawings.items():
-            remote.write(f"{name}.{form}", data.encode() if isinstance(data, str) else data)
-        return tuple(f"{remote.url}/{name}.{form}" for name in drawings)
-    contents: Mapping[Path, str | bytes] = {
-        figure_folder / f"{name}.{form}": data for name, data in drawings.items()
-    }
-    with write_errors(f"the figures in '{figure_folder}'"), make_folder(figure_folder):
+            where.write(name, data.encode() if isinstance(data, str) else data)
+        return tuple(f"{where.url}/{name}" for name in drawings)
+    contents = {where / name: data for name, data in drawings.items()}
+    with write_errors(f"the figures in '{where}'"), make_folder(where):
         write_files(contents)
     return tuple(contents)
 
@@ -192,6 +199,10 @@ def _remote_report(folder: str | Path, out: str | Path | None) -> str | Path:
             f"a report does not take the place of a part of its run, but --out is '{target}'; "
             f"name another file"
         )
+    if target == f"{run}/{REPORT}":
+        with local_copy(run, back=True) as copy:
+            report(copy)
+        return target
     page = page_of(load(folder))
     if not is_address(target):
         write_text(Path(target), page)

@@ -37,6 +37,8 @@ class RunKind(ABC):
         files: Files of a run folder that hold this part; each is there when it is not empty.
         outcomes: The four decisions in words, as notebooks show them.
         not_recomputed: Tables that other libraries do not recompute, and why; None where there are none.
+        baselines: Whether heads are tested against baselines; intervals of findings are then those of the
+            difference, laid around the mean.
         intervals_of_scores: Whether intervals of findings are those of mean scores, not of the tests.
         keeps_inputs: Whether typical inputs can be kept for head cards.
     """
@@ -46,6 +48,7 @@ class RunKind(ABC):
     files: ClassVar[tuple[str, ...]] = ()
     outcomes: ClassVar[tuple[str, ...]] = ("role", "not", "undetermined", "untestable")
     not_recomputed: ClassVar[tuple[str, str] | None] = None
+    baselines: ClassVar[bool] = False
     intervals_of_scores: ClassVar[bool] = False
     keeps_inputs: ClassVar[bool] = True
 
@@ -141,6 +144,12 @@ class RunKind(ABC):
     @abstractmethod
     def show(self, console: Any, labelling: Labelling, folder: str) -> None:
         """Print the findings on a terminal, and the place of the report last."""
+
+    def families(self, labelling: Labelling) -> Mapping[str, str]:
+        """Return the tests that a run corrects together, in words, by the name of the family."""
+        from headroles.reports.print.captions import families_of
+
+        return families_of(labelling)
 
     def downloads(self, labelling: Labelling) -> dict[str, str]:
         """Return tables of this kind's part that the report embeds for readers to download."""

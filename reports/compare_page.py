@@ -11,10 +11,11 @@ from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison
 from headroles.reports.document import environment, policy, template
 from headroles.reports.figures.compare import Plot, plots
 from headroles.reports.files import comparison_files, files_json
+from headroles.reports.sections.compare_sheets import layers_sheet
 from headroles.reports.summary.embedded import manifest_json, script_json
 from headroles.reports.summary.two_runs import run_rows, subtitle
 from headroles.reports.words import compare, words
-from headroles.reports.words.compare import layer_rows, run_names, sieve_verdict
+from headroles.reports.words.compare import run_names, sieve_verdict
 
 SCRIPTS = ("shared/page.js", "shared/plots.js", "shared/sheets.js", "shared/files.js", "compare/compare.js")
 STYLES = ("shared/page.css", "compare/compare.css")
@@ -35,7 +36,7 @@ def comparison_page(comparison: Comparison) -> str:
     scripts = [get_plotlyjs(), "\n".join(template(name) for name in SCRIPTS)]
     differences = comparison.differences
     map_plot, means, outcomes, moved = plots(comparison)
-    files = comparison_files(comparison)
+    files, layers = comparison_files(comparison), layers_sheet(comparison)
     return environment().get_template("compare/compare.html").render(
         comparison=comparison,
         found=differences,
@@ -51,12 +52,12 @@ def comparison_page(comparison: Comparison) -> str:
         scores_moved=compare.score_change_sentence(comparison),
         labels_moved=compare.label_change_text(comparison.swaps[-1]) if comparison.swaps else "",
         how_to_read=compare.how_to_read(comparison),
-        layer_header=compare.LAYER_HEADER,
+        layer_header=layers.header,
         sieve_header=compare.SIEVE_HEADER,
         sieve_rows=compare.sieve_rows(comparison),
         with_range=words.with_range,
         verdicts=[sieve_verdict(comparison, place) for place in range(len(differences.rules))],
-        layers=layer_rows(comparison),
+        layers=layers.texts,
         heads=_heads(comparison),
         map=map_plot,
         beside=(means, outcomes),

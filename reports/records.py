@@ -73,12 +73,14 @@ class Strongest:
         head: Its head within the layer.
         score: Its mean score.
         contrast: Its mean contrast; None where the sieve has none.
+        beyond: Its mean difference from the baseline, in runs of probes; None elsewhere.
     """
 
     layer: int
     head: int
     score: Interval
     contrast: Interval | None
+    beyond: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)

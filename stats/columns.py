@@ -119,9 +119,21 @@ class Columns(Sequence[Column]):
             per_example = values_per_unit(per_example, np.arange(len(values)), scores.cells[position])
         return design_effect(per_example, self._units)
 
-    def _column(self, position: int) -> Column:
+    def without_chance(self, position: int) -> Column | None:
+        """Return the column of scores from which no chance value is taken; None where all have the same.
+
+        Its margin means nothing: it is there for the interval of the mean score.
+        """
+        null = self._scores.null[position]
+        known = null[~np.isnan(null)]
+        if not known.size or known.min() == known.max():
+            return None
+        return self._column(position, np.where(np.isnan(null), np.nan, 0.0))
+
+    def _column(self, position: int, null: Float[np.ndarray, " examples"] | None = None) -> Column:
         scores, rule = self._scores, self.rules[position]
-        null, heads = scores.null[position], scores.layers * scores.heads
+        null = scores.null[position] if null is None else null
+        heads = scores.layers * scores.heads
         values = scores.values[position].reshape(len(scores.examples), heads).astype(np.float64)
         speaks = ~np.isnan(values).all(axis=1) & ~np.isnan(null)
         values -= null[:, None]

@@ -122,6 +122,36 @@ def evidence_columns(
     return GroupColumns(moments, rules)
 
 
+def mean_intervals(
+    columns: Columns, findings: Findings, decision: Decision
+) -> tuple[Float[np.ndarray, "sieves layers heads"], Float[np.ndarray, "sieves layers heads"]]:
+    """Return the ends of the 95 % interval of every mean itself, whatever its chance values.
+
+    Findings have the interval of the difference from the chance value, laid around the mean. Where chance
+    values differ between inputs (the baselines of probes) the two are not the same: inputs that are hard
+    for the head are hard for the baseline, so the difference varies less. Unit, estimand, assumptions and
+    formula are those of the test's own interval (``interval_of``), on scores instead of differences.
+
+    Args:
+        columns: The columns that were tested.
+        findings: Their outcome.
+        decision: As they were judged.
+
+    Returns:
+        Lower and upper ends, on the score scale; NaN where there is no interval, and where scores were kept
+        as sums of differences from chance values that differ.
+    """
+    low, high = findings.low.copy(), findings.high.copy()
+    for position in range(len(columns)):
+        column = columns.without_chance(position)
+        if column is not None:
+            outcome = _test(column, decision).outcome
+            low[position], high[position] = (
+                ends.reshape(low.shape[1:]) for ends in (outcome.low, outcome.high)
+            )
+    return low, high
+
+
 def _test(column: Column, decision: Decision) -> _ColumnTest:
     sample = describe(column.values)
     method = METHODS[decision.test]

@@ -1,6 +1,7 @@
 """Columns of scores that were kept as sums over random groups, which take the place of units."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -64,7 +65,14 @@ class GroupColumns(Columns):
         )
         return effect
 
-    def _column(self, position: int) -> Column:
+    def without_chance(self, position: int) -> Column | None:
+        """Return None where all chance values are the same, else a column of NaN: sums hold differences."""
+        if self.moments.lowest[position] == self.moments.highest[position]:
+            return None
+        column = self[position]
+        return replace(column, values=np.full_like(column.values, np.nan))
+
+    def _column(self, position: int, null: Float[np.ndarray, " examples"] | None = None) -> Column:
         moments, rule = self.moments, self.rules[position]
         weight, total = (
             sums[position].reshape(len(sums[position]), -1) for sums in (moments.weight, moments.total)

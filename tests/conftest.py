@@ -104,7 +104,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """
     if ROOT / "tests" / "reports" in item.path.parents or item.get_closest_marker("with_report"):
         return (yield)
-    from headroles.reports import page as pages
+    from headroles.reports import page, surface_page
 
     def small_page_for(drawing: "Callable[[Labelling], str]") -> "Callable[[Labelling], str]":
         @wraps(drawing)
@@ -115,6 +115,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return small
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("page", "surface_page"):
-            patch.setattr(pages, name, small_page_for(getattr(pages, name)))
+        patch.setattr(page, "page", small_page_for(page.page))
+        patch.setattr(surface_page, "surface_page", small_page_for(surface_page.surface_page))
         return (yield)

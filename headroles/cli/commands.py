@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from headroles.cli.options import DEPPARSE, UNLABELED, option, with_options
+from headroles.errors import visible
 
 
 @click.command("report")
@@ -49,7 +50,7 @@ def table_command(folder: str, name: str | None, markdown: bool, latex: bool, cs
     forms = [form for form, given in (("markdown", markdown), ("latex", latex), ("csv", csv)) if given]
     if len(forms) > 1:
         raise click.UsageError(f"a table has one form, but got --{' and --'.join(forms)}; give one of them")
-    click.echo(table(folder, name, *forms), nl=False)
+    click.echo(visible(table(folder, name, *forms)), nl=False)
 
 
 @click.command("extract")
@@ -79,8 +80,9 @@ def table_command(folder: str, name: str | None, markdown: bool, latex: bool, cs
 def extract_command(file: str, **given: Any) -> None:
     """Write a model's attention maps over the texts of FILE, for other tools.
 
-    FILE holds JSON objects (a list, or one per line), each with a "text" (or a list of two), "words" or the
-    model's own "tokens"; other fields are kept. The size of the maps is printed before they are written.
+    FILE holds JSON objects (a list, or one per line), each with a "text" (or a list of two), "text_a" (and
+    "text_b"), "words" or the model's own "tokens"; other fields are kept. The size of the maps is printed
+    before they are written.
     """
     from headroles.maps.extract import extract
     from headroles.terminal.console import console, progress

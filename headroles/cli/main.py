@@ -1,9 +1,11 @@
 """Parse the command line: each command reads its options, calls one function, and prints the result."""
 
+import errno
 import signal
 import sys
+from contextlib import suppress
 from importlib.metadata import version
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -20,7 +22,7 @@ from headroles.cli.options import (
     VIEW,
     with_options,
 )
-from headroles.errors import HeadrolesError
+from headroles.errors import HeadrolesError, visible
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -215,21 +217,47 @@ for command in COMMANDS:
 
 def main() -> NoReturn:
     """Run the command line; exit with 0 when done, 1 after a user's mistake, and 2 after wrong usage."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a killed run cleans up, too
+    _stop_on_signals()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for characters that the terminal's encoding lacks
     try:
         cli.main(standalone_mode=False, prog_name="headroles")
     except HeadrolesError as error:
-        click.echo(f"headroles: {' '.join(str(error).split())}", err=True)
+        _complain(f"headroles: {' '.join(str(error).split())}\n")
+        sys.exit(1)
+    except OSError as error:
+        if isinstance(error.__context__, KeyboardInterrupt):  # the terminal is gone, after SIGHUP
+            sys.exit(130)
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        _complain(
+            f"headroles: a name in a path has at most 255 bytes on most systems, but got "
+            f"'{error.filename!s:.60}…'; give a shorter path\n"
+        )
         sys.exit(1)
     except click.exceptions.Exit as leaving:
         sys.exit(leaving.exit_code)
     except click.ClickException as error:
-        error.show()
+        usage = StringIO()
+        error.show(usage)
+        _complain(usage.getvalue())
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt) as stopping:
         message = str(stopping.__cause__ if isinstance(stopping, click.Abort) else stopping)
-        click.echo(f"headroles: {message or 'stopped; nothing was written'}", err=True)
+        _complain(f"headroles: {message or 'stopped; nothing was written'}\n")
         sys.exit(130)
     sys.exit(0)
+
+
+def _stop_on_signals() -> None:
+    """Let SIGTERM, and SIGHUP unless ``nohup`` ignores it, stop a run like Ctrl-C, so that it cleans up."""
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
+        number = getattr(signal, name, None)
+        if number is not None and (name == "SIGTERM" or signal.getsignal(number) != signal.SIG_IGN):
+            signal.signal(number, signal.default_int_handler)
+
+
+def _complain(text: str) -> None:
+    """Write a text to standard error; nothing where its terminal is gone."""
+    with suppress(OSError):
+        click.echo(visible(text), err=True, nl=False)

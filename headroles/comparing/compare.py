@@ -25,10 +25,11 @@ from headroles.stats.comparing.swaps import compare_by_swaps
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
 from headroles.stats.resolution import FEWEST, MOST
-from headroles.storage.comparison import COMPARISON, write_comparison
-from headroles.storage.folder import check_free
+from headroles.storage.comparison import write_comparison
+from headroles.storage.folder import COMPARISON, check_free
 from headroles.storage.remote import local_copy
 from headroles.storage.run import load
+from headroles.storage.whole.lock import lock_run_folder
 
 MANIFEST_FIELDS = (
     "command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic",
@@ -80,27 +81,30 @@ def compare(
                 dir_a, dir_b, bound=bound, swaps=swaps, out=local_folder, overwrite=overwrite, **decision
             )
     bound, swaps = check_bound(bound), check_swaps(swaps)
-    given = _given(decision)
-    settings = {"a": str(dir_a), "b": str(dir_b), "bound": bound, "swaps": swaps} | given
+    settings = {"a": str(dir_a), "b": str(dir_b), "bound": bound, "swaps": swaps} | _given(decision)
     folder = None if out is None else Path(out)
-    if folder is not None:
-        check_free(folder, settings, overwrite, COMPARISON)
-    stored = [load(folder_of_run) for folder_of_run in (dir_a, dir_b)]
-    first, second, way = match_runs(*stored)
-    judging_decision = replace(
-        first.decision, **{DECISION_NAMES.get(name, name): value for name, value in given.items()}
-    )
-    compared = _compare_matched(first, second, judging_decision, bound, swaps)
+    with lock_run_folder(folder):
+        if folder is not None:
+            check_free(folder, settings, overwrite, COMPARISON)
+        compared = _compare_folders(dir_a, dir_b, settings)
+        if folder is not None:
+            write_comparison(folder, compared, comparison_page(compared))
+    return compared
+
+
+def _compare_folders(dir_a: str | Path, dir_b: str | Path, settings: dict[str, Any]) -> Comparison:
+    """Load two runs and compare them by these settings; nothing is written."""
+    first, second, way = match_runs(load(dir_a), load(dir_b))
+    given = {DECISION_NAMES.get(name, name): settings[name] for name in SETTINGS if name in settings}
+    decision = replace(first.decision, **given)
+    compared = _compare_matched(first, second, decision, settings["bound"], settings["swaps"])
     notes = [
         *_subsample_notes((first, second)),
         *_changed_labels((first, second), (compared.before, compared.after)),
     ]
     manifest = _manifest(settings, compared, first, second) | {"matched": way}
     all_remarks = (*compared.remarks, *notes)
-    compared = replace(compared, manifest=manifest | {"remarks": list(all_remarks)}, remarks=all_remarks)
-    if folder is not None:
-        write_comparison(folder, compared, comparison_page(compared))
-    return compared
+    return replace(compared, manifest=manifest | {"remarks": list(all_remarks)}, remarks=all_remarks)
 
 
 def check_bound(bound: Any) -> float:

@@ -9,6 +9,7 @@ from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.storage.remote import accept_address
 from headroles.storage.run import load, write_results
+from headroles.storage.whole.lock import lock_present_folder
 
 DECISION_NAMES = {"resample_seed": "seed"}
 """Names of options in a decision, where they differ."""
@@ -36,16 +37,23 @@ def judge_again(
     computed again. Kept attention maps stay: a head that gains a role has no map for it.
 
     Raises:
-        HeadrolesError: When the folder is no run, or a setting does not exist; the folder then stays
-            as it was.
+        HeadrolesError: When the folder is no run, another command writes it, a file of it was altered, or a
+            setting does not exist; the folder then stays as it was.
     """
-    before = load(folder)
     options_given = {
         "alpha": alpha, "test": test, "correction": correction, "family": family,
         "resamples": resamples, "resample_seed": resample_seed, "interval": interval,
         "splits": splits, "bayes": bayes,
     }  # fmt: skip
-    given: dict[str, Any] = {name: value for name, value in options_given.items() if value is not None}
+    given = {name: value for name, value in options_given.items() if value is not None}
+    with lock_present_folder(folder):
+        after = _judge_by(load(folder), given, margin)
+        write_results(Path(folder), after, kind_of(after).page(after))
+    return after
+
+
+def _judge_by(before: Labelling, given: dict[str, Any], margin: float | None) -> Labelling:
+    """Return a labelling judged by other settings; those that are not given stay."""
     settings = dict(before.manifest.get("settings", {})) | given
     settings |= {} if margin is None else {"margin": margin}
     kind = kind_of(before)
@@ -62,9 +70,7 @@ def judge_again(
     manifest = dict(before.manifest)
     if "settings" in manifest:
         manifest |= {"settings": options.settings(), "command": options.command()}
-    after = replace(after, manifest=manifest, skipped=before.skipped, exhibited=before.exhibited)
-    write_results(Path(folder), after, kind.page(after))
-    return after
+    return replace(after, manifest=manifest, skipped=before.skipped, exhibited=before.exhibited)
 
 
 def _with_inputs(settings: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from headroles.extraction.model.load import Model
     from headroles.extraction.texts.json_inputs import MapInput
 
-ARRAY_FIELDS = ("attns", "segment", "word", "first", "spans", "texts", "visible")
-"""Fields that describe an array; fields of the input with these names are replaced."""
+ARRAY_FIELDS = ("attns", "segment", "first", "visible")
+"""Fields that describe an array."""
+TEXT_FIELDS = ("word", "texts", "spans")
+"""Fields that describe its texts; inputs that give tokens may bring their own."""
+INPUT = "input"
+"""Field that holds those of the input with these names."""
 SHARD = 64
 """Inputs run between two reports of progress; only one batch is in memory at a time."""
 
@@ -66,7 +70,8 @@ def extract(
 
     Args:
         file: JSON objects, as a list or one a line (``.gz`` too), each with exactly one of ``text`` (a
-            string, or a list of two for a pair), ``words`` (a list) or ``tokens`` (the model's own, special
+            string, or a list of two for a pair), ``text_a`` (a string, with ``text_b`` for a pair, as
+            ``preprocess unlabeled`` writes them), ``words`` (a list) or ``tokens`` (the model's own, special
             tokens included); all other fields are kept.
         announce: Called before anything is written, with the maps to write and their size.
         progress: Called with the inputs done and their total.
@@ -175,7 +180,10 @@ def _row(item: "MapInput", number: int, reach: Sequence[Any], settings: ExtractO
     pieces = item.tokenised
     segment, word = pieces.texts.tolist(), item.word.tolist()
     first = (pieces.class_id & (pieces.texts < 0)).tolist()
-    row = {name: value for name, value in item.row.items() if name not in ARRAY_FIELDS}
+    written = ARRAY_FIELDS if item.given == "tokens" else ARRAY_FIELDS + TEXT_FIELDS
+    row = {name: value for name, value in item.row.items() if name not in written}
+    if len(row) < len(item.row):
+        row[INPUT] = {name: value for name, value in item.row.items() if name in (*written, INPUT)}
     row |= {"tokens": list(pieces.tokens), "attns": str(number), "segment": segment}
     if item.given != "tokens":
         row |= {"word": word, "texts": list(pieces.passage.texts), "spans": pieces.spans.tolist()}

@@ -7,7 +7,7 @@ import shutil
 import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from headroles.errors import BadInput
 from headroles.storage.folder import write_errors
 from headroles.storage.map_files import KINDS, file_form
 from headroles.storage.places import sha256_of
+from headroles.storage.whole.leftovers import clear_leftovers, partial_path
 
 Shape = tuple[int, ...]
 
@@ -62,14 +63,14 @@ def open_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Iterat
         BadInput: For another ending, or when the disk has no room or cannot be written.
     """
     form, beside = file_form(path), path.with_suffix(".json")
-    partial = [
-        path.with_name(f".{path.name}.{os.getpid()}.{kind}.partial") for kind in ("raw", "whole", "list")
-    ]
+    partial = [partial_path(path.with_name(f"{path.name}.{kind}")) for kind in ("raw", "whole", "list")]
     raw, whole, list_file = partial
+    ours = {path.name, *(f"{path.name}.{kind}" for kind in ("raw", "whole", "list"))}
     head = _header(shapes, precision) if form == ".safetensors" else b""
     size = len(head) + size_in_bytes(list(shapes.values()), precision)
     try:
         with write_errors(f"'{path}'"):
+            clear_leftovers(path.parent, ours.__contains__)
             _check_room(path, size, form)
             _allocate(raw, head, size)
             flat = np.memmap(raw, precision, "r+", len(head)) if size > len(head) else np.zeros(0, precision)
@@ -91,7 +92,8 @@ def open_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Iterat
                 list_file.replace(beside)
     finally:
         for file in partial:
-            file.unlink(missing_ok=True)
+            with suppress(OSError):  # the next command that writes these maps removes it
+                file.unlink(missing_ok=True)
 
 
 def _allocate(path: Path, head: bytes, size: int) -> None:

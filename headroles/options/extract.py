@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput, UnknownName
-from headroles.options.run import DEVICES, DTYPES, typed_options
+from headroles.options.run import DEVICES, DTYPES, check_name, typed_options
 from headroles.storage.map_files import KINDS, file_form
 
 
@@ -45,6 +45,7 @@ class ExtractOptions:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         target = Path(self.out)
         file_form(target)
+        check_name(target)
         for path in (target, target.with_suffix(".json")):
             if path.resolve() == Path(self.file).resolve():
                 raise BadInput(f"'{path}' would be written over the inputs; give another --out")

@@ -1,10 +1,12 @@
 """Options that all kinds of run share, and the conversion of given values to the types of options."""
 
+import errno
 import os
 import shlex
 import sys
 from dataclasses import Field, dataclass, fields
 from numbers import Integral, Real
+from pathlib import Path
 from types import NoneType
 from typing import Any, ClassVar, TypeVar, get_args
 
@@ -210,16 +212,42 @@ def typed_options(kind: type[Kind], given: dict[str, Any]) -> Kind:
         if name not in known:
             raise UnknownName("option", name, known)
         repeatable = Ellipsis in known[name]
-        typed[name] = _to_tuple(value) if repeatable else _to_type(name, value, known[name])
+        typed[name] = (
+            _to_tuple(name, value, known[name][0]) if repeatable else _to_type(name, value, known[name])
+        )
     return kind(**typed)
 
 
-def _to_tuple(value: Any) -> tuple[Any, ...]:
-    """Return the values of a repeatable option as a tuple; a single value becomes a tuple of one."""
+def _to_tuple(name: str, value: Any, kind: Any) -> tuple[Any, ...]:
+    """Return the values of a repeatable option as a tuple; a single value becomes a tuple of one.
+
+    Raises:
+        BadInput: For a value that is neither a name nor an object with a name, unless they are numbers.
+    """
     single = isinstance(value, str | os.PathLike) or not hasattr(value, "__iter__")
-    return tuple(
+    items = tuple(
         os.fspath(item) if isinstance(item, os.PathLike) else item for item in ((value,) if single else value)
     )
+    for item in items:
+        if kind is not int and not isinstance(item, str) and not hasattr(item, "name"):
+            raise BadInput(f"{name} holds names, or objects that have one, but got {item!r:.60}")
+    return items
+
+
+def check_name(path: Path) -> None:
+    """Check that the system takes the name of a path, whether there is such a file or not.
+
+    Raises:
+        BadInput: For a name that is too long.
+    """
+    try:
+        path.lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise BadInput(
+                f"a name in a path has at most 255 bytes on most systems, but got '{path!s:.60}…'; give a "
+                f"shorter path"
+            ) from error
 
 
 def _to_type(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:

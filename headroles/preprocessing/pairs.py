@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.options.run import typed_options
+from headroles.options.run import check_name, typed_options
 from headroles.storage.folder import write_text
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ class PreparationOptions:
         source, target = Path(self.file), Path(self.out)
         if target.suffix != ".jsonl":
             raise BadInput(f"the output is JSON lines, so --out ends in .jsonl, but got '{target}'")
+        check_name(target)
         if source.resolve() == target.resolve():
             raise BadInput(
                 f"--out must be another file than the text, but both are '{source}'; name a new one"

@@ -27,6 +27,10 @@ class Precision:
         stability: Share of random disjoint half-samples in which both halves give the role; NaN on
             contrasts and untestable heads.
         bayes_factor: Evidence against a mean of exactly θ (a point null, two-sided); NaN unless requested.
+        mean_low: Lower end of the 95 % interval of the mean itself. That of ``findings.csv`` is of the
+            difference from the chance value, laid around the mean: another one where chance values differ
+            between inputs. NaN where a run kept sums and they do, and in runs of older versions.
+        mean_high: Upper end.
     """
 
     hedges_g: Float[np.ndarray, "sieves layers heads"]
@@ -36,6 +40,8 @@ class Precision:
     design_effect: Float[np.ndarray, "sieves layers heads"]
     stability: Float[np.ndarray, "sieves layers heads"]
     bayes_factor: Float[np.ndarray, "sieves layers heads"]
+    mean_low: Float[np.ndarray, "sieves layers heads"]
+    mean_high: Float[np.ndarray, "sieves layers heads"]
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""

@@ -92,7 +92,9 @@ class Findings(HeadGrid):
         null: Mean chance value.
         margin: Distance beyond the null that counts.
         effect: ``(mean − null − margin) / sd``, signed, sd over what is counted; NaN without spread.
-        low: Lower end of the 95 % interval of the mean (two-sided, not adjusted for selection).
+        low: Lower end of the 95 % interval of the difference ``mean − null``, laid around the mean
+            (two-sided, not adjusted for selection). It is that of the mean in surface runs, and where all
+            inputs have one chance value; for probes see ``Precision.mean_low``.
         high: Upper end of that interval.
         statistic: The test statistic of ``mean − null − margin``.
         p: One-sided p of "not beyond the margin"; joint with the contrast where there is one.
@@ -163,6 +165,33 @@ class Labelling:
         table["decision"] = names[self.findings.decision.ravel()]
         return pd.DataFrame(table)
 
+    def mean_intervals(
+        self,
+    ) -> tuple[Float[np.ndarray, "sieves layers heads"], Float[np.ndarray, "sieves layers heads"]]:
+        """Return lower and upper ends of the 95 % interval of every mean itself, on the score scale.
+
+        ``findings.low`` and ``findings.high`` are those of the difference from the chance value, laid around
+        the mean. Both are the same where every input has one chance value, but not for probes.
+
+        Returns:
+            The ends of ``assessment.precision``, or those of the findings where it has none; NaN where a
+            run of probes has none.
+        """
+        findings, assessed = self.findings, self.assessment
+        if assessed is None:
+            own: tuple[np.ndarray, np.ndarray] = (np.full(findings.low.shape, np.nan),) * 2
+        else:
+            own = (assessed.precision.mean_low, assessed.precision.mean_high)
+        from headroles.kinds import kind_of
+
+        if kind_of(self).baselines:
+            return own
+        low, high = (
+            np.where(np.isnan(ends), other, ends)
+            for ends, other in zip(own, (findings.low, findings.high), strict=True)
+        )
+        return low, high
+
     def labels(self) -> pd.DataFrame:
         """Return one row per head: its roles joined by ``;`` and, per sieve, 1 role, 0 not, <NA> neither.
 
@@ -191,4 +220,5 @@ class Labelling:
         """Return counts per role with its strongest head, and every head's roles, for notebooks."""
         from headroles.kinds import kind_of
 
-        return labelling_html(self.findings, self.decision, self.manifest, kind_of(self).outcomes)
+        outcomes = kind_of(self).outcomes
+        return labelling_html(self.findings, self.mean_intervals(), self.decision, self.manifest, outcomes)

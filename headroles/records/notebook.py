@@ -84,12 +84,17 @@ class DifferencesGrid(TestGrid, Protocol):
 
 
 def labelling_html(
-    findings: FindingsGrid, decision: Decision, facts: Mapping[str, Any], outcomes: Sequence[str]
+    findings: FindingsGrid,
+    ends: tuple[np.ndarray, np.ndarray],
+    decision: Decision,
+    facts: Mapping[str, Any],
+    outcomes: Sequence[str],
 ) -> str:
     """Return counts per role with its strongest head, and the roles of every head.
 
     Args:
         findings: Findings of the run.
+        ends: Lower and upper ends of the interval of every mean, shaped as the findings.
         decision: Test, correction and level that judged it.
         facts: The run's manifest; missing facts are left out.
         outcomes: The four decisions in words, in their order.
@@ -106,7 +111,7 @@ def labelling_html(
         strongest = _largest(np.where(holders, findings.mean[place], np.nan))
         cells = [
             *_outcome_counts(findings.decision[place], len(outcomes)),
-            *_head_cells(strongest, findings.mean, findings.low, findings.high, place),
+            *_head_cells(strongest, findings.mean, *ends, place),
         ]
         rows.append((name, [*cells, *([] if _many(held) else [mark])]))
     heads = [*outcomes, "strongest head", "mean [95 %]", *([] if _many(held) else ["mark"])]

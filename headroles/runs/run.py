@@ -20,7 +20,6 @@ from headroles.records.findings import Labelling
 from headroles.runs.scored import ScoredRun
 from headroles.shards.engines import engine_of, threads_per_worker, uses_other_processes
 from headroles.shards.files import find_finished_shard, shard_name
-from headroles.shards.lock import lock_run_folder
 from headroles.shards.moment_runs import assemble_run, drop_shards, files_in_manifest, write_final_sums
 from headroles.shards.moments import RunningSums
 from headroles.shards.receipts import Receipts
@@ -31,6 +30,7 @@ from headroles.shards.work import Engine, Facts, Order, Receipt, Task
 from headroles.stats.resolution import check_decision, check_resolution
 from headroles.storage.folder import EXAMPLES, PLAN, output_folder
 from headroles.storage.run import write_examples, write_results
+from headroles.storage.whole.lock import lock_run_folder
 
 
 def run(options: CommonOptions, progress: Progress | None = None) -> Labelling:

@@ -4,13 +4,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 
 from headroles.errors import BadInput
 from headroles.shards.work import Receipt, Task
-from headroles.storage.folder import SHARDS
+from headroles.storage.folder import SHARDS, receipt_seal
 from headroles.storage.places import Place
 
 
@@ -29,22 +28,19 @@ def receipt_bytes(receipt: Receipt) -> bytes:
     record = json.loads(json.dumps(asdict(receipt), allow_nan=False))
     if not receipt.counts:
         del record["counts"]
-    return (json.dumps(record | {"sha256": _checksum(record)}, indent=1, sort_keys=True) + "\n").encode()
-
-
-def _checksum(record: dict[str, Any]) -> str:
-    return sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    return (json.dumps(record | {"sha256": receipt_seal(record)}, indent=1, sort_keys=True) + "\n").encode()
 
 
 def receipt_of(data: bytes) -> Receipt | None:
-    """Read a receipt from the bytes of its file; return None when they are not a whole receipt."""
+    """Read a receipt from the bytes of its file; return None unless ``receipt_bytes`` gives those."""
     try:
         record = json.loads(data)
-        if record.pop("sha256") != _checksum(record):
+        if record.pop("sha256") != receipt_seal(record):
             return None
         record = {"counts": {}} | record | {name: tuple(record[name]) for name in ("low", "high")}
-        return Receipt(**{field.name: record[field.name] for field in fields(Receipt)})
-    except (ValueError, KeyError, TypeError, AttributeError):
+        receipt = Receipt(**{field.name: record[field.name] for field in fields(Receipt)})
+        return receipt if receipt_bytes(receipt) == data else None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
@@ -131,11 +131,19 @@ def _changed_inputs() -> BadInput:
 
 
 def _task(number: int, passages: tuple[Passage, ...], units: tuple[str, ...], survey: Survey) -> Task:
-    """Return a shard, with the SHA-256 over its inputs, their annotation, and their units among all."""
+    """Return a shard, with the places of its units among all."""
     places = tuple(survey.places[unit] for unit in units) if survey.places else ()
     members = tuple(survey.members[unit] for unit in units) if survey.members else ()
+    among = [*places, *members, len(survey.places)]
+    return Task(
+        number, passages, units, digest_of(passages, units, among), places, members, len(survey.places)
+    )
+
+
+def digest_of(passages: Sequence[Passage], units: Sequence[str], among: Sequence[int] = ()) -> str:
+    """Return the SHA-256 over inputs, their annotation, their units, and numbers of these among all units."""
     digest = sha256()
     for passage, unit in zip(passages, units, strict=True):
         digest.update(_text_bytes(passage) + _annotation_bytes(passage) + json.dumps(unit).encode())
-    digest.update(json.dumps([places, members, len(survey.places)]).encode())
-    return Task(number, passages, units, digest.hexdigest(), places, members, len(survey.places))
+    digest.update(json.dumps(list(among)).encode())
+    return digest.hexdigest()

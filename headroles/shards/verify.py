@@ -16,10 +16,12 @@ from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.shards.files import find_damaged_file, receipt_of, shard_name
 from headroles.stats.oracles.recompute import Check
-from headroles.storage.folder import MANIFEST, MOMENTS, SCORES, SHARDS, read_manifest
+from headroles.storage.folder import MANIFEST, MOMENTS, RUN, SCORES, SHARDS
 from headroles.storage.places import LocalPlace, Place
 from headroles.storage.remote import accept_address
 from headroles.storage.run import findings_texts, load
+from headroles.storage.whole.manifest import read_checked_manifest
+from headroles.storage.whole.reading import read_settled
 
 ROUNDING = 1e-12
 """Largest relative difference of a stored number from the same number recomputed."""
@@ -64,19 +66,21 @@ def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
     Raises:
         BadInput: Naming the first file that is wrong; or when the folder is no finished run.
     """
-    where = Path(folder)
-    manifest = read_manifest(where)
-    files = manifest.get("files")
-    if manifest and not isinstance(files, dict):
+    return read_settled(Path(folder), lambda where: _verify(where, oracles))
+
+
+def _verify(where: Path, oracles: bool) -> Verified:
+    """Verify a folder that no command is changing."""
+    files = read_checked_manifest(where, RUN).get("files")
+    if not isinstance(files, dict):
         raise BadInput(
             f"a run is checked by the SHA-256 of its files in {MANIFEST}, but that of '{where}' has none "
             f"(it is from another version, or no run); make the run again"
         )
     place = LocalPlace(where)
-    if isinstance(files, dict):
-        _check_files(where, place, files)
+    _check_files(where, place, files)
     run = load(where)
-    shards = _check_shards(where, place, files or {}, run.manifest["counts"]["examples"])
+    shards = _check_shards(where, place, files, run.manifest["counts"]["examples"])
     tables = findings_texts(judge_stored_scores(run))
     for name, text in tables.items():
         if not _same_table(place.read(name).decode(errors="replace"), text):
@@ -85,7 +89,7 @@ def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
             )
     checks = recompute(run) if oracles else ()
     counted = run.manifest["counts"]["examples"], int(run.findings.count.size)
-    return Verified(len(files or {}), shards, *counted, checks)
+    return Verified(len(files), shards, *counted, checks)
 
 
 def _same_table(stored: str, text: str) -> bool:

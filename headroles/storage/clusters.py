@@ -57,8 +57,9 @@ class Neighbour:
 def cluster_files(clustered: ClusterResults) -> dict[str, str | bytes]:
     """Return every file by name; NaN is an empty cell.
 
-    ``divergence.npz`` holds the arrays that are in no table: block sums (float32), weights, blocks, the mean
-    divergence of every pair (float64, condensed), its standard error, linkage, map and cloud.
+    ``divergence.npz`` holds the arrays that are in no table: block sums (float32), weights, blocks, the
+    divergence of every pair (float64, condensed), its standard error, linkage, map and cloud. The array of
+    pairs is called ``mean`` where divergences of units are averaged, and ``sum`` where they are added.
     """
     tables: dict[str, str | bytes] = {
         DIVERGENCE: _archive_bytes(clustered),
@@ -80,12 +81,12 @@ def _archive_bytes(clustered: ClusterResults) -> bytes:
     content = BytesIO()
     np.savez_compressed(
         content,
-        mean=source.mean(),
         grid=np.array([source.layers, source.heads]),
         smoothing=np.array(source.smoothing),
         way=np.array(source.way),
         method=np.array(clustered.method),
         stress=np.array(clustered.stress),
+        **{source.way: source.mean()},
         **arrays,
     )
     return content.getvalue()
@@ -142,7 +143,8 @@ def read_clusters(folder: Path, grid: tuple[int, int], units: int) -> ClusterRes
         smoothing=float(arrays["smoothing"]),
         way=str(arrays["way"]),
     )
-    check_divergence(divergence, arrays["mean"], units)
+    older = divergence.way not in arrays  # sums were called "mean", too
+    check_divergence(divergence, arrays["mean" if older else divergence.way], units)
     clustered = ClusterResults(
         divergence,
         method=str(arrays["method"]),
@@ -188,7 +190,7 @@ def check_divergence(divergence: Divergence, mean: np.ndarray, units: int) -> No
 
     Args:
         divergence: Divergence from its file.
-        mean: Mean of every pair, from the same file.
+        mean: Mean or sum of every pair, from the same file.
         units: Number of units of the run's scores.
 
     Raises:

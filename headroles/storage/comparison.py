@@ -1,37 +1,41 @@
 """Folder of a comparison: writing its tables, manifest and report, and reading the comparison back."""
 
 import csv
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headroles.errors import BadInput
 from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison, Differences, LayerChange, RoleChange
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import COLUMNS as FINDINGS_COLUMNS
 from headroles.records.findings import Findings
 from headroles.storage.folder import (
-    FIGURES,
+    COMPARISON,
+    DIFFERENCES,
     LABELS,
+    LAYERS,
     MANIFEST,
     REPORT,
-    Kind,
+    SWAPS,
+    figure_names,
+    make_folder,
     read_manifest,
-    stage_folder,
     write_errors,
-    write_files,
 )
+from headroles.storage.run import digests
 from headroles.storage.tables import read_csv, read_head_grids, read_records
+from headroles.storage.whole.manifest import damaged_error, manifest_text, read_checked_manifest
+from headroles.storage.whole.reading import check_files, read_settled
+from headroles.storage.whole.switch import replace_files
 
-DIFFERENCES, LAYERS, SWAPS = "differences.csv", "layers.csv", "swaps.csv"
-COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS, SWAPS, REPORT, FIGURES}))
+READ = frozenset({DIFFERENCES, LABELS, LAYERS, SWAPS})
+"""Files that a comparison is read from."""
 
 
 def write_comparison(folder: Path, comparison: Comparison, report: str) -> None:
-    """Write manifest, tables and report; the folder appears completely or not at all.
+    """Write manifest, tables and report; the folder appears or changes completely or not at all.
 
     Raises:
         BadInput: When it cannot be written.
@@ -42,15 +46,15 @@ def write_comparison(folder: Path, comparison: Comparison, report: str) -> None:
         LAYERS: comparison.by_layer().to_csv(index=False, lineterminator="\n"),
         SWAPS: comparison.by_role().to_csv(index=False, lineterminator="\n"),
         REPORT: report,
-        MANIFEST: json.dumps(dict(comparison.manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
-    with stage_folder(folder) as staging, write_errors(f"the comparison '{folder}'"):
-        write_files({staging / name: text for name, text in texts.items()})
+    texts[MANIFEST] = manifest_text(dict(comparison.manifest) | {"files": digests(texts)})
+    with write_errors(f"the comparison '{folder}'"), make_folder(folder):
+        replace_files(folder, texts, figure_names(folder), MANIFEST)
 
 
 def is_comparison(folder: Path) -> bool:
     """Return whether a folder's manifest says that it is a comparison."""
-    return read_manifest(folder).get("kind") == COMPARISON.name
+    return read_settled(folder, read_manifest).get("kind") == COMPARISON.name
 
 
 def load_comparison(folder: Path) -> Comparison:
@@ -60,10 +64,16 @@ def load_comparison(folder: Path) -> Comparison:
     with a role (decision 0; every other head −1). Their other columns are NaN.
 
     Raises:
-        BadInput: When the folder is no complete comparison.
+        BadInput: When the folder is no complete comparison, or a file of it was altered.
     """
+    return read_settled(folder, _load_comparison)
+
+
+def _load_comparison(folder: Path) -> Comparison:
+    """Read a comparison from a folder that no command is changing."""
+    manifest = read_checked_manifest(folder, COMPARISON)
     try:
-        manifest = read_manifest(folder)
+        check_files(folder, manifest.pop("files", None), READ.__contains__)
         rules = tuple(Rule(**fields) for fields in manifest["rules"])
         differences = _read_differences(folder / DIFFERENCES, rules)
         labels = read_csv(folder / LABELS)
@@ -80,10 +90,7 @@ def load_comparison(folder: Path) -> Comparison:
             remarks=tuple(manifest.get("remarks", ())),
         )
     except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
-        raise BadInput(
-            f"the comparison in '{folder}' is damaged or from another version ({type(error).__name__}: "
-            f"{error}); compare the runs again"
-        ) from error
+        raise damaged_error(folder, COMPARISON, error) from error
 
 
 def _read_differences(path: Path, rules: tuple[Rule, ...]) -> Differences:

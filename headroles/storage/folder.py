@@ -1,21 +1,22 @@
 """Output folders: names of their files, checks before they are replaced, and writing by rename.
 
-Single files are written by rename. A whole folder is staged next to its destination, and replaces it
-completely or not at all.
+Single files are written by rename. A whole folder is staged within its destination, and replaces what is
+there completely or not at all.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from headroles.addresses import is_address
 from headroles.errors import BadInput
+from headroles.storage.whole.leftovers import clear_leftovers, is_partial, partial_path
+from headroles.storage.whole.switch import begin_switch, commit_switch
 
 MANIFEST, FINDINGS, LABELS, REPORT = "manifest.json", "findings.csv", "labels.csv", "report.html"
 SCORES, EXAMPLES = "scores", "examples.parquet"
@@ -64,6 +65,9 @@ RUN = Kind(
     "run",
     frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_RUN, *PARTS}),
 )
+DIFFERENCES, SWAPS = "differences.csv", "swaps.csv"
+"""Files that only comparisons have, besides tables of their own named as those of runs."""
+COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS, SWAPS, REPORT, FIGURES}))
 
 
 def output_folder(out: str | None, settings: dict[str, Any], overwrite: bool) -> Path | None:
@@ -93,7 +97,8 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Ki
     with write_errors(f"the {kind.name} folder '{folder}'"):
         if folder.is_file():
             raise BadInput(f"--out must be a folder, but '{folder}' is a file; name another")
-        names = {path.name for path in folder.iterdir()} if folder.exists() else set()
+        paths = folder.iterdir() if folder.exists() else ()
+        names = {path.name for path in paths if not is_partial(path.name)}
         fixed = folder.exists() and (folder.is_mount() or Path.cwd().is_relative_to(folder.resolve()))
     if fixed:
         raise BadInput(
@@ -104,6 +109,8 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Ki
         return
     names |= {str(Path(FIGURES) / name) for name in _foreign_figures(folder)}
     before = read_manifest(folder, MANIFEST if MANIFEST in names else PLAN)
+    if "settings" not in before and MANIFEST not in names and kind == RUN and has_receipt(folder):
+        before = {"headroles": None, "settings": settings}  # its shards say what they are when it goes on
     check_holds(str(folder), names, before, settings, overwrite, kind)
 
 
@@ -148,6 +155,23 @@ def check_holds(
         )
 
 
+def has_receipt(folder: Path) -> bool:
+    """Return whether a folder holds a whole receipt of a shard, which only runs of headroles write."""
+    return any(is_sealed_receipt(path) for path in sorted((folder / SHARDS).glob("*.json")))
+
+
+def is_sealed_receipt(path: Path) -> bool:
+    """Return whether a file is a receipt of a shard with the SHA-256 of its own fields."""
+    record = read_manifest(path.parent, path.name)
+    seal = record.pop("sha256", None)
+    return "identity" in record and seal == receipt_seal(record)
+
+
+def receipt_seal(record: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the fields of a receipt, in JSON types."""
+    return sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
 def _foreign_figures(folder: Path) -> list[str]:
     """Return names in the figures folder that are no figures."""
     figures = folder / FIGURES
@@ -158,15 +182,12 @@ def _is_figure(path: Path) -> bool:
     return path.suffix in FIGURE_ENDINGS and path.is_file()
 
 
-def clear_figures(folder: Path) -> None:
-    """Remove figures, which belong to an earlier outcome; other files among them stay."""
+def figure_names(folder: Path) -> list[str]:
+    """Return names of figures, relative to the folder of their run; other files among them are left out."""
     figures = folder / FIGURES
-    if figures.is_dir() and not figures.is_symlink():
-        for path in figures.iterdir():
-            if _is_figure(path):
-                path.unlink()
-        with suppress(OSError):  # contains other files
-            figures.rmdir()
+    if not figures.is_dir() or figures.is_symlink():
+        return []
+    return [f"{FIGURES}/{path.name}" for path in figures.iterdir() if _is_figure(path)]
 
 
 @contextmanager
@@ -205,8 +226,11 @@ def write_text(path: Path, text: str) -> None:
 
 def write_files(contents: Mapping[Path, str | bytes]) -> None:
     """Write files, text as UTF-8; they get their names by rename, once all of them are written."""
-    partial = {path: path.with_name(f".{path.name}.{os.getpid()}.partial") for path in contents}
+    partial = {path: partial_path(path) for path in contents}
+    names = {path.name for path in contents}
     try:
+        for folder in {path.parent for path in contents}:
+            clear_leftovers(folder, names.__contains__)
         for path, content in contents.items():
             if isinstance(content, str):
                 partial[path].write_text(content, encoding="utf-8", newline="")
@@ -216,14 +240,15 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
             written.replace(path)
     finally:
         for written in partial.values():
-            written.unlink(missing_ok=True)
+            with suppress(OSError):  # the error of writing is the one to tell
+                written.unlink(missing_ok=True)
 
 
 def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
     """Read a folder's manifest, or another JSON file; empty when it is missing or no JSON object."""
     try:
         content = json.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
 
@@ -240,36 +265,17 @@ def stage_if_named(folder: Path | None) -> Iterator[Path | None]:
 
 @contextmanager
 def stage_folder(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder next to the wanted one; it replaces that on success and is removed otherwise.
+    """Yield a temporary folder within the wanted one; on success its files replace all that are there.
 
     Raises:
         BadInput: When it cannot be written.
     """
-    target = folder.resolve()
-    temporary, new_parents = None, []
-    try:
-        with write_errors(f"the folder '{folder}'"):
-            new_parents = [parent for parent in target.parents if not parent.exists()]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = Path(mkdtemp(prefix=".headroles-", suffix=".partial", dir=target.parent))
-            (temporary / "new").mkdir()
-        yield temporary / "new"
-        with write_errors(f"the folder '{folder}'"):
-            _swap(temporary / "new", target, temporary / "before")
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
-        for parent in new_parents:
-            with suppress(OSError):  # not empty any more
-                parent.rmdir()
-
-
-def _swap(new: Path, target: Path, old: Path) -> None:
-    """Move a folder to its target and the folder there away; move that back when it fails."""
-    try:
-        if target.exists():
-            target.rename(old)
-        new.rename(target)
-    finally:
-        if old.exists() and not target.exists():
-            old.rename(target)
+    target, what = folder.resolve(), f"the folder '{folder}'"
+    with ExitStack() as stack:
+        with write_errors(what):
+            stack.enter_context(make_folder(target))
+            staging = begin_switch(target)
+        stack.callback(shutil.rmtree, staging, ignore_errors=True)
+        yield staging
+        with write_errors(what):
+            commit_switch(target, staging, None, MANIFEST)

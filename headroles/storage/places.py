@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from headroles.addresses import WHOLE_WRITES, explain_errors, is_address, system_of
 from headroles.errors import BadInput
+from headroles.storage.whole.leftovers import is_partial, partial_name, partial_path
 
 
 @runtime_checkable
@@ -68,17 +69,6 @@ def place_of(where: str | os.PathLike[str]) -> "Place":
     return LocalPlace(Path(where))
 
 
-def is_partial(name: str) -> bool:
-    """Return whether a name is that of a half-written file: ``.<name>.<process>.partial``.
-
-    Example:
-        >>> is_partial("shards/.00001.json.77.partial"), is_partial("shards/00001.json")
-        (True, False)
-    """
-    last = name.rpartition("/")[2]
-    return last.startswith(".") and last.endswith(".partial")
-
-
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file of this machine, which is read in pieces.
 
@@ -88,6 +78,14 @@ def sha256_of(path: Path) -> str:
     """
     with explain_errors(f"'{path}'", "read"), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def removed_error(folder: Path) -> BadInput:
+    """Return the error for a run folder that somebody removed while a command wrote it."""
+    return BadInput(
+        f"the folder of a run stays where it is while the run is made, but '{folder}' or files in it were "
+        f"taken away; start the same command again"
+    )
 
 
 class LocalPlace:
@@ -100,6 +98,7 @@ class LocalPlace:
             folder: Folder of the files; need not exist yet.
         """
         self.folder = folder
+        self._was_there = folder.is_dir()
 
     @property
     def url(self) -> str:
@@ -110,10 +109,13 @@ class LocalPlace:
         """Write a temporary file in the same folder, and rename it.
 
         Raises:
-            BadInput: When it cannot be written.
+            BadInput: When it cannot be written, or the folder was taken away since the first look at it.
         """
         path = self._path(name)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        partial = partial_path(path)
+        if self._was_there and not self.folder.is_dir():
+            raise removed_error(self.folder)
+        self._was_there = True
         with explain_errors(f"'{path}'", "written"):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -123,7 +125,8 @@ class LocalPlace:
                     os.fsync(file.fileno())  # else a power loss could keep the name without the bytes
                 partial.replace(path)
             finally:
-                partial.unlink(missing_ok=True)
+                with suppress(OSError):  # the error of writing is the one to tell
+                    partial.unlink(missing_ok=True)
 
     def read(self, name: str) -> bytes:
         """Return the content of a file.
@@ -200,7 +203,7 @@ class FsspecPlace:
                 self.system.pipe_file(path, data)
                 return
             folder, _, last = path.rpartition("/")
-            partial = f"{folder}/.{last}.{os.getpid()}.partial"
+            partial = f"{folder}/{partial_name(last)}"
             self.system.makedirs(folder, exist_ok=True)
             try:
                 self.system.pipe_file(partial, data)

@@ -4,8 +4,7 @@ No pickle is written or read.
 """
 
 import csv
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -17,19 +16,25 @@ from headroles.errors import BadInput
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
 from headroles.storage.folder import (
+    CLUSTER_FILES,
     EARLIER_RUN,
     EXAMPLES,
     FIGURES,
     FINDINGS,
+    KEPT_MAP_FILES,
     LABELS,
     MANIFEST,
     MOMENTS,
+    PARTS,
     PLAN,
+    PROBE_FILES,
     REPORT,
     RUN,
     SCORES,
     SHARDS,
-    clear_figures,
+    SURFACE_FILES,
+    TABLES,
+    figure_names,
     read_manifest,
     write_errors,
     write_files,
@@ -40,9 +45,17 @@ from headroles.storage.places import sha256_of
 from headroles.storage.remote import accept_address
 from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_from_tables
 from headroles.storage.tables import assessment_texts, read_assessment, read_head_grids
+from headroles.storage.whole.leftovers import partial_path
+from headroles.storage.whole.manifest import damaged_error, manifest_text, read_checked_manifest
+from headroles.storage.whole.reading import check_files, read_settled
+from headroles.storage.whole.switch import file_names, replace_files
 
 LASTING = frozenset({SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_RUN})
 """Files and folders of a run that do not depend on the decision."""
+READ = frozenset({*TABLES, EXAMPLES, MOMENTS}) - {LABELS}
+"""Files that every run is read from where they are there, besides those of its scores."""
+PART_FILES = (PROBE_FILES, SURFACE_FILES, CLUSTER_FILES, KEPT_MAP_FILES)
+"""Files of the parts that only some runs have."""
 
 
 def digests(contents: Mapping[str, str | bytes]) -> dict[str, str]:
@@ -67,7 +80,8 @@ def lasting_digests(folder: Path) -> dict[str, str]:
     known = read_manifest(folder).get("files")
     if isinstance(known, dict):
         return {name: digest for name, digest in known.items() if name.split("/")[0] in LASTING}
-    paths = [folder / EXAMPLES, folder / MOMENTS, *(folder / SCORES).glob("part-*.parquet")]
+    paths = [folder / EXAMPLES, folder / MOMENTS, folder / PLAN]
+    paths += [path for name in (SCORES, SHARDS) for path in (folder / name).glob("[!.]*")]
     return {path.relative_to(folder).as_posix(): sha256_of(path) for path in paths if path.is_file()}
 
 
@@ -88,18 +102,19 @@ def write_examples(folder: Path, scores: Scores) -> None:
 def write_results(
     folder: Path, labelling: Labelling, report: str, files: Mapping[str, str] | None = None
 ) -> None:
-    """Write tables, report and manifest: all are written before any gets its name by rename.
+    """Write tables, report and manifest in one step: a kill leaves the earlier outcome or the new one, whole.
 
-    The manifest is last and has the SHA-256 of every other file, except figures.
+    The manifest has the SHA-256 of every other file, except figures.
 
     Args:
         folder: Folder of the run.
         labelling: Result of the run.
         report: The HTML page.
-        files: SHA-256, by name, of files in the folder that stay; None: those of ``lasting_digests``.
+        files: SHA-256, by name, of files in the folder that stay, so that others among scores and shards
+            leave; None: those of ``lasting_digests``, and nothing there leaves.
 
     Raises:
-        BadInput: When they cannot be written; the folder is then unchanged.
+        BadInput: When they cannot be written; the earlier outcome or the new one then counts, whole.
     """
     parts = part_files(labelling)
     manifest = dict(labelling.manifest) | {
@@ -116,32 +131,36 @@ def write_results(
         **parts,
         REPORT: report,
     }
+    new_plan = partial_path(folder / PLAN)
+    if new_plan.is_file():  # of a run that differs from the one that is there in its decision only
+        contents[PLAN] = new_plan.read_bytes()
     manifest["files"] = dict(sorted((kept | digests(contents)).items()))
-    contents[MANIFEST] = _manifest_text(manifest)
+    contents[MANIFEST] = manifest_text(manifest)
+    earlier = {*(RUN.holds - contents.keys() - LASTING), *figure_names(folder)}
+    if files is not None:  # files of shards that were only needed on the way
+        earlier |= {name for name in file_names(folder) if _folder_of(name) in (SHARDS, SCORES)} - {*files}
     with write_errors("the results of the run"):
-        write_files({folder / name: content for name, content in contents.items()})
-        for name in RUN.holds - contents.keys() - LASTING:  # from an earlier outcome
-            (folder / name).unlink(missing_ok=True)
-        clear_figures(folder)
+        replace_files(folder, contents, earlier, MANIFEST)
+        new_plan.unlink(missing_ok=True)
+
+
+def _folder_of(name: str) -> str:
+    return name.rpartition("/")[0]
 
 
 def write_report(folder: Path, report: str) -> None:
-    """Write the report of a run into its folder, and its SHA-256 into the manifest.
+    """Write the report of a run into its folder, and its SHA-256 into the manifest, both at once.
 
     Raises:
-        BadInput: When it cannot be written.
+        BadInput: When it cannot be written, or the manifest is damaged.
     """
-    manifest = read_manifest(folder)
+    manifest = read_checked_manifest(folder, RUN)
     contents: dict[str, str | bytes] = {REPORT: report}
     if isinstance(manifest.get("files"), dict):
         manifest["files"] |= digests(contents)
-        contents[MANIFEST] = _manifest_text(manifest)
+        contents[MANIFEST] = manifest_text(manifest)
     with write_errors(f"'{folder / REPORT}'"):
-        write_files({folder / name: content for name, content in contents.items()})
-
-
-def _manifest_text(manifest: dict[str, Any]) -> str:
-    return json.dumps(_json_types(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        replace_files(folder, contents, (), MANIFEST)
 
 
 def findings_texts(labelling: Labelling) -> dict[str, str]:
@@ -152,49 +171,44 @@ def findings_texts(labelling: Labelling) -> dict[str, str]:
     }
 
 
-def _json_types(value: Any) -> Any:
-    """Convert to JSON types only; NaN and infinities become None."""
-    if isinstance(value, dict):
-        return {str(key): _json_types(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_types(item) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
-
-
 @accept_address()
 def load(folder: str | Path) -> Labelling:
     """Read a labelling from its folder or address.
 
+    Each file that is read must have the SHA-256 of the manifest. Folders of older versions without hashes
+    are read as they are.
+
     Raises:
-        BadInput: When the folder is no complete run.
+        BadInput: When the folder is no complete run, or a file of it was altered.
     """
-    place = Path(folder)
-    if not (place / MANIFEST).is_file():
-        if (place / PLAN).is_file():
-            raise BadInput(
-                f"a run is read when it is finished, but the run in '{place}' is not; start the same command "
-                f"again"
-            )
-        raise BadInput(f"a run folder holds a {MANIFEST}, but '{place}' does not; give the folder of a run")
+    return read_settled(Path(folder), _load)
+
+
+def _load(place: Path) -> Labelling:
+    """Read a labelling from a folder that no command is changing."""
+    manifest = read_checked_manifest(place, RUN)
     try:
-        manifest = read_manifest(place)
+        files = manifest.pop("files", None)
+        check_files(place, files, _is_read_of(manifest.get("parts")))
         rules = tuple(_parse_rule(fields) for fields in manifest.pop("rules"))
         decision = Decision(**manifest.pop("decision"))
         skipped = tuple(manifest.pop("skipped"))
-        manifest.pop("files", None)
         scores = _read_scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
         findings = _read_findings(place, rules, (scores.layers, scores.heads))
         assessment = read_assessment(place, findings.count.shape, manifest.pop("remarks", ()))
         moments = read_moments(place, manifest, scores)
         parts = read_parts(place, scores, manifest.pop("parts", None))
     except (OSError, KeyError, TypeError, ValueError, EOFError, csv.Error, BadInput) as error:
-        raise BadInput(
-            f"the run in '{place}' is damaged or from another version ({type(error).__name__}: {error}); "
-            f"run it again"
-        ) from error
+        raise damaged_error(place, RUN, error) from error
     return Labelling(scores, findings, decision, manifest, skipped, assessment, **parts, moments=moments)
+
+
+def _is_read_of(promise: Any) -> Callable[[str], bool]:
+    """Return whether a run is read from a file of a name, by the parts that its manifest promises."""
+    known = isinstance(promise, dict)
+    promised = {str(name) for files in promise.values() if files for name in files} if known else {*PARTS}
+    names = READ.union(*(files for files in PART_FILES if not promised.isdisjoint(files)))
+    return lambda name: name in names or (name.startswith(f"{SCORES}/part-") and name.endswith(".parquet"))
 
 
 def _parse_rule(fields: dict[str, Any]) -> Rule:

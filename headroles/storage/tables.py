@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from io import StringIO
 from pathlib import Path
@@ -72,7 +72,7 @@ def read_assessment(folder: Path, shape: tuple[int, int, int], remarks: Sequence
         return None
     rows = read_csv(folder / PRECISION)
     arrays = {
-        field.name: np.array([_number(row[field.name]) for row in rows]).reshape(shape)
+        field.name: np.array([_number(_cell(row, field.name)) for row in rows]).reshape(shape)
         for field in fields(Precision)
     }
     return Assessment(
@@ -83,6 +83,15 @@ def read_assessment(folder: Path, shape: tuple[int, int, int], remarks: Sequence
         remarks=tuple(remarks),
         sets=tuple(read_records(RoleSet, folder / SETS)) if (folder / SETS).is_file() else (),
     )
+
+
+ADDED = frozenset({"mean_low", "mean_high"})
+"""Columns of ``precision.csv`` that runs of older versions lack."""
+
+
+def _cell(row: Mapping[str, str], name: str) -> str:
+    """Return a cell; an empty one for a column that older versions did not write."""
+    return row.get(name, "") if name in ADDED else row[name]
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -1,34 +1,37 @@
 """Show clusters of heads in the terminal: distances, clusters with their heads, claims, nearest pairs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
-from headroles.records.clusters import Claim, ClusterResults, Neighbours
+from headroles.records.clusters import Claim, ClusterResults
 from headroles.records.findings import Labelling
-from headroles.reports.sections.cluster_sheets import roles_text
-from headroles.reports.words.cluster_facts import NOISE, Group, distances_of, groups_of, head_name, nearest_of
+from headroles.reports.sections.cluster_sheets import (
+    choices_sheet,
+    claims_sheet,
+    clusters_sheet,
+    pairs_sheet,
+    role_claims_sheet,
+)
+from headroles.reports.sheets import ENDS
+from headroles.reports.words.cluster_facts import Group, distances_of, groups_of, nearest_of
 from headroles.reports.words.clusters import (
+    CHOSEN,
     CIRCULAR,
     SPLIT,
-    choice_notes,
     choice_rule,
-    cluster_name,
     clustering_text,
     distance_text,
-    estimate_text,
     reference_text,
     stress_sentence,
-    three_decimals,
 )
-from headroles.reports.words.words import number, plural, two_decimals, with_range
+from headroles.reports.words.words import plural
 from headroles.terminal.label import named_line
+from headroles.terminal.sheets import terminal_table
 
 PAIRS = 5
 """Number of nearest pairs of heads to show."""
@@ -71,89 +74,47 @@ def show_clusters(console: Console, labelling: Labelling) -> None:
         console.print()
         console.print(choices)
         named_line(console, "rule", rule, style="dim")
-    for table in (_claims(clustered.claims), _roles(clustered.claims)):
-        if table is not None:
-            console.print()
-            console.print(table)
+    for table in _claims(clustered.claims):
+        console.print()
+        console.print(table)
     _legend(console, clustered)
     if size > 1:
         console.print()
-        console.print(_pairs(clustered, nearest_of(clustered, distance)))
-
-
-def _table(columns: Sequence[tuple[str, bool]]) -> Table:
-    """Make a plain table from names of columns, and whether they hold numbers."""
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name, numeric in columns:
-        table.add_column(escape(name), justify="right" if numeric else "left")
-    return table
+        console.print(terminal_table(pairs_sheet(clustered, nearest_of(clustered, distance), PAIRS)))
 
 
 def _clusters(groups: Sequence[Group], heads: int, *, wide: bool) -> Table:
-    """Make a table of clusters: size, silhouette, stability, and names of the most central heads."""
-    numeric_columns = (
-        [("silhouette", True), ("stability", True)] if wide else [("sil.", True), ("stab.", True)]
-    )
-    table = _table(
-        [("cluster", False), ("heads", True), *numeric_columns, ("heads in it", False), ("roles", False)]
-    )
-    for group in groups[:GROUPS]:
-        most = MEMBERS if wide else FEWER
-        others = [head for head in group.heads if head != group.central or group.number == NOISE]
-        first = [] if group.number == NOISE else [group.central]
-        names = [head_name(head, heads) for head in [*first, *others][:most]]
-        members = " ".join(names) + " …" * (len(group.heads) > most)
-        cells = (
-            f"{len(group.heads):,}",
-            two_decimals(group.silhouette),
-            two_decimals(group.stability),
-            members,
-        )
-        name = cluster_name(group.number).removeprefix("cluster ")
-        table.add_row(Text(name), *map(Text, cells), Text(roles_text(group, 4 if wide else 1)))
-    return table
+    """Return a table of clusters: size, silhouette, stability, names of the most central heads, roles."""
+    sheet = clusters_sheet(groups[:GROUPS], heads, 4 if wide else 1, MEMBERS if wide else FEWER)
+    headings = {
+        "heads": "heads", "silhouette": "silhouette" if wide else "sil.",
+        "stability": "stability" if wide else "stab.", "heads in it": "heads in it", "roles (heads)": "roles",
+    }  # fmt: skip
+    names = {name: name.removeprefix("cluster ") for name, *_ in sheet.texts}
+    return terminal_table(sheet.pick(headings), words=names)
 
 
 def _choices(clustered: ClusterResults) -> Table | None:
-    """Make a table of the chosen number of clusters and the next best; None without a choice."""
-    if len(clustered.choices) < 2:
+    """Return a table of the chosen number of clusters and the next best; None without a choice."""
+    choices, sheet = clustered.choices, choices_sheet(clustered)
+    if len(choices) < 2:
         return None
-    tried = zip(clustered.choices, choice_notes(clustered), strict=True)
-    best = sorted(tried, key=lambda row: (-row[0].chosen, -np.nan_to_num(row[0].silhouette, nan=-2.0)))
-    table = _table([("clusters tried", True), ("silhouette", True), ("stability", True), ("", False)])
-    for choice, note in sorted(best[:CHOICES], key=lambda row: row[0].clusters):
-        cells = (f"{choice.clusters}", two_decimals(choice.silhouette), two_decimals(choice.stability), note)
-        table.add_row(*map(Text, cells), style="bold" if choice.chosen else "")
-    return table
+    silhouettes = np.nan_to_num([choice.silhouette for choice in choices], nan=-2.0)
+    best = sorted(range(len(choices)), key=lambda place: (-choices[place].chosen, -silhouettes[place]))
+    shown = sorted(best[:CHOICES], key=lambda place: choices[place].clusters)
+    sheet = replace(sheet, rows=tuple(sheet.rows[place] for place in shown))
+    headings = {"silhouette": "silhouette", "stability": "stability", "chosen, or why not": ""}
+    return terminal_table(sheet.pick(headings, "clusters tried"), strong=CHOSEN)
 
 
-def _claims(claims: Sequence[Claim]) -> Table | None:
-    """Make a table of claims about layers and clusters, with interval and p; None without any."""
-    shown = [claim for claim in claims if not claim.subject]
-    if not shown:
-        return None
-    table = _table([("claim", False), ("measure", False), ("estimate [95 %]", True), ("p", True)])
-    for claim in shown:
-        table.add_row(*map(Text, (claim.claim, claim.measure, _estimate(claim), number(claim.p))))
-    return table
-
-
-def _roles(claims: Sequence[Claim]) -> Table | None:
-    """Make a table of claims about roles, with a row per role; None without any."""
-    shown = [claim for claim in claims if claim.subject]
-    if not shown:
-        return None
-    kinds = list(dict.fromkeys((claim.claim, claim.measure) for claim in shown))
-    table = _table([("role", False), *((f"{claim}, {measure}", True) for claim, measure in kinds)])
-    estimates = {(claim.subject, claim.claim, claim.measure): _estimate(claim) for claim in shown}
-    for subject in dict.fromkeys(claim.subject for claim in shown):
-        table.add_row(Text(subject), *(Text(estimates.get((subject, *kind), "–")) for kind in kinds))
-    return table
-
-
-def _estimate(claim: Claim) -> str:
-    """Return the estimate of a claim and its interval."""
-    return estimate_text(claim).replace("\u00a0", " ")
+def _claims(claims: Sequence[Claim]) -> Iterator[Table]:
+    """Return a table of claims about layers and clusters, and one about roles; none without such claims."""
+    headings = ("measure", f"estimate {ENDS}", "p")
+    for about_roles in (False, True):
+        shown = [claim for claim in claims if bool(claim.subject) == about_roles]
+        if shown:
+            sheet = role_claims_sheet(shown) if about_roles else claims_sheet(shown).pick(headings)
+            yield terminal_table(sheet)
 
 
 def _legend(console: Console, clustered: ClusterResults) -> None:
@@ -169,35 +130,3 @@ def _legend(console: Console, clustered: ClusterResults) -> None:
         named_line(console, "roles", CIRCULAR, style="dim")
     if any(claim.claim == "split halves agree" for claim in clustered.claims):
         named_line(console, "halves", f"the interval is the {SPLIT}".replace("\u00a0", " "), style="dim")
-
-
-def _pairs(clustered: ClusterResults, near: Neighbours) -> Table:
-    """Make a table of the nearest pairs of heads, each pair once."""
-    heads = clustered.divergence.heads
-    table = _table([("nearest pairs", False), ("distance [95 %]", True), ("clusters", False)])
-    for head_a, position in _nearest(near.head, near.distance):
-        head_b = int(near.head[head_a, position])
-        far, low, high = (
-            float(getattr(near, name)[head_a, position]) for name in ("distance", "low", "high")
-        )
-        interval = with_range(three_decimals(far), three_decimals(low), three_decimals(high)).replace(
-            "\u00a0", " "
-        )
-        clusters = [
-            cluster_name(int(clustered.cluster[head])).removeprefix("cluster ") for head in (head_a, head_b)
-        ]
-        names = f"{head_name(head_a, heads)} and {head_name(head_b, heads)}"
-        table.add_row(*map(Text, (names, interval, " and ".join(dict.fromkeys(clusters)))))
-    return table
-
-
-def _nearest(head: np.ndarray, distance: Float[np.ndarray, "heads near"]) -> list[tuple[int, int]]:
-    """Find the nearest pairs as a head and the position among its neighbours, nearest first."""
-    seen: dict[tuple[int, int], tuple[int, int]] = {}
-    for flat in np.argsort(distance, axis=None, kind="stable").tolist():
-        head_a, position = divmod(flat, distance.shape[1])
-        pair = (min(head_a, int(head[head_a, position])), max(head_a, int(head[head_a, position])))
-        seen.setdefault(pair, (head_a, position))
-        if len(seen) == PAIRS:
-            break
-    return list(seen.values())

@@ -10,12 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.catalogue import Entry
-from headroles.records.findings import DECISIONS, Labelling
-from headroles.reports.records import Support
-from headroles.reports.summary.verdicts import supports_of
+from headroles.records.findings import Labelling
+from headroles.reports.records import Summary
+from headroles.reports.sections.role_sheets import roles_sheet
+from headroles.reports.sheets import ENDS
+from headroles.reports.summary.summary import summarise
 from headroles.reports.words.words import plural
 from headroles.tasks import Task
 from headroles.terminal.phrases import SPACE, describe_test, plan_lines, support_lines
+from headroles.terminal.sheets import terminal_table
 
 if TYPE_CHECKING:
     from headroles.planning import Study
@@ -32,6 +35,8 @@ LETTERS = {
     "syntactic:amod": "a",
     "syntactic:advmod": "v",
 }
+WIDE = 100
+"""Width of the terminal from which columns stand two spaces apart."""
 SPARE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789"
 """Marks of other roles: letters and digits, as signs could be misread; without 0, which looks like O."""
 
@@ -54,26 +59,22 @@ def role_letters(roles: Sequence[str]) -> dict[str, str]:
 
 def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     """Print the run, the grid of roles, the counts, and the path of the report."""
-    facts, decision = labelling.manifest, labelling.decision
-    model, source, counts = facts["model"], facts["source"], facts["counts"]
-    parser = facts.get("parser")
-    console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    sizes = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
-    console.print(Text(f"inputs  {describe_inputs(facts)}: {', '.join(sizes)}"))
+    facts, parser = labelling.manifest, labelling.manifest.get("parser")
+    show_account(console, facts)
     if parser:
-        console.print(Text(f"parser  {parser['name']} {parser['version']}"))
-    elif source.get("trees") == "gold":
+        console.print(Text(f"parser  {parser['name']} {parser.get('version', '')}".rstrip()))
+    elif facts.get("source", {}).get("trees") == "gold":
         console.print(Text("parser  none: the file's gold trees"))
-    named_line(console, "tested", describe_test(decision, facts["preset"]))
+    named_line(console, "tested", describe_test(labelling.decision, facts.get("preset")))
     assessed = labelling.assessment
     for note in (*facts.get("notes", ()), *(assessed.remarks if assessed else ())):
         named_line(console, "note", note, style="yellow")
     console.print()
     console.print(_grid(labelling, console.width))
     console.print()
-    label_supports = supports_of(labelling)
-    console.print(_counts(labelling, label_supports))
-    for name, words in support_lines(label_supports, assessed):
+    summary = summarise(labelling)
+    console.print(_counts(summary, 2 if console.width >= WIDE else 1))
+    for name, words in support_lines(summary.supports, assessed):
         named_line(console, name, words, style="dim")
     for note in labelling.skipped:
         named_line(console, "note", note)
@@ -87,12 +88,30 @@ def named_line(console: Console, name: str, words: str, style: str = "") -> None
         console.print(Text(f"{'' if number_of_line else name:<8}{line}", style=style))
 
 
-def describe_inputs(facts: Mapping[str, Any]) -> str:
-    """Return task and source of a run, as its manifest names them."""
-    source, task = facts["source"], facts.get("task")
-    names = {"sample": "samples written for headroles", "hub": f"the dataset {source['name']}"}
-    name = names.get(source["kind"], f"the file {source['name']}")
-    return f"{task}, {name}" if task else name
+def show_account(console: Console, facts: Mapping[str, Any], more: str = "") -> None:
+    """Print model and inputs of a run as far as its manifest names them; maps from anywhere name few facts.
+
+    Args:
+        console: Of any width.
+        facts: The manifest of the run.
+        more: Words after the inputs.
+    """
+    model, counts = facts.get("model", {}), facts.get("counts", {})
+    kind = f" ({model['architecture']})" if model.get("architecture") else ""
+    origin = f", from {model['origin']}" if model.get("origin") else ""
+    console.print(Text(f"model   {model.get('name') or 'unknown'}{kind}{origin}"))
+    sizes = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
+    parts = [_inputs_text(facts), ", ".join(sizes)]
+    console.print(Text(f"inputs  {': '.join(filter(None, parts))}{more}"))
+
+
+def _inputs_text(facts: Mapping[str, Any]) -> str:
+    """Return task and source of a run, as its manifest names them; "" where it names neither."""
+    source, task = facts.get("source", {}), facts.get("task")
+    named = source.get("name")
+    names = {"sample": "samples written for headroles", "hub": f"the dataset {named}"}
+    name = names.get(source.get("kind", ""), f"the file {named}" if named else "")
+    return ", ".join(str(part) for part in (task, name) if part)
 
 
 def _grid(labelling: Labelling, columns: int) -> Text:
@@ -114,49 +133,16 @@ def _grid(labelling: Labelling, columns: int) -> Text:
     return text.append("\n".join(wrap(legend, max(columns, 20))).replace(SPACE, " "))
 
 
-def _counts(labelling: Labelling, label_supports: Sequence[Support]) -> Table:
-    """Make a table of counts per role: heads by decision, stable labels, and the strongest head."""
-    findings = labelling.findings
-    stable = {
-        name: support
-        for name, support in zip(findings.roles, label_supports, strict=False)
-        if support.steady is not None
-    }
-    contrasted = any(rule.contrast for rule in findings.rules)
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("role")
-    for name in ("role", "not", "undeter-\nmined", *(["stable"] if stable else [])):
-        table.add_column(name, justify="right")
-    for name in ("strongest head", *(["contrast"] if contrasted else [])):
-        table.add_column(name)
-    for name in findings.roles:
-        row = findings.of(name)
-        counts = [int((findings.decision[row] == code).sum()) for code in range(len(DECISIONS))]
-        steady = f"{stable[name].steady}/{stable[name].labels}" if name in stable and counts[0] else "–"
-        head, contrast = _strongest(labelling, row)
-        if counts[3]:
-            head = f"{head}, {counts[3]} untestable" if not counts[0] else f"{head}\n{counts[3]} untestable"
-        cells = [
-            *map(str, counts[:3]),
-            *([steady] if stable else []),
-            head,
-            *([contrast] if contrasted else []),
-        ]
-        table.add_row(Text(name), *map(Text, cells))
-    return table
-
-
-def _strongest(labelling: Labelling, row: int) -> tuple[str, str]:
-    """Return the head with the largest mean among those with the role, and its contrast."""
-    findings = labelling.findings
-    means = np.where(findings.decision[row] == 0, findings.mean[row], -np.inf)
-    if not np.isfinite(means).any():
-        return "none", ""
-    layer, head = np.unravel_index(int(means.argmax()), means.shape)
-    at = (row, int(layer), int(head))
-    interval = f"{layer}-{head}  {findings.mean[at]:.2f} [{findings.low[at]:.2f}, {findings.high[at]:.2f}]"
-    matched = findings.rules[row].contrast
-    return interval, f"{findings.mean[(findings.of(matched), *at[1:])]:.2f}" if matched else ""
+def _counts(summary: Summary, gap: int) -> Table:
+    """Return a table per role: heads by decision, the strongest one, stable labels; ``gap`` spaces apart."""
+    sheet = roles_sheet(summary, brief=True)
+    untestable = any(role.tally.untestable for role in summary.roles)
+    headings = {
+        "heads": "role", "not": "not", "undetermined": "undeter-\nmined",
+        **({"untestable": "untest-\nable"} if untestable else {}), "labels that came back": "stable",
+        "strongest head": "strongest\nhead", f"its mean {ENDS}": f"mean {ENDS}", "contrast": "contrast",
+    }  # fmt: skip
+    return terminal_table(sheet.pick(headings), gap=gap)
 
 
 def show_sieves(console: Console, entries: Sequence[Entry]) -> None:

@@ -22,7 +22,7 @@ def describe_run(run: Mapping[str, Any]) -> str:
     return ", ".join([str(run["folder"]), *(part for part in parts if part)])
 
 
-def describe_test(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -> str:
+def describe_test(decision: Decision, preset: str | None, rules: Sequence[Rule] = ()) -> str:
     """Return test, correction and family, with interval, resamples and seed where they matter.
 
     Example:
@@ -30,7 +30,8 @@ def describe_test(decision: Decision, preset: str, rules: Sequence[Rule] = ()) -
         '10,000 resamples, seed 0'
     """
     over = FAMILIES.get(decision.family, decision.family) + BOTH * any(rule.together for rule in rules)
-    words = f"{decision.test}, {decision.correction} over {over}, alpha {decision.alpha:g}, preset {preset}"
+    words = f"{decision.test}, {decision.correction} over {over}, alpha {decision.alpha:g}"
+    words += f", preset {preset}" if preset else ""
     if decision.interval != "test":
         words += f", interval {decision.interval}"
     return words + f"; {decision.resamples:,} resamples, seed {decision.seed}" * uses_resamples(decision)

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
+from headroles.reports.sheets import Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.probes import percent, points, with_interval
 from headroles.reports.words.words import FAMILIES, p_text, plural, two_decimals
-from headroles.terminal.console import plain_table
 from headroles.terminal.label import named_line
 from headroles.terminal.phrases import describe_run, describe_test
+from headroles.terminal.sheets import terminal_table
 
 
 def show_replication(console: Console, found: Replication, out: str | None) -> None:
@@ -24,18 +24,20 @@ def show_replication(console: Console, found: Replication, out: str | None) -> N
     """
     for name in ("a", "b"):
         named_line(console, name.upper(), describe_run(found.manifest[name]))
-    preset = str(found.manifest["a"].get("preset"))
-    named_line(console, "tested", describe_test(found.decision, preset))
+    named_line(console, "tested", describe_test(found.decision, found.manifest["a"].get("preset")))
     over = FAMILIES.get(found.decision.family, found.decision.family)
     ways = " (both directions of a row)" * any(row.columns > 1 for row in found.rows)
     named_line(console, "family", f"the roles of A, of {over}{ways}; fixed before B was read")
     for note in found.notes:
         named_line(console, "note", note, style="yellow")
     console.print()
-    console.print(_rows(found.rows))
+    console.print(terminal_table(_rows(found.rows)))
+    bare = sum(not row.roles for row in found.rows)
+    if bare:
+        console.print(Text(f"{bare} without a role in A", style="dim"))
     if found.best:
         console.print()
-        console.print(_best(found.best))
+        console.print(terminal_table(_best(found.best)))
     console.print()
     named_line(console, "found", summary(found))
     named_line(console, "r", "correlation of head means in A and B, over all heads; described, not tested")
@@ -66,36 +68,38 @@ def summary(found: Replication) -> str:
     return sentence
 
 
-def _rows(rows: Sequence[ReplicationCounts]) -> Table:
-    """Make a table with a line per row with a role in A; the other rows are only counted."""
-    table = plain_table(("row", "roles in A", "role in B", "not", "undetermined", "untestable", "r"))
-    for row in rows:
-        if row.roles:
-            counts = (row.roles, row.role, row.not_role, row.undetermined, row.untestable)
-            table.add_row(Text(row.name), *map(str, counts), two_decimals(row.correlation))
-    bare = sum(not row.roles for row in rows)
-    if bare:
-        table.add_row(Text(f"{bare} without a role in A", style="dim"))
-    return table
+def _rows(rows: Sequence[ReplicationCounts]) -> Sheet:
+    """Return a line per row with a role in A; the other rows are only counted."""
+    lines = [
+        (
+            word_cell(row.name),
+            *map(count_cell, (row.roles, row.role, row.not_role, row.undetermined, row.untestable)),
+            Cell(two_decimals(row.correlation), row.correlation),
+        )
+        for row in rows
+        if row.roles
+    ]
+    header = ("row", "roles in A", "role in B", "not", "undetermined", "untestable", "r")
+    return Sheet("Roles of A on B", header, tuple(lines))
 
 
-def _best(best: Sequence[BestReplicate]) -> Table:
-    """Make a table of the best heads of A above their baselines, and their results on B."""
-    table = plain_table(
-        ("best head of A", "head", "A: % right", "A: beyond", "B: % right", "B: beyond", "q", "B")
-    )
+def _best(best: Sequence[BestReplicate]) -> Sheet:
+    """Return the best heads of A above their baselines, and their results on B."""
+    lines = []
     for head in best:
         if head.decision:
             ends = (head.difference, head.difference_low, head.difference_high)
-            cells = (
-                f"{head.layer}-{head.head} {head.direction}".rstrip(),
-                percent(head.accuracy_a),
-                points(head.difference_a),
-                percent(head.accuracy),
-                with_interval(*(points(value) for value in ends)),
-                p_text(head.q),
-                head.decision,
+            lines.append(
+                (
+                    word_cell(head.row),
+                    word_cell(f"{head.layer}-{head.head} {head.direction}".rstrip()),
+                    Cell(percent(head.accuracy_a), head.accuracy_a),
+                    Cell(points(head.difference_a), head.difference_a),
+                    Cell(percent(head.accuracy), head.accuracy),
+                    Cell(with_interval(*(points(value) for value in ends)), head.difference),
+                    Cell(p_text(head.q), head.q),
+                    word_cell(head.decision),
+                )
             )
-            style = "bold" if head.decision == "beyond" else ""
-            table.add_row(Text(head.row), *map(Text, cells), style=style)
-    return table
+    header = ("best head of A", "head", "A: % right", "A: beyond", "B: % right", "B: beyond", "q", "B")
+    return Sheet("Best heads of A on B", header, tuple(lines))

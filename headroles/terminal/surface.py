@@ -8,24 +8,24 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.records.findings import Labelling
+from headroles.reports.sections.surface_sheets import statistics_sheet
+from headroles.reports.sheets import ENDS
 from headroles.reports.words.surface import (
     ENTROPIES,
     GROUP,
     MEASURES,
     column_name,
     column_sentence,
-    decision_counts,
     even_attention,
     has_scores,
-    interval_text,
     layers_of,
     noop_sentences,
-    peak,
     short_name,
 )
-from headroles.reports.words.words import number, p_text, plural
-from headroles.terminal.label import describe_inputs, named_line
+from headroles.reports.words.words import number
+from headroles.terminal.label import named_line, show_account
 from headroles.terminal.phrases import describe_test
+from headroles.terminal.sheets import terminal_table
 
 WIDE = 100
 """Width of the terminal from which means have three decimals."""
@@ -99,11 +99,8 @@ def _lower_first(line: str) -> str:
 def _account(console: Console, labelling: Labelling) -> None:
     """Print model, inputs, test and notes."""
     facts = labelling.manifest
-    model, sizes = facts["model"], facts["counts"]
-    console.print(Text(f"model   {model['name']} ({model['architecture']}), from {model['origin']}"))
-    sizes_text = f"{plural(sizes['examples'], 'example')}, {plural(sizes['units'], 'unit')}"
-    console.print(Text(f"inputs  {describe_inputs(facts)}: {sizes_text}"))
-    tested = describe_test(labelling.decision, facts["preset"]).replace("one sieve", "one statistic")
+    show_account(console, facts)
+    tested = describe_test(labelling.decision, facts.get("preset")).replace("one sieve", "one statistic")
     named_line(console, "tested", f"against even attention, both ways; {tested}")
     loss = facts.get("surface", {}).get("loss")
     if loss:
@@ -145,17 +142,10 @@ def _formatted(value: float, decimals: int | None) -> str:
 
 
 def _strongest(labelling: Labelling, columns: Sequence[str]) -> Table:
-    """Make a table by kind of attention: heads above and below even attention, and the strongest head."""
-    findings = labelling.findings
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("attention to")
-    for name in ("above", "below", "strongest", "mean [95 %]", "q"):
-        table.add_column(Text(name), justify="right")
-    for column in columns:
-        above, below, *_ = decision_counts(findings, column)
-        top = peak(findings, column)
-        cells = (str(above), str(below), top.place, interval_text(column, top.mean), p_text(top.q))
-        table.add_row(
-            Text(short_name(column) if column in HEADINGS else column_name(column)), *map(Text, cells)
-        )
-    return table
+    """Return a table by kind of attention: heads above and below even attention, and the strongest head."""
+    names = {name: short_name(name) if name in HEADINGS else column_name(name) for name in columns}
+    headings = {
+        "above": "above", "below": "below", "largest in head": "strongest",
+        f"its mean {ENDS}": f"mean {ENDS}", "q": "q",
+    }  # fmt: skip
+    return terminal_table(statistics_sheet(labelling, names).pick(headings, "attention to"))

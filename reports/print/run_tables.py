@@ -6,31 +6,34 @@ statistics, clusters).
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from headroles.kinds import kind_of
 from headroles.records.arrays import key_groups
 from headroles.records.findings import Labelling
 from headroles.records.probes import BestHead
-from headroles.reports.print.table import (
-    PaperTable,
-    Tables,
-    columns_of_frame,
-    columns_of_records,
-    decision_sentence,
-    families_of,
-    inputs_text,
-    units_of,
-)
+from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
 from headroles.reports.records import Interval, Role, Summary
 from headroles.reports.sections.cluster_sheets import clusters_sheet
-from headroles.reports.sections.probe_sheets import Sheet, best_sheet
+from headroles.reports.sections.probe_sheets import best_sheet
+from headroles.reports.sections.role_sheets import q_of, roles_sheet
 from headroles.reports.sections.surface_sheets import statistics_sheet
+from headroles.reports.sheets import (
+    ENDS,
+    MISSING,
+    Cell,
+    Sheet,
+    Sheets,
+    columns_of_frame,
+    columns_of_records,
+    count_cell,
+    word_cell,
+)
 from headroles.reports.summary.summary import summarise
-from headroles.reports.surface_page import FAMILIES
-from headroles.reports.surface_page import FAMILIES as SURFACE_FAMILIES
 from headroles.reports.words.cluster_facts import distances_of, groups_of, head_name
 from headroles.reports.words.clusters import clustering_text
 from headroles.reports.words.probes import best_by_probe, published_in
@@ -48,7 +51,7 @@ ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 """Tests that are corrected together in the table of best heads."""
 
 
-def best_table(labelling: Labelling) -> PaperTable:
+def best_table(labelling: Labelling) -> Sheet:
     """Return the best head of every row of every probe; columns that a probe lacks stay empty."""
     best = labelling.probed.best if labelling.probed else ()
     columns, values = columns_of_records(BestHead, best)
@@ -56,41 +59,43 @@ def best_table(labelling: Labelling) -> PaperTable:
     sheets = {probe: best_sheet(probe, rows, published) for probe, rows in best_by_probe(best).items()}
     header = tuple(dict.fromkeys(name for sheet in sheets.values() for name in sheet.header[1:]))
     note = decision_sentence(labelling.decision, units_of(labelling), ROWS)
-    return PaperTable(
+    return Sheet(
+        "Best heads",
+        header=("probe", "row", *header),
+        rows=tuple(line for probe, sheet in sheets.items() for line in _fill_columns(probe, sheet, header)),
         caption=(
             f"Best head of every row{inputs_text(labelling.manifest)}: right answers in per cent where "
             f"it was chosen and where it was tested, beside the best baseline, with 95\u00a0% intervals "
-            f"clustered by unit. {note}"
+            f"clustered by unit: of the accuracy, and of its difference to the baseline. {note}"
         ),
-        header=("probe", "row", *header),
-        rows=tuple(line for probe, sheet in sheets.items() for line in _fill_columns(probe, sheet, header)),
         columns=columns,
         values=values,
     )
 
 
-def _fill_columns(probe: str, sheet: Sheet, header: tuple[str, ...]) -> list[tuple[str, ...]]:
+def _fill_columns(probe: str, sheet: Sheet, header: tuple[str, ...]) -> list[tuple[Cell, ...]]:
     """Return the rows of a probe under the columns of all probes."""
     lines = []
     for row in sheet.rows:
-        cells = dict(zip(sheet.header[1:], (cell.text for cell in row[1:]), strict=True))
-        lines.append((probe, row[0].text, *(cells.get(name) or "–" for name in header)))
+        cells = {name: cell for name, cell in zip(sheet.header[1:], row[1:], strict=True) if cell.text}
+        lines.append(
+            (word_cell(probe), word_cell(row[0].text), *(cells.get(name, MISSING) for name in header))
+        )
     return lines
 
 
-def statistics_table(labelling: Labelling) -> PaperTable:
+def statistics_table(labelling: Labelling) -> Sheet:
     """Return every statistic of a surface run with even attention."""
     sheet = statistics_sheet(labelling)
     names = [name for name in labelling.findings.sieves if name.startswith(GROUP)]
-    note = decision_sentence(labelling.decision, units_of(labelling), FAMILIES)
-    return PaperTable(
+    note = decision_sentence(labelling.decision, units_of(labelling), SURFACE_FAMILIES)
+    return replace(
+        sheet,
         caption=(
             f"Where attention heads look{inputs_text(labelling.manifest)}: heads above and below "
             f"even attention, and the head and the layer with the largest means with their 95\u00a0% "
             f"intervals. {note}"
         ),
-        header=sheet.header,
-        rows=tuple(tuple(cell.text for cell in row) for row in sheet.rows),
         columns=(
             "statistic", "even", "above", "below", "undetermined", "untestable", "layer", "head", "mean",
             "low", "high", "q", "largest_layer", "layer_mean", "layer_low", "layer_high",
@@ -113,7 +118,7 @@ def _statistic(labelling: Labelling, column: str) -> tuple[Any, ...]:
     return (*cells, *((most.layer, most.mean, most.low, most.high) if most else (None,) * 4))
 
 
-def clusters_table(labelling: Labelling) -> PaperTable:
+def clusters_table(labelling: Labelling) -> Sheet:
     """Return every cluster of heads."""
     clustered, summary = labelling.clustered, summarise(labelling)
     assert clustered is not None
@@ -122,11 +127,10 @@ def clusters_table(labelling: Labelling) -> PaperTable:
     groups = groups_of(clustered, distances_of(clustered), names, held)
     sheet = clusters_sheet(groups, clustered.divergence.heads)
     how = clustering_text(clustered, groups)
-    return PaperTable(
+    return replace(
+        sheet,
         caption=f"Clusters of attention heads{inputs_text(labelling.manifest)}: {how}. "
         f"{plural(units_of(labelling), 'unit')}.",
-        header=sheet.header,
-        rows=tuple(tuple(cell.text for cell in row) for row in sheet.rows),
         columns=("cluster", "heads", "layer", "head", "within", "silhouette", "stability", "layers", "roles"),
         values=tuple(
             (
@@ -139,11 +143,12 @@ def clusters_table(labelling: Labelling) -> PaperTable:
     )  # fmt: skip
 
 
-ENDS = "[95\u00a0%]"
+DIFFERENCE = ("difference", "difference_low", "difference_high")
+"""Columns of the difference to the baseline, which runs of probes have."""
 SHARED = "; heads of one layer with the same kv group share keys and values, and are dependent"
 
 
-def role_tables(labelling: Labelling) -> Tables:
+def role_tables(labelling: Labelling) -> Sheets:
     """Return tables of a run of sieves by name: roles, heads and findings."""
     return {
         "roles": partial(_roles, labelling),
@@ -152,7 +157,7 @@ def role_tables(labelling: Labelling) -> Tables:
     }
 
 
-def cluster_tables(labelling: Labelling) -> Tables:
+def cluster_tables(labelling: Labelling) -> Sheets:
     """Return tables of a run that clusters heads by name: those of roles, and clusters."""
     return {
         "roles": partial(_roles, labelling),
@@ -162,69 +167,45 @@ def cluster_tables(labelling: Labelling) -> Tables:
     }
 
 
-def probe_tables(labelling: Labelling) -> Tables:
+def probe_tables(labelling: Labelling) -> Sheets:
     """Return tables of a run of probes by name: best heads, where there are any, and those of roles."""
     best = labelling.probed.best if labelling.probed else ()
     return {**({"best": partial(best_table, labelling)} if best else {}), **role_tables(labelling)}
 
 
-def surface_tables(labelling: Labelling) -> Tables:
+def surface_tables(labelling: Labelling) -> Sheets:
     """Return tables of a surface run by name: statistics and findings."""
     return {"statistics": partial(statistics_table, labelling), "findings": partial(_findings, labelling)}
 
 
-def _roles(labelling: Labelling) -> PaperTable:
+def _roles(labelling: Labelling) -> Sheet:
     """Return heads with each role, and the strongest of them."""
-    summary = summarise(labelling)
+    summary, probes = summarise(labelling), kind_of(labelling).baselines
+    contrast = "the mean of its contrast, " * any(role.contrast for role in summary.roles)
+    second = "its difference to the baseline, " if probes else contrast
     note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
-    return PaperTable(
+    kept = ("strongest head", f"its mean {ENDS}", f"contrast {ENDS}", f"difference to baseline {ENDS}")
+    names = {"heads of tested": "heads", **{name: name for name in (*kept, "θ", "q")}}
+    return replace(
+        roles_sheet(summary).pick(names),
         caption=(
             f"Roles of attention heads{inputs_text(labelling.manifest)}: heads with each role, of "
             f"those tested; of the head among them with the largest mean, this mean with its 95\u00a0% "
-            f"interval (not adjusted for selection), the mean of its contrast, and q. Means are tested "
-            f"against θ. {note}"
+            f"interval (not adjusted for selection), {second}and q. Means are tested against θ. {note}"
         ),
-        header=("role", "heads", "strongest head", f"its mean {ENDS}", f"contrast {ENDS}", "θ", "q"),
-        rows=tuple(_role(summary, role) for role in summary.roles),
         columns=(
             "role", "heads", "tested", "layer", "head", "mean", "low", "high", "contrast", "contrast_low",
-            "contrast_high", "threshold", "contrast_threshold", "q",
+            "contrast_high", "threshold", "contrast_threshold", "q", *DIFFERENCE * probes,
         ),
-        values=tuple(_role_values(summary, role) for role in summary.roles),
+        values=tuple(_role_values(summary, role, probes) for role in summary.roles),
     )  # fmt: skip
 
 
-def _q(summary: Summary, role: Role) -> float:
-    """Return the q of the strongest head; NaN where there is none."""
-    head = role.strongest
-    if head is None:
-        return float("nan")
-    return float(summary.table.of("q", role.position)[head.layer * summary.table.heads + head.head])
-
-
-def _role(summary: Summary, role: Role) -> tuple[str, ...]:
-    """Return one role as text."""
-    tally, head = role.tally, role.strongest
-    count = f"{tally.role}/{tally.tests}"
-    if head is None:
-        return (role.sieve, count, "–", "–", "–", f"{role.threshold:.3f}", "–")
-    return (
-        role.sieve,
-        count,
-        f"{head.layer}-{head.head}",
-        interval(head.score),
-        interval(head.contrast) if head.contrast else "–",
-        f"{role.threshold:.3f}",
-        p_text(_q(summary, role)),
-    )
-
-
-def _role_values(summary: Summary, role: Role) -> tuple[Any, ...]:
-    """Return one role with all digits."""
+def _role_values(summary: Summary, role: Role, probes: bool) -> tuple[Any, ...]:
+    """Return one role with all digits; in runs of probes with the difference to the baseline."""
     head, contrast = role.strongest, role.strongest.contrast if role.strongest else None
     place = (head.layer, head.head) if head else (None, None)
-    score = (head.score.mean, head.score.low, head.score.high) if head else (None,) * 3
-    beyond = (contrast.mean, contrast.low, contrast.high) if contrast else (None,) * 3
+    score, beyond = _ends(head.score if head else None), _ends(contrast)
     levels = (role.threshold, role.contrast_threshold)
     return (
         role.sieve,
@@ -234,71 +215,92 @@ def _role_values(summary: Summary, role: Role) -> tuple[Any, ...]:
         *score,
         *beyond,
         *levels,
-        _q(summary, role),
+        q_of(summary, role),
+        *_ends(head.beyond if head else None) * probes,
     )
 
 
-def _heads(labelling: Labelling) -> PaperTable:
+def _ends(ends: Interval | None) -> tuple[float | None, ...]:
+    """Return a mean and its interval; None for each where there is no mean."""
+    return (ends.mean, ends.low, ends.high) if ends else (None,) * 3
+
+
+def _heads(labelling: Labelling) -> Sheet:
     """Return the roles of every head, and the largest of their effects."""
     summary = summarise(labelling)
     note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
     shared = key_groups(labelling.manifest.get("model"), summary.table.layers, summary.table.heads)
     groups = None if shared is None else shared.ravel().tolist()
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[Cell, ...]] = []
     values: list[tuple[Any, ...]] = []
     for place in range(summary.table.layers * summary.table.heads):
         layer, head = divmod(place, summary.table.heads)
         roles = [role for number, role in enumerate(summary.roles) if summary.held[number, layer, head]]
         effects = [float(summary.table.of("effect", role.position)[place]) for role in roles]
         best = int(np.nanargmax(effects)) if np.isfinite(effects).any() else -1
-        strongest = (roles[best].sieve, effects[best]) if best >= 0 else ("", float("nan"))
+        name, effect = (roles[best].sieve, effects[best]) if best >= 0 else ("", math.nan)
         names = [role.sieve for role in roles]
-        effect = f"{number(strongest[1])} ({strongest[0]})" if best >= 0 else "–"
         group = () if groups is None else (groups[place],)
-        rows.append(
-            (head_name(place, summary.table.heads), ", ".join(names) or "–", effect, *map(str, group))
-        )
-        values.append((layer, head, ";".join(names), *strongest, *group))
-    return PaperTable(
+        strongest = Cell(f"{number(effect)} ({name})", effect) if name else MISSING
+        first = Cell(head_name(place, summary.table.heads), place)
+        rows.append((first, word_cell(", ".join(names) or "–"), strongest, *map(count_cell, group)))
+        values.append((layer, head, ";".join(names), name, effect, *group))
+    return Sheet(
+        "Heads",
+        header=("head", "roles", "strongest effect", *["kv group"] * bool(groups)),
+        rows=tuple(rows),
         caption=(
             f"Roles of every attention head{inputs_text(labelling.manifest)}, named by layer and head "
             f"from 0, and the largest of their effects, (mean − θ) / standard deviation"
             f"{SHARED if groups else ''}. {note}"
         ),
-        header=("head", "roles", "strongest effect", *["kv group"] * bool(groups)),
-        rows=tuple(rows),
         columns=("layer", "head", "roles", "strongest", "effect", *["kv_group"] * bool(groups)),
         values=tuple(values),
     )
 
 
-def _findings(labelling: Labelling) -> PaperTable:
-    """Return every test."""
+def _findings(labelling: Labelling) -> Sheet:
+    """Return every test; in runs of probes with both intervals, of the accuracy and of the difference."""
     columns, values = columns_of_frame(labelling.frame())
-    families = families_of(labelling) if labelling.surface is None else SURFACE_FAMILIES
+    families = kind_of(labelling).families(labelling)
     note = decision_sentence(labelling.decision, units_of(labelling), families)
-    return PaperTable(
+    probes = kind_of(labelling).baselines
+    ends = list(zip(*(array.ravel().tolist() for array in labelling.mean_intervals()), strict=True))
+    rows = [dict(zip(columns, row, strict=True)) for row in values]
+    extra = [(low, high, *_ends(_difference(row))) for row, (low, high) in zip(rows, ends, strict=True)]
+    about = " (of the accuracy itself, and of its difference to the baseline, which is tested)" * probes
+    return Sheet(
+        "Findings",
         caption=(
-            f"All findings{inputs_text(labelling.manifest)}, intervals not adjusted for selection. {note}"
+            f"All findings{inputs_text(labelling.manifest)}, intervals{about} not adjusted for selection. "
+            f"{note}"
         ),
-        header=("sieve", "head", "units", f"mean {ENDS}", "chance", "effect", "q", "q of not", "decision"),
-        rows=tuple(_finding(dict(zip(columns, row, strict=True))) for row in values),
-        columns=columns,
-        values=values,
-    )
+        header=(
+            "sieve", "head", "units", f"mean {ENDS}", "chance", *(f"difference {ENDS}",) * probes, "effect",
+            "q", "q of not", "decision",
+        ),
+        rows=tuple(_finding(row, *mean_ends, probes) for row, mean_ends in zip(rows, ends, strict=True)),
+        columns=(*columns, *("mean_low", "mean_high", *DIFFERENCE) * probes),
+        values=tuple((*row, *more * probes) for row, more in zip(values, extra, strict=True)),
+    )  # fmt: skip
 
 
-def _finding(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return one test as text."""
-    ends = Interval(row["mean"], row["low"], row["high"])
+def _difference(row: Mapping[str, Any]) -> Interval:
+    """Return the difference of a mean from its chance value, with the interval of the test."""
+    return Interval(*(row[name] - row["null"] for name in ("mean", "low", "high")))
+
+
+def _finding(row: Mapping[str, Any], low: float, high: float, probes: bool) -> tuple[Cell, ...]:
+    """Return one test: with the interval of its mean, and in probes that of the difference."""
+    ends, known = Interval(row["mean"], low, high), not math.isnan(row["mean"])
     return (
-        row["sieve"],
-        f"{row['layer']}-{row['head']}",
-        f"{row['count']:,}",
-        "–" if math.isnan(ends.mean) else interval(ends),
-        number(row["null"]),
-        number(row["effect"]),
-        p_text(row["q"]),
-        p_text(row["q_not"]),
-        row["decision"] or "contrast",
+        word_cell(row["sieve"]),
+        Cell(f"{row['layer']}-{row['head']}", row["layer"] + row["head"] / 10_000),
+        count_cell(row["count"]),
+        Cell(interval(ends), ends.mean) if known else MISSING,
+        Cell(number(row["null"]), row["null"]),
+        *(Cell(interval(_difference(row)), _difference(row).mean) if known else MISSING,) * probes,
+        Cell(number(row["effect"]), row["effect"]),
+        *(Cell(p_text(row[name]), row[name]) for name in ("q", "q_not")),
+        word_cell(row["decision"] or "contrast"),
     )

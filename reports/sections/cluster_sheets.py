@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from headroles.records.clusters import Choice, Claim, ClusterResults, Neighbours
 from headroles.reports.figures.panel import INK, SOFT, Panel, blank
 from headroles.reports.records import Role
-from headroles.reports.sections.probe_sheets import Cell, Sheet
+from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.cluster_facts import Group, head_name
 from headroles.reports.words.clusters import (
     CHOSEN,
@@ -31,33 +31,49 @@ WIDEST = 30
 """Most clusters in the table of distances between them."""
 
 
-def clusters_sheet(groups: Sequence[Group], heads: int) -> Sheet:
+def clusters_sheet(groups: Sequence[Group], heads: int, roles: int = ROLES, members: int = 0) -> Sheet:
     """Return one row per cluster.
 
     Args:
         groups: Clusters, and the heads in none.
         heads: Heads of a layer.
+        roles: Roles that a cell names at most.
+        members: Heads that a cell names at most, the most central first; 0 for no such column.
     """
     header = (
         "cluster", "heads", "layers (heads)", "roles (heads)", "most central head", "distance within",
-        "silhouette", "stability",
+        "silhouette", "stability", *["heads in it"] * bool(members),
     )  # fmt: skip
-    return Sheet("Clusters", header, tuple(_cluster(group, heads) for group in groups))
+    return Sheet("Clusters", header, tuple(_cluster(group, heads, roles, members) for group in groups))
 
 
-def _cluster(group: Group, heads: int) -> tuple[Cell, ...]:
+def _cluster(group: Group, heads: int, roles: int, members: int) -> tuple[Cell, ...]:
     """Return the row of one cluster."""
     first = next(layer for layer, count in enumerate(group.layers) if count)
     none = group.number < 0
     return (
         Cell(cluster_name(group.number), group.number if not none else 10**6),
-        Cell(f"{len(group.heads):,}", len(group.heads)),
+        count_cell(len(group.heads)),
         Cell(layers_text(group), f"{first:05}"),
-        Cell(roles_text(group), roles_text(group)),
-        Cell("–", math.nan) if none else Cell(head_name(group.central, heads), group.central),
+        word_cell(roles_text(group, roles)),
+        MISSING if none else Cell(head_name(group.central, heads), group.central),
         Cell(three_decimals(group.within), group.within),
         *(Cell(two_decimals(value), value) for value in (group.silhouette, group.stability)),
+        *[word_cell(members_text(group, heads, members))] * bool(members),
     )
+
+
+def members_text(group: Group, heads: int, most: int) -> str:
+    """Return the first heads of a cluster, the most central one before the others.
+
+    Example:
+        >>> members_text(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 0), ()), 12, 2)
+        '1-0 0-1 …'
+    """
+    central = [] if group.number < 0 else [group.central]
+    others = [head for head in group.heads if head not in central]
+    names = [head_name(head, heads) for head in [*central, *others][:most]]
+    return " ".join(names) + " …" * (len(group.heads) > most)
 
 
 def layers_text(group: Group) -> str:
@@ -94,17 +110,17 @@ def roles_text(group: Group, most: int = ROLES) -> str:
 
 def claims_sheet(claims: Sequence[Claim]) -> Sheet:
     """Return one row per claim, in their order."""
-    header = ("claim", "about", "measure", "estimate [95\u00a0%]", "p", "p is a share of", "heads", "units")
+    header = ("claim", "about", "measure", f"estimate {ENDS}", "p", "p is a share of", "heads", "units")
     lines = [
         (
             Cell(claim.claim, place),
-            Cell(claim.subject or "all heads", claim.subject or "all heads"),
-            Cell(claim.measure, claim.measure),
+            word_cell(claim.subject or "all heads"),
+            word_cell(claim.measure),
             Cell(estimate_text(claim), claim.estimate),
             Cell(number(claim.p), claim.p),
-            Cell(_share(claim), _share(claim)),
-            Cell(f"{claim.heads:,}", claim.heads),
-            Cell(f"{claim.units:,}", claim.units),
+            word_cell(_share(claim)),
+            count_cell(claim.heads),
+            count_cell(claim.units),
         )
         for place, claim in enumerate(claims)
     ]
@@ -116,6 +132,18 @@ def _share(claim: Claim) -> str:
     if math.isnan(claim.p):
         return CIRCULAR if claim.about_roles else "–"
     return reference_text(claim)
+
+
+def role_claims_sheet(claims: Sequence[Claim]) -> Sheet:
+    """Return the estimates of claims about roles: one row per role, one column per claim."""
+    kinds = list(dict.fromkeys((claim.claim, claim.measure) for claim in claims))
+    known = {(claim.subject, claim.claim, claim.measure): claim for claim in claims}
+    rows = []
+    for subject in dict.fromkeys(claim.subject for claim in claims):
+        found = [known.get((subject, *kind)) for kind in kinds]
+        cells = (Cell(estimate_text(claim), claim.estimate) if claim else MISSING for claim in found)
+        rows.append((word_cell(subject), *cells))
+    return Sheet("Claims about roles", ("role", *(", ".join(kind) for kind in kinds)), tuple(rows))
 
 
 def heads_sheet(
@@ -132,22 +160,51 @@ def heads_sheet(
             (
                 Cell(head_name(head, heads), head),
                 Cell(cluster_name(cluster), cluster),
-                Cell(names, names),
+                word_cell(names),
                 *(Cell(two_decimals(float(value)), round(float(value), 6)) for value in numbers),
                 _near(near, head, heads),
             )
         )
-    header = ("head", "cluster", "roles", "silhouette", "stability", "x", "y", "nearest head [95\u00a0%]")
+    header = ("head", "cluster", "roles", "silhouette", "stability", "x", "y", f"nearest head {ENDS}")
     return Sheet("All heads: the numbers behind the map", header, tuple(lines), folded=True)
 
 
 def _near(near: Neighbours, head: int, heads: int) -> Cell:
     """Return the nearest head with its distance."""
     if not near.head.shape[1]:
-        return Cell("–", math.nan)
-    distance, *ends = (float(getattr(near, name)[head, 0]) for name in ("distance", "low", "high"))
-    name = head_name(int(near.head[head, 0]), heads)
-    return Cell(f"{name}: {with_range(three_decimals(distance), *map(three_decimals, ends))}", distance)
+        return MISSING
+    distance = _distance(near, head, 0)
+    return Cell(f"{head_name(int(near.head[head, 0]), heads)}: {distance.text}", distance.key)
+
+
+def _distance(near: Neighbours, head: int, place: int) -> Cell:
+    """Return the distance to one of the nearest heads, with its interval."""
+    ends = [float(getattr(near, name)[head, place]) for name in ("distance", "low", "high")]
+    return Cell(with_range(*map(three_decimals, ends)), ends[0])
+
+
+def pairs_sheet(clustered: ClusterResults, near: Neighbours, most: int) -> Sheet:
+    """Return the nearest pairs of heads, each pair once, nearest first.
+
+    Args:
+        clustered: The clusters.
+        near: Nearest heads of each head.
+        most: Pairs at most.
+    """
+    heads = clustered.divergence.heads
+    seen: dict[tuple[int, ...], tuple[Cell, ...]] = {}
+    for flat in np.argsort(near.distance, axis=None, kind="stable").tolist():
+        head, place = divmod(flat, near.distance.shape[1])
+        pair = (head, int(near.head[head, place]))
+        names = " and ".join(head_name(one, heads) for one in pair)
+        clusters = dict.fromkeys(
+            cluster_name(int(clustered.cluster[one])).removeprefix("cluster ") for one in pair
+        )
+        row = (word_cell(names), _distance(near, head, place), word_cell(" and ".join(clusters)))
+        seen.setdefault(tuple(sorted(pair)), row)
+        if len(seen) == most:
+            break
+    return Sheet("Nearest pairs", ("nearest pairs", f"distance {ENDS}", "clusters"), tuple(seen.values()))
 
 
 def between_rows(
@@ -159,9 +216,25 @@ def between_rows(
     return ("mean distance", *names), tuple((name, *map(three_decimals, row)) for name, row in rows)
 
 
+def choices_sheet(clustered: ClusterResults) -> Sheet:
+    """Return one row per number of clusters that was tried."""
+    rows = (
+        (
+            Cell(str(choice.clusters), choice.clusters),
+            Cell(two_decimals(choice.silhouette), choice.silhouette),
+            Cell(two_decimals(choice.stability), choice.stability),
+            word_cell(note),
+        )
+        for choice, note in zip(clustered.choices, choice_notes(clustered), strict=True)
+    )
+    header = ("clusters", "silhouette", "stability", "chosen, or why not")
+    return Sheet("Numbers of clusters", header, tuple(rows))
+
+
 def choices_panel(clustered: ClusterResults) -> Panel | None:
     """Draw silhouette and stability by number of clusters; return None where no number was tried."""
     choices, rule = clustered.choices, choice_rule(clustered.choices)
+    sheet = choices_sheet(clustered)
     if not choices:
         return None
     figure = blank(300, margin={"l": 50, "r": 16, "t": 24, "b": 48})
@@ -197,11 +270,8 @@ def choices_panel(clustered: ClusterResults) -> Panel | None:
             + f" {rule[:1].upper()}{rule[1:]}." * bool(rule)
         ),
         figure=figure,
-        header=("clusters", "silhouette", "stability", "chosen, or why not"),
-        rows=tuple(
-            (str(choice.clusters), two_decimals(choice.silhouette), two_decimals(choice.stability), note)
-            for choice, note in zip(choices, choice_notes(clustered), strict=True)
-        ),
+        header=sheet.header,
+        rows=sheet.texts,
     )  # fmt: skip
 
 

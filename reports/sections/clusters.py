@@ -25,7 +25,7 @@ from headroles.reports.sections.cluster_sheets import (
     clusters_sheet,
     heads_sheet,
 )
-from headroles.reports.sections.probe_sheets import Sheet
+from headroles.reports.sheets import Sheet
 from headroles.reports.summary.embedded import script_json
 from headroles.reports.words.cluster_facts import (
     NOISE,

@@ -1,13 +1,15 @@
-"""Tables that sort, and those of probes: best heads, baselines, trained probes against each other, gaps."""
+"""Tables of probes: best heads, baselines, trained probes, these against each other, gaps, weights."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from headroles.records.probes import Baseline, BestHead, ProbeResults, ProbeWeight
+from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.probes import (
     Published,
     accuracy,
+    best_by_probe,
+    classifier_name,
     contrast,
     difference,
     head_name,
@@ -27,115 +29,126 @@ FEW = 5
 """Most baselines whose table stands open."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of a table that sorts.
+def best_sheet(
+    probe: str,
+    rows: Sequence[BestHead],
+    published: Mapping[str, Published],
+    decimals: int = 1,
+    *,
+    brief: bool = False,
+) -> Sheet:
+    """Return the best heads of a probe, one line per row; empty columns are left out.
 
-    Attributes:
-        text: What is shown.
-        key: What it is sorted by; NaN comes last, and words sort by their text.
+    Args:
+        probe: Its name.
+        rows: Its best heads.
+        published: By row.
+        decimals: Of accuracies in per cent.
+        brief: Whether contrasts stand without intervals, and published values without heads.
     """
-
-    text: str
-    key: int | float | str
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A table that sorts.
-
-    Attributes:
-        name: What it holds, for readers who do not see it.
-        header: Column names.
-        rows: The first cell names the row.
-        folded: Whether it is shown on request only.
-    """
-
-    name: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    folded: bool = False
-
-
-def best_sheet(probe: str, rows: Sequence[BestHead], published: Mapping[str, Published]) -> Sheet:
-    """Return the best heads of a probe, one line per row; empty columns are left out."""
     contrasted = any(not math.isnan(best.contrast) for best in rows)
     has_published = any(best.row in published for best in rows)
     header = [
-        probe, "head", "items", "units", "chosen", "tested [95\u00a0%]", "baseline", "difference [95\u00a0%]",
-        "q", "decision",
+        probe, "head", "items", "units", "chosen", f"tested {ENDS}", "baseline", f"difference {ENDS}", "q",
+        "decision",
     ]  # fmt: skip
-    header += ["contrast [95\u00a0%]"] * contrasted + ["published"] * has_published
+    header += ["contrast" if brief else f"contrast {ENDS}"] * contrasted + ["published"] * has_published
     lines = []
     for place, best in enumerate(rows):
+        baseline = f"{best.baseline}: {percent(best.baseline_accuracy, decimals)}" if best.baseline else "–"
         cells = [
             Cell(split_row(best.row)[1], place),
             Cell(head_name(best), best.layer + best.head / 1000 if best.layer >= 0 else math.nan),
-            Cell(f"{best.items:,}", best.items),
-            Cell(f"{best.units:,}", best.units),
-            Cell(percent(best.selection), best.selection),
-            Cell(accuracy(best), best.accuracy),
-            Cell(f"{best.baseline}: {percent(best.baseline_accuracy)}", best.baseline_accuracy),
-            Cell(difference(best), best.difference),
+            count_cell(best.items),
+            count_cell(best.units),
+            Cell(percent(best.selection, decimals), best.selection),
+            Cell(accuracy(best, decimals), best.accuracy),
+            Cell(baseline, best.baseline_accuracy),
+            Cell(difference(best, decimals), best.difference),
             Cell(p_text(best.q), best.q),
-            Cell(best.decision, best.decision),
+            word_cell(best.decision),
         ]
-        cells += [Cell(contrast(best), best.contrast)] * contrasted
-        cells += [_published(published.get(best.row))] * has_published
+        cells += [Cell(contrast(best, ends=not brief), best.contrast)] * contrasted
+        cells += [_published(published.get(best.row), decimals, brief)] * has_published
         lines.append(tuple(cells))
     return Sheet(f"Best head of every row of {probe}", tuple(header), tuple(lines))
 
 
-def _published(result: Published | None) -> Cell:
-    """Return an accuracy as published, with its head; heads are counted from 1 there."""
+def _published(result: Published | None, decimals: int = 1, brief: bool = True) -> Cell:
+    """Return an accuracy as published, and unless ``brief`` its head; heads are counted from 1 there."""
     if result is None:
         return Cell("", math.nan)
-    return Cell(percent(result.accuracy) + f" (head {result.head})" * bool(result.head), result.accuracy)
+    head = f" (head {result.head})" * (bool(result.head) and not brief)
+    return Cell(percent(result.accuracy, decimals) + head, result.accuracy)
 
 
 def baselines_sheet(
-    probe: str, baselines: Sequence[Baseline], order: Iterable[str], published: Mapping[str, Published]
+    probe: str, probed: ProbeResults, published: Mapping[str, Published], *, brief: bool = False
 ) -> Sheet | None:
     """Return rows × baselines on all data, published values in brackets; None without baselines.
 
     Args:
         probe: Its name.
-        baselines: Of this probe.
-        order: Rows that come first.
+        probed: Results with the baselines; rows with a best head come first.
         published: By row.
+        brief: Whether accuracies stand without intervals.
     """
+    baselines = [row for row in probed.baselines if split_row(row.row)[0] == probe]
     if not baselines:
         return None
+    order = [best.row for best in best_by_probe(probed.best).get(probe, ())]
     names = list(dict.fromkeys(baseline.baseline for baseline in baselines))
     by_cell = {(baseline.row, baseline.baseline): baseline for baseline in baselines}
     own_rows = dict.fromkeys(baseline.row for baseline in baselines)
-    rows = [row for row in dict.fromkeys([*order, *own_rows]) if row in own_rows]
     lines = []
-    for place, row in enumerate(rows):
-        cells = [Cell(split_row(row)[1], place)]
-        for name in names:
-            baseline = by_cell.get((row, name))
-            published_value = published[row].baselines.get(name, math.nan) if row in published else math.nan
-            in_brackets = "" if math.isnan(published_value) else f" ({percent(published_value)})"
-            cells.append(
-                Cell("–", math.nan)
-                if baseline is None
-                else Cell(accuracy(baseline) + in_brackets, baseline.accuracy)
+    for place, row in enumerate(row for row in dict.fromkeys([*order, *own_rows]) if row in own_rows):
+        known = published[row].baselines if row in published else {}
+        cells = [
+            _baseline(by_cell.get((row, name)), known.get(name, math.nan), brief=brief) for name in names
+        ]
+        lines.append((Cell(split_row(row)[1], place), *cells))
+    bracketed = any(published[row].baselines for row in own_rows if row in published)
+    name = f"Baselines of {probe}, all data{', published values in brackets' * bracketed}"
+    return Sheet(name, (probe, *names), tuple(lines), folded=len(names) > FEW)
+
+
+def _baseline(baseline: Baseline | None, published: float, *, brief: bool) -> Cell:
+    """Return the accuracy of a baseline, with the published one in brackets."""
+    if baseline is None:
+        return MISSING
+    in_brackets = "" if math.isnan(published) else f" ({percent(published)})"
+    text = percent(baseline.accuracy) if brief else accuracy(baseline)
+    return Cell(text + in_brackets, baseline.accuracy)
+
+
+def trained_sheet(probed: ProbeResults, published: Mapping[str, Published]) -> Sheet | None:
+    """Return trained probes and baselines for them; None where none were trained."""
+    if not probed.trained:
+        return None
+    lines = []
+    for place, trained in enumerate(probed.trained):
+        fitted = (count_cell(trained.trained_on), *(Cell(str(n), n) for n in (trained.epochs, trained.seed)))
+        lines.append(
+            (
+                Cell(classifier_name(trained), place),
+                Cell(accuracy(trained, field="uas"), trained.uas),
+                count_cell(trained.words),
+                count_cell(trained.units),
+                *(fitted if trained.trained_on else (MISSING,) * 3),
+                _published(published.get(f"trained:{classifier_name(trained)}")),
             )
-        lines.append(tuple(cells))
-    bracketed = ", published values in brackets" * any(
-        published[row].baselines for row in rows if row in published
-    )
-    return Sheet(
-        f"Baselines of {probe}, all data{bracketed}", (probe, *names), tuple(lines), folded=len(names) > FEW
-    )
+        )
+    header = (
+        "probe", f"UAS, % {ENDS}", "words", "units", "sentences trained on", "epochs", "seed", "published"
+    )  # fmt: skip
+    return Sheet("Trained probes", header, tuple(lines))
 
 
 def contests_sheet(probed: ProbeResults) -> Sheet | None:
     """Return comparisons of trained probes with each other; None where there are none."""
     if not probed.contests:
         return None
-    header = ("first − second", "UAS, points [95\u00a0%]", "statistic", "p", "q")
+    header = ("first − second", f"UAS, points {ENDS}", "statistic", "p", "q")
     lines = [
         (
             Cell(f"{contest.first} − {contest.second}", place),
@@ -149,10 +162,15 @@ def contests_sheet(probed: ProbeResults) -> Sheet | None:
     return Sheet("Trained probes against each other", header, tuple(lines))
 
 
-def gaps_sheets(probed: ProbeResults) -> tuple[Sheet, ...]:
-    """Return heads under two conditions: the best one and those with the largest gaps, a table per pair."""
+def gaps_sheets(probed: ProbeResults, most: int = GAPS) -> tuple[Sheet, ...]:
+    """Return heads under two conditions: the best one and those with the largest gaps, a table per pair.
+
+    Args:
+        probed: Results with the gaps.
+        most: Heads with the largest gaps.
+    """
     tables: dict[tuple[str, str, str], list[tuple[Cell, ...]]] = {}
-    for gap, mark in notable_gaps(probed, GAPS):
+    for gap, mark in notable_gaps(probed, most):
         place = gap.layer + gap.head / 1000
         line = (
             Cell(f"{gap.layer}-{gap.head} {mark}".rstrip(), place),
@@ -167,7 +185,7 @@ def gaps_sheets(probed: ProbeResults) -> tuple[Sheet, ...]:
     return tuple(
         Sheet(
             f"{measure}: {first} − {second}",
-            ("head", f"{measure}, all", first, second, "difference, points [95\u00a0%]", "p", "q"),
+            ("head", f"{measure}, all", first, second, f"difference, points {ENDS}", "p", "q"),
             tuple(lines),
         )
         for (first, second, measure), lines in tables.items()

@@ -10,23 +10,21 @@ from headroles.reports.figures.panel import Panel, SecondPlot
 from headroles.reports.figures.probes import best_figure, trained_figure, weights_figure
 from headroles.reports.sections.probe_sheets import (
     WEIGHTS,
-    Sheet,
     baselines_sheet,
     best_sheet,
     contests_sheet,
     gaps_sheets,
     largest_weights,
+    trained_sheet,
 )
+from headroles.reports.sheets import Sheet
 from headroles.reports.words import probes as probe_words
 from headroles.reports.words.probes import (
     QUESTIONS,
     Published,
-    accuracy,
     best_by_probe,
-    classifier_name,
     count_decisions,
     counts_text,
-    percent,
     probe_title,
     published_in,
     scheme_of,
@@ -152,39 +150,21 @@ def _block(
         header=(),
         rows=(),
     )
-    baselines = [row for row in probed.baselines if split_row(row.row)[0] == probe]
     return Block(
         title=probe_title(probe),
         asked=QUESTIONS.get(probe, ""),
         counts=counts_text(counts[probe]) if probe in counts else "",
         sheet=best_sheet(probe, rows, published),
         panel=panel,
-        baselines=baselines_sheet(probe, baselines, [row.row for row in rows], published),
+        baselines=baselines_sheet(probe, probed, published),
     )
 
 
 def _trained(probed: ProbeResults, published: Mapping[str, Published]) -> Panel | None:
     """Return trained probes with their baselines; None where none were trained."""
-    if not probed.trained:
+    sheet = trained_sheet(probed, published)
+    if sheet is None:
         return None
-    rows = []
-    for trained in probed.trained:
-        published_value = published.get(f"trained:{classifier_name(trained)}")
-        fitted = (
-            (f"{trained.trained_on:,}", str(trained.epochs), str(trained.seed))
-            if trained.trained_on
-            else ("–",) * 3
-        )
-        rows.append(
-            (
-                classifier_name(trained),
-                accuracy(trained, field="uas"),
-                f"{trained.words:,}",
-                f"{trained.units:,}",
-                *fitted,
-                "" if published_value is None else percent(published_value.accuracy),
-            )
-        )
     return Panel(
         key="probe-trained",
         title="Trained probes",
@@ -195,12 +175,9 @@ def _trained(probed: ProbeResults, published: Mapping[str, Published]) -> Panel 
             "Intervals: 95\u00a0%, documents resampled. Random weights: the same probe on an untrained model."
         ),
         figure=trained_figure(probed.trained, published),
-        header=(
-            "probe", "UAS, % [95\u00a0%]", "words", "units", "sentences trained on", "epochs", "seed",
-            "published",
-        ),
-        rows=tuple(rows),
-    )  # fmt: skip
+        header=sheet.header,
+        rows=sheet.texts,
+    )
 
 
 def _weights(weights: Sequence[ProbeWeight]) -> list[Panel]:

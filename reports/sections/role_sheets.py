@@ -1,65 +1,102 @@
-"""Verdicts of many roles as a table that sorts, and the trend of every role over layers as text.
-
-The table stands in where a paragraph per role is too long.
-"""
+"""Roles with their heads by decision and the strongest head, and the trend of every role over layers."""
 
 import math
+from dataclasses import replace
 
 from headroles.records.assessment import Depth
-from headroles.reports.records import Role, Summary, Support
-from headroles.reports.sections.probe_sheets import Cell, Sheet
-from headroles.reports.words.words import interval, share, two_decimals, with_range
+from headroles.reports.records import Interval, Role, Summary, Support
+from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell
+from headroles.reports.words.words import interval, mean, p_text, share, two_decimals, with_range
 
 
-def verdict_sheet(summary: Summary) -> Sheet:
-    """Return heads by decision and the strongest head, one line per role.
+def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
+    """Return one line per role: heads by decision, the strongest head, and labels that came back.
+
+    Columns of contrasts, of differences to baselines and of labels that came back are there where a role has
+    any.
 
     Args:
         summary: What the page may say.
+        brief: Whether contrasts stand without intervals.
     """
-    has_stability = any(firmness.steady is not None for firmness in summary.supports)
+    strongest = [role.strongest for role in summary.roles]
+    optional = (
+        ("contrast" if brief else f"contrast {ENDS}", any(role.contrast for role in summary.roles)),
+        (f"difference to baseline {ENDS}", any(head and head.beyond for head in strongest)),
+        ("labels that came back", any(firmness.steady is not None for firmness in summary.supports)),
+    )
     header = (
-        "role",
-        "heads",
-        "not",
-        "undetermined",
-        "untestable",
-        "θ",
-        "strongest head",
-        "its mean [95\u00a0%]",
-    )
+        "role", "heads", "heads of tested", "not", "undetermined", "untestable", "θ", "strongest head",
+        f"its mean {ENDS}", "q",
+    )  # fmt: skip
     supports = summary.supports or (None,) * len(summary.roles)
-    lines = (
-        _line(place, role, firmness, has_stability)
-        for place, (role, firmness) in enumerate(zip(summary.roles, supports, strict=True))
-    )
-    return Sheet("Verdicts", header + ("labels that came back",) * has_stability, tuple(lines))
-
-
-def _line(place: int, role: Role, firmness: Support | None, has_stability: bool) -> tuple[Cell, ...]:
-    """Return the line of one role."""
-    tally, head = role.tally, role.strongest
-    counts = (tally.role, tally.not_role, tally.undetermined, tally.untestable)
-    cells = [Cell(role.sieve, place), *(Cell(str(count), count) for count in counts)]
-    cells.append(Cell(f"{role.threshold:.3f}", role.threshold))
-    if head is None:
-        cells += [Cell("none", math.nan), Cell("–", math.nan)]
-    else:
-        cells.append(Cell(f"{head.layer}-{head.head}", head.layer + head.head / 1000))
-        cells.append(Cell(interval(head.score), head.score.mean))
-    if has_stability:
-        steady = firmness.steady if firmness is not None else None
-        cells.append(
-            Cell("–", math.nan)
-            if firmness is None or steady is None or not firmness.labels
-            else Cell(f"{steady}/{firmness.labels}", steady / firmness.labels)
+    lines = []
+    for place, (role, firmness) in enumerate(zip(summary.roles, supports, strict=True)):
+        head = role.strongest
+        contrast, beyond = (head.contrast, head.beyond) if head else (None, None)
+        cells = (
+            Cell(mean(contrast.mean), contrast.mean) if brief and contrast else _interval(contrast),
+            _interval(beyond),
+            _steady(firmness),
         )
-    return tuple(cells)
+        more = (cell for cell, (_, shown) in zip(cells, optional, strict=True) if shown)
+        lines.append((Cell(role.sieve, place), *_counts(role), *_strongest(summary, role), *more))
+    return Sheet("Roles", header + tuple(name for name, shown in optional if shown), tuple(lines))
+
+
+def _counts(role: Role) -> tuple[Cell, ...]:
+    """Return heads by decision, and the threshold."""
+    tally = role.tally
+    return (
+        count_cell(tally.role),
+        Cell(f"{tally.role}/{tally.tests}", tally.role),
+        *(count_cell(count) for count in (tally.not_role, tally.undetermined, tally.untestable)),
+        Cell(f"{role.threshold:.3f}", role.threshold),
+    )
+
+
+def _strongest(summary: Summary, role: Role) -> tuple[Cell, ...]:
+    """Return the strongest head of a role, its mean and its q."""
+    head = role.strongest
+    if head is None:
+        return (Cell("none", math.nan), MISSING, MISSING)
+    q = q_of(summary, role)
+    place = Cell(f"{head.layer}-{head.head}", head.layer + head.head / 1000)
+    return place, _interval(head.score), Cell(p_text(q), q)
+
+
+def q_of(summary: Summary, role: Role) -> float:
+    """Return the q of the strongest head of a role; NaN where there is none."""
+    head = role.strongest
+    if head is None:
+        return math.nan
+    return float(summary.table.of("q", role.position)[head.layer * summary.table.heads + head.head])
+
+
+def _interval(ends: Interval | None) -> Cell:
+    """Return a mean with its interval."""
+    return Cell(interval(ends), ends.mean) if ends else MISSING
+
+
+def _steady(firmness: Support | None) -> Cell:
+    """Return how many labels of a role came back in half-samples."""
+    if firmness is None or firmness.steady is None or not firmness.labels:
+        return MISSING
+    return Cell(f"{firmness.steady}/{firmness.labels}", firmness.steady / firmness.labels)
+
+
+def verdict_sheet(summary: Summary) -> Sheet:
+    """Return the columns of ``roles_sheet`` that the page shows where a paragraph per role is too long."""
+    names = (
+        "heads", "not", "undetermined", "untestable", "θ", "strongest head", f"its mean {ENDS}",
+        f"difference to baseline {ENDS}", "labels that came back",
+    )  # fmt: skip
+    return replace(roles_sheet(summary).pick(names), name="Verdicts")
 
 
 HEADER = (
-    "role", "heads", "trend over depth [95\u00a0%]", "reorderings as strong",
-    "first third [95\u00a0%]", "middle third [95\u00a0%]", "last third [95\u00a0%]",
+    "role", "heads", f"trend over depth {ENDS}", "reorderings as strong",
+    *(f"{third} third {ENDS}" for third in ("first", "middle", "last")),
 )  # fmt: skip
 
 

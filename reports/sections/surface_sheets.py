@@ -1,11 +1,11 @@
 """Results of a surface run as tables that sort."""
 
-import math
+from collections.abc import Mapping
 
 from headroles.records.findings import Labelling
 from headroles.records.surface import NoOp
 from headroles.reports.records import Interval
-from headroles.reports.sections.probe_sheets import Cell, Sheet
+from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.surface import (
     GROUP,
     column_name,
@@ -20,36 +20,41 @@ from headroles.reports.words.surface import (
 )
 from headroles.reports.words.words import number, p_text, two_decimals
 
-INTERVAL = "[95\u00a0%]"
 STATISTICS = (
     "statistic", "even", "above", "below", "undetermined", "untestable", "largest in head",
-    f"its mean {INTERVAL}", "q", "largest in layer", f"its mean {INTERVAL}",
+    f"its mean {ENDS}", "q", "largest in layer", f"its mean {ENDS}",
 )  # fmt: skip
 TESTS = (
-    "measure", "attention to", "layer", "units", f"score {INTERVAL}", "statistic", "p", "q", "decision"
+    "measure", "attention to", "layer", "units", f"score {ENDS}", "statistic", "p", "q", "decision"
 )  # fmt: skip
-EMPTY = Cell("–", math.nan)
 
 
-def statistics_sheet(labelling: Labelling) -> Sheet:
-    """Return one line per statistic: heads by decision, head and layer with the largest means."""
+def statistics_sheet(labelling: Labelling, names: Mapping[str, str] | None = None) -> Sheet:
+    """Return one line per statistic: heads by decision, head and layer with the largest means.
+
+    Args:
+        labelling: The result of a surface run.
+        names: Names of the columns to list; None: those of all statistics in words.
+    """
     findings = labelling.findings
+    if names is None:
+        names = {name: column_name(name) for name in findings.sieves if name.startswith(GROUP)}
     rows = []
-    for column in (name for name in findings.sieves if name.startswith(GROUP)):
+    for column, name in names.items():
         numbers = decision_counts(findings, column)
-        cells = [Cell(column_name(column), column_name(column)), _number(even_attention(findings, column))]
+        cells = [word_cell(name), _number(even_attention(findings, column))]
         cells += [Cell(str(count), count) for count in numbers]
         if has_scores(findings, column):
             top = peak(findings, column)
             cells += [Cell(top.place, top.layer + top.head / 10_000), _mean(column, top.mean), _chance(top.q)]
         else:
-            cells += [EMPTY] * 3
+            cells += [MISSING] * 3
         layers = layers_of(labelling, column)
         if layers:
             most = max(layers, key=lambda row: row.mean)
             cells += [Cell(str(most.layer), most.layer), _mean(column, layer_interval(most))]
         else:
-            cells += [EMPTY] * 2
+            cells += [MISSING] * 2
         rows.append(tuple(cells))
     return Sheet("Statistics", STATISTICS, tuple(rows))
 
@@ -68,15 +73,15 @@ def _test(test: NoOp) -> tuple[Cell, ...]:
     texts = [two_decimals(value) for value in ends]
     score = texts[0] if "–" in texts else f"{texts[0]} [{texts[1]}, {texts[2]}]"
     return (
-        Cell(test.measure, test.measure),
+        word_cell(test.measure),
         Cell(kind_name(test.kind), test.kind),
         Cell(str(test.layer), test.layer),
-        Cell(f"{test.count:,}", test.count),
+        count_cell(test.count),
         Cell(score, test.mean),
         Cell(two_decimals(test.statistic), test.statistic),
         _chance(test.p),
         _chance(test.q),
-        Cell(test.decision, test.decision),
+        word_cell(test.decision),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 from jaxtyping import Bool
 
+from headroles.kinds import kind_of
 from headroles.records.assessment import Assessment, Precision
 from headroles.records.findings import COLUMNS, Findings, Labelling
 from headroles.records.notebook import role_marks
@@ -27,7 +28,7 @@ def summarise(labelling: Labelling) -> Summary:
         Counts per role, strongest heads, verdicts, what was run and left out, all findings and assessments.
     """
     findings, assessed = labelling.findings, labelling.assessment
-    roles = _roles(findings)
+    roles = _roles(labelling)
     held = np.stack([findings.decision[role.position] == 0 for role in roles]) if roles else _none(findings)
     run_account = account(labelling.manifest, findings, labelling.decision, assessed)
     run_tests = sum(role.tally.tests for role in roles)
@@ -50,11 +51,12 @@ def _none(findings: Findings) -> Bool[np.ndarray, "roles layers heads"]:
     return np.zeros((0, *findings.count.shape[1:]), dtype=np.bool_)
 
 
-def _roles(findings: Findings) -> tuple[Role, ...]:
+def _roles(labelling: Labelling) -> tuple[Role, ...]:
     """Return every sieve that can be a role, with its look on the page."""
+    findings = labelling.findings
     places = [k for k, rule in enumerate(findings.rules) if rule.role]
     marks = role_marks([findings.rules[k].sieve for k in places])
-    roles = tuple(_role(findings, place, number, marks[number]) for number, place in enumerate(places))
+    roles = tuple(_role(labelling, place, number, marks[number]) for number, place in enumerate(places))
     if len(roles) <= MANY:
         return roles
     looks = list(dict.fromkeys(_first(role) for role in roles))
@@ -69,8 +71,9 @@ def _first(role: Role) -> str:
     return role.sieve.partition(":")[0]
 
 
-def _role(findings: Findings, position: int, number: int, code: str) -> Role:
+def _role(labelling: Labelling, position: int, number: int, code: str) -> Role:
     """Return one role with its counts, thresholds and strongest head."""
+    findings = labelling.findings
     rule = findings.rules[position]
     decided = findings.decision[position]
     return Role(
@@ -87,7 +90,7 @@ def _role(findings: Findings, position: int, number: int, code: str) -> Role:
         else float("nan"),
         tally=Tally(*(int((decided == kind).sum()) for kind in range(4))),
         layers=tuple(int(count) for count in (decided == 0).sum(axis=1)),
-        strongest=_strongest(findings, position),
+        strongest=_strongest(labelling, position),
         together=rule.together,
     )
 
@@ -100,27 +103,40 @@ def _threshold(findings: Findings, position: int) -> float:
     return float(np.nanmean(null)) + findings.rules[position].margin
 
 
-def _strongest(findings: Findings, position: int) -> Strongest | None:
+def _strongest(labelling: Labelling, position: int) -> Strongest | None:
     """Return the head with the largest mean among those that hold the role, the first of equals."""
+    findings = labelling.findings
     held = findings.decision[position] == 0
     if not held.any():
         return None
-    layer, head = np.unravel_index(
-        int(np.argmax(np.where(held, findings.mean[position], -np.inf))), held.shape
+    layer, head = (
+        int(index)
+        for index in np.unravel_index(
+            int(np.argmax(np.where(held, findings.mean[position], -np.inf))), held.shape
+        )
     )
-    name = findings.rules[position].contrast
+    place, name = (position, layer, head), findings.rules[position].contrast
     return Strongest(
-        layer=int(layer),
-        head=int(head),
-        score=_interval(findings, position, int(layer), int(head)),
-        contrast=_interval(findings, findings.of(name), int(layer), int(head)) if name else None,
+        layer=layer,
+        head=head,
+        score=_interval(labelling, place),
+        contrast=_interval(labelling, (findings.of(name), layer, head)) if name else None,
+        beyond=_difference(findings, place) if kind_of(labelling).baselines else None,
     )
 
 
-def _interval(findings: Findings, position: int, layer: int, head: int) -> Interval:
-    """Return the mean of one head with its interval."""
-    place = (position, layer, head)
-    return Interval(float(findings.mean[place]), float(findings.low[place]), float(findings.high[place]))
+def _interval(labelling: Labelling, place: tuple[int, int, int]) -> Interval:
+    """Return the mean of one head with its own interval."""
+    low, high = labelling.mean_intervals()
+    return Interval(float(labelling.findings.mean[place]), float(low[place]), float(high[place]))
+
+
+def _difference(findings: Findings, place: tuple[int, int, int]) -> Interval:
+    """Return the difference of one head's mean from its chance value, with its interval."""
+    mean, null, low, high = (
+        float(getattr(findings, name)[place]) for name in ("mean", "null", "low", "high")
+    )
+    return Interval(mean - null, low - null, high - null)
 
 
 def _combinations(

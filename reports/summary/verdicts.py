@@ -56,6 +56,9 @@ def verdict(role: Role, decision: Decision, run_tests: int, statistic: str) -> s
 def strongest_sentence(head: Strongest, statistic: str) -> str:
     """Return the strongest head of a role, with its interval or intervals."""
     place = f"Strongest: layer {head.layer} head {head.head}"
+    if head.beyond is not None:
+        beyond = interval(head.beyond)
+        return f"{place}, accuracy {interval(head.score)}, difference to the baseline {beyond}."
     if head.contrast is None:
         return f"{place}, mean {interval(head.score)}."
     return f"{place}, {statistic} {interval(head.score)}, contrast {interval(head.contrast)}."

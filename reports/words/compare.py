@@ -86,11 +86,6 @@ def outcomes_sentence(comparison: Comparison) -> str:
     return text + (f"; {untestable:,} could not be tested." if untestable else ".")
 
 
-LAYER_HEADER = (
-    "layer", *OUTCOMES, "mean |difference|", "labels in A", "labels in B", "gained", "lost"
-)  # fmt: skip
-
-
 SIEVE_HEADER = ("sieve", "layer", *OUTCOMES, "mean difference", "mean |difference|")
 
 
@@ -103,23 +98,6 @@ def sieve_rows(comparison: Comparison) -> list[tuple[str, ...]]:
         )
         for row in comparison.layers
     ]  # fmt: skip
-
-
-def layer_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Return outcomes, mean absolute difference and labels of every layer over its heads and roles."""
-    differences, rows = comparison.differences, []
-    roles = [rule.role for rule in differences.rules]
-    for layer in range(differences.count.shape[1]):
-        in_layer = [row for row in comparison.layers if row.layer == layer and row.labels_a is not None]
-        size = np.abs(differences.difference[roles, layer])
-        known = size[~np.isnan(size)]
-        moved = mean(float(known.mean()) if known.size else float("nan"))
-        counts, labels = (
-            [str(sum(getattr(row, name) for row in in_layer)) for name in names]
-            for names in (OUTCOMES, ("labels_a", "labels_b", "gained", "lost"))
-        )
-        rows.append((str(layer), *counts, moved, *labels))
-    return rows
 
 
 def label_change_text(row: RoleChange) -> str:

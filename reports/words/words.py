@@ -95,12 +95,14 @@ def exact(value: float) -> str:
 
 
 def interval(value: Interval) -> str:
-    """Return a mean with its interval.
+    """Return a mean with its interval; alone where it has none.
 
     Example:
         >>> interval(Interval(0.81, 0.79, 0.83))
         '0.81 [0.79, 0.83]'
     """
+    if math.isnan(value.low):
+        return mean(value.mean)
     return f"{mean(value.mean)} [{mean(value.low)}, {mean(value.high)}]"
 
 

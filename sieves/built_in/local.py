@@ -21,9 +21,9 @@ def within(window: str) -> MaskSieve:
     Raises:
         BadSieve: When the window is not a whole number of at least 1.
     """
-    if not re.fullmatch(r"[1-9]\d*", window):
+    if not re.fullmatch(r"[1-9]\d{0,8}", window):
         raise BadSieve(
-            f"the window of 'local:{window}' must be a whole number of tokens from 1, as in local:4"
+            f"the window of 'local:{window:.40}' must be a whole number of tokens from 1, as in local:4"
         )
     return _local(f"local:{window}", int(window))
 

@@ -34,10 +34,10 @@ def at_offset(offset: str) -> MaskSieve:
         >>> at_offset("2").mask(Example("six", tuple("abcdef"))).rows(0, 6).argmax(axis=1).tolist()
         [2, 3, 4, 5, 0, 0]
     """
-    if not re.fullmatch(r"[+-]?[1-9]\d*", offset, flags=re.ASCII):
+    if not re.fullmatch(r"[+-]?[1-9]\d{0,8}", offset, flags=re.ASCII):
         raise BadSieve(
-            f"the offset of 'offset:{offset}' must be a whole number of tokens other than 0, negative for "
-            f"keys before the query, as in offset:-3; the query's own place is the sieve 'self'"
+            f"the offset of 'offset:{offset:.40}' must be a whole number of tokens other than 0, negative "
+            f"for keys before the query, as in offset:-3; the query's own place is the sieve 'self'"
         )
     tokens = abs(int(offset))
     side = "before" if int(offset) < 0 else "after"

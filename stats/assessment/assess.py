@@ -17,7 +17,7 @@ from headroles.stats.assessment.together import role_pairs, role_sets
 from headroles.stats.columns import Column, Columns
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.effects import bayes_factors, effect_interval, hedges_g
-from headroles.stats.engine import evidence_columns
+from headroles.stats.engine import evidence_columns, mean_intervals
 from headroles.stats.families import family_members
 from headroles.stats.grouped import GroupColumns
 from headroles.stats.moments import describe
@@ -114,6 +114,7 @@ def _precision(
     if isinstance(columns, GroupColumns):  # of examples: as many independent ones as are equally informative
         count = np.rint(count / np.fmax(inflated, 1.0)).astype(np.int64)
     low, high = effect_interval(g, count)
+    mean_low, mean_high = mean_intervals(columns, findings, decision)
     return Precision(
         hedges_g=g,
         g_low=low,
@@ -122,6 +123,8 @@ def _precision(
         design_effect=inflated,
         stability=share,
         bayes_factor=bayes_factors(student, units) if bayes else np.full(shape, np.nan),
+        mean_low=mean_low,
+        mean_high=mean_high,
     )
 
 

@@ -26,7 +26,7 @@ from headroles.stats.oracles.one_finding import (
 
 TOLERANCES: Mapping[str, float] = MappingProxyType(
     dict.fromkeys(("p", "q", "p_not", "q_not"), 1e-9)
-    | dict.fromkeys(("mean", "effect", "low", "high", "statistic"), 1e-7)
+    | dict.fromkeys(("mean", "effect", "low", "high", "mean_low", "mean_high", "statistic"), 1e-7)
     | dict.fromkeys(("hedges_g", "g_low", "g_high", "ln bayes_factor"), 1e-6)
 )
 """Largest difference that counts as rounding, by quantity; of numbers beyond 1 as a part of them."""
@@ -129,13 +129,26 @@ def recompute_findings(
         if not intervals_of_scores:
             _compare_interval(ledger, place, tests[place], evidence.level, findings)
         _compare_sizes(ledger, place, evidence, margin, (findings, precision), summed)
-    if intervals_of_scores:
+    if intervals_of_scores or _has_own_intervals(scores, precision, summed):
         bare = replace(scores, null=np.where(np.isnan(scores.null), nan, 0.0))
         for place, evidence in all_evidence(bare, findings.rules, None):
             own = recompute_test(evidence, findings.rules[place[0]].margin, decision)
-            _compare_interval(ledger, place, own, 0.0, findings)
+            if intervals_of_scores:
+                _compare_interval(ledger, place, own, 0.0, findings)
+            elif own.interval and precision is not None:
+                ledger.compare("mean_low", own.interval, precision.mean_low[place], own.low)
+                ledger.compare("mean_high", own.interval, precision.mean_high[place], own.high)
     _compare_p(ledger, findings, tests, decision)
     return ledger.checks()
+
+
+def _has_own_intervals(scores: Scores, precision: Precision | None, summed: bool) -> bool:
+    """Return whether means have intervals of their own: chance values differ, and the run has the intervals.
+
+    Runs of older versions have none.
+    """
+    differ = any(np.ptp(null[~np.isnan(null)]) > 0 for null in scores.null if not np.isnan(null).all())
+    return differ and not summed and precision is not None and not np.isnan(precision.mean_low).all()
 
 
 def _state_reasons(ledger: _Ledger, decision: Decision, precision: Precision | None, summed: bool) -> None:

@@ -101,6 +101,12 @@ COMBINATIONS = [
     ),
     (("--preset", "published", "--statistic", "bias"), "the preset 'published' has a statistic of its own"),
     (("--revision", "main"), "a revision is for names on the hub, but '"),
+    (
+        ("--sieve", f"local:{'9' * 5000}"),
+        f"the window of 'local:{'9' * 40}' must be a whole number of tokens",
+    ),
+    (("--sieve", f"offset:-{'9' * 5000}"), f"the offset of 'offset:-{'9' * 39}' must be a whole number"),
+    (("--sieve", f"{'x' * 300}.py:a"), "a sieve from a file is given as path/to/file.py:name, but there is"),
     (("--sieve", "local:0"), "the window of 'local:0' must be a whole number of tokens from 1"),
     (("--sieve", "syntactic:punct"), "'syntactic:punct' does not name a dependency relation"),
     (("--sieve", "mine.py:x"), "a sieve from a file is given as path/to/file.py:name, but there is no file"),
@@ -358,6 +364,41 @@ def test_a_folder_that_is_no_run_is_refused(command: Command, tmp_path: Path, co
     wanted = f"a run folder holds a manifest.json, but '{tmp_path}' does not; give the folder of a run"
     assert err == f"headroles: {wanted}\n"
     assert list(tmp_path.iterdir()) == []
+
+
+LONG = "x" * 300
+LONG_PATHS = [
+    ("label", "--data", f"{LONG}.tsv", "--text-a", "a"),
+    ("label", "--attention", f"{LONG}.npz"),
+    ("label", "--task", "QNLI", "--model", LONG),
+    ("label", "--task", "QNLI", "--sieve", "related", "--vectors", LONG),
+    ("label", "--task", "QNLI", "--max-length", "48", "--sieve", "local", "--out", LONG),
+    ("surface", "--data", f"{LONG}.tsv", "--text-a", "a"),
+    ("probe", "dependency", "--data", f"{LONG}.conllu"),
+    ("extract", f"{LONG}.json", "--out", "maps.npz"),
+    ("extract", "texts.json", "--out", f"{LONG}.npz"),
+    ("preprocess", "unlabeled", f"{LONG}.txt", "--out", "out.jsonl"),
+    ("preprocess", "unlabeled", "text.txt", "--out", f"{LONG}.jsonl"),
+    ("preprocess", "depparse", "text.txt", "--out", f"{LONG}.jsonl"),
+    ("judge", LONG),
+    ("verify", LONG),
+    ("report", LONG),
+    ("table", LONG),
+    ("compare", LONG, LONG),
+]
+
+
+@pytest.mark.parametrize("words", LONG_PATHS, ids=" ".join)
+def test_a_path_of_hundreds_of_characters_is_refused_in_a_sentence(
+    words: tuple[str, ...], command: Command, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    needs_model = words[0] in ("label", "surface", "probe") and not {"--model", "--attention"} & {*words}
+    code, out, err = command(*words, *(("--model", planted) if needs_model else ()))
+    assert (code, out) == (1, ""), err
+    assert err.startswith("headroles: ")
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("place", ["/proc/x", "/dev/null", "x.tsv", "x.tsv/run", "."])

@@ -116,7 +116,7 @@ def test_an_option_arrives_as_its_keyword_and_changes_no_other(
         arrived.append(given)
         raise BadInput("seen")
 
-    monkeypatch.setattr("headroles.runs.label.label", label)
+    monkeypatch.setattr("headroles.runs.label.run.label", label)
     words, value = GIVEN[option]
     for more in ((), (f"--{option}", *words)):
         assert command("label", *basic, "--out", "run", *more) == (1, "", "headroles: seen\n")
@@ -314,7 +314,7 @@ def test_a_mistake_is_code_1_and_one_line_on_stderr(
     def fail(*_: object, **__: object) -> None:
         raise BadInput("a library\nspoke in\n  several lines")
 
-    monkeypatch.setattr("headroles.runs.label.label", fail)
+    monkeypatch.setattr("headroles.runs.label.run.label", fail)
     assert command("label", "--task", "QNLI") == (
         1,
         "",
@@ -322,7 +322,27 @@ def test_a_mistake_is_code_1_and_one_line_on_stderr(
     )
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Put the handlers of signals back that a command sets."""
+    kept = {how: signal.getsignal(how) for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for how, handler in kept.items():
+        signal.signal(how, handler)
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_hangup_that_nohup_ignores_stays_ignored(command: Command) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    assert command("--version")[0] == 0
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    assert command("--version")[0] == 0
+    assert signal.getsignal(signal.SIGHUP) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("signals")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_interrupted_before_its_first_shard_says_so_and_leaves_nothing(
     command: Command, basic: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
@@ -330,11 +350,9 @@ def test_a_run_interrupted_before_its_first_shard_says_so_and_leaves_nothing(
         signal.raise_signal(how)
 
     monkeypatch.setattr("headroles.shards.worker.stream_tokenised", interrupt)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
-    try:
-        code, out, err = command("label", *basic, "--out", tmp_path / "runs" / "run")
-    finally:
-        signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    code, out, err = command("label", *basic, "--out", tmp_path / "runs" / "run")
     assert (code, out, err.strip()) == (130, "", "headroles: stopped; nothing was written")
     assert list(tmp_path.iterdir()) == []
 

@@ -448,7 +448,7 @@ def test_folders_settings_and_files_that_do_not_fit_are_one_sentence(
     pair: Callable[..., tuple[Path, Path]], tmp_path: Path
 ) -> None:
     first, second = pair()
-    with pytest.raises(BadInput, match=r"a run folder holds a manifest\.json"):
+    with pytest.raises(BadInput, match=r"there is no folder '.*/nowhere'"):
         replicate(first, tmp_path / "nowhere")
     with pytest.raises(UnknownName, match="no correction is called 'hollm'; did you mean 'holm'"):
         replicate(first, second, correction="hollm")

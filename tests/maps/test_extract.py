@@ -15,6 +15,7 @@ from transformers import AutoModel, AutoTokenizer
 import headroles
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.jobs.map_writer import sum_between_units, visible_range
+from headroles.maps.examples import read_map_list
 from headroles.maps.extract import ExtractedMaps
 from headroles.storage.map_files import MapFile
 from tests.support.read_models import cut_into_blocks
@@ -78,6 +79,67 @@ def test_maps_are_the_plain_models_and_other_fields_are_kept(
     assert examples[3]["tokens"] == ROWS[3]["tokens"]
     assert examples[3]["segment"] == [-1, 0, 0, -1, 1, -1]
     assert [each["first"] for each in examples] == [[0]] * 4
+
+
+def test_pairs_of_text_a_and_text_b_are_read_as_pairs_of_text(planted: Path, tmp_path: Path) -> None:
+    pair, file = ["who did it ?", "a small dog is in the rain"], tmp_path / "pairs.jsonl"
+    rows: list[dict[str, Any]] = [
+        {"text_a": pair[0], "text_b": pair[1], "group": "Dogs", "note": [1]},
+        {"text_a": TEXT},
+        {"text": pair},
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    headroles.extract(file, out=tmp_path / "maps.npz", model=planted)
+    arrays = np.load(tmp_path / "maps.npz")
+    assert np.array_equal(arrays["0"], arrays["2"])
+    first, second, third = _listed(tmp_path / "maps.npz")["examples"]
+    for name, value in rows[0].items():
+        assert first[name] == value
+    assert first["texts"] == third["texts"] == pair
+    assert first["segment"] == third["segment"]
+    assert second["texts"] == [TEXT]
+
+
+def test_prepared_running_text_is_extracted_and_labelled_in_its_documents(
+    planted: Path, tmp_path: Path, command: Command
+) -> None:
+    text, pairs, maps = tmp_path / "text.txt", tmp_path / "u.jsonl", tmp_path / "m.npz"
+    text.write_text("\n\n".join(f"{TEXT} " * 6 + "a dog " * number for number in range(12)))
+    made = ("preprocess", "unlabeled", text, "--out", pairs, "--model", planted, "--max-length", 32)
+    for line in (made, ("extract", pairs, "--out", maps, "--model", planted)):
+        code, _, err = command(*line)
+        assert code == 0, err
+    prepared = [json.loads(line) for line in pairs.read_text().splitlines()]
+    examples = _listed(maps)["examples"]
+    assert [{name: row[name] for name in prepared[0]} for row in examples] == prepared
+    assert len({row["group"] for row in examples}) == 12
+    with MapFile.open(maps) as stored:
+        sizes = [stored[row["attns"]].shape[-1] for row in examples]
+    assert sizes == [len(row["tokens"]) for row in examples]
+    listed = read_map_list(maps, "maps").examples
+    assert [each.tokenised.passage.group for each in listed] == [row["group"] for row in prepared]
+
+
+def test_fields_of_an_input_that_the_list_needs_itself_are_kept_beside_it(
+    planted: Path, tmp_path: Path
+) -> None:
+    own = {"segment": "two", "word": 3, "texts": None, "visible": [], "input": "mine"}
+    file = tmp_path / "texts.jsonl"
+    tokens = {"tokens": ["[CLS]", "the", "dog", "[SEP]"], "word": [-1, 0, 1, -1]}
+    trees = {"heads": [2, 0], "relations": ["det", "root"]}
+    rows = [{"text": TEXT, **own}, {"text": TEXT, "input": 1}, tokens | trees]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    headroles.extract(file, out=tmp_path / "maps.npz", model=planted)
+    first, second, third = _listed(tmp_path / "maps.npz")["examples"]
+    assert first["input"] == own
+    assert first["texts"] == [TEXT]
+    assert second["input"] == 1
+    assert "visible" not in first
+    assert "input" not in third
+    assert {name: third[name] for name in (*tokens, *trees)} == tokens | trees
+    tree = read_map_list(tmp_path / "maps.npz", "maps").examples[2].tree
+    assert tree is not None
+    assert tree.heads.tolist() == [1, -1]
 
 
 def test_tokens_go_to_the_model_as_they_came_with_their_segments(
@@ -173,7 +235,13 @@ def test_long_inputs_are_left_out_and_counted(planted: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ({}, "exactly one of text, words, tokens, but got none"),
+        ({}, "exactly one of text, text_a, words, tokens, but got none"),
+        ({"text_b": "a"}, "exactly one of text, text_a, words, tokens, but got none; fields: text_b"),
+        ({"text": "a", "text_b": "a"}, "'text_b' is the second text of 'text_a', but got it with 'text'"),
+        ({"text": "a", "text_a": "a"}, "but got text and text_a"),
+        ({"text_a": "a", "text_b": None}, "'text_a' is a string, like 'text_b', none blank, but got ['a', N"),
+        ({"text_a": ["a", "b"]}, "'text_a' is a string, like 'text_b', none blank, but got [['a', 'b']]"),
+        ({"text_a": " "}, "'text_a' is a string, like 'text_b', none blank"),
         ({"text": "a", "words": ["a"]}, "but got text and words"),
         ({"text": ""}, "'text' is a string, or a list of two, none blank"),
         ({"text": ["a", "b", "c"]}, "'text' is a string, or a list of two"),

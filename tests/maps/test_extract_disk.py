@@ -47,6 +47,22 @@ def _left(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_maps_that_a_killed_command_left_leave_with_the_next_one(ending: str, tmp_path: Path) -> None:
+    killed = (
+        "import os\nfrom pathlib import Path\nfrom headroles.maps.writer import open_maps\n"
+        f"with open_maps(Path('maps{ending}'), {{'0': (1, 2, 3, 3)}}, 'float16'):\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", killed], cwd=tmp_path, check=False).returncode == -9
+    (tmp_path / f".maps{ending}.999999999.whole.partial").write_bytes(b"of an older version")
+    (tmp_path / ".other.npz.999999999.whole.partial").write_bytes(b"of other maps")
+    assert len(_left(tmp_path)) == 3
+    with open_maps(tmp_path / f"maps{ending}", {"0": (1, 2, 3, 3)}, "float16"):
+        pass
+    assert _left(tmp_path) == [".other.npz.999999999.whole.partial", f"maps{ending}"]
+
+
 def test_a_thousand_inputs_take_one_open_file(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", MANY_MAPS], cwd=tmp_path, capture_output=True, text=True, check=False

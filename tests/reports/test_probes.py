@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from headroles.records.findings import Labelling
 from headroles.records.probes import Baseline, ProbeResults
 from headroles.reports.figures.probes import LOOKS, best_figure, trained_figure, weights_figure
 from headroles.reports.figures.run import figures
 from headroles.reports.page import page
-from headroles.reports.sections.probe_sheets import GAPS
+from headroles.reports.print.tables import table_text
+from headroles.reports.sections.probe_sheets import GAPS, best_sheet
 from headroles.reports.sections.probes import section
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.probes import best_by_probe, published_in
+from headroles.terminal.sheets import terminal_table
 from tests.support.browser import DRAW, Visit
 
 if TYPE_CHECKING:
@@ -317,3 +320,24 @@ def test_one_of_many_roles_is_chosen_in_the_matrix_and_in_a_figure(opened: "Page
     opened.select_option("#evidence .pick", value="5")
     drawn = "document.getElementById('figure-evidence').data.filter(t => t.visible !== false)"
     assert set(opened.evaluate(f"{drawn}.map(t => t.meta.role)")) == {5}
+
+
+def test_page_terminal_and_paper_write_the_cells_of_one_sheet(
+    probed_run: Made, html_of: Callable[..., str]
+) -> None:
+    run = probed_run()
+    rows = best_by_probe(_probed(run).best)["coreference"]
+    sheet = best_sheet("coreference", rows, published_in(run.manifest))
+    console = Console(width=200, color_system=None, force_terminal=True)
+    with console.capture() as captured:
+        console.print(terminal_table(sheet))
+    page_text, paper = _text(html_of()), table_text(run, "best").replace("\\", "")
+    for row in sheet.texts:
+        for text in filter(None, row):
+            assert text in captured.get()
+            assert text in paper
+            assert text in page_text
+    assert sheet.numeric[:3] == (False, True, True)
+    picked = sheet.pick({"decision": "outcome", "never there": "x", "head": "head"}, "row")
+    assert picked.header == ("row", "outcome", "head")
+    assert picked.texts[0] == tuple(sheet.texts[0][k] for k in (0, sheet.header.index("decision"), 1))

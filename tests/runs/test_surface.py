@@ -14,6 +14,7 @@ from headroles.errors import BadInput, UnknownName
 from headroles.options.surface import surface_options_of
 from headroles.runs.surface.run import surface
 from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS
+from tests.storage.manifests import hash_again
 from tests.support.reference import rounding_bound
 
 Headed = Callable[..., Path]
@@ -253,6 +254,7 @@ def test_a_run_with_gradients_promises_its_tables_and_is_refused_without_them(
     for name in ("noop.csv", "layers.csv"):
         content = (folder / name).read_bytes()
         (folder / name).write_bytes(content.rpartition(b"\n")[0].rpartition(b"\n")[0] + b"\n")
+        hash_again(folder)
         with pytest.raises(BadInput, match=rf"damaged or from another version .*the rows of {name}"):
             load(folder)
         (folder / name).unlink()

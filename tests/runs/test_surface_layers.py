@@ -6,7 +6,7 @@ from scipy import stats as reference
 
 from headroles.extraction.scoring.reader import Shard
 from headroles.records.example import Rule, Scores
-from headroles.runs.surface_pass import join_shards
+from headroles.runs.surface.work import join_shards
 from headroles.stats.surface import layer_means
 
 

@@ -45,6 +45,7 @@ class Inputs(list[Passage]):
 
     source: dict[str, Any] = {"kind": "file", "name": "here"}  # noqa: RUF012
     gold = False
+    units = None
 
 
 def _inputs(count: int) -> Inputs:
@@ -377,3 +378,10 @@ def test_an_engine_that_was_not_entered_says_so() -> None:
     order = Order(label_options_of(task="QNLI", workers=2), None)
     with pytest.raises(RuntimeError, match="within 'with'"):
         Processes(order, lambda count: None).facts  # noqa: B018
+
+
+def test_a_receipt_counts_only_byte_for_byte() -> None:
+    data = receipt_bytes(Receipt(0, 2, 9, 0, "digest", "identity", {"a": "b"}, (0.0,), (None,)))
+    assert receipt_of(data) is not None
+    for spoiled in (data[:-1], data + b"\n", b" " + data, data.replace(b"\n", b"\r\n"), b"[" * 100_000):
+        assert receipt_of(spoiled) is None

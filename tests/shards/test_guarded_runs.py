@@ -202,6 +202,7 @@ class Inputs(list[Passage]):
 
     source: dict[str, Any] = {"kind": "file", "name": "here"}  # noqa: RUF012
     gold = False
+    units = None
 
 
 def _inputs(count: int) -> Inputs:

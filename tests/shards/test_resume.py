@@ -18,9 +18,10 @@ import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.shards.files import receipt_of
-from headroles.shards.resume import repair_run_folder, restore_earlier_run
+from headroles.shards.verify import verify
 from headroles.shards.worker import Worker
-from headroles.storage.folder import EARLIER_RUN
+from headroles.storage.folder import EARLIER_RUN, check_free
+from headroles.storage.whole.repair import repair_run_folder, restore_earlier_run
 from tests.support.crashing import Nursery, after, after_shards, killed
 
 Label = Callable[..., Labelling]
@@ -345,3 +346,102 @@ def test_thirty_kills_at_random_moments_change_no_byte(planted: Path, tmp_path: 
         assert nursery.ended() == 0
     assert _contents(folder) == calm
     assert sorted(each.name for each in tmp_path.iterdir()) == ["calm", "many.tsv", "run"]
+
+
+@pytest.mark.parametrize("plan", [None, b"", b"{", b"[1]", b'{"headroles": "0.1.0"}'])
+def test_shards_whose_plan_is_lost_are_not_scored_again(
+    label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scored: list[int], plan: bytes | None
+) -> None:
+    run = tmp_path / "run"
+    label(out=tmp_path / "calm", limit=30, shard_size=10)
+    with monkeypatch.context() as patched:
+        _stop_after(patched, 2, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            label(out=run, limit=30, shard_size=10)
+    if plan is None:
+        (run / "plan.json").unlink()
+    else:
+        (run / "plan.json").write_bytes(plan)
+    before = _contents(run)
+    with pytest.raises(BadInput, match=r"holds a run with another model, code or settings, and no plan"):
+        label(out=run, limit=20, shard_size=10)
+    assert _contents(run) == before
+    scored.clear()
+    label(out=run, limit=30, shard_size=10)
+    assert scored == [2]
+    assert _contents(run) == _contents(tmp_path / "calm")
+
+
+def test_a_run_whose_plan_is_lost_may_be_replaced_and_comes_back_when_nothing_replaces_it(
+    label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    with monkeypatch.context() as patched:
+        _stop_after(patched, 2, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            label(out=run, limit=30, shard_size=10)
+        (run / "plan.json").unlink()
+        before = _contents(run)
+        _stop_after(patched, 0, BadInput("no input can be read"))
+        with pytest.raises(BadInput, match="no input can be read"):
+            label(out=run, limit=20, overwrite=True)
+    assert {name: data for name, data in _contents(run).items() if name != "plan.json"} == before
+    label(out=run, limit=20, overwrite=True)
+    label(out=tmp_path / "calm", limit=20)
+    assert _contents(run) == _contents(tmp_path / "calm")
+
+
+def test_folders_of_others_that_look_like_runs_without_a_plan_are_never_replaced(tmp_path: Path) -> None:
+    for name, text in (("shards/00000.json", '{"identity": "x", "sha256": "y"}'), ("scores/part-0", "1:0")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    before = _contents(tmp_path)
+    with pytest.raises(BadInput, match=r"holds files that are no run of headroles"):
+        check_free(tmp_path, {}, overwrite=True)
+    assert _contents(tmp_path) == before
+
+
+def test_another_decision_leaves_the_finished_run_whole_until_its_results_change(
+    label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    label(out=run, limit=20, splits=4)
+    label(out=tmp_path / "calm", limit=20, splits=4, alpha=0.01)
+    before, write = _contents(run), headroles.runs.label.write_results
+
+    def stopped(*given: Any) -> None:
+        assert _contents(run).items() >= before.items()
+        verify(run)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(headroles.runs.label, "write_results", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            label(out=run, limit=20, splits=4, alpha=0.01, overwrite=True)
+    assert _contents(run) == before
+    assert headroles.runs.label.write_results is write
+    label(out=run, limit=20, splits=4, alpha=0.01, overwrite=True)
+    assert _contents(run) == _contents(tmp_path / "calm")
+
+
+@pytest.mark.parametrize("gone", [".", "scores", "shards"])
+def test_a_run_whose_folder_is_taken_away_is_one_sentence_and_blocks_nothing(
+    label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    score = Worker.score
+
+    def without(self: Worker, task: Any, advance: Any = None) -> Any:
+        if task.number == 2:
+            shutil.rmtree(tmp_path / "run" / gone)
+        return score(self, task, advance)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Worker, "score", without)
+        with pytest.raises(BadInput, match=r"taken away|cannot be written") as error:
+            label(out=tmp_path / "run", limit=30, shard_size=10)
+    assert "\n" not in str(error.value)
+    if gone == ".":
+        assert list(tmp_path.iterdir()) == []
+    label(out=tmp_path / "run", limit=30, shard_size=10)
+    label(out=tmp_path / "calm", limit=30, shard_size=10)
+    assert _contents(tmp_path / "run") == _contents(tmp_path / "calm")

@@ -15,6 +15,8 @@ from headroles.errors import BadInput
 from headroles.exporting import report
 from headroles.shards.files import receipt_bytes, receipt_of
 from headroles.shards.verify import Verified, _same_table, verify
+from headroles.storage.whole.manifest import parse_manifest
+from tests.storage.manifests import change_manifest, hash_again, unseal
 
 Label = Callable[..., Labelling]
 Command = Callable[..., tuple[int, str, str]]
@@ -41,9 +43,8 @@ def test_every_single_file_is_watched(run: Path) -> None:
                 file.unlink()
             else:
                 file.write_bytes(spoiled)
-            if name != "manifest.json" or spoiled is None or len(spoiled) < len(data):
-                with pytest.raises(BadInput, match=name if name != "manifest.json" else "run"):
-                    verify(run)
+            with pytest.raises(BadInput, match=name if name != "manifest.json" else "run"):
+                verify(run)
         file.write_bytes(data)
     verify(run)
 
@@ -56,11 +57,8 @@ def test_files_that_are_not_of_the_run_are_told(run: Path) -> None:
 
 def _forged(run: Path, name: str, change: Callable[[bytes], bytes]) -> None:
     """Change a file, and its hash as well."""
-    manifest = json.loads((run / "manifest.json").read_text())
-    data = change((run / name).read_bytes())
-    (run / name).write_bytes(data)
-    manifest["files"][name] = hashlib.sha256(data).hexdigest()
-    (run / "manifest.json").write_text(json.dumps(manifest))
+    (run / name).write_bytes(change((run / name).read_bytes()))
+    hash_again(run)
 
 
 @pytest.mark.parametrize("name", ["findings.csv", "labels.csv"])
@@ -100,13 +98,57 @@ def test_a_run_stays_verified_after_judge_report_and_save(run: Path, tmp_path: P
     assert verify(tmp_path / "saved").shards == 0
 
 
-def test_judging_does_not_make_a_damaged_score_right(run: Path) -> None:
-    manifest = json.loads((run / "manifest.json").read_text())
-    manifest["files"]["examples.parquet"] = "0" * 64
-    (run / "manifest.json").write_text(json.dumps(manifest))
+def test_judging_does_not_make_damaged_files_right(run: Path) -> None:
+    for name in ("examples.parquet", "scores/part-00000.parquet", "shown.parquet", "typical.csv"):
+        data = (run / name).read_bytes()
+        (run / name).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        for read in (headroles.judge_again, headroles.load, report, headroles.exporting.table):
+            with pytest.raises(BadInput, match=f"is damaged .*{name} was altered since it was written"):
+                read(run)
+        (run / name).write_bytes(data)
     headroles.judge_again(run, alpha=0.01)
-    with pytest.raises(BadInput, match=r"examples.parquet' was altered since it was written"):
-        verify(run)
+    verify(run)
+
+
+def test_every_byte_of_a_manifest_counts(run: Path) -> None:
+    file = run / "manifest.json"
+    data = file.read_bytes()
+    parse_manifest(data)
+    for place in range(len(data)):
+        for other in {data[place] ^ 1, ord(" "), ord("1"), ord("9")} - {data[place]}:
+            with pytest.raises((ValueError, BadInput)):
+                parse_manifest(data[:place] + bytes([other]) + data[place + 1 :])
+    for spoiled in (data[:-1], data + b"\n", b" " + data, data.replace(b"\n", b"\r\n")):
+        file.write_bytes(spoiled)
+        for read in (verify, headroles.load, headroles.judge_again):
+            with pytest.raises(BadInput, match=r"damaged .*manifest\.json was altered since it was written"):
+                read(run)
+
+
+def test_a_later_format_is_refused_and_an_earlier_one_read(run: Path) -> None:
+    before = headroles.load(run)
+    unseal(run)
+    assert headroles.load(run).manifest == before.manifest
+    verify(run)
+    (run / "manifest.json").write_text('{"format": 3, "headroles": "9.0"}')
+    for read in (verify, headroles.load, headroles.judge_again, report):
+        with pytest.raises(BadInput, match=r"cannot be read: .*a later version wrote format 3; install"):
+            read(run)
+
+
+def test_an_earlier_format_becomes_the_present_one_when_it_is_judged_again(run: Path) -> None:
+    unseal(run)
+    headroles.judge_again(run)
+    assert json.loads((run / "manifest.json").read_text())["format"] == 2
+    verify(run)
+
+
+def test_a_comparison_is_called_one(run: Path, tmp_path: Path) -> None:
+    headroles.compare(run, run, swaps=0, out=tmp_path / "compared")
+    for read in (verify, headroles.load, headroles.judge_again, report):
+        with pytest.raises(BadInput, match=r"^a run is wanted here, but '.*/compared' is a comparison"):
+            read(tmp_path / "compared")
+    headroles.exporting.table(tmp_path / "compared")
 
 
 @pytest.mark.parametrize(
@@ -133,9 +175,8 @@ def test_what_is_no_finished_run_is_refused(run: Path, tmp_path: Path) -> None:
     (run / "manifest.json").rename(tmp_path / "manifest.json")
     with pytest.raises(BadInput, match="is read when it is finished"):
         verify(run)
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    del manifest["files"]
-    (run / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "manifest.json").rename(run / "manifest.json")
+    change_manifest(run, lambda record: record.pop("files"))
     with pytest.raises(BadInput, match="has none"):
         verify(run)
 

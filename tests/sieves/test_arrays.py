@@ -98,14 +98,18 @@ BAD: dict[str, tuple[Callable[[np.ndarray], Any], str]] = {
     "infinity": (lambda a: a.__setitem__((1, 2, 8, 8), np.inf), "no NaN or infinite cells"),
     "scores before the softmax": (
         lambda a: np.log(a),
-        r"sums to 1 over the keys, but the worst row is off by",
+        r"attention is never negative, but one cell is -.*; give weights after the softmax",
+    ),
+    "one cell slightly below 0": (
+        lambda a: a.__setitem__((0, 0, 0, 0), -6e-4),
+        r"attention is never negative, but one cell is -0.0006;",
     ),
     "rows and columns exchanged": (lambda a: a.swapaxes(-1, -2), "give rows as queries, after the softmax"),
     "percentages": (lambda a: a * 100, "off by 99"),
     "padding": (lambda a: a.__setitem__((..., 8, slice(None)), 0), "off by 1"),
     "negative cells": (
         lambda a: a.__setitem__((0, 0, 0), [-0.5, 1.5, *[0] * 7]),
-        "every row of attention is non-negative",
+        r"attention is never negative, but one cell is -0.5;",
     ),
     "one layer": (
         lambda a: a[0],

@@ -8,6 +8,7 @@ import pytest
 
 from headroles.catalogue import entries, sieve_of
 from headroles.errors import BadInput, BadSieve, HeadrolesError, UnknownName
+from headroles.runs.label import label
 from headroles.sieves import ANNOTATED, BUILT_IN, PATTERNS
 from headroles.sieves.base import MaskSieve
 
@@ -268,3 +269,9 @@ def test_a_sieve_from_a_file_labels_heads(command: Command, planted: Path, tmp_p
     assert (code, err) == (0, "")
     assert "A articles" in out
     assert (tmp_path / "run" / "labels.csv").read_text().startswith("layer,head,roles,articles\n")
+
+
+@pytest.mark.parametrize("given", [None, 3, object()])
+def test_what_has_no_name_is_no_sieve_of_a_run(given: object) -> None:
+    with pytest.raises(BadInput, match="sieve holds names, or objects that have one, but got"):
+        label("QNLI", sieve=["local", given])  # type: ignore[list-item]

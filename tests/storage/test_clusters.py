@@ -23,6 +23,7 @@ from headroles.records.clusters import METHODS, WAYS, ClusterResults, Divergence
 from headroles.stats.clusters import clusters
 from headroles.storage.clusters import cluster_files, read_clusters
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
+from tests.storage.manifests import hash_again
 from tests.support.clustered_runs import UNITS, clustered_run
 from tests.support.reference import draws
 
@@ -79,6 +80,20 @@ def test_the_archive_is_read_without_pickle_and_holds_mean_and_block_sums(
         np.testing.assert_allclose(archive["mean"], found.divergence.mean(), rtol=1e-12)
         assert archive["sums"].shape == (40, 24 * 23 // 2)
         assert archive["mean"].dtype == np.float64
+
+
+def test_sums_are_called_sums_and_older_archives_that_called_them_means_are_read(
+    found: ClusterResults, tmp_path: Path
+) -> None:
+    added = replace(found, divergence=replace(found.divergence, way="sum"))
+    _written(added, tmp_path)
+    with np.load(tmp_path / DIVERGENCE) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    assert "mean" not in arrays
+    np.testing.assert_allclose(arrays["sum"], found.divergence.sums.sum(axis=0, dtype=float), rtol=1e-12)
+    np.savez_compressed(tmp_path / DIVERGENCE, **{"mean": arrays.pop("sum")}, **arrays)
+    back = read_clusters(tmp_path, GRID, UNITS)
+    np.testing.assert_array_equal(back.divergence.mean(), added.divergence.mean())
 
 
 def test_every_head_has_a_row_and_its_nearest_ones(found: ClusterResults, tmp_path: Path) -> None:
@@ -217,6 +232,7 @@ def test_arrays_that_no_run_has_are_refused_in_the_usual_sentence(
 ) -> None:
     load(copy)
     _spoiled(copy, name, change)
+    hash_again(copy)
     with pytest.raises(BadInput, match="is damaged or from another version") as caught:
         load(copy)
     assert told in str(caught.value)
@@ -227,6 +243,7 @@ def test_an_archive_that_lacks_an_array_is_refused(copy: Path, name: str) -> Non
     with np.load(copy / DIVERGENCE) as archive:
         arrays = {each: archive[each] for each in archive.files if each != name}
     np.savez_compressed(copy / DIVERGENCE, **arrays)
+    hash_again(copy)
     with pytest.raises(BadInput, match=f"is damaged or from another version .*{name}"):
         load(copy)
 
@@ -236,6 +253,7 @@ def test_a_report_of_a_run_whose_archive_is_none_says_so_and_exits_with_1(
     copy: Path, content: bytes, command: Callable[..., tuple[int, str, str]]
 ) -> None:
     (copy / DIVERGENCE).write_bytes(content)
+    hash_again(copy)
     code, _, said = command("report", copy)
     assert (code, said.count("\n")) == (1, 1)
     assert "is damaged or from another version" in said
@@ -271,6 +289,7 @@ def test_tables_of_clusters_with_other_rows_are_refused(
     after = change(before)
     assert after != before
     (copy / name).write_text("\n".join(after) + "\n", encoding="utf-8")
+    hash_again(copy)
     with pytest.raises(BadInput, match="is damaged or from another version") as caught:
         load(copy)
     assert told in str(caught.value)

@@ -10,7 +10,15 @@ import pytest
 import headroles
 from headroles import exporting
 from headroles.errors import BadInput
-from headroles.storage.folder import check_free, clear_figures, make_folder, read_manifest, write_text
+from headroles.storage.folder import (
+    MANIFEST,
+    check_free,
+    figure_names,
+    make_folder,
+    read_manifest,
+    write_text,
+)
+from headroles.storage.whole.switch import replace_files
 
 NOTES = ("notes.txt", ".hidden", "matrix.SVG", "matrix.svg.bak")
 
@@ -29,16 +37,16 @@ def _there(place: Path) -> list[str]:
 
 def test_figures_leave_with_their_folder(tmp_path: Path) -> None:
     place = _figures(tmp_path, "matrix.svg", "means.pdf", "layers.png")
-    clear_figures(tmp_path)
+    replace_files(tmp_path, {}, figure_names(tmp_path), MANIFEST)
     assert not place.exists()
-    clear_figures(tmp_path)
+    assert figure_names(tmp_path) == []
 
 
 def test_what_a_user_put_beside_figures_stays(tmp_path: Path) -> None:
     place = _figures(tmp_path, "matrix.svg", *NOTES)
     (place / "drafts.svg").mkdir()
     (place / "drafts.svg" / "first.svg").write_text("a draft")
-    clear_figures(tmp_path)
+    replace_files(tmp_path, {}, figure_names(tmp_path), MANIFEST)
     assert _there(place) == sorted((*NOTES, "drafts.svg"))
     assert (place / "drafts.svg" / "first.svg").read_text() == "a draft"
 

@@ -27,6 +27,7 @@ from headroles.storage.kept_maps import (
     read_kept_maps,
     wanted_maps,
 )
+from tests.storage.manifests import hash_again
 
 Made = Callable[..., tuple[Scores, list[Rule]]]
 Label = Callable[..., Labelling]
@@ -243,6 +244,11 @@ def test_a_finished_run_has_the_files_and_another_like_it_the_same_bytes(
 @pytest.mark.parametrize("name", KEPT_MAP_FILES)
 def test_a_run_with_a_damaged_file_is_one_sentence(name: str, run: Path) -> None:
     (run / name).write_bytes((run / name).read_bytes()[:40])
+    with pytest.raises(
+        BadInput, match=rf"from another version \(ValueError: {name} was altered .*; run it again"
+    ):
+        headroles.load(run)
+    hash_again(run)
     with pytest.raises(BadInput, match=r"is damaged or from another version .*; run it again"):
         headroles.load(run)
 

@@ -17,6 +17,7 @@ from headroles.records.probes import ProbeResults
 from headroles.records.surface import SurfaceResults
 from headroles.stats.surface import noop_tests
 from headroles.storage.folder import CLUSTER_FILES, KEPT_MAP_FILES, LAYERS, NOOP, PROBE_FILES, SURFACE_FILES
+from tests.storage.manifests import change_manifest, hash_again
 from tests.support.clustered_runs import clustered_run
 from tests.support.made_runs import surface_labelling
 
@@ -66,10 +67,9 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _promising(folder: Path, promise: Any) -> None:
     """Write the manifest with another promise; without any where it is None."""
-    facts = _manifest(folder)
-    facts.pop("parts")
-    facts |= {} if promise is None else {"parts": promise}
-    (folder / "manifest.json").write_text(json.dumps(facts), encoding="utf-8")
+    hash_again(folder)
+    change_manifest(folder, lambda facts: facts.pop("parts"))
+    change_manifest(folder, lambda facts: facts.update({} if promise is None else {"parts": promise}))
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -126,10 +126,12 @@ def test_folders_from_before_manifests_named_parts_go_by_their_files(
     if part == "probed":
         return
     (folder / PARTS[part][0]).unlink()
+    hash_again(folder)
     with pytest.raises(BadInput, match=f"{DAMAGED} .*{PARTS[part][0]}"):
         headroles.load(folder)
     for name in PARTS[part][1:]:
         (folder / name).unlink()
+    hash_again(folder)
     assert getattr(headroles.load(folder), part) is None
 
 
@@ -181,6 +183,7 @@ def test_tables_of_surface_statistics_with_other_rows_are_refused(
     after = change(before)
     assert after != before
     (folder / name).write_text("\n".join(after) + "\n", encoding="utf-8")
+    hash_again(folder)
     with pytest.raises(BadInput, match=DAMAGED) as caught:
         headroles.load(folder)
     assert told in str(caught.value)

@@ -24,6 +24,7 @@ from headroles.records.probes import BaselineCounts, ProbeResults
 from headroles.storage.folder import PROBE_FILES, RUN, TALLIES, write_files
 from headroles.storage.probes import KINDS, counts_bytes, probe_texts, read_probes
 from headroles.storage.run import write_results
+from tests.storage.manifests import hash_again
 
 Made = Callable[..., Labelling]
 
@@ -203,6 +204,7 @@ def test_a_damaged_table_is_one_sentence(
 ) -> None:
     file = saved / name
     file.write_bytes(damage(file.read_bytes()))
+    hash_again(saved)
     with pytest.raises(BadInput, match=r"is damaged or from another version") as caught:
         headroles.load(saved)
     assert said in str(caught.value)
@@ -215,8 +217,10 @@ def test_tallies_of_other_examples_or_without_names_are_refused(probed_run: Made
     assert run.probed.tallies is not None
     others = [f"other {number}" for number in range(len(run.scores.examples))]
     file.write_bytes(counts_bytes(run.probed.tallies, others))
+    hash_again(saved)
     with pytest.raises(BadInput, match=r"the examples of tallies\.parquet are not those of the run"):
         headroles.load(saved)
     pq.write_table(pq.read_table(file).replace_schema_metadata({}), file)
+    hash_again(saved)
     with pytest.raises(BadInput, match="KeyError"):
         headroles.load(saved)

@@ -23,6 +23,7 @@ from headroles.exporting import save
 from headroles.options.label import LabelOptions
 from headroles.records.example import Rule
 from headroles.records.findings import COLUMNS
+from tests.storage.manifests import change_manifest, hash_again
 
 PLAIN = ("local", "delimiter", "block")
 FIRST_STEPS = tuple(f"headroles.shards.worker.{name}" for name in ("load", "stream_tokenised"))
@@ -267,8 +268,8 @@ def test_judging_needs_no_model_and_no_data(run: Path, monkeypatch: pytest.Monke
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the model was asked for")
 
-    monkeypatch.setattr("headroles.runs.label.find_checkpoint", refuse)
-    monkeypatch.setattr("headroles.runs.label.read_corpus", refuse)
+    monkeypatch.setattr("headroles.runs.sources.find_checkpoint", refuse)
+    monkeypatch.setattr("headroles.runs.sources.read_corpus", refuse)
     assert headroles.judge_again(run, alpha=0.01).decision.alpha == 0.01
 
 
@@ -386,7 +387,7 @@ def test_a_run_that_cannot_take_its_place_gives_it_back(run: Path, monkeypatch: 
     before, rename, labelling = _contents(run), Path.rename, headroles.load(run)
 
     def stubborn(self: Path, target: Path) -> Path:
-        if self.name == "new":
+        if Path(target).name == ".after":
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         return rename(self, target)
 
@@ -454,7 +455,6 @@ def test_an_unwritable_place_is_one_sentence(label: Label, place: str, tmp_path:
 
 
 def _spoil(run: Path, how: str) -> None:
-    manifest = json.loads((run / "manifest.json").read_text())
     lines = (run / "findings.csv").read_text().splitlines(keepends=True)
     if how == "no scores":
         shutil.rmtree(run / "scores")
@@ -462,15 +462,13 @@ def _spoil(run: Path, how: str) -> None:
         part = run / "scores" / "part-00000.parquet"
         part.write_bytes(part.read_bytes()[:500])
     elif how == "manifest cut off":
-        (run / "manifest.json").write_text(json.dumps(manifest)[:200])
+        (run / "manifest.json").write_text((run / "manifest.json").read_text()[:200])
     elif how == "manifest of another kind":
         (run / "manifest.json").write_text("[1, 2]")
     elif how == "other shape":
-        manifest["model"]["heads"] = 7
-        (run / "manifest.json").write_text(json.dumps(manifest))
+        change_manifest(run, lambda record: record["model"].update(heads=7))
     elif how == "rule of the future":
-        manifest["rules"][0]["colour"] = "red"
-        (run / "manifest.json").write_text(json.dumps(manifest))
+        change_manifest(run, lambda record: record["rules"][0].update(colour="red"))
     elif how == "findings cut off":
         (run / "findings.csv").write_text("".join(lines[:5]))
     elif how == "findings in another order":
@@ -500,8 +498,11 @@ def _spoil(run: Path, how: str) -> None:
         "findings.csv",
     ],
 )
-def test_a_damaged_run_is_one_sentence(run: Path, how: str) -> None:
+@pytest.mark.parametrize("hashed", [False, True])
+def test_a_damaged_run_is_one_sentence(run: Path, how: str, hashed: bool) -> None:
     _spoil(run, how)
+    if hashed and "manifest" not in how:
+        hash_again(run)
     before = _contents(run)
     with pytest.raises(BadInput, match="is damaged or from another version"):
         headroles.judge_again(run)
@@ -509,8 +510,10 @@ def test_a_damaged_run_is_one_sentence(run: Path, how: str) -> None:
 
 
 def test_settings_of_another_version_are_one_sentence(run: Path) -> None:
-    text = (run / "manifest.json").read_text()
-    (run / "manifest.json").write_text(text.replace('"source": "sample"', '"sources": "sample"'))
+    def rename(record: dict[str, Any]) -> None:
+        record["settings"]["sources"] = record["settings"].pop("source")
+
+    change_manifest(run, rename)
     with pytest.raises(
         headroles.HeadrolesError, match="no option is called 'sources'; did you mean 'source'"
     ):
@@ -518,9 +521,12 @@ def test_settings_of_another_version_are_one_sentence(run: Path) -> None:
 
 
 def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
-    for place in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(BadInput, match=r"a run folder holds a manifest.json, but '.*' does not"):
-            headroles.load(place)
+    with pytest.raises(BadInput, match=r"a run folder holds a manifest.json, but '.*' does not"):
+        headroles.load(tmp_path)
+    for read in (headroles.load, headroles.judge_again, headroles.exporting.report, headroles.figures):
+        with pytest.raises(BadInput, match=r"^there is no folder '.*/nowhere'; give the folder of a"):
+            read(tmp_path / "nowhere")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_in_a_run_folder_is_a_pickle(finished: Path) -> None:
@@ -550,8 +556,7 @@ def test_the_manifest_says_which_kind_of_run_it_is(run: Path) -> None:
     facts = json.loads((run / "manifest.json").read_text())
     assert list(facts["parts"]) == ["exhibited"]
     assert "kind" not in facts
-    del facts["parts"]  # as written before
-    (run / "manifest.json").write_text(json.dumps(facts))
+    change_manifest(run, lambda record: record.pop("parts"))  # as written before
     found = headroles.judge_again(run)
     assert (found.probed, found.surface, found.clustered) == (None, None, None)
     assert list(json.loads((run / "manifest.json").read_text())["parts"]) == ["exhibited"]
@@ -561,3 +566,17 @@ def test_tables_that_csv_cannot_read_are_one_sentence(run: Path) -> None:
     (run / "findings.csv").write_bytes(b'sieve,layer,head\n"' + b"9" * 200_000)
     with pytest.raises(BadInput, match="is damaged or from another version"):
         headroles.load(run)
+
+
+def test_a_run_of_an_older_version_has_no_intervals_of_means(run: Path) -> None:
+    """Its table lacks two columns; what is missing is NaN, and the intervals of the findings are shown."""
+    rows = _rows(run / "precision.csv")
+    names = [name for name in rows[0] if name not in ("mean_low", "mean_high")]
+    with (run / "precision.csv").open("w", encoding="utf-8", newline="") as text:
+        writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    older = headroles.load(run)
+    assert older.assessment is not None
+    assert np.isnan(older.assessment.precision.mean_low).all()
+    np.testing.assert_array_equal(older.mean_intervals(), (older.findings.low, older.findings.high))

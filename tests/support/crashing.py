@@ -16,7 +16,7 @@ from headroles.shards.work import Facts, Order, Receipt
 
 NURSERY = """
 import os, sys, json
-import headroles.runs.label, headroles.shards.engines.processes, headroles.shards.moments, pyarrow.parquet
+import headroles.runs.label.run, headroles.shards.engines.processes, headroles.shards.moments, pyarrow.parquet
 options = json.loads(sys.argv[1])
 for line in sys.stdin:
     child = os.fork()
@@ -24,7 +24,7 @@ for line in sys.stdin:
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         try:
-            headroles.runs.label.label(**options)
+            headroles.runs.label.run.label(**options)
         except BaseException as error:
             print(repr(error), file=sys.stderr, flush=True)
             os._exit(1)

@@ -25,9 +25,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     0-0 looks at the previous token, 0-1 evenly, 0-2 at special tokens; 1-0 evenly, 1-1 at the
     query's own text, 1-2 at the next token. All six are a little disturbed by what the words are.
     """
-    folder = tmp_path_factory.mktemp("models") / "planted"
-    _save_bert(folder, _plant)
-    return folder
+    return save_planted(tmp_path_factory.mktemp("models") / "planted")
 
 
 @pytest.fixture(scope="session")
@@ -41,32 +39,7 @@ def even(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """60 pairs of texts in 20 documents, one text longer than its pair."""
-    rng = np.random.default_rng(7)
-    words = [
-        "the",
-        "a",
-        "cat",
-        "dog",
-        "house",
-        "rain",
-        "who",
-        "did",
-        "sat",
-        "on",
-        "in",
-        "small",
-        "red",
-        "is",
-        "it",
-    ]
-    rows = ["question\tsentence\tdocument"]
-    for row in range(60):
-        first = " ".join(rng.choice(words, size=rng.integers(5, 9)))
-        second = " ".join(rng.choice(words, size=rng.integers(8, 16)))
-        rows.append(f"{first} ?\t{second} .\tdocument {row // 3}")
-    file = tmp_path_factory.mktemp("tables") / "pairs.tsv"
-    file.write_text("\n".join(rows) + "\n")
-    return file
+    return write_pairs(tmp_path_factory.mktemp("tables") / "pairs.tsv")
 
 
 @pytest.fixture
@@ -102,13 +75,48 @@ def run(finished: Path, tmp_path: Path) -> Path:
 @contextmanager
 def real_report() -> Iterator[None]:
     """Draw the real report, also where a test's own runs write a small page."""
-    from headroles.reports import page as pages
+    from headroles.reports import page, surface_page
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("page", "surface_page"):
-            drawn = getattr(pages, name)
-            patch.setattr(pages, name, getattr(drawn, "__wrapped__", drawn))
+        for module, name in ((page, "page"), (surface_page, "surface_page")):
+            drawn = getattr(module, name)
+            patch.setattr(module, name, getattr(drawn, "__wrapped__", drawn))
         yield
+
+
+def save_planted(folder: Path) -> Path:
+    """Write the model of the fixture ``planted`` into a new folder, and return the folder."""
+    _save_bert(folder, _plant)
+    return folder
+
+
+def write_pairs(file: Path) -> Path:
+    """Write the table of the fixture ``table``, and return its file."""
+    rng = np.random.default_rng(7)
+    words = [
+        "the",
+        "a",
+        "cat",
+        "dog",
+        "house",
+        "rain",
+        "who",
+        "did",
+        "sat",
+        "on",
+        "in",
+        "small",
+        "red",
+        "is",
+        "it",
+    ]
+    rows = ["question\tsentence\tdocument"]
+    for row in range(60):
+        first = " ".join(rng.choice(words, size=rng.integers(5, 9)))
+        second = " ".join(rng.choice(words, size=rng.integers(8, 16)))
+        rows.append(f"{first} ?\t{second} .\tdocument {row // 3}")
+    file.write_text("\n".join(rows) + "\n")
+    return file
 
 
 def _save_bert(folder: Path, plant: "Callable[[torch.nn.Module], None]") -> None:

@@ -54,7 +54,7 @@ def test_a_row_shows_both_estimates_its_baseline_and_the_published_value(probed_
     assert f" {100 * each.selection:.1f} " in line
     tested = f"{100 * each.accuracy:.1f} [{100 * each.low:.1f}, {100 * each.high:.1f}]"
     assert tested in line
-    assert f"{each.baseline} {100 * each.baseline_accuracy:.1f}" in line
+    assert f"{each.baseline}: {100 * each.baseline_accuracy:.1f}" in line
     assert f"+{100 * each.difference:.1f} [" in line
     assert line.split()[-3:] == [each.decision, f"{each.contrast:.2f}", "58.5"]
 
@@ -99,8 +99,8 @@ def test_baselines_of_all_offsets_are_left_to_the_file(probed_run: Made) -> None
     lines = _shown(probed_run())
     assert any(line.startswith("coreference, all data") for line in lines)
     assert not any(line.startswith("dependency, all data") for line in lines)
-    (row,) = [line for line in lines if line.startswith("all ") and "(69)" in line]
-    assert row.split() == ["all", "20.0", "28.0", "36.0", "(69)"]
+    (row,) = [line for line in lines if line.startswith("all ") and "(69.0)" in line]
+    assert row.split() == ["all", "20.0", "28.0", "36.0", "(69.0)"]
 
 
 def test_the_best_head_comes_before_the_largest_gaps(probed_run: Made) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from headroles.errors import BadInput
+from headroles.extraction.texts.lines import whole_number
 from headroles.records.documents import Mention
 
 BRACKET_NOTE = re.compile(r"\((?P<one>[^()|]+)\)|\((?P<opens>[^()|]+)|(?P<closes>[^()|]+)\)")
@@ -81,7 +82,7 @@ class BracketReader:
             )
         start, _ = starts.pop()
         part = PART.fullmatch(name)
-        if start < stop and (part is None or int(part["part"]) == 1):
+        if start < stop and (part is None or whole_number(part["part"]) == 1):
             self._mentions.append(Mention(start, stop, name if part is None else part["entity"]))
 
 

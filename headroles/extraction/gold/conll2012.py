@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import BracketReader
-from headroles.extraction.texts.lines import join_words, number_lines, sentence_starts
+from headroles.extraction.texts.lines import join_words, number_lines, sentence_starts, whole_number
 from headroles.records.documents import Document
 
 BEGIN = re.compile(r"#\s*begin document\b\s*(?P<name>.*)")
@@ -97,10 +97,15 @@ def _document(document: _OpenDocument, path: Path, name: str) -> Document:
             f"{path}, line {document.line}: a document holds at least one word, "
             f"but {document.name!r} has none"
         )
-    numbered_part = PART.fullmatch(document.name)
+    numbered = PART.fullmatch(document.name)
     title, part = (
-        (numbered_part["name"], int(numbered_part["part"] or 0)) if numbered_part else (document.name, 0)
+        (numbered["name"], whole_number(numbered["part"] or "0")) if numbered else (document.name, 0)
     )
+    if part is None:
+        raise BadInput(
+            f"{path}, line {document.line}: the part of a document is a number such as 000, but got one of "
+            f"{len(document.name) - len(title)} characters"
+        )
     group = f"{name}/{title}"
     text, spans = join_words(document.words)
     return Document(

@@ -41,7 +41,7 @@ def read_jsonlines(path: Path, name: str) -> list[Document]:
             continue
         try:
             row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # also numbers of too many digits
             raise BadInput(f"{path}, line {number}: each line is one JSON object, but {error}") from error
         if not isinstance(row, dict):
             raise BadInput(
@@ -63,7 +63,7 @@ def parser_of(path: Path) -> str | None:
     first = next((line for _, line in number_lines(path) if line.strip()), "")
     try:
         row = json.loads(first)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     automatic = isinstance(row, dict) and row.get("trees") == "automatic"
     return str(row.get("parser", "a parser")) if automatic else None

@@ -16,7 +16,7 @@ from jaxtyping import Int
 
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import sort_mentions
-from headroles.extraction.texts.lines import number_lines
+from headroles.extraction.texts.lines import number_lines, whole_number
 from headroles.records.documents import Document, Mention
 
 WORD = re.compile(r"(?<=\w)['’]\w+|\w+|[^\w\s]")
@@ -99,11 +99,11 @@ def _gap_document(row: dict[str, str], place: str, name: str) -> Document:
 
 def _span(row: dict[str, str], role: str, place: str) -> tuple[int, int]:
     offset, spelled = row[f"{role}-offset"], row[role]
-    start = int(offset) if offset.isdecimal() else -1
-    if start < 0 or not spelled.strip() or row["Text"][start : start + len(spelled)] != spelled:
+    start = whole_number(offset)
+    if start is None or not spelled.strip() or row["Text"][start : start + len(spelled)] != spelled:
         raise BadInput(
             f"{place}: {role}-offset is where {role} stands in the text, counted in characters from 0, "
-            f"but {spelled!r} does not stand at {offset!r}"
+            f"but {spelled!r} does not stand at {offset!r:.40}"
         )
     return start, start + len(spelled)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.extraction.texts.lines import join_words, number_lines
+from headroles.extraction.texts.lines import join_words, number_lines, whole_number
 from headroles.extraction.texts.trees import check_tree
 from headroles.records.documents import Document
 
@@ -36,13 +36,14 @@ def read_words(path: Path, name: str) -> list[Document]:
 
 def _row(line: str, path: Path, number: int) -> Row:
     cells = line.split()
-    head, hyphen, relation = cells[-1].partition("-")
-    if len(cells) != 2 or not head.isdecimal() or not hyphen or not relation:
+    digits, hyphen, relation = cells[-1].partition("-")
+    head = whole_number(digits)
+    if len(cells) != 2 or head is None or not hyphen or not relation:
         raise BadInput(
             f"{path}, line {number}: a line is a word, a blank, the number of its head (0 for the root), a "
-            f"hyphen and the relation, as in 'cat 3-nsubj', but got {line.strip()!r}"
+            f"hyphen and the relation, as in 'cat 3-nsubj', but got {line.strip()!r:.80}"
         )
-    return number, cells[0], int(head) - 1, relation
+    return number, cells[0], head - 1, relation
 
 
 def _document(rows: list[Row], path: Path, key: str) -> Document:

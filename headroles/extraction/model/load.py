@@ -145,7 +145,8 @@ def open_network(checkpoint: Checkpoint, dtype: torch.dtype, head: Any = None) -
     """Load the network, plain or with a head, and return it with the names of weights that are missing.
 
     Raises:
-        BadInput: When it cannot be loaded, or lacks weights that attention depends on.
+        BadInput: When it cannot be loaded, lacks weights that attention depends on, or has some that are no
+            finite numbers.
     """
     try:
         network, notes = (head or AutoModel).from_pretrained(
@@ -169,7 +170,21 @@ def open_network(checkpoint: Checkpoint, dtype: torch.dtype, head: Any = None) -
             f"every weight must come from the checkpoint, but {checkpoint.name!r} lacks {len(needed)}, such "
             f"as {needed[0]!r}, so its heads would be partly random; give a checkpoint of this architecture"
         )
+    _check_finite(network, checkpoint)
     return network, missing
+
+
+def _check_finite(network: Any, checkpoint: Checkpoint) -> None:
+    """Check that every weight is a finite number in the dtype in which it was loaded."""
+    for name, weights in network.named_parameters():
+        if not weights.numel() or weights.dtype not in DTYPES.values():
+            continue
+        if not all(torch.isfinite(end) for end in torch.aminmax(weights.detach())):  # NaN wins in both
+            dtype = str(weights.dtype).removeprefix("torch.")
+            raise BadInput(
+                f"every weight is a finite number, but {name!r} of {checkpoint.name!r} holds NaN or infinity "
+                f"in {dtype}; give a sound checkpoint" + (" or --dtype float32" if dtype == "float16" else "")
+            )
 
 
 def load_tokenizer(checkpoint: Checkpoint) -> Any:

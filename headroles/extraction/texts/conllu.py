@@ -7,7 +7,7 @@ import numpy as np
 
 from headroles.errors import BadInput
 from headroles.extraction.texts.files import Location
-from headroles.extraction.texts.lines import number_lines
+from headroles.extraction.texts.lines import number_lines, whole_number
 from headroles.extraction.texts.trees import check_tree
 from headroles.records.passage import Passage, Words
 
@@ -151,14 +151,15 @@ def _add_word(sentence: Sentence, cells: list[str], path: Location, line: int) -
         raise BadInput(
             f"{path}, line {line}: words are numbered from 1 without gaps, but got {cells[0]!r} after {word}"
         )
-    if not cells[6].isdecimal() or cells[6] == cells[0]:
+    head = whole_number(cells[6])
+    if head is None or cells[6] == cells[0]:
         raise BadInput(
             f"{path}, line {line}: the head (cell 7) is another word's number, or 0 for the root, "
-            f"but got {cells[6]!r}"
+            f"but got {cells[6]!r:.60}"
         )
     sentence.forms.append(cells[1])
     sentence.lemmas.append(cells[2])
-    sentence.heads.append(int(cells[6]) - 1)
+    sentence.heads.append(head - 1)
     sentence.relations.append(cells[7])
     sentence.tags.append((cells[3], cells[4]))
     sentence.features.append(cells[5])
@@ -168,16 +169,15 @@ def _add_word(sentence: Sentence, cells: list[str], path: Location, line: int) -
 
 
 def _add_range(sentence: Sentence, cells: list[str], place: str, spaced: bool) -> None:
-    first, _, last = cells[0].partition("-")
-    following = len(sentence.forms) + 1
-    fits = first == str(following) and last.isdecimal() and int(last) >= following
-    if not fits or following <= sentence.covered:
+    first, _, end = cells[0].partition("-")
+    following, last = len(sentence.forms) + 1, whole_number(end)
+    if last is None or first != str(following) or last < following or following <= sentence.covered:
         raise BadInput(
             f"{place}: a multi-word token's id spans the words that follow it, here from {following} on, "
-            f"as in {following}-{following + 1}, but got {cells[0]!r}"
+            f"as in {following}-{following + 1}, but got {cells[0]!r:.60}"
         )
-    sentence.surface.append((cells[1], spaced, int(last) - int(first) + 1))
-    sentence.covered = int(last)
+    sentence.surface.append((cells[1], spaced, last - following + 1))
+    sentence.covered = last
 
 
 def _check_sentence(sentence: Sentence, path: Location, end: str) -> Sentence:

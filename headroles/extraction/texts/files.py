@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from headroles.addresses import explain_errors, is_address, system_of
 from headroles.errors import BadInput
@@ -41,11 +41,8 @@ def open_text(where: Location) -> Iterator[TextIO]:
             start = _decompressed(raw, zipped).read(65536)
             if not start.strip(b"\xef\xbb\xbf \t\r\n"):
                 raise BadInput(f"a file to read must hold text, but '{where}' is empty")
-            if b"\x00" in start:
-                raise BadInput(
-                    f"the data must be text in UTF-8, but '{where}' is binary (it holds zero bytes)"
-                )
-            with io.TextIOWrapper(_decompressed(raw, zipped), encoding="utf-8-sig", newline="") as text:
+            source = io.BufferedReader(_NonZero(_decompressed(raw, zipped), where))
+            with io.TextIOWrapper(source, encoding="utf-8-sig", newline="") as text:
                 yield text
     except UnicodeDecodeError as error:
         raise BadInput(
@@ -54,6 +51,31 @@ def open_text(where: Location) -> Iterator[TextIO]:
         ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise BadInput(f"the data file '{where}' cannot be read: {error}") from error
+
+
+class _NonZero(io.RawIOBase):
+    """The bytes of a stream, refused at a zero byte, which no text has."""
+
+    def __init__(self, source: io.BufferedReader, where: Location) -> None:
+        """Take the stream, and its file for errors."""
+        self._source, self._where = source, where
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into a buffer, and return their number, 0 at the end.
+
+        Raises:
+            BadInput: When a zero byte is among them.
+        """
+        size = self._source.readinto1(buffer)
+        if 0 in memoryview(buffer)[:size].tobytes():
+            raise BadInput(
+                f"the data must be text in UTF-8, but '{self._where}' is binary (it holds zero bytes)"
+            )
+        return size
 
 
 def _decompressed(raw: io.BufferedReader, zipped: bool) -> io.BufferedReader:

@@ -1,4 +1,4 @@
-"""Read the inputs of ``headroles extract``: JSON objects with a text, words or tokens, all fields kept."""
+"""Read the inputs of ``headroles extract``: JSON objects with texts, words or tokens, all fields kept."""
 
 import io
 import json
@@ -18,8 +18,8 @@ from headroles.extraction.texts.spelling import number_words
 from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
 from headroles.records.passage import Passage, Words
 
-INPUT_FIELDS = ("text", "words", "tokens")
-"""Fields; every object has exactly one of them."""
+INPUT_FIELDS = ("text", "text_a", "words", "tokens")
+"""Fields; every object has exactly one of them. With "text_a" it may have "text_b"."""
 NO_TRUNCATION = 10**6
 
 
@@ -87,8 +87,9 @@ def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path) -> l
 
     Args:
         tokenizer: Of the model.
-        rows: Each with exactly one of "text" (a string, or a list of two for a pair), "words" (strings)
-            or "tokens" (the tokenizer's own, special tokens included).
+        rows: Each with exactly one of "text" (a string, or a list of two for a pair), "text_a" (a string,
+            with "text_b" for a pair), "words" (strings) or "tokens" (the tokenizer's own, special tokens
+            included).
         place: The file, for errors.
 
     Raises:
@@ -104,13 +105,18 @@ def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapI
             f"{place}: each object has exactly one of {', '.join(INPUT_FIELDS)}, but "
             f"got {' and '.join(fields) or 'none'}; fields: {', '.join(map(str, row)) or 'none'}"
         )
+    if "text_b" in row and fields != ["text_a"]:
+        raise BadInput(f"{place}: 'text_b' is the second text of 'text_a', but got it with {fields[0]!r}")
     given, value = fields[0], row[fields[0]]
+    if given == "text_a":
+        given, value = "text", [row[name] for name in ("text_a", "text_b") if name in row]
     strings = value if isinstance(value, list) else [value]
     blank = not strings or any(not isinstance(string, str) or not string.strip() for string in strings)
-    pair = given == "text" and isinstance(value, list) and len(value) != 2
-    if blank or pair or (given != "text" and not isinstance(value, list)):
-        wanted = "a string, or a list of two" if given == "text" else "a list of strings"
-        raise BadInput(f"{place}: {given!r} is {wanted}, none blank, but got {value!r:.80}")
+    wide = given == "text" and isinstance(value, list) and len(value) != 2 and fields != ["text_a"]
+    if blank or wide or (given != "text" and not isinstance(value, list)):
+        wanted = "a list of strings" if given != "text" else "a string, or a list of two"
+        wanted = "a string, like 'text_b'" if fields == ["text_a"] else wanted
+        raise BadInput(f"{place}: {fields[0]!r} is {wanted}, none blank, but got {value!r:.80}")
     encode_json(row, place)  # fail here rather than after all maps are computed
     key, group = str(row.get("key", number)), row.get("group")
     unit = None if group is None else str(group)

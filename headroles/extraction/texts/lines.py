@@ -8,6 +8,9 @@ from jaxtyping import Int
 
 from headroles.extraction.texts.files import Location, open_text
 
+MOST_DIGITS = 18
+"""Most digits of a whole number in annotation; Python refuses to read numbers of over 4,300 digits."""
+
 
 def number_lines(path: Location) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file, numbered from 1, without line ends (LF or CRLF) and byte-order mark.
@@ -18,6 +21,16 @@ def number_lines(path: Location) -> Iterator[tuple[int, str]]:
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
             yield number, line.rstrip("\r\n")
+
+
+def whole_number(cell: str) -> int | None:
+    """Return the whole number that a cell spells; None for anything else, or beyond ``MOST_DIGITS`` digits.
+
+    Example:
+        >>> whole_number("12"), whole_number("-1"), whole_number("9" * 5000)
+        (12, None, None)
+    """
+    return int(cell) if cell.isdecimal() and len(cell) <= MOST_DIGITS else None
 
 
 def join_words(

@@ -31,6 +31,7 @@ class ProbeRun(RunKind):
     not_recomputed: ClassVar[tuple[str, str] | None] = (
         "best.csv, baselines.csv, conditions.csv", "they rest on halves of the units and on baselines"
     )  # fmt: skip
+    baselines: ClassVar[bool] = True
     keeps_inputs: ClassVar[bool] = False
 
     def read_corpus(self, options: ProbeOptions) -> ProbeCorpus:

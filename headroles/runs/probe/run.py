@@ -28,8 +28,10 @@ def probe(
             ``model``, ``revision``, ``limit`` and ``seed`` (a random subset of the documents; the seed
             also draws the halves), ``preset``, ``margin`` (beyond the best baseline), ``alpha``,
             ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``,
-            ``splits``, ``bayes``, ``device``, ``dtype``, ``batch_size``, ``out`` (run folder; None:
-            nothing is written) and ``overwrite``.
+            ``splits``, ``bayes``, ``device``, ``dtype``, ``batch_size``, ``attention`` (a file of stored maps
+            whose list has words and trees, instead of ``data``), ``shard_size``, ``workers``, ``threads``,
+            ``engine``, ``address``, ``gpus``, ``out`` (run folder or address; None: nothing is written)
+            and ``overwrite``.
 
     Returns:
         Scores (shares of right answers per window), findings against the cross-fitted baseline, and

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from headroles.options.run import CommonOptions
 from headroles.records.example import Decision, Rule, Scores
-from headroles.records.findings import Findings, Labelling
+from headroles.records.findings import Labelling
 from headroles.records.surface import SurfaceResults
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
@@ -35,15 +33,9 @@ def judge_surface(
     Raises:
         HeadrolesError: When the decision cannot be carried out.
     """
-    findings = _with_intervals_of_means(judge(scores, rules, decision), scores, decision)
+    findings = judge(scores, rules, decision)
     assessment = assess(scores, rules, decision, findings, **options.assessed)
+    precision = assessment.precision
+    findings = replace(findings, low=precision.mean_low, high=precision.mean_high)
     surface = SurfaceResults(layers=layer_means(scores, rules), noop=noop_tests(scores, decision))
     return Labelling(scores, findings, decision, assessment=assessment, surface=surface)
-
-
-def _with_intervals_of_means(findings: Findings, scores: Scores, decision: Decision) -> Findings:
-    """Replace the intervals of the tests, of differences from even attention, by those of mean scores."""
-    flat = replace(scores, null=np.where(np.isnan(scores.null), np.nan, 0.0))
-    rules = [replace(rule, null=0.0) for rule in findings.rules]
-    plain = judge(flat, rules, replace(decision, correction="none"))
-    return replace(findings, low=plain.low, high=plain.high)

@@ -100,6 +100,12 @@ class SurfaceRun(RunKind):
 
         return surface_page(labelling)
 
+    def families(self, labelling: Labelling) -> Mapping[str, str]:
+        """Return the tests that a run corrects together, in words, by the name of the family."""
+        from headroles.reports.surface_page import FAMILIES
+
+        return FAMILIES
+
     def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
         """Return the figures of surface statistics."""
         from headroles.reports.print.figures import surface_plots

@@ -37,6 +37,7 @@ def surface(
             ``model``, ``revision``, ``source``, ``data``, ``text_a``, ``text_b``, ``group``, ``limit``,
             ``seed``, ``alpha``, ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``,
             ``interval``, ``splits``, ``bayes``, ``device``, ``dtype``, ``batch_size``, ``max_length``,
+            ``attention``, ``shard_size``, ``workers``, ``threads``, ``engine``, ``address``, ``gpus``,
             ``out`` and ``overwrite``.
 
     Returns:

@@ -87,7 +87,7 @@ function evidence(cell, roles) {
     line.className = decisions[row] === 0 ? "held" : "";
     line.append(heading(createIsolated("th", findings.sieves[role.sieve]), "row"), create("td", WORDS[decisions[row]]));
     const contrast = role.contrast < 0 ? "" : cellText("mean", role.contrast * perSieve + cell);
-    const [mean, low, high, ...numbers] = ["mean", "low", "high", "effect", "q", "q_not", ...(least ? ["stability"] : [])].map((name) => cellText(name, row));
+    const [mean, low, high, ...numbers] = ["mean", ...ENDS, "effect", "q", "q_not", ...(least ? ["stability"] : [])].map((name) => cellText(name, row));
     for (const text of [Number.isNaN(columns.mean[row]) ? "–" : `${mean} [${low}, ${high}]`, contrast, ...numbers]) {
       line.append(create("td", text));
     }

@@ -18,6 +18,8 @@ function column(name) {
 
 const columns = Object.fromEntries([...findings.names, ...findings.precision].map((name) => [name, column(name)]));
 const hasNumbers = (name) => name in columns && columns[name].some((number) => !Number.isNaN(number));
+/* Ends of the interval of the mean itself: "low" and "high" are of its difference from chance, laid around it. */
+const ENDS = "mean_low" in columns ? ["mean_low", "mean_high"] : ["low", "high"];
 const decisions = bytes(findings.decision);
 const placeOf = (row) => ({
   sieve: Math.floor(row / perSieve),
@@ -39,7 +41,7 @@ function shortNumber(value) {
 const typedNumber = (field) => Number.parseFloat((field?.value ?? "").replace(",", "."));
 
 /* Columns on the scale of the score line up at three decimals; the files have every digit. */
-const DECIMALS = { cells: 1, statistic: 2, mean: 3, null: 3, effect: 3, low: 3, high: 3,
+const DECIMALS = { cells: 1, statistic: 2, mean: 3, null: 3, effect: 3, low: 3, high: 3, mean_low: 3, mean_high: 3,
   hedges_g: 2, g_low: 2, g_high: 2, detectable: 2, design_effect: 2, stability: 2 };
 function cellText(name, row) {
   const number = columns[name][row];

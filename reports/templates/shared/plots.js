@@ -14,7 +14,7 @@ function resolveColours(value, style) {
 }
 
 /* Marks bear the numbers of their heads; their findings are looked up in the table of all findings. */
-const HOVER_COLUMNS = ["mean", "low", "high", "effect", "p", "q"];
+const HOVER_COLUMNS = ["mean", ...ENDS, "effect", "p", "q"];
 function addHeadNumbers(trace) {
   const packed = trace.customdata?.bdata;
   const cells = packed ? new Uint32Array(bytes(packed).buffer) : [];

@@ -2,11 +2,13 @@
 const PAGE = 100;
 /* An interval stands beside its effect; a design effect is shown where units are groups of examples. */
 const hasGroups = hasNumbers("design_effect") && columns.design_effect.some((ratio) => !Number.isNaN(ratio) && ratio !== 1);
+const hasOwnEnds = hasNumbers("mean_low") && columns.low.some((low, row) => Math.abs(low - columns.mean_low[row]) > 1e-9);
 const EXTRA = ["hedges_g", "detectable", "design_effect", "stability", "bayes_factor"]
   .filter((name) => hasNumbers(name) && (name !== "design_effect" || hasGroups));
-const NUMBERS = [...findings.names, ...EXTRA];
+const NUMBERS = [...findings.names, ...(hasOwnEnds ? ["mean_low", "mean_high"] : []), ...EXTRA];
 const HEADINGS = ["sieve", "layer", "head", "decision", ...NUMBERS];
 const COLUMN_NAMES = {
+  ...(hasOwnEnds ? { low: "difference + chance: low", high: "difference + chance: high", mean_low: "mean: low", mean_high: "mean: high" } : {}),
   p_not: "p of not", q_not: "q of not", hedges_g: "hedges g [95 %]", design_effect: "design effect", bayes_factor: "BF10",
 };
 const table = document.getElementById("table");

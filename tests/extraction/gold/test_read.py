@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headroles.errors import BadInput, UnknownName
+from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import LAYOUTS, read_documents
 from headroles.records.documents import Document, Mention
 
@@ -18,6 +19,46 @@ HEADER = "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\t
 GAP = 'v-1\tAnn\'s aunt "Bo" said she won.\tshe\t21\tAnn\t0\tFALSE\tBo\t12\tTRUE\thttp://x'
 WORDS = "The 2-det\ncat 3-nsubj\nsat 0-root\n\nYes 0-root-like\n"
 TREE = "1\tYes\t_\t_\t_\t_\t0\troot\t_\t_\n"
+
+
+HUGE = "9" * 5000
+"""Python reads no number of over 4,300 digits."""
+
+
+@pytest.mark.parametrize(
+    ("layout", "content", "sentence"),
+    [
+        ("jsonl", f'{{"words": ["a"], "heads": [{HUGE}]}}', "each line is one JSON object, but"),
+        ("words", f"cat {HUGE}-nsubj", "a line is a word, a blank, the number of its head"),
+        ("conllu", TREE.replace("\t0\t", f"\t{HUGE}\t"), "the head .* is another word's number, or 0"),
+        ("conllu", f"1-{HUGE}\tx" + "\t_" * 8, "a multi-word token's id spans the words"),
+        ("conllu", f"{HUGE}-2\tx" + "\t_" * 8, "a multi-word token's id spans the words"),
+        ("conll2012", f"#begin document (a); part {HUGE}\n1\tb\t-\n", "line 1: the part of a document is"),
+        ("gap", f"{HEADER}\n{GAP}".replace("\t21\t", f"\t{HUGE}\t"), "Pronoun-offset is where Pronoun"),
+    ],
+)
+def test_numbers_of_thousands_of_digits_are_refused_in_a_short_sentence(
+    layout: str, content: str, sentence: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "data"
+    file.write_text(content)
+    with pytest.raises(BadInput, match=sentence) as said:
+        read_documents(file, "", layout)
+    assert len(str(said.value)) < 500
+
+
+def test_a_part_of_thousands_of_digits_is_not_the_first_part(tmp_path: Path) -> None:
+    file = tmp_path / "data.conllu"
+    notes = f"Entity=(e1[1/2])(e1[{HUGE}/2])"
+    file.write_text(TREE.replace("\t_\n", f"\t{notes}\n"))
+    (document,) = read_documents(file, "")
+    assert document.mentions == (Mention(0, 1, "e1"),)
+
+
+def test_a_first_line_of_json_with_a_huge_number_names_no_parser(tmp_path: Path) -> None:
+    file = tmp_path / "data.jsonl"
+    file.write_text(f'{{"words": ["a"], "heads": [{HUGE}]}}')
+    assert parser_of(file) is None
 
 
 def test_json_lines_hold_words_trees_and_clusters(read: Read) -> None:

@@ -17,7 +17,7 @@ from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage
-from headroles.runs.surface_pass import surface_counting
+from headroles.runs.surface.work import surface_counting
 from headroles.sieves import spread
 from headroles.sieves.spread import SMOOTHING
 from headroles.sieves.surface import COLUMNS, lay_surface

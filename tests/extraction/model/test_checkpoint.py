@@ -112,7 +112,7 @@ def test_a_folder_that_is_no_checkpoint_is_refused(folder: Path) -> None:
         find_checkpoint(str(folder / "config.json"), None)
     weights = folder / "model.safetensors"
     weights.rename(folder / "other.safetensors")
-    _refused(folder, r"cannot be loaded from a local folder: .*model.safetensors")
+    _refused(folder, r"read from model.safetensors or .*, but .* has neither, only other.safetensors; rename")
     (folder / "other.safetensors").unlink()
     _refused(folder, r"from safetensors only.* but .* has no weights; convert it with save_pretrained")
     for name in ("pytorch_model.bin", "model.ckpt"):
@@ -199,6 +199,101 @@ def test_the_hash_of_shards_is_over_all_of_them_in_the_order_of_their_names(
     assert weights_hash(folder) != wanted
 
 
+def _name_in_index(folder: Path, file: str) -> None:
+    """Replace the single file of a folder's weights by an index that names another file for all weights."""
+    whole = folder / "model.safetensors"
+    weights = dict.fromkeys(load_file(whole), file)
+    whole.unlink()
+    index = {"metadata": {"total_size": 1}, "weight_map": weights}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def test_weights_in_a_subfolder_are_hashed_as_they_are_loaded(folder: Path) -> None:
+    raw = (folder / "model.safetensors").read_bytes()
+    _name_in_index(folder, "shards/w.safetensors")
+    (folder / "shards").mkdir()
+    (folder / "shards" / "w.safetensors").write_bytes(raw)
+    (folder / "decoy.safetensors").write_bytes(raw)
+    found = find_checkpoint(str(folder), None)
+    assert found.origin.endswith("of which model.safetensors.index.json is read, but not decoy.safetensors")
+    assert _load(found).described["weights_sha256"] == hashlib.sha256(raw).hexdigest()
+    changed = bytearray(raw)
+    changed[-1] ^= 1
+    (folder / "shards" / "w.safetensors").write_bytes(changed)
+    assert weights_hash(folder) == hashlib.sha256(changed).hexdigest()
+
+
+@pytest.mark.parametrize("way", ["above", "absolute", "linked"])
+def test_weights_outside_the_folder_are_refused(way: str, folder: Path) -> None:
+    outside = folder.parent / "outside.safetensors"
+    names = {"above": "../outside.safetensors", "absolute": str(outside), "linked": "w.safetensors"}
+    raw = (folder / "model.safetensors").read_bytes()
+    _name_in_index(folder, names[way])
+    outside.write_bytes(raw)
+    if way == "linked":
+        (folder / "w.safetensors").symlink_to(outside)
+    _refused(folder, r"all weights lie inside the model's folder, but .*outside of .*; copy the file")
+
+
+def test_a_single_file_that_is_a_link_to_the_outside_is_refused(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.rename(folder.parent / "w.safetensors")
+    weights.symlink_to(folder.parent / "w.safetensors")
+    _refused(folder, r"all weights lie inside the model's folder, but .*model.safetensors' is ")
+
+
+def test_a_linked_folder_and_links_inside_a_folder_are_fine(folder: Path) -> None:
+    wanted = weights_hash(folder)
+    weights = folder / "model.safetensors"
+    weights.rename(folder / "kept.bytes")
+    weights.symlink_to("kept.bytes")
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+    assert _load(find_checkpoint(str(link), None)).described["weights_sha256"] == wanted
+
+
+@pytest.mark.parametrize(
+    "index", ["{torn", "[]", '{"weight_map": {}}', '{"weight_map": {"a": 1}}', '{"weight_map": ["a"]}']
+)
+def test_an_index_that_names_no_files_is_refused(index: str, folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text(index)
+    _refused(folder, r"must be an index of weights, with a weight_map of names to files, but it cannot")
+
+
+@pytest.mark.parametrize("name", ["gone.safetensors", "nul\0.safetensors", "x" * 5000, "."])
+def test_an_index_that_names_a_file_that_is_not_there_is_refused(name: str, folder: Path) -> None:
+    _name_in_index(folder, name)
+    with pytest.raises(BadInput, match=r"every file of weights must be there, but .* is not; mend"):
+        find_checkpoint(str(folder), None)
+
+
+def test_the_file_that_the_configuration_names_is_the_one_that_is_hashed(folder: Path) -> None:
+    raw = bytearray((folder / "model.safetensors").read_bytes())
+    raw[-1] ^= 1
+    (folder / "other.safetensors").write_bytes(raw)
+    assert find_checkpoint(str(folder), None).origin == (
+        "a local folder, of which model.safetensors is read, but not other.safetensors"
+    )
+    _rewrite(folder, "config.json", transformers_weights="other.safetensors")
+    described = _load(find_checkpoint(str(folder), None)).described
+    assert described["weights_sha256"] == hashlib.sha256(raw).hexdigest()
+
+
+def test_a_folder_with_an_adapter_is_refused(folder: Path) -> None:
+    (folder / "adapter_config.json").write_text("{}")
+    _refused(folder, r"holds an adapter \(adapter_config.json\), which would change them; merge the adapter")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_no_finite_numbers_are_refused(value: float, folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    name = "encoder.layer.1.attention.self.key.weight"
+    weights[name][0, 0] = value
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    _refused(folder, rf"every weight is a finite number, but '{name}' of .* holds NaN or infinity in float32")
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
@@ -248,6 +343,16 @@ def test_a_checkpoint_in_the_hubs_cache_needs_no_hub(cache: Path, offline: list[
     assert offline == []
     assert described["revision"] == COMMIT
     assert described["weights_sha256"] == weights_hash(cache)
+
+
+def test_weights_in_the_hubs_cache_are_links_to_its_blobs(cache: Path) -> None:
+    wanted, blob = weights_hash(cache), cache.parent.parent / "blobs" / "0123"
+    blob.parent.mkdir()
+    (cache / "model.safetensors").rename(blob)
+    (cache / "model.safetensors").symlink_to("../../blobs/0123")
+    described = _load(find_checkpoint("some/tiny", None)).described
+    assert described["weights_sha256"] == wanted
+    assert _load(find_checkpoint(str(cache), None)).described["weights_sha256"] == wanted
 
 
 def test_a_cache_without_weights_or_without_the_revision_does_not_help(cache: Path) -> None:

@@ -140,6 +140,7 @@ def test_groups_are_read_from_their_column_and_a_blank_one_is_unknown(write: Wri
         ("empty.tsv", b"", "must hold text, but .* is empty"),
         ("blank.tsv", b"\xef\xbb\xbf \n\n\t\n", "must hold text, but .* is empty"),
         ("binary.tsv", b"\x89PNG\r\n\x00\x00", "is binary .it holds zero bytes"),
+        ("late.tsv", b"question\tsentence\n" + b"a\tb\n" * 30_000 + b"a\tb\0\n", "is binary .it holds zero"),
         ("utf16.tsv", "question\tsentence\n".encode("utf-16"), "is binary|0xff"),
         ("latin.tsv", "question\tsentence\ncafé\tb\n".encode("latin-1"), "holds the byte 0xe9, which is not"),
         ("head.tsv", b"question\tsentence\n", "at least one row, but .* has only a header"),

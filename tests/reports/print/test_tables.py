@@ -21,12 +21,14 @@ from headroles.records.comparison import COLUMNS, Comparison, Differences, RoleC
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.print.run_tables import run_tables
-from headroles.reports.print.table import PaperTable
-from headroles.reports.print.tables import as_csv, as_latex, as_markdown, latex_text, table_text
+from headroles.reports.print.tables import table_text
+from headroles.reports.print.writers import as_csv, as_latex, as_markdown, latex_text
+from headroles.reports.records import Interval
 from headroles.reports.sections.surface_sheets import statistics_sheet
+from headroles.reports.sheets import Sheet, word_cell
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.surface import layers_of
-from headroles.reports.words.words import interval, number, p_text
+from headroles.reports.words.words import interval, mean, number, p_text
 from headroles.stats.engine import judge
 from tests.support.clustered_runs import clustered_run
 
@@ -66,7 +68,7 @@ def test_roles_have_the_numbers_of_the_report(hostile: Labelling) -> None:
         assert f"| {role.tally.role}/{role.tally.tests} |" in line
         if head is None:
             assert role.sieve == "never"
-            assert line.endswith("| – | – | – | 0.100 | – |")
+            assert line.endswith("| none | – | – | 0.100 | – |")
             continue
         place = head.layer * 3 + head.head
         q = float(summary.table.of("q", role.position)[place])
@@ -106,7 +108,7 @@ def test_csv_has_every_digit(hostile: Labelling) -> None:
 def test_rows_of_findings_and_contrasts_of_roles_stand_under_their_names(hostile: Labelling) -> None:
     tables = run_tables(hostile)
     findings = tables["findings"]()
-    for row, cells in zip(hostile.frame().to_dict("records"), findings.rows, strict=True):
+    for row, cells in zip(hostile.frame().to_dict("records"), findings.texts, strict=True):
         told = [number(row["null"]), number(row["effect"]), p_text(row["q"]), p_text(row["q_not"])]
         assert list(cells[4:8]) == told
     first = _read(table_text(hostile, "roles", "csv"))[0]
@@ -177,7 +179,7 @@ def test_latex_never_sees_a_command_in_a_name(name: str) -> None:
 
 @given(st.lists(st.lists(LETTERS, min_size=2, max_size=2).map(tuple), min_size=1, max_size=3))
 def test_a_markdown_row_has_as_many_cells_as_columns(rows: list[tuple[str, ...]]) -> None:
-    table = PaperTable("a caption", ("one", "two"), tuple(rows), ("one", "two"), tuple(rows))
+    table = Sheet("", ("one", "two"), tuple(tuple(map(word_cell, row)) for row in rows), caption="a caption")
     lines = as_markdown(table).split("\n")
     assert len(lines) == 5 + len(rows)
     for line in lines[2:-1]:
@@ -188,7 +190,7 @@ def test_a_markdown_row_has_as_many_cells_as_columns(rows: list[tuple[str, ...]]
 @given(st.lists(st.tuples(LETTERS, st.floats()), max_size=4))
 def test_csv_reads_back(rows: list[tuple[str, float]]) -> None:
     kept = [(name, value) for name, value in rows if "\0" not in name]  # which csv cannot read
-    table = PaperTable("", ("name", "value"), (), ("name", "value"), tuple(kept))
+    table = Sheet("", (), (), columns=("name", "value"), values=tuple(kept))
     _, *read = csv.reader(io.StringIO(as_csv(table), newline=""))
     expected = [[name, "" if value != value else str(value)] for name, value in kept]
     assert read == expected
@@ -203,7 +205,7 @@ def test_latex_is_for_booktabs_with_caption_and_label(hostile: Labelling) -> Non
     assert body.count(r"\\") == 4
     assert all(len(re.findall(r"(?<!\\)&", line)) == 6 for line in body.splitlines() if line.endswith(r"\\"))
     assert "LuaLaTeX" in text.splitlines()[0]  # the name has letters of no usual font
-    many = PaperTable("many", ("one",), (("x",),) * 41, ("one",), (("x",),) * 41)
+    many = Sheet("", ("one",), ((word_cell("x"),),) * 41, caption="many")
     assert r"\begin{longtable}{l}" in as_latex(many, "many")
 
 
@@ -248,3 +250,40 @@ def test_the_command_prints_what_the_function_gives(command: Command, finished: 
     assert options == {"folder", "name", "markdown", "latex", "csv"}
     with pytest.raises(BadInput, match="give the folder of a run"):
         headroles.table(finished / "scores")
+
+
+def test_tables_of_probes_name_both_intervals(probed_run: Callable[..., Labelling]) -> None:
+    run = probed_run(("all", "det"), shape=(30, 2, 3), assessed=True)
+    assert run.assessment is not None
+    findings = replace(run.findings, null=run.findings.null + 0.2)
+    precision = replace(run.assessment.precision, mean_low=findings.low - 0.03)
+    precision = replace(precision, mean_high=findings.high + 0.03)
+    run = replace(run, findings=findings, assessment=replace(run.assessment, precision=precision))
+    rows = _read(table_text(run, "findings", "csv"))
+    for name, values in (
+        ("mean_low", precision.mean_low),
+        ("low", findings.low),
+        ("difference_low", findings.low - findings.null),
+        ("difference_high", findings.high - findings.null),
+    ):
+        np.testing.assert_allclose([float(row[name]) for row in rows], values.ravel())
+    header, _, first, *_ = table_text(run, "findings").splitlines()[2:]
+    assert "mean [95\u00a0%] | chance | difference [95\u00a0%]" in header
+    own, difference = (
+        interval(Interval(*(float(array[0, 0, 0]) for array in arrays)))
+        for arrays in (
+            (findings.mean, precision.mean_low, precision.mean_high),
+            tuple(array - findings.null for array in (findings.mean, findings.low, findings.high)),
+        )
+    )
+    assert f"| {own} |" in first.replace("\\", "")
+    assert f"| {difference} |" in first.replace("\\", "")
+
+
+def test_accuracies_of_an_older_run_stand_without_the_interval_of_the_difference(
+    probed_run: Callable[..., Labelling],
+) -> None:
+    run = probed_run(("all",), shape=(30, 2, 3))
+    assert run.assessment is None
+    cells = table_text(run, "findings").splitlines()[4].replace("\\", "").split(" | ")
+    assert cells[3] == mean(float(run.findings.mean[0, 0, 0]))

@@ -18,6 +18,7 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
+from tests.storage.manifests import hash_again
 
 Run = tuple[Scores, list[Rule]]
 Label = Callable[..., Labelling]
@@ -221,6 +222,9 @@ def test_the_tables_of_a_run_come_back_as_they_were(label: Label, tmp_path: Path
 
 def test_a_run_without_these_tables_is_still_a_run(run: Path) -> None:
     (run / "together.csv").unlink()
+    with pytest.raises(headroles.HeadrolesError, match=r"together\.csv is missing, which manifest"):
+        headroles.load(run)
+    hash_again(run)  # as written before there was such a table
     assert headroles.load(run).assessment is None
     assert headroles.judge_again(run).assessment is not None
     assert (run / "together.csv").is_file()

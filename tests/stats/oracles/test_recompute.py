@@ -1,7 +1,5 @@
 """Findings recomputed one at a time by scipy, statsmodels and pingouin are those of the engine."""
 
-import hashlib
-import json
 import math
 import re
 from collections.abc import Callable
@@ -25,6 +23,7 @@ from headroles.stats.families import FAMILIES
 from headroles.stats.methods.names import METHODS
 from headroles.stats.oracles.one_finding import log_bayes_factor
 from headroles.stats.oracles.recompute import TOLERANCES, Check, recompute_findings
+from tests.storage.manifests import hash_again
 
 Command = Callable[..., tuple[int, str, str]]
 RULES = (
@@ -181,9 +180,7 @@ def test_an_altered_q_is_caught_though_its_hash_was_mended(command: Command, run
     cells = row.split(",")
     cells[first.split(",").index("q")] = "0.04"
     table.write_text("\n".join([first, ",".join(cells), *rows]) + "\n")
-    manifest = json.loads((run / "manifest.json").read_text())
-    manifest["files"]["findings.csv"] = hashlib.sha256(table.read_bytes()).hexdigest()
-    (run / "manifest.json").write_text(json.dumps(manifest))
+    hash_again(run)
     checks = recompute(headroles.load(run))
     assert [check.quantity for check in checks if not check.fits] == ["q"]
     code, _, err = command("verify", run, "--oracles")

@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from headroles.errors import BadInput
-from headroles.shards.resume import repair_run_folder
 from headroles.storage.folder import make_folder, write_errors
+from headroles.storage.whole.repair import repair_run_folder
 
 
 @contextmanager
@@ -38,6 +38,30 @@ def lock_run_folder(out: str | os.PathLike[str] | None) -> Iterator[None]:
             stack.enter_context(_locked(folder, str(out)))
         repair_run_folder(folder)
         yield
+
+
+@contextmanager
+def lock_present_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Lock a folder as ``lock_run_folder`` does, but make none: a missing one is refused when it is read."""
+    with lock_run_folder(folder if Path(folder).is_dir() else None):
+        yield
+
+
+def repair_if_free(folder: Path) -> None:
+    """Repair a folder for a command that reads it, unless another command writes it.
+
+    Raises:
+        BadInput: When another command holds the lock, there are no locks, or the folder cannot be written.
+    """
+    lock = _lock(folder, str(folder)) if folder.is_dir() else None
+    if lock is None:
+        raise BadInput(
+            f"a folder is repaired by the one command that holds its lock, but '{folder}' has none"
+        )
+    try:
+        repair_run_folder(folder)
+    finally:
+        os.close(lock)
 
 
 @contextmanager

@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
+import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
-from headroles.shards.lock import lock_run_folder
+from headroles.exporting import report
+from headroles.judging import again
+from headroles.shards.verify import verify
 from headroles.shards.worker import Worker
+from headroles.storage.whole.lock import lock_run_folder
 
 Label = Callable[..., Labelling]
 SENTENCE = r"a run folder is written by one command at a time, but another one is writing '.*'; wait until"
@@ -52,7 +56,7 @@ def test_a_second_command_is_refused_before_it_touches_anything(
 @pytest.mark.slow
 def test_a_killed_command_holds_a_folder_no_longer_though_its_processes_live(tmp_path: Path) -> None:
     code = (
-        "import subprocess, sys\nfrom headroles.shards.lock import lock_run_folder\n"
+        "import subprocess, sys\nfrom headroles.storage.whole.lock import lock_run_folder\n"
         f"with lock_run_folder({str(tmp_path / 'run')!r}):\n"
         "    child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
         "    print(child.pid, flush=True)\n    input()\n"
@@ -116,3 +120,30 @@ def test_a_folder_taken_away_while_it_was_waited_for_is_made_and_held_anew(
         assert len(times) == 2
         with pytest.raises(BadInput, match=SENTENCE), lock_run_folder(tmp_path / "run"):
             pass
+
+
+def test_a_judge_that_is_held_at_its_first_write_keeps_other_commands_out(
+    label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    label(out=run, limit=20, sieve="local")
+    write, refused = again.write_results, []
+
+    def held(*given: Any) -> None:
+        before = _contents(run)
+        for other in (
+            lambda: label(out=run, limit=20, sieve="block", overwrite=True),
+            lambda: headroles.judge_again(run, alpha=0.2),
+            lambda: report(run),
+        ):
+            with pytest.raises(BadInput, match=SENTENCE):
+                other()
+            refused.append(other)
+        assert _contents(run) == before
+        write(*given)
+
+    monkeypatch.setattr(again, "write_results", held)
+    headroles.judge_again(run, alpha=0.01)
+    assert len(refused) == 3
+    verify(run)
+    assert headroles.load(run).decision.alpha == 0.01

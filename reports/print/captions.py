@@ -1,34 +1,11 @@
-"""A table for a paper, and a sentence on how its decisions were made."""
+"""Sentences of a table for a paper: model and inputs, and how its decisions were made."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Mapping
 from typing import Any
 
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.reports.words.words import BOTH, CORRECTIONS, FAMILIES, TESTS, plural
-
-Tables = Mapping[str, Callable[[], "PaperTable"]]
-"""Functions that make the tables of a run, by name; the first is what the run is about."""
-
-
-@dataclass(frozen=True, slots=True)
-class PaperTable:
-    """A table for a paper.
-
-    Attributes:
-        caption: What it shows, and test, correction, alpha and units.
-        header: Names of its columns.
-        rows: Its cells as the report writes them; as many in each row as there are columns.
-        columns: Names of the columns with all digits.
-        values: Their cells; NaN and None where there is no value.
-    """
-
-    caption: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    columns: tuple[str, ...]
-    values: tuple[tuple[Any, ...], ...]
 
 
 def decision_sentence(decision: Decision, units: int, families: Mapping[str, str] = FAMILIES) -> str:
@@ -67,18 +44,6 @@ def inputs_text(manifest: Mapping[str, Any]) -> str:
     ]
     known = [str(text) for text in names if text]
     return f" ({', '.join(known)})" if known else ""
-
-
-def columns_of_records(
-    kind: type, rows: Iterable[Any]
-) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Return columns and values of records of one kind."""
-    return tuple(field.name for field in fields(kind)), tuple(astuple(record) for record in rows)
-
-
-def columns_of_frame(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Return columns and values of a pandas frame."""
-    return tuple(map(str, frame.columns)), tuple(frame.itertuples(index=False, name=None))
 
 
 def families_of(labelling: Labelling) -> Mapping[str, str]:

@@ -1,0 +1,128 @@
+"""Manifests: JSON with a format number and a hash of their own, so that no byte of one changes unseen."""
+
+import json
+import math
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from headroles.errors import BadInput
+from headroles.storage.folder import COMPARISON, MANIFEST, PLAN, Kind
+
+FORMAT = 2
+"""Number of the format that folders of runs and comparisons get. Format 1 had neither number nor seal."""
+SEAL = "sha256"
+"""Field of a manifest with the SHA-256 of all its other fields, as they stand in the file."""
+TAKES_COMPARISONS = "headroles figures and table take one, and all other commands take runs"
+
+
+def manifest_text(record: Mapping[str, Any]) -> str:
+    """Return the text of a manifest: the record, the number of the format, and a seal over both.
+
+    NaN and infinities become null.
+
+    Example:
+        >>> parse_manifest(manifest_text({"kind": "comparison"}).encode())
+        {'kind': 'comparison'}
+    """
+    plain = _json_types({"format": FORMAT} | dict(record) | {"format": FORMAT})
+    plain.pop(SEAL, None)
+    return _text(plain | {SEAL: _seal(plain)})
+
+
+def parse_manifest(data: bytes) -> dict[str, Any]:
+    """Return the record of a manifest, without format and seal, after checking both.
+
+    A manifest of format 1 has no seal, so its record is returned as it is.
+
+    Raises:
+        ValueError: When it is no JSON object, or any byte of it was altered.
+        BadInput: When a later version wrote it.
+    """
+    try:
+        record = json.loads(data)
+    except RecursionError as error:
+        raise ValueError(f"{MANIFEST} is nested too deeply") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"{MANIFEST} is no JSON object")
+    number = record.get("format", 1)
+    if isinstance(number, int) and number > FORMAT:
+        raise BadInput(
+            f"this version reads folders of formats 1 to {FORMAT}, but a later version wrote format "
+            f"{number}; install that version of headroles"
+        )
+    seal = record.pop(SEAL, None)
+    if seal is None and "format" not in record:
+        return record
+    if seal != _seal(record) or _text(record | {SEAL: seal}).encode() != data:
+        raise ValueError(f"{MANIFEST} was altered since it was written")
+    del record["format"]
+    return record
+
+
+def read_checked_manifest(folder: Path, kind: Kind) -> dict[str, Any]:
+    """Read the manifest of a finished run or comparison.
+
+    Args:
+        folder: Its folder.
+        kind: Kind of folder that is wanted.
+
+    Raises:
+        BadInput: When there is no such folder, it is not finished, it is of the other kind or of a later
+            version, or its manifest was altered; in a sentence each.
+    """
+    if not folder.exists():
+        raise BadInput(f"there is no folder '{folder}'; give the folder of a finished {kind.name}")
+    if not (folder / MANIFEST).is_file():
+        if (folder / PLAN).is_file():
+            raise BadInput(
+                f"a run is read when it is finished, but the run in '{folder}' is not; start the same "
+                f"command again"
+            )
+        raise BadInput(
+            f"a {kind.name} folder holds a {MANIFEST}, but '{folder}' does not; give the folder of a "
+            f"{kind.name}"
+        )
+    try:
+        record = parse_manifest((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError) as error:
+        raise damaged_error(folder, kind, error) from error
+    except BadInput as error:
+        raise BadInput(f"'{folder}' cannot be read: {error}") from error
+    is_comparison = record.get("kind") == COMPARISON.name
+    if is_comparison and kind != COMPARISON:
+        raise BadInput(
+            f"a run is wanted here, but '{folder}' is a comparison of two runs; {TAKES_COMPARISONS}"
+        )
+    if kind == COMPARISON and not is_comparison:
+        raise BadInput(f"a comparison is wanted here, but '{folder}' is a run; give a comparison")
+    return record
+
+
+def damaged_error(folder: Path, kind: Kind, error: Exception) -> BadInput:
+    """Return the error for a run or comparison that cannot be read, from what was wrong with it."""
+    again = "run it again" if kind.name == "run" else "compare the runs again"
+    return BadInput(
+        f"the {kind.name} in '{folder}' is damaged or from another version ({type(error).__name__}: "
+        f"{error}); {again}"
+    )
+
+
+def _seal(record: dict[str, Any]) -> str:
+    return sha256(_text(record).encode()).hexdigest()
+
+
+def _text(record: dict[str, Any]) -> str:
+    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _json_types(value: Any) -> Any:
+    """Convert to JSON types only; NaN and infinities become None."""
+    if isinstance(value, Mapping):
+        return {str(key): _json_types(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_types(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

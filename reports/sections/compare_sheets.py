@@ -1,0 +1,123 @@
+"""Tables of a comparison: changes sieve by sieve, every difference, outcomes by layer."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
+from headroles.reports.records import Interval
+from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_frame, count_cell, word_cell
+from headroles.reports.words.words import count, interval, mean, number, p_text, with_range
+
+SWAPPED = f"moved by swaps {ENDS}"
+"""Heading of labels that random swaps of A and B gain or lose."""
+LABELS = ("labels_a", "labels_b", "gained", "lost", "swapped", "swapped_low", "swapped_high", "p", "q")
+
+
+def changes_sheet(comparison: Comparison) -> Sheet:
+    """Return heads by outcome, labels gained and lost with those that swaps move, and the largest change."""
+    differences = comparison.differences
+    swaps = {row.sieve: row for row in comparison.swaps if row.sieve}
+    rows, values = [], []
+    for place, name in enumerate(differences.sieves):
+        counts, row = differences.counts(place), swaps.get(name)
+        largest = _largest(comparison, place)
+        rows.append((Cell(name, place), *map(count_cell, counts), *_labels(row), _change(largest)))
+        ends = (None,) * 5 if largest is None else (*largest[:2], *_numbers(largest[2]))
+        values.append((name, *counts, *_label_values(row), *ends))
+    header = (
+        "sieve", *OUTCOMES, "labels A", "labels B", "gained", "lost", SWAPPED, "p", "q",
+        f"largest change {ENDS}",
+    )  # fmt: skip
+    columns = ("sieve", *OUTCOMES, *LABELS, "layer", "head", "difference", "low", "high")
+    return Sheet("Changes", header, tuple(rows), columns=columns, values=tuple(values))
+
+
+def _labels(row: RoleChange | None) -> tuple[Cell, ...]:
+    """Return the labels of one sieve."""
+    if row is None:
+        return (MISSING,) * 7
+    swapped = with_range(*map(count, (row.changed_mean, row.changed_low, row.changed_high)))
+    return (
+        *map(count_cell, (row.labels_a, row.labels_b, row.gained, row.lost)),
+        Cell(swapped, row.changed_mean),
+        Cell(number(row.p), row.p),
+        Cell(p_text(row.q), row.q),
+    )
+
+
+def _label_values(row: RoleChange | None) -> tuple[Any, ...]:
+    """Return the labels of one sieve with all digits."""
+    if row is None:
+        return (None,) * len(LABELS)
+    swapped = (row.changed_mean, row.changed_low, row.changed_high)
+    return (row.labels_a, row.labels_b, row.gained, row.lost, *swapped, row.p, row.q)
+
+
+def _largest(comparison: Comparison, place: int) -> tuple[int, int, Interval] | None:
+    """Return the changed head with the largest difference; None where none changed."""
+    differences = comparison.differences
+    size = np.where(differences.outcome[place] == 0, np.abs(differences.difference[place]), -np.inf)
+    if not np.isfinite(size).any():
+        return None
+    layer, head = (int(index) for index in np.unravel_index(int(size.argmax()), size.shape))
+    ends = (float(getattr(differences, name)[place, layer, head]) for name in ("difference", "low", "high"))
+    return layer, head, Interval(*ends)
+
+
+def _change(largest: tuple[int, int, Interval] | None) -> Cell:
+    """Return the largest change with its head."""
+    if largest is None:
+        return MISSING
+    layer, head, ends = largest
+    return Cell(f"{layer}-{head}, {interval(ends)}", abs(ends.mean))
+
+
+def _numbers(ends: Interval) -> tuple[float, float, float]:
+    """Return mean and ends of an interval."""
+    return ends.mean, ends.low, ends.high
+
+
+def differences_sheet(comparison: Comparison) -> Sheet:
+    """Return every difference."""
+    columns, values = columns_of_frame(comparison.frame())
+    header = (
+        "sieve", "head", "units", "mean A", "mean B", f"difference {ENDS}", "q", "q of equivalence",
+        "outcome",
+    )  # fmt: skip
+    rows = tuple(_difference(dict(zip(columns, row, strict=True))) for row in values)
+    return Sheet("Differences", header, rows, columns=columns, values=values)
+
+
+def _difference(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    """Return one difference."""
+    ends = Interval(row["difference"], row["low"], row["high"])
+    return (
+        word_cell(row["sieve"]),
+        Cell(f"{row['layer']}-{row['head']}", row["layer"] + row["head"] / 10_000),
+        count_cell(row["count"]),
+        *(Cell(mean(row[name]), row[name]) for name in ("mean_a", "mean_b")),
+        MISSING if math.isnan(ends.mean) else Cell(interval(ends), ends.mean),
+        *(Cell(p_text(row[name]), row[name]) for name in ("q", "q_equivalent")),
+        word_cell(row["outcome"]),
+    )
+
+
+def layers_sheet(comparison: Comparison) -> Sheet:
+    """Return outcomes, mean absolute difference and labels of every layer over its heads and roles."""
+    differences, rows = comparison.differences, []
+    roles = [rule.role for rule in differences.rules]
+    for layer in range(differences.count.shape[1]):
+        in_layer = [row for row in comparison.layers if row.layer == layer and row.labels_a is not None]
+        size = np.abs(differences.difference[roles, layer])
+        known = size[~np.isnan(size)]
+        moved = float(known.mean()) if known.size else math.nan
+        counts, labels = (
+            [count_cell(sum(getattr(row, name) for row in in_layer)) for name in names]
+            for names in (OUTCOMES, LABELS[:4])
+        )
+        rows.append((Cell(str(layer), layer), *counts, Cell(mean(moved), moved), *labels))
+    header = ("layer", *OUTCOMES, "mean |difference|", "labels in A", "labels in B", "gained", "lost")
+    return Sheet("Layers", header, tuple(rows))

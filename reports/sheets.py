@@ -1,0 +1,104 @@
+"""The one table of every output: page, terminal, Markdown, LaTeX and CSV write the same sheet.
+
+A sheet is built once per kind of table. A writer may leave columns out and shorten headings (``Sheet.pick``);
+it never formats a number.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import astuple, dataclass, fields, replace
+from typing import Any
+
+ENDS = "[95\u00a0%]"
+"""In headings: an interval stands beside the number."""
+
+Sheets = Mapping[str, Callable[[], "Sheet"]]
+"""Functions that make the tables of a run, by name; the first is what the run is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell.
+
+    Attributes:
+        text: What is shown.
+        key: What it is sorted by; NaN comes last, and words sort by their text. A column without words holds
+            numbers, and is right-aligned.
+    """
+
+    text: str
+    key: int | float | str
+
+
+MISSING = Cell("–", math.nan)
+"""Where there is no number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table.
+
+    Attributes:
+        name: What it holds, for readers who do not see it.
+        header: Column names.
+        rows: The first cell names the row.
+        folded: Whether the page shows it on request only.
+        caption: What it shows, with test, correction, alpha and units, where it stands in a paper.
+        columns: Names of the columns with all digits.
+        values: Their cells; NaN and None where there is no value.
+    """
+
+    name: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    folded: bool = False
+    caption: str = ""
+    columns: tuple[str, ...] = ()
+    values: tuple[tuple[Any, ...], ...] = ()
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """Return the rows as text."""
+        return tuple(tuple(cell.text for cell in row) for row in self.rows)
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Return which columns hold numbers; the first names the rows, and a sheet without rows has none."""
+        return tuple(
+            place > 0 and bool(self.rows) and not any(isinstance(row[place].key, str) for row in self.rows)
+            for place in range(len(self.header))
+        )
+
+    def pick(self, names: Iterable[str] | Mapping[str, str], first: str = "") -> "Sheet":
+        """Return the sheet with its first column and those named, in the order of the names.
+
+        Args:
+            names: Headings, or new headings by the old ones; those that the sheet lacks are passed over.
+            first: New heading of the first column; "" for its own.
+        """
+        headings = names if isinstance(names, Mapping) else {name: name for name in names}
+        places = [0, *(self.header.index(name) for name in headings if name in self.header[1:])]
+        chosen = (first or self.header[0], *(headings[self.header[place]] for place in places[1:]))
+        return replace(self, header=chosen, rows=tuple(tuple(row[k] for k in places) for row in self.rows))
+
+
+def word_cell(text: str) -> Cell:
+    """Return a cell of words."""
+    return Cell(text, text)
+
+
+def count_cell(number: int) -> Cell:
+    """Return a cell of a whole number, with separators of thousands."""
+    return Cell(f"{number:,}", number)
+
+
+def columns_of_records(
+    kind: type, rows: Iterable[Any]
+) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """Return columns and values of records of one kind."""
+    return tuple(field.name for field in fields(kind)), tuple(astuple(record) for record in rows)
+
+
+def columns_of_frame(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """Return columns and values of a pandas frame."""
+    return tuple(map(str, frame.columns)), tuple(frame.itertuples(index=False, name=None))

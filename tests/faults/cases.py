@@ -1,0 +1,230 @@
+"""Small inputs, and the commands that are interrupted on them."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tests.faults.children import Ended, keep_warm, run_command, run_in_fork
+
+Words = tuple[str, ...]
+VERIFY: Words = ("verify", "run")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A command that is interrupted, in a folder of its own.
+
+    Attributes:
+        name: Its name in the figures.
+        words: The command line; it writes below its folder, and reads the inputs at ``../../inputs``.
+        before: Command lines that make what is there before.
+        finds: The command that meets what a kill leaves, before the command is repeated; it must find the
+            older run or the new one, whole. None where there is neither.
+        sharded: Whether the command goes on shard by shard, so that a half-done new run may stand in place
+            of an older one.
+        workers: Processes that score, besides the command itself.
+        full_page_before: Whether what is there before has the full report, so that the command's differs.
+    """
+
+    name: str
+    words: Words
+    before: tuple[Words, ...] = ()
+    finds: Words | None = None
+    sharded: bool = False
+    workers: int = 1
+    full_page_before: bool = False
+
+    @property
+    def going_on(self) -> Words:
+        """The command line that goes on with a half-done run: it replaces nothing."""
+        return tuple(word for word in self.words if word != "--overwrite")
+
+
+def _line(text: str) -> Words:
+    """Return the words of a command line, with the names of common inputs and options put in."""
+    common = "--data $I/pairs.tsv --model $I/model --max-length 24 --limit 16 --splits 5"
+    names = {"$TEXTS": f"--task QNLI {common}", "$SIEVES": "--sieve local --sieve delimiter"}
+    for name, words in names.items():
+        text = text.replace(name, words)
+    return tuple(text.replace("$I", "../../inputs").split())
+
+
+def _runs() -> dict[str, tuple[Words, Words]]:
+    """Return, for each kind of run, its command line, and that of another run whose place it takes."""
+    lines = {
+        "label": ("label $TEXTS $SIEVES --shard-size 4 --maps 4", "--limit 12"),
+        "moments": ("label $TEXTS $SIEVES --shard-size 4 --maps 4 --keep 6", "--limit 12"),
+        "maps": ("label --attention $I/maps.safetensors --splits 5 $SIEVES", "--alpha 0.2"),
+        "surface": ("surface $TEXTS", "--limit 12"),
+        "cluster": ("cluster $TEXTS $SIEVES --draws 20 --maps 4", "--limit 12"),
+        "probe": (
+            "probe dependency trees --data $I/trees.conllu --model $I/model --relations nsubj --window 48 "
+            "--splits 5",
+            "--limit 12",
+        ),
+    }
+    return {
+        name: (_line(f"{line} --out run"), _line(f"{line} {other} --out run"))
+        for name, (line, other) in lines.items()
+    }
+
+
+def _kind_cases(name: str, words: Words, older: Words) -> list[Case]:
+    """Return the commands that write and change one kind of run."""
+    return [
+        Case(name, words, sharded=True),
+        Case(f"{name} --overwrite", (*words, "--overwrite"), (older,), VERIFY, sharded=True),
+        Case(f"judge {name}", ("judge", "run", "--alpha", "0.1"), (words,), VERIFY),
+        Case(f"report {name}", ("report", "run"), (words,), VERIFY, full_page_before=True),
+    ]
+
+
+def _other_cases(runs: dict[str, tuple[Words, Words]]) -> list[Case]:
+    """Return the commands on two runs or on maps, and those with two workers."""
+    words, older = runs["label"]
+    others = tuple((*words[:-1], out) for out in ("a", "b"))
+    elsewhere = (*words[:-1], "b", "--data", "../../inputs/others.tsv")
+    compare = _line("compare a b --out run --swaps 99")
+    extract = _line("extract $I/texts.jsonl --model $I/model --max-length 48")
+    maps, npz = ("--out", "maps.safetensors"), ("--out", "maps.npz")
+    cases = [
+        Case(
+            "label --overwrite --alpha", (*words, "--overwrite"), ((*words, "--alpha", "0.2"),), VERIFY, True
+        ),
+        Case("compare", compare, others),
+        Case(
+            "compare --overwrite",
+            (*compare, "--overwrite"),
+            (*others, (*compare, "--alpha", "0.2")),
+            ("table", "run", "--csv"),
+        ),
+        Case("replicate", ("replicate", "a", "b", "--out", "replication.csv"), (others[0], elsewhere)),
+        Case("extract", (*extract, *maps)),
+        Case("extract --overwrite", (*extract, *maps, "--overwrite"), ((*extract, *maps, "--limit", "3"),)),
+        Case("extract npz", (*extract, *npz)),
+        Case("extract npz --overwrite", (*extract, *npz, "--overwrite"), ((*extract, *npz, "--limit", "3"),)),
+    ]
+    for name in ("label", "moments"):
+        words, older = runs[name]
+        two = (*words, "--workers", "2")
+        cases.append(Case(f"{name} --workers 2", two, sharded=True, workers=2))
+        cases.append(Case(f"{name} -w 2 --overwrite", (*two, "--overwrite"), (older,), VERIFY, True, 2))
+    return cases
+
+
+def cases() -> tuple[Case, ...]:
+    """Return every command that is interrupted."""
+    runs = _runs()
+    kinds = [case for name, lines in runs.items() for case in _kind_cases(name, *lines)]
+    return (*kinds, *_other_cases(runs))
+
+
+def run_kinds() -> dict[str, Words]:
+    """Return the command line that writes the folder ``run``, for each kind of run."""
+    return {name: words for name, (words, _) in _runs().items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A case whose older state and undisturbed end are known.
+
+    Attributes:
+        case: The command.
+        before: Folder with what is there before the command.
+        old: Bytes of every file of it, by its path; None for a folder.
+        new: The same after the undisturbed command.
+        changes: Changes of files that the undisturbed command makes.
+    """
+
+    case: Case
+    before: Path
+    old: dict[str, bytes | None]
+    new: dict[str, bytes | None]
+    changes: tuple[str, ...]
+
+
+def prepare(case: Case, work: Path) -> Prepared:
+    """Make what is there before a case, and run its command undisturbed.
+
+    Raises:
+        RuntimeError: When a command fails without being disturbed.
+    """
+    before = work / "before" / _slug(case.name)
+    before.mkdir(parents=True)
+    for words in case.before:
+        _succeed(run_command(words, before, full_page=case.full_page_before), words)
+    calm = work / "calm" / _slug(case.name)
+    shutil.copytree(before, calm)
+    ended = _succeed(run_command(case.words, calm), case.words)
+    return Prepared(case, before, contents(before), contents(calm), ended.changes)
+
+
+def _succeed(ended: Ended, words: Sequence[str]) -> Ended:
+    """Return how a command ended, and start later forks with its modules; it must have ended well."""
+    if ended.code != 0:
+        raise RuntimeError(f"'{' '.join(words)}' failed without being disturbed: {ended.code} {ended.said}")
+    keep_warm(ended.modules)
+    return ended
+
+
+def _slug(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    """Return the bytes of every file below a folder by its path, hidden ones too; None for a folder."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def differences(first: dict[str, bytes | None], second: dict[str, bytes | None]) -> list[str]:
+    """Return the paths that are in one of two folders only, or differ."""
+    return sorted(path for path in first.keys() | second.keys() if _at(first, path) != _at(second, path))
+
+
+def _at(files: dict[str, bytes | None], path: str) -> tuple[bool, bytes | None]:
+    return path in files, files.get(path)
+
+
+def make_inputs(folder: Path) -> None:
+    """Write the model, texts, trees and maps that all cases read, in a fork."""
+
+    def act() -> None:
+        from tests.support.planted import save_planted, write_pairs
+
+        save_planted(folder / "model")
+        write_pairs(folder / "pairs.tsv")
+        rows = [line.split("\t") for line in (folder / "pairs.tsv").read_text().splitlines()[1:17]]
+        texts = [{"text": row[:2], "group": row[2]} for row in rows]
+        header, *lines = (folder / "pairs.tsv").read_text().splitlines(keepends=True)
+        (folder / "others.tsv").write_text("".join([header, *lines[30:]]))
+        (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+        (folder / "trees.conllu").write_text(_trees())
+
+    folder.mkdir(parents=True)
+    _succeed(run_in_fork(act, folder), ("inputs",))
+    words = "extract texts.jsonl --model model --max-length 24 --precision float32 --out maps.safetensors"
+    _succeed(run_command(words.split(), folder), words.split())
+
+
+def _trees() -> str:
+    """Return sixteen documents of three sentences each, with their trees, as CoNLL-U."""
+    rng, lines = np.random.default_rng(5), []
+    for document in range(16):
+        lines.append(f"# newdoc id = d{document}")
+        for _ in range(3):
+            length = int(rng.integers(4, 9))
+            for place in range(1, length + 1):
+                last = place == length
+                word = rng.choice(["the", "cat", "dog", "house", "rain", "sat", "on", "red"])
+                head = 0 if last else int(rng.choice([place + 1, length]))
+                relation = "root" if last else rng.choice(["nsubj", "det", "obj"])
+                lines.append(f"{place}\t{word}\t{word}\tNOUN\t_\t_\t{head}\t{relation}\t_\t_")
+            lines.append("")
+    return "\n".join(lines) + "\n"

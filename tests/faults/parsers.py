@@ -1,0 +1,222 @@
+"""Valid inputs of every parser, and the functions that read them."""
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """A reader of files, and valid files to begin with.
+
+    Attributes:
+        name: Its name in the figures.
+        file: Name of the file that it reads.
+        seeds: Contents of valid files.
+        read: Reads the file at a path.
+        cost: Roughly how many of the fastest parsers' inputs take the time of one of its inputs.
+    """
+
+    name: str
+    file: str
+    seeds: tuple[bytes, ...]
+    read: Callable[[Path], Any]
+    cost: int = 1
+
+
+CONLLU = """# newdoc id = GUM_x
+# sent_id = 1
+# text = Ann's dog sat.
+1-2\tAnn's\t_\t_\t_\t_\t_\t_\t_\t_
+1\tAnn\tAnn\tPROPN\tNNP\tNumber=Sing\t3\tnmod:poss\t3:nmod\tEntity=(1-person-new-cf1-1-coref(2-person)|SpaceAfter=No
+2\t's\t's\tPART\tPOS\t_\t1\tcase\t_\tEntity=2)
+3\tdog\tdog\tNOUN\tNN\t_\t4\tnsubj\t_\tEntity=1)
+4\tsat\tsit\tVERB\tVBD\t_\t0\troot\t_\tSpaceAfter=No
+4.1\tsat\tsit\tVERB\tVBD\t_\t_\t_\t0:root\t_
+5\t.\t.\tPUNCT\t.\t_\t4\tpunct\t_\t_
+
+# newpar
+1\tIt\tit\tPRON\tPRP\t_\t2\tnsubj\t_\tEntity=(1-animal)
+2\trains\train\tVERB\tVBZ\t_\t0\troot\t_\t_
+
+"""
+CONLL2012 = """#begin document (nw/a(1)); part 000
+nw/a   0   0   Ann   NNP   *   -   -   -   Ann   *   (3)
+nw/a   0   1   left   VBD   *   -   -   -   Ann   *   -
+
+nw/a   0   0   Her   PRP$   *   -   -   -   Ann   *   (4|(3)
+nw/a   0   1   dog   NN   *   -   -   -   Ann   *   4)
+
+#end document
+#begin document (book); part 1
+book\t0\t0\tYes\t_\t_\t_\t_\t_\t_\t_\t_\t_
+#end document
+"""
+GAP = """ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL
+v-1\tAnn's aunt "Bo" said she won.\tshe\t21\tAnn\t0\tFALSE\tBo\t12\tTRUE\thttp://x
+v-2\tAnn met Bo, and he ran.\the\t16\tAnn\t0\tTRUE\tBo\t8\tFALSE\thttp://y
+"""
+WINOBIAS = """1 [The cook] fed the construction worker because [he] was kind.
+17 The cook fed [the construction worker] and told [ her] to rest by [her] stove.
+"""
+WORDS = "The 2-det\ncat 3-nsubj\nsat 0-root\n\nYes 0-root-like\nno 1-x\n"
+GOLD = """{"key": "a", "words": ["The", "cat"], "heads": [2, 0], "relations": ["det", "root"], "group": "g"}
+{"text": "It rains.", "spans": [[0, 2], [3, 8], [8, 9]], "words": ["It", "rains", "."], "sentences": [0]}
+{"words": ["Ann", "saw", "her"], "tags": ["NNP", "VBD", "PRP"], "mentions": [[0, 1, "1"], [2, 3, "1"]]}
+"""
+TSV = 'question\tsentence\tdocument\nwho did ?\tthe "cat" sat .\td0\na\tb\t\n'
+CSV = 'question,sentence,document\n"who, did ?","the ""cat"" sat",d0\na,"b\nc",\n'
+TABLE_LINES = """{"question": "who ?", "sentence": "the cat \\u00e9", "document": 3, "more": [1, {"a": null}]}
+{"question": "a", "sentence": "b", "document": null}
+"""
+RUNNING = " = Title = \n\n A paragraph of words .\n Another line .\n"
+RUNNING += "\n = = Section = = \n\n More , here .\n\n\nPlain text.\n"
+TEXTS = """{"text": "It rains .", "id": 1}
+{"text": ["who ?", "the cat"], "tags": ["a"]}
+{"words": ["the", "cat", "sat"], "heads": [2, 3, 0], "relations": ["det", "nsubj", "root"]}
+{"tokens": ["[CLS]", "the", "cat", "[SEP]", "sat", "[SEP]"]}
+"""
+VECTORS = "2 3\nthe 0.1 -0.2 3e-4\ncat 1 2 3\n"
+PLAIN_VECTORS = "the 0.1 -0.2 3e-4\nThe 1 2 3\nCat -1 .5 7\n"
+MAP_LIST = json.dumps(
+    {
+        "headroles": "0.1.0",
+        "model": {"name": "m", "architecture": "BertModel", "layers": 2, "heads": 3},
+        "word_level": False,
+        "precision": "float32",
+        "sinks": False,
+        "sha256": "0" * 64,
+        "examples": [
+            {
+                "tokens": ["[CLS]", "the", "cat", "[SEP]"],
+                "attns": "0",
+                "segment": [-1, 0, 0, -1],
+                "word": [-1, 0, 1, -1],
+                "texts": ["the cat"],
+                "spans": [[0, 0], [0, 3], [4, 7], [0, 0]],
+                "first": [0],
+                "heads": [2, 0],
+                "relations": ["det", "root"],
+                "visible": [[None, 0], [[0, 0], [0, 1], [0, 2], [0, 3]]],
+                "key": "k",
+                "group": 4,
+            },
+            {"tokens": ["it", "rains", "."]},
+        ],
+    },
+    indent=1,
+)
+
+
+def _attention() -> dict[str, np.ndarray]:
+    """Return attention of two inputs of three and two tokens, 1 layer × 2 heads."""
+    chance = np.random.default_rng(0)
+    rows = {str(number): chance.random((1, 2, size, size)) for number, size in enumerate((3, 2))}
+    return {name: (map_ / map_.sum(-1, keepdims=True)).astype(np.float32) for name, map_ in rows.items()}
+
+
+def _map_files() -> tuple[bytes, bytes]:
+    """Return maps as npz and as safetensors."""
+    from safetensors.numpy import save
+
+    stored = io.BytesIO()
+    np.savez(stored, **_attention())  # type: ignore[arg-type]
+    return stored.getvalue(), save(_attention())
+
+
+def _gold(layout: str | None) -> Callable[[Path], Any]:
+    def read(path: Path) -> Any:
+        from headroles.extraction.gold.read import read_documents
+
+        return read_documents(path, "x", layout)
+
+    return read
+
+
+def _table(path: Path) -> Any:
+    from headroles.extraction.texts.sources import read_file
+
+    columns = None if path.suffix == ".conllu" else ("question", "sentence")
+    return read_file(path, columns, None if columns is None else "document", "x")
+
+
+def _plain(path: Path) -> Any:
+    from headroles.preprocessing.documents import gold_row, read_any
+    from headroles.records.documents import Document
+
+    return [gold_row(row) if isinstance(row, Document) else row for row in read_any(path, None, (), None)]
+
+
+@cache
+def _tokenizer(folder: Path) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder)
+
+
+def _vectors(path: Path) -> Any:
+    from headroles.extraction.parsing.vectors import read_vectors
+
+    return read_vectors(path), read_vectors(path, {"the"})
+
+
+def _map_list(path: Path) -> Any:
+    from headroles.maps.examples import read_map_list
+
+    return read_map_list(path, "x")
+
+
+def _map_file(path: Path) -> Any:
+    import headroles
+
+    path.with_suffix(".json").write_text(json.dumps([{"tokens": ["a", "b", "c"]}, {"tokens": ["d", "e"]}]))
+    return headroles.label(attention=path, sieve=["local"], splits=0, overwrite=True)
+
+
+def parsers(work: Path) -> tuple[Parser, ...]:
+    """Return every parser of files.
+
+    Args:
+        work: Folder with ``inputs/model``, whose tokenizer is used, and ``finished/label/run``.
+    """
+
+    def texts(path: Path) -> Any:
+        from headroles.extraction.texts.json_inputs import map_inputs, read_rows
+
+        return map_inputs(_tokenizer(work / "inputs" / "model"), read_rows(path), path)
+
+    def run(path: Path) -> Any:
+        import headroles
+
+        return headroles.load(path.parent)
+
+    npz, safe = _map_files()
+    manifest = (work / "finished" / "label" / "run" / "manifest.json").read_bytes()
+    gold = {
+        "conllu": ("x.conllu", CONLLU),
+        "conll2012": ("x.conll", CONLL2012),
+        "gap": ("x.tsv", GAP),
+        "winobias": ("x.txt", WINOBIAS),
+        "words": ("x.txt", WORDS),
+        "jsonl": ("x.jsonl", GOLD),
+    }
+    tables = {"x.tsv": TSV, "x.csv": CSV, "x.jsonl": TABLE_LINES, "x.conllu": CONLLU}
+    json_list = "[" + ",\n".join(TEXTS.splitlines()) + "]"
+    return (
+        *(Parser(f"gold {name}", file, (text.encode(),), _gold(name)) for name, (file, text) in gold.items()),
+        Parser("gold, detected", "x.txt", tuple(text.encode() for _, text in gold.values()), _gold(None)),
+        *(Parser(f"table {file}", file, (text.encode(),), _table) for file, text in tables.items()),
+        Parser("texts to parse", "x.txt", (RUNNING.encode(), WORDS.encode(), WINOBIAS.encode()), _plain),
+        Parser("texts of extract", "x.json", (TEXTS.encode(), json_list.encode()), texts, 3),
+        Parser("word vectors", "x.txt", (VECTORS.encode(), PLAIN_VECTORS.encode()), _vectors),
+        Parser("list of maps", "x.json", (MAP_LIST.encode(),), _map_list),
+        Parser("maps npz", "x.npz", (npz,), _map_file, 40),
+        Parser("maps safetensors", "x.safetensors", (safe,), _map_file, 40),
+        Parser("manifest", "run/manifest.json", (manifest,), run, 40),
+    )
