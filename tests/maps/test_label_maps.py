@@ -201,7 +201,7 @@ def test_rows_under_1_are_refused_unless_the_list_says_sinks(tmp_path: Path) -> 
 def test_options_of_a_model_or_of_inputs_are_refused_beside_maps(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="--attention brings inputs and a model of its own, so --task has"):
         headroles.label("QNLI", attention=tmp_path / "maps.npz")
-    others: dict[str, Any] = {"workers": 2, "max_length": 64, "maps": 0, "dtype": "bfloat16", "seed": 3}
+    others: dict[str, Any] = {"max_length": 64, "dtype": "bfloat16", "seed": 3, "kind": "self"}
     for name, value in others.items():
         with pytest.raises(BadInput, match=rf"so --{name.replace('_', '-')} has no effect"):
             headroles.label(attention=tmp_path / "maps.npz", **{name: value})
