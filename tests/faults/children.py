@@ -73,12 +73,14 @@ class Ended:
         said: What it wrote to standard error.
         changes: Its changes of files, as "event path", where it lived to list them.
         modules: Modules that it had imported at its end, if it lived.
+        group: The group of the processes that it started.
     """
 
     code: int | None
     said: str
     changes: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    group: int = 0
 
     @property
     def fault(self) -> str | None:
@@ -112,7 +114,7 @@ def warm_up() -> None:
             importlib.import_module(module.name)
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
-    get_checkpoint_conversion_mapping("bert")  # compiles patterns for half a second, in every fork or here
+    get_checkpoint_conversion_mapping("bert")  # type: ignore[no-untyped-call]  # compiles patterns for half a second, in every fork or here
     keep_warm(("transformers.models.bert.modeling_bert", "safetensors.torch", "tests.support.planted"))
 
 
@@ -173,11 +175,27 @@ def run_in_fork(act: Callable[[], Any], where: Path, strike: Strike | None = Non
     if not child:
         _live(act, where, strike, said, listed)
     code = _wait(child)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child, signal.SIGKILL)  # what a command leaves behind is no part of the next one
+    if strike is None or not strike.alone:
+        end_group(child)  # what a command leaves behind is no part of the next one
     facts = json.loads(listed.read_text()) if listed.exists() else {"changes": [], "modules": []}
     text = said.read_text(errors="replace")
-    return Ended(code, text, tuple(facts["changes"]), tuple(facts["modules"]))
+    return Ended(code, text, tuple(facts["changes"]), tuple(facts["modules"]), child)
+
+
+def end_group(group: int) -> None:
+    """Kill what is left of a group of processes."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def is_alive(group: int) -> bool:
+    """Return whether a process of a group lives; one that has ended and was not waited for does not."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, its_group = file.read_text().rpartition(")")[2].split()[:3]
+            if its_group == str(group) and state not in "ZX":
+                return True
+    return False
 
 
 def _wait(child: int) -> int | None:
