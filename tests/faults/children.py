@@ -56,12 +56,15 @@ class Strike:
         error: Name of an error that the change meets; None kills the command.
         lasting: Whether all later changes that need room meet the error, too.
         alone: Whether a kill leaves the processes alive that the command started.
+        shards: Number of finished shards of ``run`` at which a command whose workers write them is killed,
+            instead of before a change; 0 for no such kill.
     """
 
     change: int
     error: str | None = None
     lasting: bool = False
     alone: bool = False
+    shards: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,7 @@ def run_in_fork(act: Callable[[], Any], where: Path, strike: Strike | None = Non
     child = os.fork()
     if not child:
         _live(act, where, strike, said, listed)
-    code = _wait(child)
+    code = _wait(child, where, strike)
     if strike is None or not strike.alone:
         end_group(child)  # what a command leaves behind is no part of the next one
     facts = json.loads(listed.read_text()) if listed.exists() else {"changes": [], "modules": []}
@@ -198,13 +201,15 @@ def is_alive(group: int) -> bool:
     return False
 
 
-def _wait(child: int) -> int | None:
-    """Wait for a process; None when it takes too long, and is killed."""
+def _wait(child: int, where: Path, strike: Strike | None) -> int | None:
+    """Wait for a process, and kill it at the number of shards of a strike; None when it takes too long."""
     until, pause = time.monotonic() + PATIENCE, 0.002
     while time.monotonic() < until:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
+        if strike and strike.shards and len([*where.glob("run/shards/*.json")]) >= strike.shards:
+            (os.kill if strike.alone else os.killpg)(child, signal.SIGKILL)
         time.sleep(pause)
         pause = min(pause * 1.3, 0.02)
     os.killpg(child, signal.SIGKILL)
@@ -262,6 +267,8 @@ def _count_changes(root: Path, strike: Strike | None) -> list[str]:
 
 def _strikes(strike: Strike, event: str, number: int) -> bool:
     """Return whether a strike meets this change."""
+    if strike.shards:
+        return False
     return number == strike.change or (strike.lasting and number > strike.change and event in GROWING)
 
 

@@ -48,7 +48,8 @@ class Trial:
     def __str__(self) -> str:
         """Return the trial in a line."""
         what = self.strike.error or "kill"
-        return f"{self.case}: {what} before change {self.strike.change} ({self.change})"
+        place = f"before change {self.strike.change} ({self.change})"
+        return f"{self.case}: {what} {f'at {self.strike.shards} shards' if self.strike.shards else place}"
 
 
 def strike_once(prepared: Prepared, strike: Strike, place: Path) -> Trial:
@@ -171,8 +172,13 @@ def kills(prepared: Sequence[Prepared], seed: int) -> list[tuple[Prepared, Strik
     chance, turns = random.Random(seed), []
     for item in prepared:
         numbers = _spread(len(item.changes), chance)
-        alone = item.case.workers > 1
-        turns.append([(item, Strike(number, alone=alone and turn % 2 == 0)) for turn, number in numbers])
+        several = item.case.workers > 1
+        turns.append(
+            [
+                (item, Strike(number, alone=several and turn % 2 == 0, shards=several * (turn % 4)))
+                for turn, number in numbers
+            ]
+        )
     return list(_in_turn(turns))
 
 
