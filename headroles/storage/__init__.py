@@ -1,6 +1,7 @@
 """Run folders and comparisons, on disk or at addresses: CSV, JSON, Parquet and npz files, and no pickle.
 
 ``folder`` names all files and replaces folders safely; ``places`` and ``remote`` serve addresses; ``archive``
-keeps arrays of any record; the other files each write and read one kind of record. Storage may import ``headroles.records``, ``headroles.errors``
-and ``headroles.addresses``. Start with ``run``, which writes and loads a whole run, then ``folder``.
+keeps arrays of any record; the other files each write and read one kind of record. Storage may import
+``headroles.records``, ``headroles.errors`` and ``headroles.addresses``. Start with ``run``, which writes and
+loads a whole run, then ``folder``.
 """
