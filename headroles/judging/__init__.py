@@ -1,7 +1,6 @@
-"""Judging of scores: from scores and rules to findings, for each kind of run.
+"""Judging of scores: from scores and rules to findings.
 
-``scores.py`` judges sieves, ``surface.py`` surface statistics, and ``probes.py`` answers of
-probes; ``clusters.py`` adds clusters. ``again.py`` judges a stored run by other
-rules. These modules may import from ``stats``, ``storage``, ``options``, ``records`` and ``reports``. Start
-with ``scores.py``.
+``scores.py`` judges scores of sieves, and ``again.py`` judges a stored run of any kind by other rules. What
+only one kind of run judges is in its folder of ``headroles.runs``. These modules may import from ``stats``,
+``storage``, ``options`` and ``records``. Start with ``scores.py``.
 """

@@ -1,7 +1,7 @@
-"""Runs of ``label``, ``cluster`` and ``surface``: from options to a labelling, and to its run folder.
+"""Runs: ``run.py`` makes any kind of run, and every folder here is one kind.
 
-Each command has a module with its public function: ``label.py``, ``cluster.py``, ``surface.py``;
-``label_maps.py`` labels stored maps. A ``*_pass.py`` reads the inputs with the model, and ``manifest.py``
-records the run. These modules may import from all folders but ``cli`` and ``terminal``. Start with ``label``
-in ``label.py``.
+A folder has ``run`` (the public function), ``work`` (what a worker does with a shard), ``kind`` (the record
+that ``headroles.kinds`` looks up) and, where the kind has its own, ``judging`` and ``manifest``. The modules
+here are what kinds share. They may import from all folders but ``cli``. Start with ``run``, then
+``surface/kind.py``.
 """

@@ -1,4 +1,4 @@
-"""Runs of ``headroles label`` in shards: cut the inputs, score, resume, verify, and assemble the scores.
+"""Runs in shards: cut the inputs, score, resume, verify, and assemble the scores, for every kind of run.
 
 ``work`` has the records between a run and its workers, ``files`` the files of a shard, and ``resume`` the
 folder of an unfinished run. The engines in ``engines`` score shards with the ``worker``. Modules here may

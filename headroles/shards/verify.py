@@ -33,7 +33,7 @@ class Verified:
 
     Attributes:
         files: Files whose SHA-256 is that of the manifest.
-        shards: Shards whose receipts fit; 0 for runs that are not cut into shards.
+        shards: Shards whose receipts fit; 0 for runs of earlier versions that were not cut into shards.
         examples: Inputs of the run.
         findings: Findings that follow from the scores.
         checks: Quantities recomputed by other libraries, and what was not, with the reason; empty unless

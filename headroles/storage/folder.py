@@ -13,7 +13,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from headroles.addresses import is_address
 from headroles.errors import BadInput
 from headroles.storage.whole.leftovers import clear_leftovers, is_partial, partial_path
 from headroles.storage.whole.switch import begin_switch, commit_switch
@@ -78,11 +77,6 @@ def output_folder(out: str | None, settings: dict[str, Any], overwrite: bool) ->
     """
     if out is None:
         return None
-    if is_address(out):
-        raise BadInput(
-            f"only runs of label without --attention are written to addresses, but --out is '{out}'; name a "
-            f"folder, and copy it there"
-        )
     check_free(Path(out), settings, overwrite)
     return Path(out)
 
@@ -251,16 +245,6 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-@contextmanager
-def stage_if_named(folder: Path | None) -> Iterator[Path | None]:
-    """Stage a folder as ``stage_folder`` does; None where nothing is to be written."""
-    if folder is None:
-        yield None
-        return
-    with stage_folder(folder) as staging:
-        yield staging
 
 
 @contextmanager

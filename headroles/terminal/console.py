@@ -1,6 +1,6 @@
-"""Make the console for results, plain tables, and the progress bar."""
+"""Make the console for results, and the progress bar."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any
@@ -9,7 +9,6 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Span, Text
 
 from headroles.errors import CONTROL, visible
@@ -48,14 +47,6 @@ def console() -> Console:
     """Return a console on standard output, as wide as the terminal or as ``PIPED``."""
     output = VisibleConsole(highlight=False, soft_wrap=True)
     return output if output.is_terminal else VisibleConsole(highlight=False, soft_wrap=True, width=PIPED)
-
-
-def plain_table(header: Sequence[str]) -> Table:
-    """Make a plain table with names in the first column and numbers in the others."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for position, title in enumerate(header):
-        table.add_column(title, justify="right" if position else "left")
-    return table
 
 
 @contextmanager

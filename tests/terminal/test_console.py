@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.errors import CONTROL, visible
-from headroles.terminal.console import VisibleConsole, plain_table
+from headroles.terminal.console import VisibleConsole
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -35,7 +35,7 @@ def test_letters_line_feeds_and_tabs_stay_as_they_are() -> None:
 
 
 def _table() -> Table:
-    table = plain_table([NAME, "n"])
+    table = Table(NAME, "n", box=None)
     table.add_row(NAME, "1")
     table.add_row(Text(NAME, style="bold"), "2")
     return table

@@ -1,6 +1,6 @@
-"""Probes: every head is asked questions with known answers from gold annotation.
+"""Runs of ``probe``: every head is asked questions with known answers from gold annotation.
 
-``run.py`` holds ``probe()``; ``inputs.py`` reads documents and windows, ``answers.py`` asks the heads, and
-``manifest.py`` records the run; ``trained/`` trains classifiers. These modules may import from all folders
-but ``cli`` and ``terminal``. Start with ``run.py``.
+``run`` has the public function, ``inputs`` reads documents and windows, ``work`` asks about those of a shard,
+``judging`` tests the answers, ``manifest`` records the run, and ``kind`` is the record of this kind of run.
+``classifiers`` trains the probes of ``trained/``.
 """
