@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
-from headroles.reports.print.run_tables import run_tables
 from headroles.reports.print.tables import table_text
 from headroles.terminal.run import show_run
 from tests.support.clustered_runs import clustered_run
@@ -47,5 +47,5 @@ def test_every_kind_of_run_is_shown_with_the_facts_that_there_are(
         assert "None" not in shown
         assert page_of(bare).startswith("<!doctype html>")
         assert bare._repr_html_()
-        for name in run_tables(bare):
+        for name in kind_of(bare).tables(bare):
             assert table_text(bare, name)

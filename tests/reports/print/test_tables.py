@@ -17,10 +17,10 @@ import headroles
 from headroles import exporting
 from headroles.cli.main import cli
 from headroles.errors import BadInput, UnknownName
+from headroles.kinds import kind_of
 from headroles.records.comparison import COLUMNS, Comparison, Differences, RoleChange
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.reports.print.run_tables import run_tables
 from headroles.reports.print.tables import table_text
 from headroles.reports.print.writers import as_csv, as_latex, as_markdown, latex_text
 from headroles.reports.records import Interval
@@ -106,7 +106,7 @@ def test_csv_has_every_digit(hostile: Labelling) -> None:
 
 
 def test_rows_of_findings_and_contrasts_of_roles_stand_under_their_names(hostile: Labelling) -> None:
-    tables = run_tables(hostile)
+    tables = kind_of(hostile).tables(hostile)
     findings = tables["findings"]()
     for row, cells in zip(hostile.frame().to_dict("records"), findings.texts, strict=True):
         told = [number(row["null"]), number(row["effect"]), p_text(row["q"]), p_text(row["q_not"])]
