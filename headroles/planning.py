@@ -193,7 +193,9 @@ def _cut_formula(correction: str, counted: str, tests: int, share: float | None)
 def _check_types(counts: Mapping[str, int | None], numbers: Mapping[str, float | None]) -> None:
     """Refuse values that are no numbers; ``stats.power`` refuses numbers out of range."""
     for name, count in counts.items():
-        if count is not None and (not isinstance(count, Integral) or not 1 <= count < LARGEST):
+        if count is None and name == "layers":
+            continue
+        if not isinstance(count, Integral) or not 1 <= count < LARGEST:
             raise BadInput(f"{name} must be a whole number of at least 1, but got {shorten(count)}")
     for name, number in numbers.items():
         large = isinstance(number, Integral) and abs(number) >= LARGEST

@@ -13,6 +13,7 @@ from headroles.addresses import check_place, is_address
 from headroles.comparing.match import match_runs
 from headroles.errors import BadInput, UnknownName, shorten
 from headroles.options.label import options_of
+from headroles.options.run import LARGEST
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision
 from headroles.records.findings import Findings, Labelling
@@ -111,12 +112,13 @@ def _compare_folders(dir_a: str | Path, dir_b: str | Path, settings: dict[str, A
 
 def check_bound(bound: Any) -> float:
     """Return the bound as a plain number, and check that it is above 0."""
-    if isinstance(bound, bool) or not isinstance(bound, Real) or not 0 < bound < 1e18:
+    number: Any = bound if isinstance(bound, Real) and not isinstance(bound, bool) else 0
+    if not 0 < number <= LARGEST:
         raise BadInput(
             f"the bound is the largest difference that counts as none, a number above 0 on the scale of the "
             f"scores, but got {shorten(bound)}; the default is 0.05"
         )
-    return float(bound)
+    return float(number)
 
 
 def check_swaps(swaps: Any) -> int:
@@ -236,4 +238,6 @@ def default_folder(dir_a: str, dir_b: str) -> str:
         >>> default_folder("runs/QNLI-before", "runs/QNLI-after/")
         'compare/QNLI-before-QNLI-after'
     """
+    for where in (dir_a, dir_b):
+        check_place(where)
     return str(Path("compare") / "-".join(Path(run_folder).resolve().name for run_folder in (dir_a, dir_b)))

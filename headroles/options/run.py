@@ -10,6 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, ClassVar, TypeVar, get_args
 
+from headroles.addresses import check_place
 from headroles.errors import BadInput, UnknownName, shorten
 from headroles.presets import preset_of
 from headroles.records.example import Decision
@@ -108,6 +109,8 @@ class CommonOptions:
             raise BadInput(f"margin must be a number of at least 0, but got {self.margin}")
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
+        if self.out is not None:
+            check_place(self.out)
         self._check_engine()
         if self.attention is not None:
             self._check_stored()
@@ -263,7 +266,7 @@ def _to_type(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
     flag = isinstance(value, bool)
     if bool in kinds and flag:
         return bool(value)
-    small = not isinstance(value, Integral) or abs(value) < LARGEST
+    small = not isinstance(value, Integral) or abs(int(value)) < LARGEST
     if int in kinds and isinstance(value, Integral) and not flag and small:
         return int(value)
     if float in kinds and isinstance(value, Real) and not flag and small:

@@ -85,8 +85,9 @@ def seal_arrays(record: Any, what: str, axes: Mapping[str, int]) -> None:
     Raises:
         BadInput: Naming the first array that does not fit.
     """
-    arrays = {name: getattr(record, name) for name in array_fields(type(record))}
-    check_arrays(type(record), arrays, what, axes)
+    kind: type = type(record)
+    arrays = {name: getattr(record, name) for name in array_fields(kind)}
+    check_arrays(kind, arrays, what, axes)
     for name, array in arrays.items():
         object.__setattr__(record, name, read_only(array))
 
