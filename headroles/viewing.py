@@ -11,8 +11,7 @@ from typing import Any
 from headroles.errors import BadInput
 from headroles.options.view import MODEL_OPTIONS, ViewOptions, parse_numbers, view_options_of
 from headroles.records.view import Maps, View
-from headroles.storage.comparison import COMPARISON
-from headroles.storage.folder import RUN, make_folder, read_manifest, write_errors, write_files
+from headroles.storage.folder import COMPARISON, RUN, make_folder, read_manifest, write_errors, write_files
 
 PAGE = "view.html"
 """File that the command writes by default."""

@@ -93,9 +93,9 @@ def extract(
     settings = extract_options_of(file=file, **options)
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load
-    from headroles.extraction.texts.json_inputs import map_inputs, read_rows
+    from headroles.extraction.texts.json_inputs import map_inputs, read_rows, split_sentences
 
-    rows = read_rows(Path(settings.file))[: settings.limit]
+    rows = split_sentences(read_rows(Path(settings.file)))[: settings.limit]
     checkpoint = find_checkpoint(settings.model, settings.revision)
     model = load(checkpoint, device=settings.device, dtype=settings.dtype, max_length=settings.max_length)
     most = min(settings.max_length, model.limit or settings.max_length)

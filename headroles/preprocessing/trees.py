@@ -160,7 +160,7 @@ def _parsed_rows(documents: "Sequence[PlainDocument]", annotator: "Annotator", p
     for start in range(0, len(documents), DOCUMENTS_AT_ONCE):
         chunk = documents[start : start + DOCUMENTS_AT_ONCE]
         passages = [Passage("", (text,)) for document in chunk for text in document.paragraphs]
-        annotator.expect(passages)
+        annotator.expect(passages, final=True)
         groups = [
             passages[start : start + PARAGRAPHS_AT_ONCE]
             for start in range(0, len(passages), PARAGRAPHS_AT_ONCE)

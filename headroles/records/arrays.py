@@ -1,10 +1,16 @@
-"""Arrays of records: read-only views, and groups of query heads that share keys and values."""
+"""Arrays of records: checks against their annotations, read-only views, heads that share keys and values."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 import numpy as np
 from jaxtyping import Int
+
+from headroles.errors import BadInput
+
+NUMBERS = {"Float": "floats", "Int": "whole numbers"}
+"""Kinds of numbers in sentences, by the name of their annotation."""
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
@@ -17,6 +23,72 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+@cache
+def array_fields(kind: type) -> Mapping[str, Any]:
+    """Return the annotation of every array field of a record, by name and in their order.
+
+    Args:
+        kind: A dataclass whose arrays are annotated as ``Float[np.ndarray, "rows columns"]`` and the like.
+    """
+    hints = get_type_hints(kind)
+    return {name: hint for name, hint in hints.items() if getattr(hint, "array_type", None) is np.ndarray}
+
+
+def check_arrays(kind: type, arrays: Mapping[str, np.ndarray], what: str, axes: Mapping[str, int]) -> None:
+    """Refuse arrays whose numbers or shapes are not those that a record's annotations name.
+
+    An axis has one length in all fields: that of ``axes``, or else that of the first array that has it.
+
+    Args:
+        kind: Class of the record; all of its array fields are checked.
+        arrays: Its arrays by name.
+        what: Name of the record in the sentence, in the plural.
+        axes: Known lengths by the names of axes.
+
+    Raises:
+        BadInput: Naming the first array that does not fit.
+        KeyError: When an array is missing.
+
+    Example:
+        >>> from headroles.records.clusters import Neighbours
+        >>> heads, far = np.zeros((3, 2), dtype=np.int64), np.zeros((3, 2))
+        >>> arrays = {"head": heads, "distance": far, "low": far, "high": far[:, :1]}
+        >>> try:
+        ...     check_arrays(Neighbours, arrays, "neighbours", {})
+        ... except BadInput as error:
+        ...     print(str(error).partition(";")[0])
+        neighbours have 'high' as floats of shape (3, 2), but got float64 of shape (3, 1)
+    """
+    lengths = dict(axes)
+    for name, annotation in array_fields(kind).items():
+        array, axis_names = arrays[name], annotation.dim_str.split()
+        sizes = array.shape if array.ndim == len(axis_names) else axis_names
+        shape = tuple(
+            int(axis) if axis.isdigit() else lengths.get(axis, size)
+            for axis, size in zip(axis_names, sizes, strict=True)
+        )
+        if array.shape != shape or array.dtype.name not in annotation.dtypes:
+            numbers = NUMBERS.get(annotation.dtype.__name__, annotation.dtype.__name__)
+            wanted = f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+            raise BadInput(
+                f"{what} have {name!r} as {numbers} of shape {wanted}, but got {array.dtype} of shape "
+                f"{array.shape}; give arrays of one model and one run"
+            )
+        lengths |= zip(axis_names, array.shape, strict=True)
+
+
+def seal_arrays(record: Any, what: str, axes: Mapping[str, int]) -> None:
+    """Check the arrays of a record against its annotations (``check_arrays``), and make them read-only.
+
+    Raises:
+        BadInput: Naming the first array that does not fit.
+    """
+    arrays = {name: getattr(record, name) for name in array_fields(type(record))}
+    check_arrays(type(record), arrays, what, axes)
+    for name, array in arrays.items():
+        object.__setattr__(record, name, read_only(array))
 
 
 def key_groups(model: object, layers: int, heads: int) -> Int[np.ndarray, "layers heads"] | None:

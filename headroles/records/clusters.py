@@ -6,39 +6,18 @@ of scipy: (0, 1), (0, 2), …, (1, 2), ….
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
-from headroles.records.arrays import read_only
+from headroles.records.arrays import seal_arrays
 
 WAYS = ("mean", "sum")
 """Ways to combine divergences of units."""
 METHODS = ("average", "spectral", "dbscan")
 """Methods of clustering heads."""
-
-Shape = tuple[int, ...]
-
-
-def _check_arrays(record: Any, what: str, wanted: Mapping[str, tuple[str, Shape]]) -> None:
-    """Check kinds ("f": floats, "i": whole numbers) and shapes of a record's arrays, and make them read-only.
-
-    Raises:
-        BadInput: When an array has another kind or shape.
-    """
-    for name, (kind, shape) in wanted.items():
-        array = getattr(record, name)
-        if array.dtype.kind != kind or array.shape != shape:
-            numbers = "floats" if kind == "f" else "whole numbers"
-            raise BadInput(
-                f"{what} have {name!r} as {numbers} of shape {shape}, but got {array.dtype} of shape "
-                f"{array.shape}; give arrays of one model and one run"
-            )
-        object.__setattr__(record, name, read_only(array))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,13 +52,8 @@ class Divergence:
     def __post_init__(self) -> None:
         """Check shapes and types, and make the arrays read-only."""
         size = self.layers * self.heads
-        blocks, what = self.sums.shape[:1], f"divergences of {size} heads"
-        wanted = {
-            "sums": ("f", (*blocks, size * (size - 1) // 2)),
-            "weight": ("f", blocks),
-            "block": ("i", (self.block.size,)),
-        }
-        _check_arrays(self, what, wanted)
+        what = f"divergences of {size} heads"
+        seal_arrays(self, what, {"pairs": size * (size - 1) // 2})
         if self.block.size and not 0 <= self.block.min() <= self.block.max() < len(self.weight):
             raise BadInput(
                 f"every unit is in one of the {len(self.weight)} blocks, counted from 0, but got blocks "
@@ -177,9 +151,7 @@ class Neighbours:
 
     def __post_init__(self) -> None:
         """Check shapes and types, and make the arrays read-only."""
-        shape = (*self.head.shape[:1], *self.head.shape[-1:])
-        wanted = dict.fromkeys(("distance", "low", "high"), ("f", shape))
-        _check_arrays(self, "nearest heads", {"head": ("i", shape)} | wanted)
+        seal_arrays(self, "nearest heads", {})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,13 +196,5 @@ class ClusterResults:
     def __post_init__(self) -> None:
         """Check shapes and types, and make the arrays read-only."""
         size = self.divergence.layers * self.divergence.heads
-        wanted = {
-            "error": ("f", (size * (size - 1) // 2,)),
-            "cluster": ("i", (size,)),
-            "silhouette": ("f", (size,)),
-            "stability": ("f", (size,)),
-            "linkage": ("f", (size - 1, 4)),
-            "place": ("f", (size, 2)),
-            "cloud": ("f", (*self.cloud.shape[:1], size, 2)),
-        }
-        _check_arrays(self, f"clusters of {size} heads", wanted)
+        axes = {"pairs": size * (size - 1) // 2, "heads": size, "merges": size - 1}
+        seal_arrays(self, f"clusters of {size} heads", axes)

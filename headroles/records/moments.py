@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
-from headroles.records.arrays import read_only
+from headroles.records.arrays import seal_arrays
 from headroles.records.example import Rule, Scores
 
 GROUPS = 256
@@ -80,17 +80,9 @@ class Moments:
 
     def __post_init__(self) -> None:
         """Check shapes, and make the arrays read-only."""
-        columns, grid = len(self.sieves), self.count.shape[1:]
-        grouped = (columns, GROUPS, *grid)
-        for name in ARRAYS:
-            array = getattr(self, name)
-            shape = grouped if name in SUMS else (columns, *grid) if name in GRIDS else (columns,)
-            if array.shape != shape or len(grid) != 2:
-                raise BadInput(
-                    f"moments of {columns} sieves in {GROUPS} groups have {name!r} of shape {shape}, but got "
-                    f"{array.shape}"
-                )
-            object.__setattr__(self, name, read_only(array))
+        columns = len(self.sieves)
+        what = f"moments of {columns} sieves in {GROUPS} groups"
+        seal_arrays(self, what, {"sieves": columns, "groups": GROUPS})
         if not 0 <= self.start < self.stop:
             raise BadInput(
                 f"moments are of at least one shard, counted from 0, but got {self.start} to {self.stop}"

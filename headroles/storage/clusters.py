@@ -4,26 +4,18 @@ No pickle is written or read.
 """
 
 import csv
-import struct
-import zlib
 from dataclasses import dataclass
-from io import BytesIO, StringIO
+from io import StringIO
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.clusters import METHODS, Choice, Claim, ClusterResults, Divergence, Neighbours
+from headroles.storage.archive import archive_bytes, arrays_of, read_archive, record_of
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
 from headroles.storage.tables import csv_text, read_records
 
-DIVERGENCE_ARRAYS = ("sums", "weight", "block")
-"""Arrays of ``Divergence`` in the file."""
-CLUSTER_ARRAYS = ("error", "cluster", "silhouette", "stability", "linkage", "place", "cloud")
-"""Arrays of ``ClusterResults`` in the file."""
-ARCHIVE_ERRORS = (BadZipFile, EOFError, zlib.error, struct.error, RuntimeError, MemoryError)
-"""Errors of reading a damaged archive, in addition to ``ValueError`` and ``OSError``."""
 CLOSE = 1e-5
 """Largest relative difference between the stored mean and the mean of the sums."""
 ROUNDING = 1e-9
@@ -76,20 +68,9 @@ def cluster_files(clustered: ClusterResults) -> dict[str, str | bytes]:
 
 def _archive_bytes(clustered: ClusterResults) -> bytes:
     source = clustered.divergence
-    arrays = {name: getattr(source, name) for name in DIVERGENCE_ARRAYS}
-    arrays |= {name: getattr(clustered, name) for name in CLUSTER_ARRAYS}
-    content = BytesIO()
-    np.savez_compressed(
-        content,
-        grid=np.array([source.layers, source.heads]),
-        smoothing=np.array(source.smoothing),
-        way=np.array(source.way),
-        method=np.array(clustered.method),
-        stress=np.array(clustered.stress),
-        **{source.way: source.mean()},
-        **arrays,
-    )
-    return content.getvalue()
+    arrays = arrays_of(source, leave_out=("layers", "heads")) | arrays_of(clustered)
+    arrays |= {"grid": np.array([source.layers, source.heads]), source.way: source.mean()}
+    return archive_bytes(arrays, compressed=True)
 
 
 def _heads_text(clustered: ClusterResults) -> str:
@@ -132,41 +113,25 @@ def read_clusters(folder: Path, grid: tuple[int, int], units: int) -> ClusterRes
         ValueError: When a file is damaged, has other heads or units, or values that no run computes.
         BadInput: When arrays do not fit together.
     """
-    arrays = _read_arrays(folder / DIVERGENCE)
+    arrays = read_archive((folder / DIVERGENCE).read_bytes(), DIVERGENCE)
     layers, heads = (int(number) for number in arrays["grid"])
     if (layers, heads) != grid:
         raise ValueError(f"{DIVERGENCE} is of {layers} x {heads} heads, the run of {grid[0]} x {grid[1]}")
-    divergence = Divergence(
-        layers,
-        heads,
-        **{name: arrays[name] for name in DIVERGENCE_ARRAYS},
-        smoothing=float(arrays["smoothing"]),
-        way=str(arrays["way"]),
-    )
+    divergence = record_of(Divergence, arrays, layers=layers, heads=heads)
     older = divergence.way not in arrays  # sums were called "mean", too
     check_divergence(divergence, arrays["mean" if older else divergence.way], units)
-    clustered = ClusterResults(
-        divergence,
-        method=str(arrays["method"]),
-        stress=float(arrays["stress"]),
+    clustered = record_of(
+        ClusterResults,
+        arrays,
+        divergence=divergence,
         choices=tuple(read_records(Choice, folder / CHOICES)),
         claims=tuple(read_records(Claim, folder / CLAIMS)),
         neighbours=_read_neighbours(folder / NEIGHBOURS, heads, layers * heads),
-        **{name: arrays[name] for name in CLUSTER_ARRAYS},
     )
     check_clusters(clustered)
     if (folder / CLUSTERS).read_text(encoding="utf-8") != _heads_text(clustered):
         raise ValueError(f"{CLUSTERS} says other than {DIVERGENCE}")
     return clustered
-
-
-def _read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read all arrays of an archive by name."""
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except ARCHIVE_ERRORS as error:
-        raise ValueError(f"{path.name} is no archive of arrays") from error
 
 
 def _read_neighbours(path: Path, heads: int, size: int) -> Neighbours | None:

@@ -1,80 +1,64 @@
 """Moments as a file and back: npz without pickle, equal bytes for equal sums."""
 
-import io
-import zipfile
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
 
+from headroles.records.arrays import check_arrays
 from headroles.records.example import Scores
-from headroles.records.moments import ARRAYS, GRIDS, GROUPS, SUMS, Moments
+from headroles.records.moments import GRIDS, GROUPS, SUMS, Moments
+from headroles.storage.archive import archive_bytes, arrays_of, read_archive, record_of
 from headroles.storage.folder import MOMENTS
 
 COUNTS = ("start", "stop", "examples", "tokens")
-INTEGERS = ("celled", "nulled", "spoke", "count")
 
 
 def moments_bytes(moments: Moments) -> bytes:
     """Return moments as the content of a file; only groups with examples are written, as shards have few."""
     groups = np.flatnonzero(moments.weight.any(axis=(0, 2, 3)))
-    arrays: dict[str, Any] = {
-        "sieves": np.array(moments.sieves, dtype=np.str_),
-        "inputs": np.array(moments.inputs, dtype=np.str_),
+    arrays = arrays_of(moments, leave_out=COUNTS) | {
         "numbers": np.array([getattr(moments, name) for name in COUNTS], dtype=np.int64),
         "groups": groups.astype(np.int64),
-        **{name: getattr(moments, name) for name in ARRAYS if name not in SUMS},
         **{name: getattr(moments, name)[:, groups] for name in SUMS},
     }
-    arrays["sha256"] = np.array(_digest(arrays), dtype=np.str_)
-    content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **arrays)
-    return content.getvalue()
+    return archive_bytes(arrays | {"sha256": np.array(_digest(arrays), dtype=np.str_)})
 
 
 def parse_moments(content: bytes) -> Moments:
     """Return moments from the content of their file.
 
     Raises:
-        ValueError: When it is damaged, or its arrays do not fit together.
+        ValueError: When it is damaged, or holds numbers that sums cannot have.
         KeyError: When an array is missing.
         BadInput: When shapes or shards are not those of moments.
     """
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in ("sieves", "inputs", "numbers", "groups", *ARRAYS)}
-            digest = str(archive["sha256"])
-    except (zipfile.BadZipFile, EOFError, OSError) as error:
-        raise ValueError(f"moments are an npz file, but this is none ({error})") from error
-    for name, array in arrays.items():
-        kind = {"sieves": "U", "inputs": "U", "numbers": "i", "groups": "i"} | dict.fromkeys(INTEGERS, "i")
-        if array.dtype.kind != kind.get(name, "f"):
-            raise ValueError(f"the moments {name!r} are not of their type")
-    groups = arrays["groups"]
-    if (
-        groups.ndim != 1
-        or len(np.unique(groups)) != len(groups)
-        or not ((groups >= 0) & (groups < GROUPS)).all()
-    ):
-        raise ValueError(f"the groups of moments are not some of {GROUPS}, each once")
-    if arrays["numbers"].shape != (len(COUNTS),) or arrays["count"].ndim != 3:
-        raise ValueError("the moments have not the arrays that they are made of")
-    columns, grid = len(arrays["sieves"]), arrays["count"].shape[1:]
-    whole = {name: np.zeros((columns, GROUPS, *grid)) for name in SUMS}
-    for name in SUMS:
-        if arrays[name].shape != (columns, len(groups), *grid):
-            raise ValueError(f"the moments {name!r} are not of their groups and heads")
-        whole[name][:, groups] = arrays[name]
-    _check_numbers(arrays, whole)
-    if digest != _digest(arrays):
+    arrays = read_archive(content, MOMENTS)
+    if str(arrays.pop("sha256")) != _digest(arrays):
         raise ValueError("the moments are not what they were when they were written")
-    rest = {name: arrays[name] for name in ARRAYS if name not in SUMS}
-    start, stop, examples, tokens = map(int, arrays["numbers"])
-    names = tuple(map(str, arrays["sieves"]))
-    inputs = str(arrays["inputs"])
-    return Moments(names, start, stop, examples, tokens, inputs, **rest, **whole)
+    groups, numbers = arrays["groups"], arrays["numbers"]
+    if groups.dtype.kind != "i" or numbers.dtype.kind != "i" or numbers.shape != (len(COUNTS),):
+        raise ValueError("the moments have not the arrays that they are made of")
+    if len(np.unique(groups)) != groups.size or not ((groups >= 0) & (groups < GROUPS)).all():
+        raise ValueError(f"the groups of moments are not some of {GROUPS}, each once")
+    what = f"moments of {arrays['sieves'].size} sieves in {groups.size} groups"
+    check_arrays(Moments, arrays, what, {"sieves": arrays["sieves"].size, "groups": groups.size})
+    _check_numbers(arrays)
+    whole = {name: _all_groups(arrays[name], groups) for name in SUMS}
+    counts = dict(zip(COUNTS, map(int, numbers), strict=True))
+    return record_of(Moments, arrays, **counts, **whole)
+
+
+def _all_groups(
+    sums: Float[np.ndarray, "sieves present layers heads"], groups: Int[np.ndarray, " present"]
+) -> Float[np.ndarray, "sieves groups layers heads"]:
+    """Return sums of all groups from those of the groups that have examples."""
+    whole = np.zeros((len(sums), GROUPS, *sums.shape[2:]))
+    whole[:, groups] = sums
+    return whole
 
 
 def _digest(arrays: Mapping[str, np.ndarray]) -> str:
@@ -87,15 +71,13 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _check_numbers(arrays: dict[str, np.ndarray], whole: dict[str, np.ndarray]) -> None:
+def _check_numbers(arrays: Mapping[str, np.ndarray]) -> None:
     """Refuse numbers that sums cannot have."""
-    for name in ("cells", "celled", "nulls", "nulled", "spoke", *GRIDS[:3]):
+    for name in ("cells", "celled", "nulls", "nulled", "spoke", *GRIDS[:3], *SUMS):
         if not np.isfinite(arrays[name]).all():
             raise ValueError(f"the moments {name!r} hold something else than numbers")
-    if not all(np.isfinite(sums).all() for sums in whole.values()) or (whole["weight"] < 0).any():
-        raise ValueError("the sums of groups hold something else than numbers")
-    if (arrays["count"] < 0).any() or (arrays["square"] < 0).any():
-        raise ValueError("counts and squares are at least 0")
+    if any((arrays[name] < 0).any() for name in ("count", "square", "weight")):
+        raise ValueError("counts, squares and weights are at least 0")
 
 
 def read_moments(folder: Path, manifest: Mapping[str, Any], scores: Scores) -> Moments | None:

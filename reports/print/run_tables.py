@@ -88,7 +88,8 @@ def statistics_table(labelling: Labelling) -> Sheet:
     """Return every statistic of a surface run with even attention."""
     sheet = statistics_sheet(labelling)
     names = [name for name in labelling.findings.sieves if name.startswith(GROUP)]
-    note = decision_sentence(labelling.decision, units_of(labelling), SURFACE_FAMILIES)
+    families = kind_of(labelling).families(labelling)
+    note = decision_sentence(labelling.decision, units_of(labelling), families)
     return replace(
         sheet,
         caption=(
@@ -265,9 +266,10 @@ def _findings(labelling: Labelling) -> Sheet:
     families = kind_of(labelling).families(labelling)
     note = decision_sentence(labelling.decision, units_of(labelling), families)
     probes = kind_of(labelling).baselines
-    ends = list(zip(*(array.ravel().tolist() for array in labelling.mean_intervals()), strict=True))
     rows = [dict(zip(columns, row, strict=True)) for row in values]
-    extra = [(low, high, *_ends(_difference(row))) for row, (low, high) in zip(rows, ends, strict=True)]
+    lows, highs = (ends.ravel().tolist() for ends in labelling.mean_intervals())
+    means = [Interval(row["mean"], low, high) for row, low, high in zip(rows, lows, highs, strict=True)]
+    extra = [(own.low, own.high, *_ends(_difference(row))) for row, own in zip(rows, means, strict=True)]
     about = " (of the accuracy itself, and of its difference to the baseline, which is tested)" * probes
     return Sheet(
         "Findings",
@@ -279,7 +281,7 @@ def _findings(labelling: Labelling) -> Sheet:
             "sieve", "head", "units", f"mean {ENDS}", "chance", *(f"difference {ENDS}",) * probes, "effect",
             "q", "q of not", "decision",
         ),
-        rows=tuple(_finding(row, *mean_ends, probes) for row, mean_ends in zip(rows, ends, strict=True)),
+        rows=tuple(_finding(row, own, probes) for row, own in zip(rows, means, strict=True)),
         columns=(*columns, *("mean_low", "mean_high", *DIFFERENCE) * probes),
         values=tuple((*row, *more * probes) for row, more in zip(values, extra, strict=True)),
     )  # fmt: skip
@@ -290,9 +292,9 @@ def _difference(row: Mapping[str, Any]) -> Interval:
     return Interval(*(row[name] - row["null"] for name in ("mean", "low", "high")))
 
 
-def _finding(row: Mapping[str, Any], low: float, high: float, probes: bool) -> tuple[Cell, ...]:
+def _finding(row: Mapping[str, Any], ends: Interval, probes: bool) -> tuple[Cell, ...]:
     """Return one test: with the interval of its mean, and in probes that of the difference."""
-    ends, known = Interval(row["mean"], low, high), not math.isnan(row["mean"])
+    known = not math.isnan(ends.mean)
     return (
         word_cell(row["sieve"]),
         Cell(f"{row['layer']}-{row['head']}", row["layer"] + row["head"] / 10_000),

@@ -4,6 +4,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +22,6 @@ SHORT = (
     "surface --overwrite", "cluster --overwrite", "probe --overwrite", "compare --overwrite", "extract",
 )  # fmt: skip
 """The commands that the short mode interrupts."""
-MOST_FAULTS = 60
-"""Faults of a part that are printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Settings:
         short: Whether only a few trials are done, the same ones every time.
         minutes: Length of the long mode.
         parts: Parts that are done.
-        save: Folder for mutated inputs with faults; None saves none.
+        save: Folder for all faults and for mutated inputs with one; None saves none.
     """
 
     work: Path
@@ -55,8 +54,8 @@ class Settings:
         return time.monotonic() + 60 * self.minutes * share
 
 
-Figures = tuple[str, list[str]]
-"""A line of figures on a part, and its faults, a line for each."""
+Figures = tuple[str, list[tuple[str, str]]]
+"""A line of figures on a part, and its faults, each with the group it belongs to."""
 
 
 def _prepare(settings: Settings) -> list[Prepared]:
@@ -92,9 +91,10 @@ def _damage(settings: Settings) -> Figures:
         to_verify = [chunk for chunk in to_verify if chunk.file == "manifest.json" or len(chunk.damages) < 6]
         to_judge = [chunk for chunk in to_judge if damage.decides(chunk.file)][:30]
     count, faults = damage.do_damages(runs, to_verify, settings.work, settings.jobs, (start + until) / 2)
-    line = damage.figures("flips, verify", count, faults)
-    count, more = damage.do_damages(runs, to_judge, settings.work, settings.jobs, until)
-    return f"{line}; {damage.figures('judge', count, more)}", [*faults, *more]
+    line, groups = damage.figures("flips, verify", count, faults)
+    count, faults = damage.do_damages(runs, to_judge, settings.work, settings.jobs, until)
+    more, more_groups = damage.figures("judge", count, faults)
+    return f"{line}; {more}", groups + more_groups
 
 
 def _mutate(settings: Settings) -> Figures:
@@ -108,7 +108,7 @@ def _mutate(settings: Settings) -> Figures:
 
 
 def run(settings: Settings) -> int:
-    """Do the parts, print a line of figures for each and its faults, and return the number of faults."""
+    """Do the parts, print their figures and each group of faults, and return the number of faults."""
     warm_up()
     make_inputs(settings.work / "inputs")
     prepared = _prepare(settings) if {"kills", "errors"} & {*settings.parts} else []
@@ -120,10 +120,14 @@ def run(settings: Settings) -> int:
         else:
             line, faults = _damage(settings) if part == "flips" else _mutate(settings)
         print(f"{line}; {time.monotonic() - start:.0f} s in all", flush=True)
-        for fault in sorted(faults)[:MOST_FAULTS]:
-            print(f"  {fault[:400]}")
-        if len(faults) > MOST_FAULTS:
-            print(f"  and {len(faults) - MOST_FAULTS} more")
+        for group, count in Counter(group for group, _ in faults).most_common():
+            first = next(fault for name, fault in faults if name == group)
+            print(f"  {count} x {first[:400]}", flush=True)
+        if settings.save is not None and faults:
+            settings.save.mkdir(parents=True, exist_ok=True)
+            (settings.save / f"{part}.txt").write_text(
+                "\n".join(fault for _, fault in faults), errors="backslashreplace"
+            )
         total += len(faults)
     return total
 
@@ -134,7 +138,9 @@ def run(settings: Settings) -> int:
 @click.option("--only", type=click.Choice([*SHARES]), help="Do this part only.")
 @click.option("--jobs", type=int, default=2, show_default=True, help="Trials at a time.")
 @click.option("--short", is_flag=True, help="A few trials, the same ones every time, as the tests do.")
-@click.option("--save", type=click.Path(path_type=Path), help="Folder for mutated inputs with faults.")
+@click.option(
+    "--save", type=click.Path(path_type=Path), help="Folder for all faults, and for the mutated inputs."
+)
 def main(minutes: float, seed: int, only: str | None, jobs: int, short: bool, save: Path | None) -> None:
     """Interrupt every command, damage every file and mutate every input; exit with 1 where one goes wrong."""
     work = Path(tempfile.mkdtemp(prefix="faults-"))

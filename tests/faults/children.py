@@ -56,12 +56,15 @@ class Strike:
         error: Name of an error that the change meets; None kills the command.
         lasting: Whether all later changes that need room meet the error, too.
         alone: Whether a kill leaves the processes alive that the command started.
+        shards: Number of finished shards of ``run`` at which a command whose workers write them is killed,
+            instead of before a change; 0 for no such kill.
     """
 
     change: int
     error: str | None = None
     lasting: bool = False
     alone: bool = False
+    shards: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +76,14 @@ class Ended:
         said: What it wrote to standard error.
         changes: Its changes of files, as "event path", where it lived to list them.
         modules: Modules that it had imported at its end, if it lived.
+        group: The group of the processes that it started.
     """
 
     code: int | None
     said: str
     changes: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    group: int = 0
 
     @property
     def fault(self) -> str | None:
@@ -112,7 +117,7 @@ def warm_up() -> None:
             importlib.import_module(module.name)
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
-    get_checkpoint_conversion_mapping("bert")  # compiles patterns for half a second, in every fork or here
+    get_checkpoint_conversion_mapping("bert")  # type: ignore[no-untyped-call]  # compiles patterns for half a second, in every fork or here
     keep_warm(("transformers.models.bert.modeling_bert", "safetensors.torch", "tests.support.planted"))
 
 
@@ -172,21 +177,39 @@ def run_in_fork(act: Callable[[], Any], where: Path, strike: Strike | None = Non
     child = os.fork()
     if not child:
         _live(act, where, strike, said, listed)
-    code = _wait(child)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child, signal.SIGKILL)  # what a command leaves behind is no part of the next one
+    code = _wait(child, where, strike)
+    if strike is None or not strike.alone:
+        end_group(child)  # what a command leaves behind is no part of the next one
     facts = json.loads(listed.read_text()) if listed.exists() else {"changes": [], "modules": []}
     text = said.read_text(errors="replace")
-    return Ended(code, text, tuple(facts["changes"]), tuple(facts["modules"]))
+    return Ended(code, text, tuple(facts["changes"]), tuple(facts["modules"]), child)
 
 
-def _wait(child: int) -> int | None:
-    """Wait for a process; None when it takes too long, and is killed."""
+def end_group(group: int) -> None:
+    """Kill what is left of a group of processes."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def is_alive(group: int) -> bool:
+    """Return whether a process of a group lives; one that has ended and was not waited for does not."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, its_group = file.read_text().rpartition(")")[2].split()[:3]
+            if its_group == str(group) and state not in "ZX":
+                return True
+    return False
+
+
+def _wait(child: int, where: Path, strike: Strike | None) -> int | None:
+    """Wait for a process, and kill it at the number of shards of a strike; None when it takes too long."""
     until, pause = time.monotonic() + PATIENCE, 0.002
     while time.monotonic() < until:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
+        if strike and strike.shards and len([*where.glob("run/shards/*.json")]) >= strike.shards:
+            (os.kill if strike.alone else os.killpg)(child, signal.SIGKILL)
         time.sleep(pause)
         pause = min(pause * 1.3, 0.02)
     os.killpg(child, signal.SIGKILL)
@@ -244,6 +267,8 @@ def _count_changes(root: Path, strike: Strike | None) -> list[str]:
 
 def _strikes(strike: Strike, event: str, number: int) -> bool:
     """Return whether a strike meets this change."""
+    if strike.shards:
+        return False
     return number == strike.change or (strike.lasting and number > strike.change and event in GROWING)
 
 

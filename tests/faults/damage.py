@@ -206,9 +206,8 @@ def _words(chunk: Chunk, damage: Damage) -> str:
     return f"{chunk.kind}, {chunk.file}, {what}" + (f" by {damage.mask}" if damage.how == "flip" else "")
 
 
-def figures(name: str, count: int, faults: Sequence[str]) -> str:
-    """Return a line of figures on damages."""
+def figures(name: str, count: int, faults: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:
+    """Return a line of figures on damages, and the faults, each with the group it belongs to."""
     kinds = Counter(fault.split(":")[0] for fault in faults)
-    return f"{name}: {count} damages: " + (
-        ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())) or "0 faults"
-    )
+    words = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())) or "0 faults"
+    return f"{name}: {count} damages: {words}", [(",".join(fault.split(",")[:2]), fault) for fault in faults]

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import traceback
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -82,8 +81,8 @@ def mutate(data: bytes, others: Sequence[bytes], chance: random.Random) -> bytes
             data = data[:start] + chance.choice(INSERTS) + data[start:]
         elif how == 6:
             lines = data.splitlines(keepends=True) or [b""]
-            one, other = (chance.randrange(len(lines)) for _ in range(2))
-            lines[one], lines[other] = lines[other], chance.choice((lines[one], b"\n"))
+            first, second = (chance.randrange(len(lines)) for _ in range(2))
+            lines[first], lines[second] = lines[second], chance.choice((lines[first], b"\n"))
             data = b"".join(lines)
         else:
             pattern, values = ((NUMBER, COUNTS), (FIELD, INSERTS), (NUMBER, INSERTS))[how - 7]
@@ -209,7 +208,9 @@ def _try(target: Parser | Function, place: Path, chance: random.Random) -> tuple
         text = str(error)
         return (
             given,
-            None if text.strip() and "\n" not in text and "\r" not in text else f"lines: {text[:200]!r}",
+            None
+            if text.strip() and "\n" not in text and "\r" not in text
+            else f"several lines: {text[:200]!r}",
         )
     except BaseException as error:
         return given, f"{type(error).__name__} at {_place_of(error)}: {_shorten(error)}"
@@ -268,15 +269,10 @@ def _save(file: Path, given: bytes, fault: str) -> None:
     file.with_name(f"{file.name}.fault").write_text(fault, errors="backslashreplace")
 
 
-def figures(outcomes: Sequence[Outcome]) -> tuple[str, list[str]]:
-    """Return a line of figures, and a line for every distinct fault with its number."""
-    faults = Counter(re.sub(r": [^:]*$", "", fault) for outcome in outcomes for fault in outcome.faults)
-    firsts: dict[str, str] = {}
-    for outcome in outcomes:
-        for fault in outcome.faults:
-            firsts.setdefault(re.sub(r": [^:]*$", "", fault), fault)
+def figures(outcomes: Sequence[Outcome]) -> tuple[str, list[tuple[str, str]]]:
+    """Return a line of figures, and the faults, each with the group it belongs to: its place in the code."""
+    faults = [(fault.split(": ", 2)[1], fault) for outcome in outcomes for fault in outcome.faults]
     tried, used = (sum(counts) for counts in zip(*((o.tried, o.used) for o in outcomes), strict=True))
     targets = len({outcome.target for outcome in outcomes})
     line = f"mutations: {tried} inputs of {targets} parsers and functions: {used} used, "
-    line += f"{sum(faults.values())} neither used nor refused in a sentence"
-    return line, [f"{count} x {firsts[kind]}" for kind, count in faults.most_common()]
+    return f"{line}{len(faults)} neither used nor refused in a sentence", faults

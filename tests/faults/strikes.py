@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.cases import Prepared, contents, differences
-from tests.faults.children import CROSSING, ERRORS, GROWING, Strike, run_command
+from tests.faults.children import CROSSING, ERRORS, GROWING, Strike, end_group, is_alive, run_command
 from tests.faults.parallel import do_in_forks
 
 LEFTOVERS = (".partial", ".headroles-")
 """Parts of the names of what headroles has not finished writing."""
 MEET = {"EXDEV": CROSSING} | dict.fromkeys(("ENOSPC", "EDQUOT"), ("open", "os.mkdir", *CROSSING))
 """The changes that can meet an error, where not all can: files can be removed from a full disk."""
+KINDS = ("bytes differ", "run lost", "blocked", "left over", "no sentence")
+"""Kinds of faults."""
+ORPHAN = 30
+"""Seconds after the repeated command by which the workers of the killed one must have ended."""
 SELDOM = 12
 """Of so many rounds over all cases, one has the cases with several workers, which take seconds."""
 
@@ -44,8 +48,8 @@ class Trial:
     def __str__(self) -> str:
         """Return the trial in a line."""
         what = self.strike.error or "kill"
-        place = f"{what} before change {self.strike.change} ({self.change})"
-        return f"{self.case}: {place}: {'; '.join(self.faults)}"
+        place = f"before change {self.strike.change} ({self.change})"
+        return f"{self.case}: {what} {f'at {self.strike.shards} shards' if self.strike.shards else place}"
 
 
 def strike_once(prepared: Prepared, strike: Strike, place: Path) -> Trial:
@@ -72,8 +76,21 @@ def strike_once(prepared: Prepared, strike: Strike, place: Path) -> Trial:
         faults += lost
     if words is not None and ended.code != 0:
         faults += _faults_of_repeat(prepared, words, place)
+    if strike.alone:
+        faults += _living_on(ended.group)
     shutil.rmtree(place, ignore_errors=True)
     return Trial(case.name, strike, change, reached, tuple(faults), time.monotonic() - start)
+
+
+def _living_on(group: int) -> list[str]:
+    """Return a fault where a worker outlives its killed command for long, and end the worker."""
+    until = time.monotonic() + ORPHAN
+    while is_alive(group):
+        if time.monotonic() > until:
+            end_group(group)
+            return [f"blocked: a worker of the killed command lives on for {ORPHAN} s"]
+        time.sleep(0.1)
+    return []
 
 
 def _faults_of_error(
@@ -155,8 +172,13 @@ def kills(prepared: Sequence[Prepared], seed: int) -> list[tuple[Prepared, Strik
     chance, turns = random.Random(seed), []
     for item in prepared:
         numbers = _spread(len(item.changes), chance)
-        alone = item.case.workers > 1
-        turns.append([(item, Strike(number, alone=alone and turn % 2 == 0)) for turn, number in numbers])
+        several = item.case.workers > 1
+        turns.append(
+            [
+                (item, Strike(number, alone=several and turn % 2 == 0, shards=several * (turn % 4)))
+                for turn, number in numbers
+            ]
+        )
     return list(_in_turn(turns))
 
 
@@ -212,14 +234,17 @@ def do_strikes(
     return do_in_forks(act, strikes, jobs, until)
 
 
-def figures(name: str, trials: Sequence[Trial]) -> tuple[str, list[str]]:
-    """Return a line of figures on trials, and a line for every kind of fault with its first trial."""
-    reached = [trial for trial in trials if trial.reached]
-    counts = Counter(fault.split(":")[0] for trial in trials for fault in {*trial.faults})
-    kinds = ("bytes differ", "run lost", "blocked", "left over", "no sentence")
-    seconds = sum(trial.seconds for trial in trials) / max(1, len(trials))
-    words = ", ".join(f"{counts[kind]} {kind}" for kind in kinds)
-    line = f"{name}: {len(reached)} of {len(trials)} reached over {len({trial.case for trial in trials})} "
-    return line + f"commands: {words}; {seconds:.2f} s a trial", [
-        str(trial) for trial in trials if trial.faults
+def figures(name: str, trials: Sequence[Trial]) -> tuple[str, list[tuple[str, str]]]:
+    """Return a line of figures on trials, and the faults, each with the group it belongs to."""
+    reached = sum(trial.reached for trial in trials)
+    faults = [
+        (f"{fault.split(':')[0]}: {trial.case}", f"{fault} [{trial}]")
+        for trial in trials
+        for fault in trial.faults
     ]
+    counts = Counter(group.split(":")[0] for group, _ in faults)
+    words = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS)
+    seconds = sum(trial.seconds for trial in trials) / max(1, len(trials))
+    commands = len({trial.case for trial in trials})
+    line = f"{name}: {reached} of {len(trials)} reached over {commands} commands: {words}"
+    return f"{line}; {seconds:.2f} s a trial", faults

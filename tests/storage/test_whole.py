@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -280,11 +281,10 @@ def test_half_written_files_leave_with_their_process_and_stay_while_it_lives(tmp
 
 def test_a_file_that_did_not_change_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[str] = []
-    digest = reading.file_digest
 
     def counted(file: Any, way: str) -> Any:
         hashed.append(file.name)
-        return digest(file, way)
+        return file_digest(file, way)
 
     monkeypatch.setattr(reading, "file_digest", counted)
     file = tmp_path / "a.csv"

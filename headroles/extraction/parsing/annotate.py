@@ -10,6 +10,7 @@ from headroles.errors import BadInput
 from headroles.extraction.parsing.cache import ParseCache
 from headroles.extraction.parsing.pipeline import parse_texts
 from headroles.extraction.parsing.pool import ParserPool, Parses
+from headroles.extraction.texts.tokens import MARGIN
 from headroles.records.passage import Passage, Words
 
 if TYPE_CHECKING:
@@ -83,10 +84,15 @@ class Annotator:
                     forms.update(token.lower_ for token in self._parser.make_doc(text))
         return forms
 
-    def expect(self, passages: Iterable[Passage]) -> None:
+    def expect(self, passages: Iterable[Passage], *, final: bool = False) -> None:
         """Announce the next passages, so that parser processes can parse them ahead; this call is optional.
 
         Nothing happens until many texts had to be parsed, because small runs need no parser processes.
+
+        Args:
+            passages: The passages.
+            final: Whether their texts are those that will be parsed. Otherwise long ones are skipped, since
+                only a part of them may be parsed.
         """
         if self._start_pool is None or self._parser is None or self.counts.parsed < ALONE:
             return
@@ -94,7 +100,8 @@ class Annotator:
             self._pool = self._start_pool()
         with self._lock:
             texts = _open_texts(passages) - self._known.keys() - self._pending.keys()
-        texts = {text for text in texts if len(text) <= self._parser.max_length}
+        longest = self._parser.max_length if final else MARGIN
+        texts = {text for text in texts if len(text) <= longest}
         if not texts or not self._pool.alive:
             return
         cached = self._cache.get(sorted(texts)) if self._cache else {}

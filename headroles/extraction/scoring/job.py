@@ -11,7 +11,7 @@ from headroles.extraction.parsing.lexicon import Lexicon
 from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
 from headroles.extraction.scoring.reader import Reader, Shard, Table
 from headroles.extraction.source import AttentionSource
-from headroles.extraction.texts.tokens import Tokenised, example_of
+from headroles.extraction.texts.tokens import Tokenised, example_of, parsed_part
 from headroles.plans.masks import Band
 
 
@@ -32,13 +32,13 @@ class SieveJob:
     def table(self, tokenised: Sequence[Tokenised]) -> Table:
         """Return the empty scores of a shard; its texts may be parsed ahead of the model from now on."""
         if self._annotator is not None:
-            self._annotator.expect(given.passage for given in tokenised)
+            self._annotator.expect(map(parsed_part, tokenised), final=True)
         return Table(self._sieves, tokenised, self._model)
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
         """Annotate a batch and lay the sieves over it."""
         inputs = [tokenised[place] for place in places]
-        passages = [given.passage for given in inputs]
+        passages = [parsed_part(given) for given in inputs]
         words = self._annotator.words(passages) if self._annotator else [None] * len(inputs)
         arcs = "arcs" in self._sieves.needs
         batch = []

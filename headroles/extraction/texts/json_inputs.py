@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,35 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         raise BadInput(f"'{path}' must hold at least one object, but its list is empty")
     rows: list[dict[str, Any]] = values
     return rows
+
+
+def split_sentences(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return documents with dependency trees as one object for each sentence, as probes read them.
+
+    Heads are counted within their sentence, so they stay as they are. A document with mentions, which may
+    corefer over sentences, stays whole; so does an object that does not say how long its sentences are.
+
+    Example:
+        >>> row = {"document": "d", "words": ["a", "b", "c"], "sentences": [1, 2], "heads": [0, 0, 1]}
+        >>> [(part["key"], part["words"], part["heads"]) for part in split_sentences([row])]
+        [('d@0', ['a'], [0]), ('d@1', ['b', 'c'], [0, 1])]
+    """
+    parts: list[dict[str, Any]] = []
+    for number, row in enumerate(rows):
+        lengths, words = row.get("sentences"), row.get("words")
+        whole = "heads" not in row or not row.keys().isdisjoint(("mentions", "clusters", "key"))
+        fits = isinstance(words, list) and isinstance(lengths, list) and len(lengths) > 1
+        if whole or not fits or not all(type(length) is int and length > 0 for length in lengths):
+            parts.append(row)
+            continue
+        ends = np.cumsum([0, *lengths]).tolist()
+        listed = {name for name, value in row.items() if isinstance(value, list) and len(value) == ends[-1]}
+        document = str(row.get("document", number))
+        for start, stop in pairwise(ends):
+            own = {name: value[start:stop] if name in listed else value for name, value in row.items()}
+            names = {"key": f"{document}@{start}", "group": row.get("group", document)}
+            parts.append(own | {"sentences": [stop - start]} | names)
+    return parts
 
 
 def encode_json(kept: Any, place: str) -> str:
@@ -124,12 +154,24 @@ def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapI
         tokenised = use_tokens(tokenizer, Passage(key, (" ".join(strings),), unit), strings, place)
         return MapInput(row, given, tokenised, np.full(tokenised.size, -1, dtype=np.int32))
     if given == "words":
-        text, spans = join_words(strings)
+        text, spans = join_words(strings, _spaces(row.get("spaces"), len(strings), place))
         words = Words(spans, np.full(len(strings), -1, dtype=np.int32), ("",) * len(strings))
         tokenised = tokenise(tokenizer, [Passage(key, (text,), unit, (words,))], NO_TRUNCATION)[0]
         return MapInput(row, given, tokenised, example_of(tokenised, (words,), arcs=False).word)
     tokenised = tokenise(tokenizer, [Passage(key, tuple(strings), unit)], NO_TRUNCATION)[0]
     return MapInput(row, given, tokenised, number_words(tokenised))
+
+
+def _spaces(value: Any, count: int, place: str) -> list[bool] | None:
+    """Return whether a blank follows each word, where the object says so."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != count or not all(type(flag) is bool for flag in value):
+        raise BadInput(
+            f"{place}: 'spaces' says of each of its {count} words whether a blank follows it, true or false, "
+            f"but got {value!r:.60}"
+        )
+    return value
 
 
 def use_tokens(tokenizer: Any, passage: Passage, tokens: Sequence[str], place: str) -> Tokenised:

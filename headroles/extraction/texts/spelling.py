@@ -5,7 +5,7 @@ import unicodedata
 import numpy as np
 from jaxtyping import Int
 
-from headroles.extraction.texts.tokens import Tokenised, example_of
+from headroles.extraction.texts.tokens import Tokenised, example_of, parsed_part
 from headroles.records.passage import Words
 
 APOSTROPHES = "'’ʼ"
@@ -38,7 +38,7 @@ def number_words(tokenised: Tokenised) -> Int[np.ndarray, " tokens"]:
         >>> number_words(Tokenised(passage, {}, pieces, texts, spans, texts < 0, False)).tolist()
         [-1, 0, 0, 1, 2, -1]
     """
-    words = [_words_without_tree(text) for text in tokenised.passage.texts]
+    words = [_words_without_tree(text) for text in parsed_part(tokenised).texts]
     word = example_of(tokenised, words, arcs=False).word
     numbers = np.full(tokenised.size, -1, dtype=np.int32)
     numbers[word >= 0] = np.unique(word[word >= 0], return_inverse=True)[1]

@@ -1,7 +1,8 @@
 """Tokenise passages, and make examples of the pieces with their texts, words and special tokens."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,6 +11,16 @@ from jaxtyping import Bool, Int
 from headroles.errors import BadInput
 from headroles.records.example import Arc, Example, Lexical
 from headroles.records.passage import Passage, Words
+
+FAR, LONG = 100, 100_000
+"""Characters for each token that fits beyond which a text is very long; characters of it that are counted."""
+SPARE = 16
+"""Tokens of a very long text that are kept for truncation, beyond those that fit."""
+WORD = 200
+"""Characters behind these in which a blank is looked for; longer words are cut."""
+BLANK = re.compile(r"\s")
+MARGIN = 4_000
+"""Characters behind the last token of an input that was cut which a parser still reads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +69,8 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
     """Tokenise passages, truncating the longest text first.
 
     Texts and special tokens come from the tokenizer's sequence ids, never from ``token_type_ids``
-    or lists of special tokens; special tokens written out in a text stay text.
+    or lists of special tokens; special tokens written out in a text stay text. Of a very long text only a
+    start is tokenised that has more tokens than fit.
 
     Raises:
         BadInput: When the tokenizer keeps no character offsets or makes no token of a text, or single
@@ -74,11 +86,11 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
     widths = {len(passage.texts) for passage in passages}
     if len(widths) > 1:
         raise BadInput("a run has single texts or pairs, but got both; split them into two files")
-    columns = [[passage.texts[k] for passage in passages] for k in range(widths.pop() if widths else 0)]
-    if not columns:
+    if not passages:
         return []
+    columns = zip(*(_starts_of(tokenizer, passage.texts, max_length) for passage in passages), strict=True)
     batch = tokenizer(
-        *columns,
+        *map(list, columns),
         truncation="longest_first",
         max_length=max_length,
         split_special_tokens=True,
@@ -104,6 +116,73 @@ def tokenise(tokenizer: Any, passages: Sequence[Passage], max_length: int) -> li
             )
         )
     return tokenised
+
+
+def _starts_of(tokenizer: Any, texts: tuple[str, ...], max_length: int) -> tuple[str, ...]:
+    """Return the texts of a passage without what lies far behind the tokens that fit, if any is very long.
+
+    They are cut at blanks, so that all tokens that fit are those of the whole texts, and so that the text
+    with more tokens keeps more of them: it is truncated first. The library would pair every part of one
+    text with every part of the other.
+    """
+    ends_left = getattr(tokenizer, "truncation_side", "right") == "left"  # keeps the end of a text
+    if ends_left or max(map(len, texts)) <= FAR * max_length:
+        return texts
+    ends, counts = zip(*(_ends_of_tokens(tokenizer, text, max_length) for text in texts), strict=True)
+    starts = []
+    for text, own, count in zip(texts, ends, counts, strict=True):
+        last = max_length + (4 * SPARE if count == max(counts) else SPARE)
+        if len(own) <= last:
+            starts.append(text)
+            continue
+        stop = int(own[last]) + WORD
+        blank = BLANK.search(text, int(own[last]), stop)
+        starts.append(text[: blank.start() if blank else stop])
+    return tuple(starts)
+
+
+def _ends_of_tokens(tokenizer: Any, text: str, max_length: int) -> tuple[Int[np.ndarray, " tokens"], float]:
+    """Return the ends of the tokens of a text, or of a start that has far more than fit, and their number.
+
+    The number is that of the whole text, estimated where only a start was tokenised.
+    """
+    size = max(LONG, FAR * max_length)
+    while True:
+        start = _cut_at_blank(text, size // 2, size)
+        batch = tokenizer([start], add_special_tokens=False, split_special_tokens=True, verbose=False)
+        offsets = np.array(batch.encodings[0].offsets, dtype=np.int64).reshape(-1, 2)
+        if len(start) == len(text) or len(offsets) > max_length + 4 * SPARE:
+            return offsets[:, 1], len(offsets) * len(text) / len(start)
+        size *= 2
+
+
+def _cut_at_blank(text: str, least: int, most: int) -> str:
+    """Return the start of a text, cut at the last blank between two places, or at the second one.
+
+    Example:
+        >>> _cut_at_blank("it rains again", 2, 10), _cut_at_blank("it rains again", 4, 6)
+        ('it rains', 'it rai')
+    """
+    if len(text) <= most:
+        return text
+    parts = text[least:most].rsplit(None, 1)
+    return text[:least] + parts[0] if len(parts) == 2 else text[:most]
+
+
+def parsed_part(tokenised: Tokenised) -> Passage:
+    """Return the passage as a parser reads it: without what lies far behind the tokens of the input.
+
+    Each text of an input that was cut ends at a blank at most ``MARGIN`` characters behind its last token.
+    A parser reads on from the left, so words up to there get the heads that they have in the whole text,
+    unless their sentence reaches beyond it. Texts with words of their own, and those that were not cut, are
+    returned as they are.
+    """
+    passage = tokenised.passage
+    if not tokenised.truncated or passage.words is not None:
+        return passage
+    ends = [int(tokenised.spans[tokenised.texts == k, 1].max(initial=0)) for k in range(len(passage.texts))]
+    texts = (_cut_at_blank(text, end, end + MARGIN) for text, end in zip(passage.texts, ends, strict=True))
+    return replace(passage, texts=tuple(texts))
 
 
 def example_of(

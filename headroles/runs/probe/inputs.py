@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ from headroles.extraction.texts.pieces import count_pieces, text_room
 from headroles.extraction.texts.windows import document_windows, sentence_windows, window_passage
 from headroles.inputs.corpora import ListCorpus
 from headroles.inputs.units import unit_names
+from headroles.maps.documents import read_map_documents
 from headroles.options.probe import LEAST_ARCS, WINDOW, ProbeOptions
 from headroles.records.documents import Document, Window
 from headroles.records.passage import Passage
 from headroles.records.probes import ChoiceProbe, DecodingProbe
+from headroles.runs.sources import MapsCorpus, longest_input
 from headroles.sieves.language.relations import relations_of
 from headroles.sieves.probes.coreference import CoreferenceProbe
 from headroles.sieves.probes.dependency import DependencyProbe
@@ -255,6 +258,7 @@ class ProbeCorpus(ListCorpus):
         learned: Documents that classifiers are trained on; empty without classifiers.
         notes: What the probes leave out, one sentence each.
         digest: SHA-256 over the documents with all of their annotation.
+        maps: Stored maps that are read instead of a model; None where a model runs.
     """
 
     def __init__(
@@ -266,6 +270,7 @@ class ProbeCorpus(ListCorpus):
         *,
         learned: Sequence[Document] = (),
         notes: Sequence[str] = (),
+        stored: MapsCorpus | None = None,
     ) -> None:
         """Keep everything that was read.
 
@@ -277,6 +282,12 @@ class ProbeCorpus(ListCorpus):
         self.documents, self.probes, self.inputs = documents, tuple(probes), inputs
         self.learned, self.notes = learned, tuple(notes)
         self.digest = _documents_digest(documents)
+        self._stored, self.maps = stored, stored.maps if stored else None
+
+    def close(self) -> None:
+        """Close the file of stored maps."""
+        if self._stored is not None:
+            self._stored.close()
 
 
 def read_probe_corpus(options: ProbeOptions) -> ProbeCorpus:
@@ -285,6 +296,8 @@ def read_probe_corpus(options: ProbeOptions) -> ProbeCorpus:
     Raises:
         HeadrolesError: When files cannot be read, lack annotation, or have too few units.
     """
+    if options.attention is not None:
+        return _read_stored(options, options.attention)
     checkpoint = find_checkpoint(options.model, options.revision)
     documents, source = read_inputs(options)
     probes, notes = select_probes(options, documents)
@@ -296,6 +309,26 @@ def read_probe_corpus(options: ProbeOptions) -> ProbeCorpus:
     inputs = make_inputs(options, documents, checkpoint, due)
     notes += parser_notes(source)
     return ProbeCorpus(documents, probes, inputs, source, learned=learned, notes=notes)
+
+
+def _read_stored(options: ProbeOptions, file: str) -> ProbeCorpus:
+    """Read the gold annotation of stored maps; each example is one window."""
+    with ExitStack() as stack:
+        stored = MapsCorpus(file, options.name)
+        stack.callback(stored.close)
+        documents = read_map_documents(Path(file), options.name)
+        probes, notes = select_probes(options, documents)
+        due = count_items(probes, documents)
+        rows = [f"{probe.name}:{row}" for probe in probes for row in probe.rows]
+        check_relations(options, documents, due, rows)
+        windows = {document.key: Window(document, 0, len(document.words), 0) for document in documents}
+        items = {document.key: counts for document, counts in zip(documents, due, strict=True)}
+        size = longest_input(stored.maps, 0)
+        inputs = Inputs(windows, list(stored), size, None, 0, items)
+        source = stored.source | {"layout": "maps"}
+        corpus = ProbeCorpus(documents, probes, inputs, source, notes=notes, stored=stored)
+        stack.pop_all()
+    return corpus
 
 
 def training_documents(options: ProbeOptions) -> list[Document]:

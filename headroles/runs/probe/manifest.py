@@ -61,7 +61,7 @@ def _probe_facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout
     facts: dict[str, Any] = {
         "names": list(options.probes),
         "asked": "of a pronoun among names" if layout in PRONOUN_LAYOUTS else "of running text",
-        "read": "sentence by sentence" if inputs.stride is None else "in windows of documents",
+        "read": _reading(inputs, layout),
         "scheme": options.scheme,
         "root": options.root if "trees" in options.probes else None,
         "halves": None if options.preset == "published" else halves,
@@ -70,6 +70,13 @@ def _probe_facts(options: ProbeOptions, inputs: Inputs, found: Labelling, layout
     if inputs.stride is not None:
         facts["windows"] = {"size": inputs.size, "stride": inputs.stride, "lost": _lost(found)}
     return facts
+
+
+def _reading(inputs: Inputs, layout: str) -> str:
+    """Return how a model read the documents, in words."""
+    if layout == "maps":
+        return "as the stored maps have them"
+    return "sentence by sentence" if inputs.stride is None else "in windows of documents"
 
 
 def _lost(found: Labelling) -> dict[str, int]:

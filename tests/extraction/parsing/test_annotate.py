@@ -2,7 +2,7 @@
 
 import gc
 import tracemalloc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -207,3 +207,31 @@ def test_the_shipped_parser_knows_plain_sentences() -> None:
     assert arcs["The"] == (2, "det")
     assert arcs["old"] == (2, "amod")
     assert arcs["chased"][0] == -1
+
+
+class _Pool:
+    """A pool that notes the texts that it gets."""
+
+    alive = True
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def submit(self, texts: Sequence[str]) -> list[Any]:
+        """Note the texts, and parse none."""
+        self.texts += texts
+        return []
+
+
+def test_long_texts_are_parsed_ahead_only_once_it_is_known_how_much_of_them_is_parsed(
+    tiny: Language, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(annotate, "ALONE", 0)
+    pool = _Pool()
+    annotator = Annotator(tiny, None, lambda: pool)  # type: ignore[arg-type, return-value]
+    short, long = "A cat slept.", "A cat slept. " * 400
+    passages = [Passage("a", (short,)), Passage("b", (long,))]
+    annotator.expect(passages)
+    assert pool.texts == [short]
+    annotator.expect(passages[1:], final=True)
+    assert pool.texts == [short, long]

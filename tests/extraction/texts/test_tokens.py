@@ -11,7 +11,9 @@ from tokenizers import processors
 
 from headroles import Example
 from headroles.errors import BadInput
-from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
+from headroles.extraction.parsing.pipeline import load_parser, parse_texts
+from headroles.extraction.texts import tokens
+from headroles.extraction.texts.tokens import Tokenised, example_of, parsed_part, tokenise
 from headroles.records.passage import Passage, Words
 from tests.support.reference import draws
 
@@ -261,3 +263,108 @@ def test_an_input_without_any_token_is_refused(tokenizer_of: TokenizerOf) -> Non
 
 def test_nothing_in_is_nothing_out(tokenizer_of: TokenizerOf) -> None:
     assert tokenise(tokenizer_of("bert"), [], 16) == []
+
+
+LONG_TEXTS = {
+    "sentences": "What did the committee decide? It was signed in Paris! " * 12,
+    "one word": "committee" * 80,
+    "blanks": "a" + " " * 2500 + "b committee decide " * 10,
+    "shorter": "What did the committee decide? It was signed in Paris! " * 10,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", LONG_TEXTS)
+def test_the_start_of_a_very_long_text_has_the_tokens_of_the_whole(
+    kind: str, name: str, tokenizer_of: TokenizerOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer, text, other = tokenizer_of(kind), LONG_TEXTS[name], LONG_TEXTS["sentences"]
+    inputs = [(text,), (text, "It was signed."), ("It was signed.", text), (text, other), (other, text)]
+    lengths = (20, 21)  # the longer text keeps one token more
+    whole = [_one(tokenizer, *texts, most=most) for texts in inputs for most in lengths]
+    monkeypatch.setattr(tokens, "FAR", 1)
+    monkeypatch.setattr(tokens, "LONG", 500)
+    monkeypatch.setattr(tokens, "SPARE", 2)
+    calls = [(texts, most) for texts in inputs for most in lengths]
+    for (texts, most), wanted in zip(calls, whole, strict=True):
+        got = _one(tokenizer, *texts, most=most)
+        assert got.tokens == wanted.tokens
+        assert got.spans.tolist() == wanted.spans.tolist()
+        assert got.truncated == wanted.truncated
+        assert got.passage.texts == texts
+
+
+class _Counted:
+    """A tokenizer that counts the characters it gets."""
+
+    is_fast = True
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer, self.characters, self.parts = tokenizer, 0, 0
+
+    def __call__(self, *columns: list[str], **options: Any) -> Any:
+        self.characters += sum(len(text) for column in columns for text in column)
+        batch = self._tokenizer(*columns, **options)
+        self.parts = sum(len(encoding.overflowing) for encoding in batch.encodings)
+        return batch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tokenizer, name)
+
+
+def test_a_text_of_millions_of_characters_is_not_tokenised_whole(tokenizer_of: TokenizerOf) -> None:
+    counted = _Counted(tokenizer_of("bert"))
+    made = _one(counted, "It was signed in Paris! " * 200_000, most=48)
+    assert made.size == 48
+    assert made.truncated
+    assert 0 < counted.characters <= 1.1 * tokens.LONG
+
+
+def test_two_long_texts_are_not_paired_part_by_part(tokenizer_of: TokenizerOf) -> None:
+    counted = _Counted(tokenizer_of("gpt2"))
+    made = _one(counted, "It was signed. " * 4_000, "日本" * 30_000, most=20)
+    assert (made.texts == 0).sum() == (made.texts == 1).sum() == 10
+    assert counted.parts < 1000  # rather than thousands of thousands
+
+
+def test_a_tokenizer_that_keeps_the_end_of_a_text_gets_all_of_it(
+    tokenizer_of: TokenizerOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "FAR", 1)
+    tokenizer = tokenizer_of("bert")
+    tokenizer.truncation_side = "left"
+    text = LONG_TEXTS["sentences"] + "naïve"
+    assert _one(tokenizer, text, most=20).spans[-2, 1] == len(text)
+
+
+def test_a_parser_reads_little_beyond_the_tokens_of_an_input_that_was_cut(tokenizer_of: TokenizerOf) -> None:
+    tokenizer, text = tokenizer_of("bert"), LONG_TEXTS["sentences"] * 20
+    made = _one(tokenizer, text, "It was signed.", most=30)
+    first, second = parsed_part(made).texts
+    end = made.spans[made.texts == 0, 1].max()
+    assert end + tokens.MARGIN // 2 < len(first) <= end + tokens.MARGIN
+    assert text.startswith(first + " ")
+    assert second == "It was signed."
+    unbroken = _one(tokenizer_of("gpt2"), "committee" * 3000, most=30)
+    assert len(parsed_part(unbroken).texts[0]) == unbroken.spans[:, 1].max() + tokens.MARGIN
+
+
+def test_what_was_not_cut_or_has_words_of_its_own_is_parsed_as_it_is(tokenizer_of: TokenizerOf) -> None:
+    tokenizer, text = tokenizer_of("bert"), LONG_TEXTS["sentences"] * 10
+    whole = _one(tokenizer, text, most=10_000)
+    assert parsed_part(whole) is whole.passage
+    (gold,) = tokenise(tokenizer, [Passage("gold", (text * 3,), None, (_blank_separated(text * 3),))], 20)
+    assert parsed_part(gold) is gold.passage
+
+
+def test_words_of_an_input_that_was_cut_have_the_heads_of_the_whole_text(tokenizer_of: TokenizerOf) -> None:
+    parser, _ = load_parser(None)
+    text = "The small dog saw a cat in the rain. It slept, and who did it? " * 200
+    made = _one(tokenizer_of("bert"), text, most=60)
+    (part,), (whole,) = (list(parse_texts(parser, [each])) for each in (parsed_part(made).texts[0], text))
+    assert len(part.heads) < len(whole.heads) / 2
+    last = int(example_of(made, (part,), True).word.max())
+    assert last > 8
+    assert example_of(made, (part,), True).word.tolist() == example_of(made, (whole,), True).word.tolist()
+    assert part.heads[: last + 1].tolist() == whole.heads[: last + 1].tolist()
+    assert part.relations[: last + 1] == whole.relations[: last + 1]

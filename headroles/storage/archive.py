@@ -1,0 +1,94 @@
+"""Archives of arrays: the arrays, numbers and texts of records as npz and back, without pickle.
+
+Equal content gives equal bytes. Arrays are checked where their record is made, against its own annotations
+(``headroles.records.arrays``).
+"""
+
+import struct
+import zlib
+from collections.abc import Collection, Mapping
+from functools import cache
+from io import BytesIO
+from typing import Any, TypeVar, get_type_hints
+from zipfile import BadZipFile
+
+import numpy as np
+
+from headroles.records.arrays import array_fields
+
+ERRORS = (BadZipFile, EOFError, OSError, zlib.error, struct.error, RuntimeError, MemoryError)
+"""Errors of reading a damaged archive, in addition to ``ValueError``."""
+Record = TypeVar("Record")
+
+
+def archive_bytes(arrays: Mapping[str, np.ndarray], *, compressed: bool = False) -> bytes:
+    """Return arrays as the content of an npz file, in their order.
+
+    Args:
+        arrays: By name; none of them of objects.
+        compressed: Whether to compress them.
+
+    Raises:
+        ValueError: For an array of objects.
+    """
+    content = BytesIO()
+    write = np.savez_compressed if compressed else np.savez
+    write(content, allow_pickle=False, **arrays)
+    return content.getvalue()
+
+
+def read_archive(content: bytes, name: str) -> dict[str, np.ndarray]:
+    """Return all arrays of an npz file by name.
+
+    Args:
+        content: Of the file.
+        name: Of the file, for the sentence.
+
+    Raises:
+        ValueError: When the content is no archive, or one of objects.
+    """
+    try:
+        archive = np.load(BytesIO(content), allow_pickle=False)
+        if isinstance(archive, np.lib.npyio.NpzFile):
+            return {name: archive[name] for name in archive.files}
+    except ERRORS as error:
+        raise ValueError(f"{name} is no archive of arrays ({type(error).__name__}: {error})") from error
+    raise ValueError(f"{name} is no archive of arrays, but a single one")
+
+
+@cache
+def _plain_fields(kind: type) -> Mapping[str, Any]:
+    """Return parsers of the numbers and texts of a record by name."""
+    parsers = {int: int, float: float, str: str, tuple[str, ...]: lambda array: tuple(map(str, array))}
+    return {name: parsers[hint] for name, hint in get_type_hints(kind).items() if hint in parsers}
+
+
+def arrays_of(record: Any, leave_out: Collection[str] = ()) -> dict[str, np.ndarray]:
+    """Return arrays, numbers and texts of a record as arrays by name; fields of other types are passed over.
+
+    Args:
+        record: A dataclass.
+        leave_out: Fields to leave out.
+    """
+    kind: type = type(record)
+    names = (*_plain_fields(kind), *array_fields(kind))
+    return {name: np.asarray(getattr(record, name)) for name in names if name not in leave_out}
+
+
+def record_of(kind: type[Record], arrays: Mapping[str, np.ndarray], **fields: Any) -> Record:
+    """Return a record from the arrays of an archive.
+
+    Args:
+        kind: Class of the record, which checks its arrays.
+        arrays: At least those of its fields that are not given.
+        fields: Fields that the archive does not hold, or not as they are.
+
+    Raises:
+        KeyError: When an array is missing.
+        ValueError: When an array holds no number where the record has one.
+        BadInput: When arrays do not fit together.
+    """
+    known: type = kind
+    plain = {name: parse(arrays[name]) for name, parse in _plain_fields(known).items() if name not in fields}
+    rest = {name: arrays[name] for name in array_fields(known) if name not in fields}
+    return kind(**plain, **rest, **fields)
