@@ -47,6 +47,9 @@ class Inputs(list[Passage]):
     gold = False
     units = None
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 def _inputs(count: int) -> Inputs:
     """Texts of which every seventh is that of three before, in groups now and then."""

@@ -204,6 +204,9 @@ class Inputs(list[Passage]):
     gold = False
     units = None
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 def _inputs(count: int) -> Inputs:
     return Inputs([Passage(f"x/{number}", (f"text {number}",)) for number in range(count)])

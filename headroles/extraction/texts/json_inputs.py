@@ -78,20 +78,28 @@ def split_sentences(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     parts: list[dict[str, Any]] = []
     for number, row in enumerate(rows):
-        lengths, words = row.get("sentences"), row.get("words")
-        whole = "heads" not in row or not row.keys().isdisjoint(("mentions", "clusters", "key"))
-        fits = isinstance(words, list) and isinstance(lengths, list) and len(lengths) > 1
-        if whole or not fits or not all(type(length) is int and length > 0 for length in lengths):
+        ends = np.cumsum([0, *_sentence_lengths(row)]).tolist()
+        if len(ends) < 3:
             parts.append(row)
             continue
-        ends = np.cumsum([0, *lengths]).tolist()
-        listed = {name for name, value in row.items() if isinstance(value, list) and len(value) == ends[-1]}
+        by_word = {name for name, value in row.items() if isinstance(value, list) and len(value) == ends[-1]}
         document = str(row.get("document", number))
         for start, stop in pairwise(ends):
-            own = {name: value[start:stop] if name in listed else value for name, value in row.items()}
+            own = {name: value[start:stop] if name in by_word else value for name, value in row.items()}
             names = {"key": f"{document}@{start}", "group": row.get("group", document)}
             parts.append(own | {"sentences": [stop - start]} | names)
     return parts
+
+
+def _sentence_lengths(row: dict[str, Any]) -> list[int]:
+    """Return the words of each sentence of a document that can be split; empty for any other object."""
+    words, lengths = row.get("words"), row.get("sentences")
+    if "heads" not in row or not row.keys().isdisjoint(("mentions", "clusters", "key")):
+        return []
+    if not isinstance(words, list) or not isinstance(lengths, list):
+        return []
+    plain = all(type(length) is int and length > 0 for length in lengths)
+    return lengths if plain and sum(lengths) == len(words) else []
 
 
 def encode_json(kept: Any, place: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from headroles.judging.scores import judge_scores
 from headroles.kinds import RunKind
 from headroles.options.probe import ProbeOptions, probe_options_of
 from headroles.records.example import Decision, Rule, Scores
@@ -100,10 +102,15 @@ class ProbeRun(RunKind):
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: ProbeOptions
     ) -> Labelling:
-        """Test the stored answers again; halves, chance values and trained probes stay."""
+        """Test the stored answers again; halves, chance values and trained probes stay.
+
+        Folders of early versions lack the answers of baselines: there only the findings are made again.
+        """
         from headroles.runs.probe.judging import judge_probes_again
 
-        return judge_probes_again(before, rules, decision, options)
+        if before.probed is not None and before.probed.tallies is not None:
+            return judge_probes_again(before, rules, decision, options)
+        return replace(judge_scores(before.scores, rules, options, decision), probed=before.probed)
 
     def write(self, part: ProbeResults, scores: Scores) -> dict[str, str | bytes]:
         """Return the tables of probes, and right answers of baselines by example."""
