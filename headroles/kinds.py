@@ -145,11 +145,9 @@ class RunKind(ABC):
     def show(self, console: Any, labelling: Labelling, folder: str) -> None:
         """Print the findings on a terminal, and the place of the report last."""
 
+    @abstractmethod
     def families(self, labelling: Labelling) -> Mapping[str, str]:
         """Return the tests that a run corrects together, in words, by the name of the family."""
-        from headroles.reports.print.captions import families_of
-
-        return families_of(labelling)
 
     def downloads(self, labelling: Labelling) -> dict[str, str]:
         """Return tables of this kind's part that the report embeds for readers to download."""

@@ -130,6 +130,12 @@ class ProbeRun(RunKind):
 
         return page(labelling)
 
+    def families(self, labelling: Labelling) -> Mapping[str, str]:
+        """Return the tests that a run corrects together, in words, by the name of the family."""
+        from headroles.reports.print.captions import families_of
+
+        return families_of(labelling)
+
     def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
         """Return the figures of the report."""
         from headroles.reports.print.figures import role_plots
