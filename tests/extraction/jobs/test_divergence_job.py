@@ -76,7 +76,7 @@ def _merge(
 ) -> Divergence:
     """The sums of all shards together."""
     layout = BlockLayout.of(len(set(units)), model.layers, model.heads)
-    how = {"smoothing": 0.0, "way": "mean"} | options
+    how: dict[str, Any] = {"smoothing": 0.0, "way": "mean"} | options
     return merge_divergences(contents, layout, model.layers, model.heads, **how)
 
 
@@ -84,7 +84,7 @@ def _streamed(
     model: Model, size: int = 4, shards: Sequence[slice] = (ALL_INPUTS,), **options: Any
 ) -> Divergence:
     """All passages through the job alone, shard by shard."""
-    contents = []
+    contents: list[bytes] = []
     for shard, sums in zip(shards, _sums_of_shards(model, shards, **options), strict=True):
         job = DivergenceJob(model, sums, threads=2)
         contents += stream.stream(
