@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from headroles.errors import BadInput, HeadrolesError, MissingExtra
+from headroles.errors import BadInput, HeadrolesError, MissingExtra, shorten
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(?:::[a-z][a-z0-9+.-]*)*://", re.IGNORECASE)
 DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs"}
 """Package of the extra ``cloud`` for each kind of address."""
 WHOLE_WRITES = frozenset({*DRIVERS, "abfs", "az", "memory"})
 """Kinds of address where readers see a write whole or not at all."""
+MOST_BYTES = 255
+"""Most bytes of a name on usual file systems."""
 SERVICES = {"botocore", "aiobotocore", "s3fs", "gcsfs", "google", "aiohttp", "azure", "adlfs"}
 """Packages whose errors of services and networks are no ``OSError``."""
 
@@ -25,6 +27,25 @@ def is_address(where: str | os.PathLike[str]) -> bool:
         (True, False, False)
     """
     return isinstance(where, str) and ADDRESS.match(where) is not None
+
+
+def check_place(where: object) -> None:
+    """Check that a value names a folder or an address, as far as that is known without looking.
+
+    Raises:
+        BadInput: For anything but a path or text, or a name that no system takes.
+    """
+    if not isinstance(where, str | os.PathLike):
+        raise BadInput(f"a folder is named by a path or an address, but got {shorten(where)}")
+    try:
+        name = os.fsencode(where)
+    except UnicodeEncodeError:
+        name = b"\0"
+    if b"\0" in name or any(len(part) > MOST_BYTES for part in name.split(b"/")):
+        raise BadInput(
+            f"every name in a path has at most {MOST_BYTES} bytes of UTF-8, without zero bytes, but got "
+            f"{shorten(where)}"
+        )
 
 
 def system_of(url: str) -> tuple[Any, str]:
@@ -50,6 +71,8 @@ def system_of(url: str) -> tuple[Any, str]:
         raise BadInput(
             f"an address must be of a kind that fsspec serves, such as {known}, but got '{url}' ({error})"
         ) from error
+    if not path.strip("/"):
+        raise BadInput(f"an address names a place, such as s3://bucket/run, but got '{url}'; name one")
     return system, path.rstrip("/")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.catalogue import sieves_of
-from headroles.errors import BadInput, BadSieve, UnknownName
+from headroles.errors import BadInput, BadSieve, UnknownName, shorten
 from headroles.plans.scorers import score_layer
 from headroles.presets import preset_of
 from headroles.records.example import Example
@@ -209,8 +209,8 @@ def surface_of(
         >>> statistics["surface:previous"].round(12).tolist()
         [[0.16, 0.16]]
     """
-    if not 0 <= smoothing < 1:
-        raise BadInput(f"smoothing must be at least 0 and below 1, but got {smoothing}")
+    if not isinstance(smoothing, int | float | np.floating) or not 0 <= smoothing < 1:
+        raise BadInput(f"smoothing must be at least 0 and below 1, but got {shorten(smoothing)}")
     if not isinstance(example, Example):
         return _mean_surface(list(attention), list(example), visible, marks, smoothing)
     weights = checked_attention(np.asarray(attention), example)

@@ -8,6 +8,10 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 """Characters that steer a terminal or reverse its text, except tabs and line feeds."""
 
 
+MOST_SHOWN = 60
+"""Most characters of a value in a message."""
+
+
 def visible(text: str) -> str:
     r"""Spell out control characters and direction marks, so that no name can steer a terminal.
 
@@ -18,26 +22,45 @@ def visible(text: str) -> str:
     return CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+def shorten(value: object) -> str:
+    """Return a value as a message shows it: on one line, and at most ``MOST_SHOWN`` characters.
+
+    Example:
+        >>> shorten("a" * 99)[:9], shorten(2.5), shorten(10**5000)
+        ("'aaaaaaaa", '2.5', 'an int that is too long to show')
+    """
+    try:
+        text = visible(repr(value).replace("\n", " "))
+    except Exception:  # a repr may fail, as that of a whole number of thousands of digits does
+        return f"an {type(value).__name__} that is too long to show"
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+
+
 class HeadrolesError(Exception):
-    """A user's mistake or a missing resource, stated in one sentence."""
+    """A user's mistake or a missing resource, stated in one sentence on one line."""
+
+    def __init__(self, sentence: str = "") -> None:
+        """Keep the sentence; line feeds of names in it are spelled out."""
+        super().__init__(sentence.replace("\n", "\\n").replace("\r", "\\r"))
 
 
 class UnknownName(HeadrolesError):
     """A task, sieve, preset, test or correction that does not exist."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         """Build the sentence, with the nearest known name when there is one.
 
         Args:
             kind: Kind of the thing, such as ``"sieve"``.
-            name: The given name.
+            name: The given name, or whatever was given in its place.
             known: The names that exist.
         """
         names = sorted(known)
         lower = {known_name.lower(): known_name for known_name in names}
-        near = get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+        given = name.lower() if isinstance(name, str) else ""
+        near = get_close_matches(given, lower, n=1, cutoff=0.5)
         hint = f"; did you mean {lower[near[0]]!r}?" if near else ";"
-        super().__init__(f"no {kind} is called {name!r}{hint} known: {', '.join(names)}")
+        super().__init__(f"no {kind} is called {shorten(name)}{hint} known: {', '.join(names)}")
 
 
 class BadSieve(HeadrolesError):

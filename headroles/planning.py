@@ -6,7 +6,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from headroles.errors import BadInput, UnknownName
+from headroles.errors import BadInput, UnknownName, shorten
+from headroles.options.run import LARGEST
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.families import FAMILIES
 from headroles.stats.power import (
@@ -192,16 +193,17 @@ def _cut_formula(correction: str, counted: str, tests: int, share: float | None)
 def _check_types(counts: Mapping[str, int | None], numbers: Mapping[str, float | None]) -> None:
     """Refuse values that are no numbers; ``stats.power`` refuses numbers out of range."""
     for name, count in counts.items():
-        if count is not None and (not isinstance(count, Integral) or count < 1):
-            raise BadInput(f"{name} must be a whole number of at least 1, but got {count!r}")
+        if count is not None and (not isinstance(count, Integral) or not 1 <= count < LARGEST):
+            raise BadInput(f"{name} must be a whole number of at least 1, but got {shorten(count)}")
     for name, number in numbers.items():
-        if number is not None and not isinstance(number, Real):
-            raise BadInput(f"{name} must be a number, but got {number!r}")
+        large = isinstance(number, Integral) and abs(number) >= LARGEST
+        if (number is None and name != "share") or not isinstance(number, Real | None) or large:
+            raise BadInput(f"{name} must be a number, but got {shorten(number)}")
 
 
 def _check_names(correction: str, family: str, heads: int, share: float | None, layers: int | None) -> None:
     for kind, name, known in (("correction", correction, ASSUMED), ("family", family, FAMILIES)):
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise UnknownName(kind, name, known)
     if share is not None and not _is_fdr(correction):
         raise BadInput(

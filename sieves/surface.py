@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool
 
-from headroles.errors import BadInput
+from headroles.errors import BadInput, shorten
 from headroles.plans.plan import Plan, SurfacePlan
 from headroles.records.example import Example, Rule
 from headroles.sieves.built_in.punctuation import ALL, USUAL, is_mark, mark_keys
@@ -73,10 +73,10 @@ def check_marks(marks: str) -> None:
     Raises:
         BadInput: When there are none, or one is no punctuation.
     """
-    if marks != ALL and not (marks and all(is_mark(mark) for mark in marks)):
+    if not isinstance(marks, str) or (marks != ALL and not (marks and all(is_mark(mark) for mark in marks))):
         raise BadInput(
             f"the punctuation marks are one or more marks in one word, as in {USUAL!r}, or {ALL!r} for every "
-            f"token that is only punctuation, but got {marks!r}"
+            f"token that is only punctuation, but got {shorten(marks)}"
         )
 
 

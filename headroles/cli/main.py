@@ -1,11 +1,13 @@
 """Parse the command line: each command reads its options, calls one function, and prints the result."""
 
 import errno
+import os
 import signal
 import sys
 from contextlib import suppress
 from importlib.metadata import version
 from io import StringIO, TextIOWrapper
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -31,6 +33,13 @@ if TYPE_CHECKING:
 
     from headroles.progress import Progress
 
+SHORTAGES = (
+    "can't start new thread",
+    "Failed to launch worker thread",
+    "can't allocate memory",
+    "could not create a primitive",
+)
+"""Words of libraries for missing memory or threads."""
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -218,22 +227,13 @@ for command in COMMANDS:
 def main() -> NoReturn:
     """Run the command line; exit with 0 when done, 1 after a user's mistake, and 2 after wrong usage."""
     _stop_on_signals()
+    _start_arrow_threads()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for characters that the terminal's encoding lacks
     try:
         cli.main(standalone_mode=False, prog_name="headroles")
     except HeadrolesError as error:
         _complain(f"headroles: {' '.join(str(error).split())}\n")
-        sys.exit(1)
-    except OSError as error:
-        if isinstance(error.__context__, KeyboardInterrupt):  # the terminal is gone, after SIGHUP
-            sys.exit(130)
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        _complain(
-            f"headroles: a name in a path has at most 255 bytes on most systems, but got "
-            f"'{error.filename!s:.60}…'; give a shorter path\n"
-        )
         sys.exit(1)
     except click.exceptions.Exit as leaving:
         sys.exit(leaving.exit_code)
@@ -246,7 +246,61 @@ def main() -> NoReturn:
         message = str(stopping.__cause__ if isinstance(stopping, click.Abort) else stopping)
         _complain(f"headroles: {message or 'stopped; nothing was written'}\n")
         sys.exit(130)
+    except Exception as error:
+        if isinstance(error.__context__, KeyboardInterrupt):  # the terminal is gone, after SIGHUP
+            sys.exit(130)
+        sentence = _refusal_of_system(error)
+        if sentence is None:
+            raise
+        _complain(f"headroles: {sentence}\n")
+        sys.exit(1)
     sys.exit(0)
+
+
+def _refusal_of_system(error: Exception) -> str | None:
+    """Return the sentence for a name that is too long or for missing memory; None for any other error."""
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return (
+            f"a name in a path has at most 255 bytes on most systems, but got '{error.filename!s:.60}…'; "
+            f"give a shorter path"
+        )
+    refused = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    unloaded = isinstance(error, ImportError) and "failed to map segment" in str(error)
+    if (
+        isinstance(error, MemoryError)
+        or refused
+        or unloaded
+        or any(words in str(error) for words in SHORTAGES)
+    ):
+        return (
+            "the run needs more memory or threads than this machine or its limit (ulimit -v) allows; "
+            "finished shards are kept, so start the same command again with a higher limit or a smaller "
+            "--batch-size"
+        )
+    return None
+
+
+def _start_arrow_threads() -> None:
+    """Start the threads of pyarrow while there is room for them, where memory is limited (``ulimit -v``).
+
+    By default pyarrow starts them when it needs them. Where the system then refuses one, a reader of
+    Parquet files waits for ever, and no signal ends it.
+    """
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the usual one reserves a gigabyte
+    with suppress(MemoryError, OSError), TemporaryDirectory() as folder:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pa.set_cpu_count(1)
+        pa.set_io_thread_count(1)
+        pq.write_table(pa.table({"a": [1], "b": [2]}), f"{folder}/threads.parquet")
+        pq.read_table(f"{folder}/threads.parquet")
 
 
 def _stop_on_signals() -> None:

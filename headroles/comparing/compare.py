@@ -9,9 +9,9 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from headroles.addresses import is_address
+from headroles.addresses import check_place, is_address
 from headroles.comparing.match import match_runs
-from headroles.errors import BadInput, UnknownName
+from headroles.errors import BadInput, UnknownName, shorten
 from headroles.options.label import options_of
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision
@@ -75,6 +75,8 @@ def compare(
         HeadrolesError: When the runs do not match or a setting does not exist; in one sentence, with
             nothing left half-written.
     """
+    for where in (dir_a, dir_b, *(() if out is None else (out,))):
+        check_place(where)
     if is_address(out or ""):
         with local_copy(out or "", back=True) as local_folder:
             return compare(
@@ -109,10 +111,10 @@ def _compare_folders(dir_a: str | Path, dir_b: str | Path, settings: dict[str, A
 
 def check_bound(bound: Any) -> float:
     """Return the bound as a plain number, and check that it is above 0."""
-    if isinstance(bound, bool) or not isinstance(bound, Real) or not 0 < float(bound) < float("inf"):
+    if isinstance(bound, bool) or not isinstance(bound, Real) or not 0 < bound < 1e18:
         raise BadInput(
             f"the bound is the largest difference that counts as none, a number above 0 on the scale of the "
-            f"scores, but got {bound!r}; the default is 0.05"
+            f"scores, but got {shorten(bound)}; the default is 0.05"
         )
     return float(bound)
 
@@ -123,7 +125,7 @@ def check_swaps(swaps: Any) -> int:
     if not is_whole or (swaps != 0 and not FEWEST <= swaps <= MOST):
         raise BadInput(
             f"swaps must be a whole number of at least {FEWEST} and at most {MOST:,}, or 0 for none, but "
-            f"got {swaps!r}"
+            f"got {shorten(swaps)}"
         )
     return int(swaps)
 

@@ -10,13 +10,15 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, ClassVar, TypeVar, get_args
 
-from headroles.errors import BadInput, UnknownName
+from headroles.errors import BadInput, UnknownName, shorten
 from headroles.presets import preset_of
 from headroles.records.example import Decision
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DTYPES = ("float32", "bfloat16", "float16")
 ENGINES = ("local", "ray")
+LARGEST = 10**18
+"""Whole numbers lie below it; longer ones are mistakes."""
 SPLITS, MOST_SPLITS = 200, 100_000
 """Random half-samples behind the stability: default number, and most."""
 
@@ -230,7 +232,7 @@ def _to_tuple(name: str, value: Any, kind: Any) -> tuple[Any, ...]:
     )
     for item in items:
         if kind is not int and not isinstance(item, str) and not hasattr(item, "name"):
-            raise BadInput(f"{name} holds names, or objects that have one, but got {item!r:.60}")
+            raise BadInput(f"{name} holds names, or objects that have one, but got {shorten(item)}")
     return items
 
 
@@ -261,16 +263,18 @@ def _to_type(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
     flag = isinstance(value, bool)
     if bool in kinds and flag:
         return bool(value)
-    if int in kinds and isinstance(value, Integral) and not flag:
+    small = not isinstance(value, Integral) or abs(value) < LARGEST
+    if int in kinds and isinstance(value, Integral) and not flag and small:
         return int(value)
-    if float in kinds and isinstance(value, Real) and not flag:
+    if float in kinds and isinstance(value, Real) and not flag and small:
         return float(value)
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if str in kinds and isinstance(text, str) and _is_utf8(text):
         return text
     descriptions = {bool: "True or False", int: "a whole number", float: "a number", str: "text in UTF-8"}
     allowed = next(words for kind, words in descriptions.items() if kind in kinds)
-    raise BadInput(f"{name} must be {allowed}, but got {value!r}")
+    digits = " of at most 18 digits" if isinstance(value, Integral) and not flag else ""
+    raise BadInput(f"{name} must be {allowed}{digits}, but got {shorten(value)}")
 
 
 def _is_utf8(text: str) -> bool:

@@ -8,7 +8,7 @@ from os.path import isdir
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headroles.errors import BadInput, UnknownName
+from headroles.errors import BadInput, UnknownName, shorten
 from headroles.options.run import DEVICES, DTYPES, typed_options
 from headroles.records.view import KINDS
 
@@ -149,7 +149,7 @@ def parse_numbers(name: str, value: Any) -> tuple[int, ...]:
     if not numbers or not 0 <= numbers[0] <= numbers[-1] < 10_000:
         raise BadInput(
             f"{name} are whole numbers from 0, such as 0,2-4 (in Python also a sequence of them), but got "
-            f"{_shorten(repr(value))}; leave {name} out for all"
+            f"{shorten(value)}; leave {name} out for all"
         )
     return tuple(numbers)
 
@@ -168,7 +168,3 @@ def _expand(value: Any) -> Iterable[int]:
         if isinstance(number, bool) or not isinstance(number, Integral):
             raise TypeError(number)
         yield int(number)
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 40 else text[:39] + "…"

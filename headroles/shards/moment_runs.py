@@ -1,6 +1,5 @@
 """Runs that keep moments: read sums and subsample from finished shards, and write them to the run folder."""
 
-import io
 import json
 from collections.abc import Sequence
 from hashlib import sha256
@@ -17,7 +16,7 @@ from headroles.shards.work import Facts
 from headroles.storage.folder import EXAMPLES, MANIFEST, MOMENTS, PLAN
 from headroles.storage.moments import moments_bytes
 from headroles.storage.places import Place
-from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_from_tables
+from headroles.storage.scores import examples_bytes, part_bytes, part_name, read_parquet, scores_from_tables
 
 
 def assemble_run(
@@ -166,8 +165,4 @@ def scores_of_bytes(part: bytes, beside: bytes, sieves: Sequence[str], grid: tup
         ValueError: When a file is damaged, or the two are of other examples.
         KeyError: When a column is missing.
     """
-    import pyarrow.parquet as pq
-
-    return scores_from_tables(
-        pq.read_table(io.BytesIO(part)), pq.read_table(io.BytesIO(beside)), sieves, grid
-    )
+    return scores_from_tables(read_parquet(part), read_parquet(beside), sieves, grid)

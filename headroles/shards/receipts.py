@@ -3,7 +3,6 @@
 No model is needed here.
 """
 
-import io
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from headroles.records.example import Rule, Scores
 from headroles.shards.files import altered_file_error, shard_name
 from headroles.shards.work import Facts, Receipt
 from headroles.storage.places import Place
-from headroles.storage.scores import part_name, scores_from_tables
+from headroles.storage.scores import part_name, read_parquet, scores_from_tables
 
 
 class Receipts:
@@ -170,9 +169,7 @@ def assemble_scores(
 
 
 def _table(place: Place, receipt: Receipt, name: str) -> Any:
-    import pyarrow.parquet as pq
-
     data = place.read(name)
     if sha256(data).hexdigest() != receipt.files[name]:
         raise altered_file_error(name)
-    return pq.read_table(io.BytesIO(data))
+    return read_parquet(data)

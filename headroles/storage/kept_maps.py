@@ -18,6 +18,7 @@ from headroles.records.example import Example, Scores
 from headroles.records.findings import Findings
 from headroles.records.kept_maps import LEAST_TYPICAL, MOST_TYPICAL, KeptMaps, TypicalInput
 from headroles.storage.folder import MAPS, SHOWN, TYPICAL
+from headroles.storage.scores import read_parquet
 from headroles.storage.tables import csv_text, read_records
 
 RANKS = (*range(1, MOST_TYPICAL + 1), *range(-1, -LEAST_TYPICAL - 1, -1))
@@ -370,9 +371,7 @@ def _unpack_map(content: Any, size: int) -> UInt8[np.ndarray, "queries keys"]:
 
 def _read_table(path: Path, names: tuple[str, ...]) -> dict[str, list[Any]]:
     """Read columns of a Parquet file by name."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
+    table = read_parquet(path)
     return {name: table[name].to_pylist() for name in names}
 
 

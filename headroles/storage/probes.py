@@ -19,6 +19,7 @@ from headroles.records.probes import (
     TrainedProbe,
 )
 from headroles.storage.folder import BASELINES, BEST, CONDITIONS, CONTESTS, TALLIES, TRAINED, WEIGHTS
+from headroles.storage.scores import read_parquet
 from headroles.storage.tables import csv_text, read_records
 
 KINDS: dict[str, tuple[str, type]] = {
@@ -116,9 +117,7 @@ def parse_counts(data: bytes, examples: Sequence[str] | None = None) -> Baseline
         KeyError: When a column is missing.
         ValueError: When it is no Parquet file, or examples differ.
     """
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(BytesIO(data))
+    table = read_parquet(data)
     names = json.loads((table.schema.metadata or {})[NAMES])
     if examples is not None and table["example"].to_pylist() != list(examples):
         raise ValueError(f"the examples of {TALLIES} are not those of the run")

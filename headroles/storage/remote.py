@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Concatenate, ParamSpec, TypeVar
 
-from headroles.addresses import explain_errors, is_address
+from headroles.addresses import check_place, explain_errors, is_address
 from headroles.errors import HeadrolesError
 from headroles.storage.folder import MANIFEST
 from headroles.storage.places import Place, place_of, sha256_of
@@ -58,6 +58,7 @@ def accept_address(
     ) -> Callable[Concatenate[Where, Given], Result]:
         @wraps(function)
         def wrapped(folder: Where, /, *args: Given.args, **more: Given.kwargs) -> Result:
+            check_place(folder)
             if not is_address(folder):
                 return function(folder, *args, **more)
             with local_copy(folder, back=back) as place:

@@ -43,7 +43,7 @@ from headroles.storage.moments import read_moments
 from headroles.storage.parts import part_files, promised_files, read_parts
 from headroles.storage.places import sha256_of
 from headroles.storage.remote import accept_address
-from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_from_tables
+from headroles.storage.scores import examples_bytes, part_bytes, part_name, read_parquet, scores_from_tables
 from headroles.storage.tables import assessment_texts, read_assessment, read_head_grids
 from headroles.storage.whole.leftovers import partial_path
 from headroles.storage.whole.manifest import damaged_error, manifest_text, read_checked_manifest
@@ -218,12 +218,11 @@ def _parse_rule(fields: dict[str, Any]) -> Rule:
 
 def _read_scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> Scores:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     parts = sorted((folder / SCORES).glob("part-*.parquet"))
-    table = pa.concat_tables([pq.read_table(part) for part in parts])
+    table = pa.concat_tables([read_parquet(part) for part in parts])
     return scores_from_tables(
-        table, pq.read_table(folder / EXAMPLES), sieves, (int(model["layers"]), int(model["heads"]))
+        table, read_parquet(folder / EXAMPLES), sieves, (int(model["layers"]), int(model["heads"]))
     )
 
 

@@ -1,6 +1,8 @@
 """Scores as Parquet and back: files of scores, and one file of cells and chance values per example."""
 
+import io
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,21 @@ def examples_bytes(scores: Scores) -> bytes:
         for name, values in zip(scores.sieves, table, strict=True):
             columns[f"{kind}:{name}"] = pa.array(values, pa.float64(), from_pandas=False)
     return _parquet(columns)
+
+
+def read_parquet(data: Path | bytes) -> Any:
+    """Return the table of a Parquet file, from its path or content, read by the thread that calls.
+
+    Where memory is short, threads cannot start, and a reader that waits for one never ends.
+
+    Raises:
+        OSError: When the file is missing.
+        ValueError: When it is no Parquet file.
+    """
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(io.BytesIO(data) if isinstance(data, bytes) else data, pre_buffer=False) as file:
+        return file.read(use_threads=False)
 
 
 def scores_from_tables(table: Any, extra: Any, sieves: Sequence[str], grid: tuple[int, int]) -> Scores:

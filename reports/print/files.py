@@ -32,8 +32,8 @@ def check_form(form: str) -> str:
     Raises:
         UnknownName: When there is none of that name.
     """
-    if form not in FORMS:
-        raise UnknownName("form of figures", str(form), FORMS)
+    if not isinstance(form, str) or form not in FORMS:
+        raise UnknownName("form of figures", form, FORMS)
     return form
 
 

@@ -64,9 +64,9 @@ def table_text(result: Labelling | Comparison, name: str | None = None, form: st
     """
     tables = comparison_tables(result) if isinstance(result, Comparison) else kind_of(result).tables(result)
     wanted = next(iter(tables)) if name is None else name
-    if wanted not in tables:
+    if not isinstance(wanted, str) or wanted not in tables:
         raise UnknownName("table of this run", wanted, tables)
-    if form not in FORMS:
+    if not isinstance(form, str) or form not in FORMS:
         raise UnknownName("form of tables", form, FORMS)
     table = tables[wanted]()
     if form == "csv":

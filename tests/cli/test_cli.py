@@ -1,6 +1,7 @@
 """The command line: the same options as the keywords, exit codes, and what goes where."""
 
 import csv
+import errno
 import inspect
 import io
 import json
@@ -320,6 +321,61 @@ def test_a_mistake_is_code_1_and_one_line_on_stderr(
         "",
         "headroles: a library spoke in several lines\n",
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        RuntimeError("can't start new thread"),
+        ImportError("libx.so: failed to map segment from shared object"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_missing_memory_is_code_1_and_one_line(
+    error: Exception, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("headroles.runs.label.label", fail)
+    code, out, err = command("label", "--task", "QNLI")
+    assert (code, out) == (1, "")
+    assert err.startswith("headroles: the run needs more memory or threads than this machine or its limit")
+    assert err.count("\n") == 1
+
+
+def test_other_errors_are_not_taken_for_missing_memory(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("headroles.runs.label.label", fail)
+    with pytest.raises(RuntimeError, match="a bug"):
+        command("label", "--task", "QNLI")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_under_a_memory_limit_arrow_starts_no_thread_once_the_run_reads_files(tmp_path: Path) -> None:
+    """A thread that cannot be started later leaves the reader waiting for ever."""
+    script = (
+        "import os, resource, sys\n"
+        "import pyarrow as pa, pyarrow.parquet as pq\n"
+        "from headroles.cli import main\n"
+        "threads = lambda: len(os.listdir('/proc/self/task'))\n"
+        "table = pa.table({name: range(5000) for name in 'abcdefgh'})\n"
+        "pq.write_table(table, sys.argv[1], row_group_size=500)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (2**35, 2**35))\n"
+        "main._start_arrow_threads()\n"
+        "before = threads()\n"
+        "pq.read_table(sys.argv[1])\n"
+        "print(threads() - before)\n"
+    )
+    words = [sys.executable, "-c", script, str(tmp_path / "table.parquet")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=True)
+    assert done.stdout == "0\n"
 
 
 @pytest.fixture

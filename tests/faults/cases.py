@@ -48,6 +48,7 @@ def _line(text: str) -> Words:
     """Return the words of a command line, with the names of common inputs and options put in."""
     common = "--data $I/pairs.tsv --model $I/model --max-length 24 --limit 16 --splits 5"
     names = {"$TEXTS": f"--task QNLI {common}", "$SIEVES": "--sieve local --sieve delimiter"}
+    names |= {"$STORED": "--splits 5 --shard-size 4"}
     for name, words in names.items():
         text = text.replace(name, words)
     return tuple(text.replace("$I", "../../inputs").split())
@@ -58,14 +59,17 @@ def _runs() -> dict[str, tuple[Words, Words]]:
     lines = {
         "label": ("label $TEXTS $SIEVES --shard-size 4 --maps 4", "--limit 12"),
         "moments": ("label $TEXTS $SIEVES --shard-size 4 --maps 4 --keep 6", "--limit 12"),
-        "maps": ("label --attention $I/maps.safetensors --splits 5 $SIEVES", "--alpha 0.2"),
-        "surface": ("surface $TEXTS", "--limit 12"),
-        "cluster": ("cluster $TEXTS $SIEVES --draws 20 --maps 4", "--limit 12"),
+        "surface": ("surface $TEXTS --shard-size 4", "--limit 12"),
+        "cluster": ("cluster $TEXTS $SIEVES --draws 20 --maps 4 --shard-size 4", "--limit 12"),
         "probe": (
             "probe dependency trees --data $I/trees.conllu --model $I/model --relations nsubj --window 48 "
-            "--splits 5",
+            "--splits 5 --shard-size 16",
             "--limit 12",
         ),
+        "maps": ("label --attention $I/maps.safetensors $STORED $SIEVES --maps 4", "--alpha 0.2"),
+        "surface maps": ("surface --attention $I/maps.safetensors $STORED", "--alpha 0.2"),
+        "cluster maps": ("cluster --attention $I/maps.safetensors $STORED $SIEVES --draws 20", "--alpha 0.2"),
+        "probe maps": ("probe trees --attention $I/sentences.safetensors $STORED", "--alpha 0.2"),
     }
     return {
         name: (_line(f"{line} --out run"), _line(f"{line} {other} --out run"))
@@ -108,7 +112,7 @@ def _other_cases(runs: dict[str, tuple[Words, Words]]) -> list[Case]:
         Case("extract npz", (*extract, *npz)),
         Case("extract npz --overwrite", (*extract, *npz, "--overwrite"), ((*extract, *npz, "--limit", "3"),)),
     ]
-    for name in ("label", "moments"):
+    for name in ("label", "moments", "surface", "cluster", "probe", "probe maps"):
         words, older = runs[name]
         two = (*words, "--workers", "2")
         cases.append(Case(f"{name} --workers 2", two, sharded=True, workers=2))
@@ -209,8 +213,10 @@ def make_inputs(folder: Path) -> None:
 
     folder.mkdir(parents=True)
     _succeed(run_in_fork(act, folder), ("inputs",))
-    words = "extract texts.jsonl --model model --max-length 24 --precision float32 --out maps.safetensors"
-    _succeed(run_command(words.split(), folder), words.split())
+    trees = "preprocess depparse trees.conllu --out sentences.jsonl"
+    extract = "extract {0}.jsonl --model model --max-length 48 --precision float32 --out {1}.safetensors"
+    for line in (trees, extract.format("texts", "maps"), extract.format("sentences", "sentences")):
+        _succeed(run_command(line.split(), folder), line.split())
 
 
 def _trees() -> str:

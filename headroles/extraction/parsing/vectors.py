@@ -9,6 +9,7 @@ from jaxtyping import Float32, Int
 
 from headroles.errors import BadInput
 from headroles.extraction.texts.files import open_text
+from headroles.extraction.texts.lines import whole_number
 from headroles.records.arrays import read_only
 
 
@@ -68,7 +69,7 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
             if not word and not cells:
                 continue
             if number == 1 and len(cells) == 1 and word.isdecimal() and cells[0].isdecimal():
-                size = int(cells[0])
+                size = whole_number(cells[0]) or 0
                 continue
             size, words = size or len(cells), words + 1
             if len(cells) != size or not size:
