@@ -87,8 +87,12 @@ class _MapReader:
                 f"all maps are of one model, but those of {key!r} have {array.shape[:2]} layers and heads, "
                 f"and those before {self.shape}"
             )
-        weights = checked_attention(array, example, sinks=self.sinks)
-        return ExampleMaps(weights.astype(np.float32), self._visible(listed, weights))
+        if array.ndim != 4 or array.shape[2:] != (given.size, given.size) or array.size == 0:
+            checked_attention(array, example)  # says what shape it should have
+        weights = np.empty(array.shape, dtype=np.float32)
+        for layer in range(len(array)):  # in double precision, which for all layers would take much memory
+            weights[layer] = checked_attention(array[layer : layer + 1], example, sinks=self.sinks)[0]
+        return ExampleMaps(weights, self._visible(listed, weights))
 
     def _visible(self, listed: MapExample, weights: np.ndarray) -> list[VisibleArray]:
         """Return the keys that the queries of each layer see; equal rules give one array."""

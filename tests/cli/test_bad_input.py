@@ -126,7 +126,9 @@ def test_options_that_do_not_go_together_are_refused(
 
 
 def test_inputs_are_needed(refused: Refused, command: Command) -> None:
-    wanted = "a run needs inputs: name a task with --task, or a file with --data"
+    wanted = (
+        "a run needs inputs: name a task with --task, a file with --data, or stored maps with --attention"
+    )
     assert refused(task=None) == wanted
     assert command("label") == (1, "", f"headroles: {wanted}\n")
     assert refused("--source", "hub", task=None, model="x").startswith("a run needs inputs")

@@ -32,7 +32,9 @@ def _convert(examples: list[dict[str, Any]], folder: Path, monkeypatch: pytest.M
 
 
 def test_old_maps_of_pairs_are_labelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = [{"tokens": [*PAIR[:2], f"w{k}", *PAIR[3:]], "attns": _attention(k, len(PAIR))} for k in range(3)]
+    old: list[dict[str, Any]] = [
+        {"tokens": [*PAIR[:2], f"w{k}", *PAIR[3:]], "attns": _attention(k, len(PAIR))} for k in range(3)
+    ]
     file = _convert(old, tmp_path, monkeypatch)
     example = read_map_list(file, "u").examples[0].tokenised
     assert example.texts.tolist() == [-1, 0, 0, 0, -1, 1, 1, 1, -1]

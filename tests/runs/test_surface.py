@@ -261,4 +261,5 @@ def test_a_run_with_gradients_promises_its_tables_and_is_refused_without_them(
         with pytest.raises(BadInput, match=f"{name} is missing, which manifest"):
             judge_again(folder)
         (folder / name).write_bytes(content)
+        hash_again(folder)
     assert repr(judge_again(folder).surface) == repr(made.surface)

@@ -8,7 +8,7 @@ import pytest
 
 from headroles.catalogue import entries, sieve_of
 from headroles.errors import BadInput, BadSieve, HeadrolesError, UnknownName
-from headroles.runs.label import label
+from headroles.runs.label.run import label
 from headroles.sieves import ANNOTATED, BUILT_IN, PATTERNS
 from headroles.sieves.base import MaskSieve
 
