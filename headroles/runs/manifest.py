@@ -57,7 +57,7 @@ def manifest_of(options: Options, scored: ScoredRun) -> dict[str, Any]:
     """Return everything needed to reproduce a run of sieves, in JSON types."""
     preset = preset_of(options.preset)
     known, described = scored.facts.known, scored.facts.described
-    return common_record(options, scored, options.max_length) | {
+    return common_record(options, scored, known.noted["longest"]) | {
         **({"kept": kept_record(scored.scores, scored.moments)} if scored.moments else {}),
         "task": options.task,
         "parser": known.parser,

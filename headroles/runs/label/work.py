@@ -14,7 +14,7 @@ from headroles.inputs.corpora import Corpus
 from headroles.maps.stored import annotate_maps
 from headroles.options.label import Options
 from headroles.records.example import Rule
-from headroles.runs.sources import MapsCorpus, open_source
+from headroles.runs.sources import MapsCorpus, longest_input, open_source
 from headroles.shards.identity import sieves_digest
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.shards.worker import result_of
@@ -55,7 +55,7 @@ class SieveWork:
             self.source = open_source(options, corpus, options.max_length, kind)
             self.sieves = annotation.counted(self.source.tokenizer, corpus, options.max_length)
         self.rules: Sequence[Rule] = self.sieves.selection.rules(options.margin)
-        self.known = _known(self.sieves)
+        self.known = _known(self.sieves, longest_input(self.source, options.max_length))
         self.job = self.sieves.sieving(self.source)
         self.batch_size = options.batch_size
 
@@ -83,8 +83,8 @@ class SieveWork:
             self.sieves.annotator.close()
 
 
-def _known(sieves: AnnotatedSieves) -> Known:
-    """Return the facts about sieves and annotation."""
+def _known(sieves: AnnotatedSieves, longest: int) -> Known:
+    """Return the facts about sieves and annotation, and the length of the longest possible input."""
     return Known(
         parser=sieves.parser,
         vectors=sieves.vectors,
@@ -96,6 +96,7 @@ def _known(sieves: AnnotatedSieves) -> Known:
             "sieves": sieves_digest(sieves.selection.sieves),
             "frequencies": _frequencies_digest(sieves.lexicon.frequency),
         },
+        noted={"longest": longest},
     )
 
 

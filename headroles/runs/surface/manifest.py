@@ -23,14 +23,15 @@ UNEQUAL = "unequal"
 
 def manifest_of(options: SurfaceOptions, scored: ScoredRun) -> dict[str, Any]:
     """Return everything needed to reproduce a run of surface statistics, in JSON types."""
-    return common_record(options, scored, options.max_length) | {
+    noted = scored.facts.known.noted
+    return common_record(options, scored, noted["longest"]) | {
         "task": options.task,
         "parser": None,
         "statistic": "surface",
         "surface": {
             "marks": options.marks,
             "smoothing": options.smoothing,
-            "loss": scored.facts.known.noted["loss"],
+            "loss": noted["loss"],
         },
         "notes": [*_notes(options, scored), *shared_keys_note(scored.facts.described)],
     }
