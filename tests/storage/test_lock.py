@@ -18,6 +18,7 @@ from headroles.exporting import report
 from headroles.judging import again
 from headroles.shards.verify import verify
 from headroles.shards.worker import Worker
+from headroles.storage.run import write_results
 from headroles.storage.whole.lock import lock_run_folder
 
 Label = Callable[..., Labelling]
@@ -127,7 +128,7 @@ def test_a_judge_that_is_held_at_its_first_write_keeps_other_commands_out(
 ) -> None:
     run = tmp_path / "run"
     label(out=run, limit=20, sieve="local")
-    write, refused = again.write_results, []
+    refused: list[Callable[[], Any]] = []
 
     def held(*given: Any) -> None:
         before = _contents(run)
@@ -140,7 +141,7 @@ def test_a_judge_that_is_held_at_its_first_write_keeps_other_commands_out(
                 other()
             refused.append(other)
         assert _contents(run) == before
-        write(*given)
+        write_results(*given)
 
     monkeypatch.setattr(again, "write_results", held)
     headroles.judge_again(run, alpha=0.01)
