@@ -21,7 +21,7 @@ from headroles.shards.files import receipt_of
 from headroles.shards.verify import verify
 from headroles.shards.worker import Worker
 from headroles.storage.folder import EARLIER_RUN, check_free
-from headroles.storage.whole.repair import repair_run_folder, restore_earlier_run
+from headroles.storage.integrity.repair import repair_run_folder, restore_earlier_run
 from tests.support.crashing import Nursery, after, after_shards, killed
 
 Label = Callable[..., Labelling]
