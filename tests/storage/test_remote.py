@@ -236,7 +236,7 @@ def _tree(subject: str) -> str:
 
 def _make(kind: str, model: Path, table: Path, folder: Path, **options: Any) -> headroles.Labelling:
     """Make a small run of a kind."""
-    common = {"model": str(model), "limit": 12, "splits": 0} | options
+    common: dict[str, Any] = {"model": str(model), "limit": 12, "splits": 0} | options
     if kind == "probe":
         trees = folder / "trees.conllu"
         texts = (f"# newdoc id = d{number}\n{_tree(f'cat{number}')}\n" for number in range(12))
