@@ -267,6 +267,22 @@ def test_a_run_of_every_kind_at_an_address_has_the_files_of_one_in_a_folder(
     assert verify(address) == verify(tmp_path / "run")
 
 
+def test_a_mixture_of_two_results_at_an_address_is_refused_and_made_whole_by_the_same_command(
+    label: Label, request: pytest.FixtureRequest
+) -> None:
+    where = f"memory://{request.node.name}"
+    place = place_of(where)
+    label(out=where, limit=20, **QUICK)
+    before = _files(place)
+    judge_again(where, alpha=0.9, margin=0.3)
+    assert place.read("findings.csv") != before["findings.csv"]
+    place.write("manifest.json", before["manifest.json"])  # as a judge that stops before its last file
+    with pytest.raises(BadInput, match=r"was altered since it was written"):
+        headroles.load(where)
+    label(out=where, limit=20, **QUICK)
+    assert _files(place) == before
+
+
 def test_commands_take_addresses(there: str, command: Callable[..., tuple[int, str, str]]) -> None:
     for words in (
         ("judge", there, "--alpha", "0.01"),
