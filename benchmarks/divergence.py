@@ -20,7 +20,12 @@ import click
 import numpy as np
 import torch
 
-from headroles.extraction.jobs.divergence import DivergenceSums, pair_divergences
+from headroles.extraction.jobs.divergence import (
+    BlockLayout,
+    DivergenceSums,
+    merge_divergences,
+    pair_divergences,
+)
 
 SMOOTHING = 0.001
 UNITS = 64
@@ -92,13 +97,15 @@ def speed(heads: int, tokens: int, threads: int, pairs: int, plain_heads: int) -
 def sum_many(heads: int, tokens: int, inputs: int, threads: int) -> float:
     """Sum divergences over as many units as there are blocks, and return the seconds for one input.
 
+    All units are in one shard, which takes the most memory: other shards have fewer blocks.
     Only ``inputs`` of them are computed; the last result is added for the others, too. With 0 inputs nothing
     is done.
     """
     if not inputs:
         return 0.0
     seconds = []
-    sums = DivergenceSums([f"unit {place}" for place in range(UNITS)], 1, heads)
+    layout = BlockLayout.of(UNITS, 1, heads)
+    sums = DivergenceSums(layout.block(np.arange(UNITS)), np.ones(UNITS, dtype=np.int64), 1, heads)
     for place in range(UNITS):
         if place < inputs:
             attention = made_attention(heads, tokens, place)
@@ -106,7 +113,9 @@ def sum_many(heads: int, tokens: int, inputs: int, threads: int) -> float:
             divergences = pair_divergences(attention, threads=threads)
             seconds.append(time.perf_counter() - start)
         sums.add(place, tokens, divergences)
-    sums.divergence()
+    content = sums.content()
+    del sums  # a worker gives them up with its shard
+    merge_divergences([content], layout, 1, heads, smoothing=0.0, way="mean")
     return min(seconds)
 
 

@@ -9,7 +9,7 @@ import functools
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ class Known(Annotator):
         """Return the words of each passage."""
         return [self._words[passage.key] for passage in passages]
 
-    def expect(self, passages: Any) -> None:
+    def expect(self, passages: Iterable[Passage], *, final: bool = True) -> None:
         """Do nothing, because nothing is parsed ahead."""
 
 

@@ -29,11 +29,11 @@ from headroles.storage.folder import (
     write_files,
     write_text,
 )
+from headroles.storage.integrity.lock import lock_present_folder, lock_run_folder
 from headroles.storage.moments import moments_bytes
 from headroles.storage.places import Place, place_of
 from headroles.storage.remote import accept_address, local_copy
 from headroles.storage.run import load, write_examples, write_part, write_report, write_results
-from headroles.storage.whole.lock import lock_present_folder, lock_run_folder
 
 
 def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -> None:

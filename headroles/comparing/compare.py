@@ -28,9 +28,9 @@ from headroles.stats.relabel import Grid
 from headroles.stats.resolution import FEWEST, MOST
 from headroles.storage.comparison import write_comparison
 from headroles.storage.folder import COMPARISON, check_free
+from headroles.storage.integrity.lock import lock_run_folder
 from headroles.storage.remote import local_copy
 from headroles.storage.run import load
-from headroles.storage.whole.lock import lock_run_folder
 
 MANIFEST_FIELDS = (
     "command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic",

@@ -7,9 +7,9 @@ from typing import Any
 from headroles.kinds import kind_of
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
+from headroles.storage.integrity.lock import lock_present_folder
 from headroles.storage.remote import accept_address
 from headroles.storage.run import load, write_results
-from headroles.storage.whole.lock import lock_present_folder
 
 DECISION_NAMES = {"resample_seed": "seed"}
 """Names of options in a decision, where they differ."""

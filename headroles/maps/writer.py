@@ -16,9 +16,9 @@ import numpy as np
 
 from headroles.errors import BadInput
 from headroles.storage.folder import write_errors
+from headroles.storage.integrity.leftovers import clear_leftovers, partial_path
 from headroles.storage.map_files import KINDS, file_form
 from headroles.storage.places import sha256_of
-from headroles.storage.whole.leftovers import clear_leftovers, partial_path
 
 Shape = tuple[int, ...]
 

@@ -29,8 +29,8 @@ from headroles.shards.survey import Survey, count_inputs, cut_into_tasks
 from headroles.shards.work import Engine, Facts, Order, Receipt, Task
 from headroles.stats.resolution import check_decision, check_resolution
 from headroles.storage.folder import EXAMPLES, PLAN, output_folder
+from headroles.storage.integrity.lock import lock_run_folder
 from headroles.storage.run import write_examples, write_results
-from headroles.storage.whole.lock import lock_run_folder
 
 
 def run(options: CommonOptions, progress: Progress | None = None) -> Labelling:

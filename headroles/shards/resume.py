@@ -1,6 +1,6 @@
 """The folder of a run of shards while it is made: begin, resume, finish, or restore the earlier run.
 
-``headroles.storage.whole.repair`` says how an earlier run waits, and what a kill leaves.
+``headroles.storage.integrity.repair`` says how an earlier run waits, and what a kill leaves.
 """
 
 import json
@@ -21,9 +21,8 @@ from headroles.storage.folder import (
     read_manifest,
     write_errors,
 )
-from headroles.storage.places import LocalPlace, MemoryPlace, Place, removed_error
-from headroles.storage.whole.leftovers import partial_path
-from headroles.storage.whole.repair import (
+from headroles.storage.integrity.leftovers import partial_path
+from headroles.storage.integrity.repair import (
     SHARD_FOLDERS,
     clear_partial,
     delete_earlier_run,
@@ -32,6 +31,7 @@ from headroles.storage.whole.repair import (
     move_aside_earlier_run,
     restore_earlier_run,
 )
+from headroles.storage.places import LocalPlace, MemoryPlace, Place, removed_error
 
 
 @dataclass(slots=True)

@@ -17,11 +17,11 @@ from headroles.records.findings import Labelling
 from headroles.shards.files import find_damaged_file, receipt_of, shard_name
 from headroles.stats.oracles.recompute import Check
 from headroles.storage.folder import MANIFEST, MOMENTS, RUN, SCORES, SHARDS
+from headroles.storage.integrity.manifest import read_checked_manifest
+from headroles.storage.integrity.reading import read_settled
 from headroles.storage.places import LocalPlace, Place
 from headroles.storage.remote import accept_address
 from headroles.storage.run import findings_texts, load
-from headroles.storage.whole.manifest import read_checked_manifest
-from headroles.storage.whole.reading import read_settled
 
 ROUNDING = 1e-12
 """Largest relative difference of a stored number from the same number recomputed."""

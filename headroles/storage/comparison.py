@@ -24,11 +24,11 @@ from headroles.storage.folder import (
     read_manifest,
     write_errors,
 )
+from headroles.storage.integrity.manifest import damaged_error, manifest_text, read_checked_manifest
+from headroles.storage.integrity.reading import check_files, read_settled
+from headroles.storage.integrity.switch import replace_files
 from headroles.storage.run import digests
 from headroles.storage.tables import read_csv, read_head_grids, read_records
-from headroles.storage.whole.manifest import damaged_error, manifest_text, read_checked_manifest
-from headroles.storage.whole.reading import check_files, read_settled
-from headroles.storage.whole.switch import replace_files
 
 READ = frozenset({DIFFERENCES, LABELS, LAYERS, SWAPS})
 """Files that a comparison is read from."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.storage.whole.leftovers import clear_leftovers, is_partial, partial_path
-from headroles.storage.whole.switch import begin_switch, commit_switch
+from headroles.storage.integrity.leftovers import clear_leftovers, is_partial, partial_path
+from headroles.storage.integrity.switch import begin_switch, commit_switch
 
 MANIFEST, FINDINGS, LABELS, REPORT = "manifest.json", "findings.csv", "labels.csv", "report.html"
 SCORES, EXAMPLES = "scores", "examples.parquet"

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from headroles.addresses import WHOLE_WRITES, explain_errors, is_address, system_of
 from headroles.errors import BadInput
-from headroles.storage.whole.leftovers import is_partial, partial_name, partial_path
+from headroles.storage.integrity.leftovers import is_partial, partial_name, partial_path
 
 
 @runtime_checkable

@@ -39,16 +39,16 @@ from headroles.storage.folder import (
     write_errors,
     write_files,
 )
+from headroles.storage.integrity.leftovers import partial_path
+from headroles.storage.integrity.manifest import damaged_error, manifest_text, read_checked_manifest
+from headroles.storage.integrity.reading import check_files, read_settled
+from headroles.storage.integrity.switch import file_names, replace_files
 from headroles.storage.moments import read_moments
 from headroles.storage.parts import part_files, promised_files, read_parts
 from headroles.storage.places import sha256_of
 from headroles.storage.remote import accept_address
 from headroles.storage.scores import examples_bytes, part_bytes, part_name, read_parquet, scores_from_tables
 from headroles.storage.tables import assessment_texts, read_assessment, read_head_grids
-from headroles.storage.whole.leftovers import partial_path
-from headroles.storage.whole.manifest import damaged_error, manifest_text, read_checked_manifest
-from headroles.storage.whole.reading import check_files, read_settled
-from headroles.storage.whole.switch import file_names, replace_files
 
 LASTING = frozenset({SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_RUN})
 """Files and folders of a run that do not depend on the decision."""

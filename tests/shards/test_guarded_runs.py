@@ -1,6 +1,5 @@
 """What is never mixed in one run: other code, workers, inputs or counts, and sums that were altered."""
 
-import io
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.options.label import label_options_of
 from headroles.records.passage import Passage
-from headroles.runs import label as label_runs
+from headroles.runs.run import score_shards
 from headroles.shards import identity
 from headroles.shards.files import read_checked_files, write_shard
 from headroles.shards.moment_runs import read_subsample
@@ -29,6 +28,7 @@ from headroles.shards.verify import verify
 from headroles.shards.work import Receipt, Task
 from headroles.storage.places import MemoryPlace, place_of
 from headroles.storage.run import load
+from tests.storage.manifests import hash_again
 
 Label = Callable[..., Labelling]
 QUICK: dict[str, Any] = {"maps": 0, "splits": 0, "sieve": ["local", "delimiter"]}
@@ -38,6 +38,13 @@ SUMMED: dict[str, Any] = QUICK | {"keep": 20, "shard_size": 4}
 def _receipt(number: int, **more: Any) -> Receipt:
     usual: dict[str, Any] = {"examples": 4, "tokens": 9, "truncated": 1, "digest": "d", "identity": "one"}
     return Receipt(number, **usual | {"files": {}, "low": (-0.5, None), "high": (0.5, None)} | more)
+
+
+def _double_totals(folder: Path) -> None:
+    """Alter the sums of a run; the hash in their own file stays as it was."""
+    with np.load(folder / "moments.npz") as file:
+        arrays = dict(file)
+    np.savez(folder / "moments.npz", **arrays | {"total": 2 * arrays["total"]})
 
 
 def _package(folder: Path) -> Path:
@@ -91,7 +98,7 @@ def test_a_shard_by_a_worker_unlike_the_first_is_refused_whatever_the_engine() -
     tasks = iter([Task(number, (), (), "d") for number in range(3)])
     tally = Receipts(whole=True)
     with pytest.raises(BadInput, match=r"same model, code, .* shard 1 was scored by one that has others"):
-        label_runs.score_shards(engine, tasks, Work(MemoryPlace(), None), lambda count: None, tally)
+        score_shards(engine, tasks, Work(MemoryPlace(), None), lambda count: None, tally)
     assert [each.number for each in tally.receipts] == [0]
 
 
@@ -160,16 +167,26 @@ def test_sums_that_were_altered_are_made_anew(label: Label, tmp_path: Path) -> N
     folder = tmp_path / "run"
     before = label(out=folder, **SUMMED).frame()
     first = (folder / "moments.npz").read_bytes()
-    with np.load(io.BytesIO(first)) as found:
-        arrays = {name: found[name] for name in found.files}
-    np.savez(folder / "moments.npz", **arrays | {"total": 2 * arrays["total"]})
+    _double_totals(folder)
     with pytest.raises(BadInput, match=r"moments\.npz' was altered"):
         verify(folder)
-    with pytest.raises(BadInput, match="not what they were when they were written"):
+    with pytest.raises(BadInput, match=r"moments\.npz was altered"):
         load(folder)
     assert label(out=folder, **SUMMED).frame().equals(before)
     assert (folder / "moments.npz").read_bytes() == first
     verify(folder)
+
+
+def test_sums_that_were_altered_are_refused_where_hashes_of_files_fit(label: Label, tmp_path: Path) -> None:
+    label(out=tmp_path, **SUMMED)
+    content = (tmp_path / "moments.npz").read_bytes()
+    _double_totals(tmp_path)
+    hash_again(tmp_path)
+    with pytest.raises(BadInput, match="not what they were when they were written"):
+        load(tmp_path)
+    (tmp_path / "moments.npz").write_bytes(content)
+    hash_again(tmp_path)
+    load(tmp_path)
 
 
 def test_whole_sums_that_are_not_those_of_the_manifest_are_made_anew(label: Label, tmp_path: Path) -> None:

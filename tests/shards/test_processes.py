@@ -13,7 +13,7 @@ from headroles.extraction.parsing.pool import ParserPool
 from headroles.options.label import label_options_of
 from headroles.shards.engines.process import Process
 from headroles.shards.engines.processes import Processes
-from headroles.shards.work import Facts, Order
+from headroles.shards.work import Facts, Known, Order
 
 SIEVE = """
 from beside import asked
@@ -80,7 +80,7 @@ class _NoProcess(Process):
 
 def test_losses_are_counted_and_not_starts() -> None:
     engine = Processes(Order(label_options_of(task="QNLI", workers=9), None), lambda count: None)
-    facts = Facts(2, 2, {}, "identity", None, None, ())
+    facts = Facts(2, 2, {}, "identity", (), {}, Known())
     worker = _NoProcess()
     engine._workers = [worker] * 9
     for _ in range(2):

@@ -21,7 +21,7 @@ from headroles.shards.files import receipt_of
 from headroles.shards.verify import verify
 from headroles.shards.worker import Worker
 from headroles.storage.folder import EARLIER_RUN, check_free
-from headroles.storage.whole.repair import repair_run_folder, restore_earlier_run
+from headroles.storage.integrity.repair import repair_run_folder, restore_earlier_run
 from tests.support.crashing import Nursery, after, after_shards, killed
 
 Label = Callable[..., Labelling]
@@ -407,7 +407,7 @@ def test_another_decision_leaves_the_finished_run_whole_until_its_results_change
     run = tmp_path / "run"
     label(out=run, limit=20, splits=4)
     label(out=tmp_path / "calm", limit=20, splits=4, alpha=0.01)
-    before, write = _contents(run), headroles.runs.label.write_results
+    before = _contents(run)
 
     def stopped(*given: Any) -> None:
         assert _contents(run).items() >= before.items()
@@ -415,11 +415,10 @@ def test_another_decision_leaves_the_finished_run_whole_until_its_results_change
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(headroles.runs.label, "write_results", stopped)
+        patched.setattr("headroles.runs.run.write_results", stopped)
         with pytest.raises(KeyboardInterrupt):
             label(out=run, limit=20, splits=4, alpha=0.01, overwrite=True)
     assert _contents(run) == before
-    assert headroles.runs.label.write_results is write
     label(out=run, limit=20, splits=4, alpha=0.01, overwrite=True)
     assert _contents(run) == _contents(tmp_path / "calm")
 

@@ -15,7 +15,7 @@ from headroles.errors import BadInput
 from headroles.exporting import report
 from headroles.shards.files import receipt_bytes, receipt_of
 from headroles.shards.verify import Verified, _same_table, verify
-from headroles.storage.whole.manifest import parse_manifest
+from headroles.storage.integrity.manifest import parse_manifest
 from tests.storage.manifests import change_manifest, hash_again, unseal
 
 Label = Callable[..., Labelling]

@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from headroles.storage.whole.manifest import manifest_text
+from headroles.storage.integrity.manifest import manifest_text
 
 
 def change_manifest(folder: Path, change: Callable[[dict[str, Any]], Any] = lambda record: None) -> None:

@@ -319,7 +319,8 @@ def test_clusters_without_nearest_heads_come_back_without(tmp_path: Path) -> Non
 def test_records_know_the_ways_and_methods_that_there_are() -> None:
     options = [cluster_options_of(task="QNLI", method=method) for method in METHODS]
     assert {each.method for each in options} == set(METHODS) == set(clusters.METHODS)
-    sums = [divergence_job.DivergenceSums(["a"], 1, 2, way=way) for way in WAYS]
+    one = np.ones(1, dtype=np.int64)
+    sums = [divergence_job.DivergenceSums(one, one, 1, 2, way=way) for way in WAYS]
     assert {each.way for each in sums} == set(WAYS)
 
 

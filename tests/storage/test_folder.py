@@ -18,7 +18,7 @@ from headroles.storage.folder import (
     read_manifest,
     write_text,
 )
-from headroles.storage.whole.switch import replace_files
+from headroles.storage.integrity.switch import replace_files
 
 NOTES = ("notes.txt", ".hidden", "matrix.SVG", "matrix.svg.bak")
 

@@ -18,7 +18,8 @@ from headroles.exporting import report
 from headroles.judging import again
 from headroles.shards.verify import verify
 from headroles.shards.worker import Worker
-from headroles.storage.whole.lock import lock_run_folder
+from headroles.storage.integrity.lock import lock_run_folder
+from headroles.storage.run import write_results
 
 Label = Callable[..., Labelling]
 SENTENCE = r"a run folder is written by one command at a time, but another one is writing '.*'; wait until"
@@ -56,7 +57,7 @@ def test_a_second_command_is_refused_before_it_touches_anything(
 @pytest.mark.slow
 def test_a_killed_command_holds_a_folder_no_longer_though_its_processes_live(tmp_path: Path) -> None:
     code = (
-        "import subprocess, sys\nfrom headroles.storage.whole.lock import lock_run_folder\n"
+        "import subprocess, sys\nfrom headroles.storage.integrity.lock import lock_run_folder\n"
         f"with lock_run_folder({str(tmp_path / 'run')!r}):\n"
         "    child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
         "    print(child.pid, flush=True)\n    input()\n"
@@ -127,7 +128,7 @@ def test_a_judge_that_is_held_at_its_first_write_keeps_other_commands_out(
 ) -> None:
     run = tmp_path / "run"
     label(out=run, limit=20, sieve="local")
-    write, refused = again.write_results, []
+    refused: list[Callable[[], Any]] = []
 
     def held(*given: Any) -> None:
         before = _contents(run)
@@ -140,7 +141,7 @@ def test_a_judge_that_is_held_at_its_first_write_keeps_other_commands_out(
                 other()
             refused.append(other)
         assert _contents(run) == before
-        write(*given)
+        write_results(*given)
 
     monkeypatch.setattr(again, "write_results", held)
     headroles.judge_again(run, alpha=0.01)

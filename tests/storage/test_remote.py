@@ -225,13 +225,62 @@ def test_what_fails_in_a_copy_is_not_put_back(there: str) -> None:
     assert _files(place_of(there)) == before
 
 
-def test_what_cannot_be_written_to_an_address_is_refused(label: Label, planted: Path, table: Path) -> None:
+def _tree(subject: str) -> str:
+    """Return the tree of a sentence in CoNLL-U."""
+    words = (("the", 2, "det"), (subject, 3, "nsubj"), ("sat", 0, "root"))
+    rows = enumerate(words, start=1)
+    return "".join(
+        f"{place}\t{word}\t{word}\tX\t_\t_\t{head}\t{role}\t_\t_\n" for place, (word, head, role) in rows
+    )
+
+
+def _make(kind: str, model: Path, table: Path, folder: Path, **options: Any) -> headroles.Labelling:
+    """Make a small run of a kind."""
+    common: dict[str, Any] = {"model": str(model), "limit": 12, "splits": 0} | options
+    if kind == "probe":
+        trees = folder / "trees.conllu"
+        texts = (f"# newdoc id = d{number}\n{_tree(f'cat{number}')}\n" for number in range(12))
+        trees.write_text("".join(texts))
+        return headroles.probe("trees", data=str(trees), window=48, **common)
+    command = getattr(headroles, kind)
+    more: dict[str, Any] = {} if kind == "surface" else {"sieve": ["local", "delimiter"], "maps": 0}
+    made: headroles.Labelling = command("QNLI", data=str(table), max_length=24, **common | more)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["label", "cluster", "surface", "probe"])
+def test_memory_as_an_address_is_refused_where_several_processes_write(
+    kind: str, planted: Path, table: Path, tmp_path: Path
+) -> None:
     with pytest.raises(BadInput, match="memory belongs to one process"):
-        label(out="memory://run", workers=2)
-    with pytest.raises(
-        BadInput, match=r"only runs of label .* are written to addresses, but --out is 's3://b/c'"
-    ):
-        headroles.cluster("QNLI", data=str(table), model=str(planted), out="s3://b/c")
+        _make(kind, planted, table, tmp_path, out="memory://run", workers=2)
+
+
+@pytest.mark.parametrize("kind", ["cluster", "surface", "probe"])
+def test_a_run_of_every_kind_at_an_address_has_the_files_of_one_in_a_folder(
+    kind: str, planted: Path, table: Path, address: str, tmp_path: Path
+) -> None:
+    for where in (address, str(tmp_path / "run")):
+        _make(kind, planted, table, tmp_path, out=where, shard_size=5)
+    assert _files(place_of(address)) == _files(place_of(tmp_path / "run"))
+    assert "shards/00001.json" in place_of(address).names()
+    assert verify(address) == verify(tmp_path / "run")
+
+
+def test_a_mixture_of_two_results_at_an_address_is_refused_and_made_whole_by_the_same_command(
+    label: Label, request: pytest.FixtureRequest
+) -> None:
+    where = f"memory://{request.node.name}"
+    place = place_of(where)
+    label(out=where, limit=20, **QUICK)
+    before = _files(place)
+    judge_again(where, alpha=0.9, margin=0.3)
+    assert place.read("findings.csv") != before["findings.csv"]
+    place.write("manifest.json", before["manifest.json"])  # as a judge that stops before its last file
+    with pytest.raises(BadInput, match=r"was altered since it was written"):
+        headroles.load(where)
+    label(out=where, limit=20, **QUICK)
+    assert _files(place) == before
 
 
 def test_commands_take_addresses(there: str, command: Callable[..., tuple[int, str, str]]) -> None:

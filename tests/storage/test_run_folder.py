@@ -26,7 +26,7 @@ from headroles.records.findings import COLUMNS
 from tests.storage.manifests import change_manifest, hash_again
 
 PLAIN = ("local", "delimiter", "block")
-FIRST_STEPS = tuple(f"headroles.shards.worker.{name}" for name in ("load", "stream_tokenised"))
+FIRST_STEPS = ("headroles.runs.sources.load", "headroles.runs.label.work.stream_tokenised")
 FILES = [
     "depth.csv", "examples.parquet", "findings.csv", "labels.csv", "manifest.json", "maps.parquet",
     "plan.json", "precision.csv", "report.html", "scores", "sensitivity.csv", "sets.csv", "shards",
@@ -346,9 +346,7 @@ def test_an_empty_folder_and_a_link_are_filled(label: Label, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("trouble", [RuntimeError("a bug"), KeyboardInterrupt(), OSError("not ours")])
-@pytest.mark.parametrize(
-    "place", [f"headroles.shards.worker.{name}" for name in ("load", "stream_tokenised")]
-)
+@pytest.mark.parametrize("place", FIRST_STEPS)
 def test_a_crash_before_the_first_shard_leaves_nothing_behind(
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, trouble: BaseException
 ) -> None:
@@ -362,9 +360,7 @@ def test_a_crash_before_the_first_shard_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "place", [f"headroles.shards.worker.{name}" for name in ("load", "stream_tokenised")]
-)
+@pytest.mark.parametrize("place", FIRST_STEPS)
 def test_a_crash_before_the_first_shard_leaves_the_run_that_was_there(
     label: Label, run: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -576,6 +572,7 @@ def test_a_run_of_an_older_version_has_no_intervals_of_means(run: Path) -> None:
         writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+    hash_again(run)
     older = headroles.load(run)
     assert older.assessment is not None
     assert np.isnan(older.assessment.precision.mean_low).all()

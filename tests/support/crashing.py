@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from headroles.errors import BadInput, UnknownName
-from headroles.shards.work import Facts, Order, Receipt
+from headroles.shards.work import Facts, Known, Order, Receipt
 
 NURSERY = """
 import os, sys, json
@@ -146,7 +146,7 @@ class Made:
         if what == "is lost loading":
             _lost(order)
         self.what, self.order = what, order
-        self.facts = Facts(2, 2, {"at": os.getcwd()}, "identity", None, None, ())
+        self.facts = Facts(2, 2, {"at": os.getcwd()}, "identity", (), {}, Known())
 
     def score(self, task: Any) -> Receipt:
         if self.what == "refuses" and task.number == 3:

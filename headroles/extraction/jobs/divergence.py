@@ -6,10 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.lib.format import write_array_header_1_0
 
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.capture.readers import VisibleArray
@@ -290,7 +292,13 @@ class DivergenceSums:
                 f"added; add them first"
             )
         file = BytesIO()
-        np.savez(file, block=self.blocks.astype(np.int64), sums=self._sums.astype(np.float32))
+        with ZipFile(file, "w") as archive:  # row by row: the sums of many heads are not copied whole
+            for name, array, kind in (("block", self.blocks, np.int64), ("sums", self._sums, np.float32)):
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": array.shape}
+                    write_array_header_1_0(member, header)
+                    for row in array:
+                        member.write(row.astype(kind).tobytes())
         return file.getvalue()
 
 

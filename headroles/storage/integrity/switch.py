@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from headroles.storage.whole.leftovers import clear_leftovers, is_partial, partial_path
+from headroles.storage.integrity.leftovers import clear_leftovers, is_partial, partial_path
 
 AFTER, JOURNAL = ".after", "journal.json"
 """Folder of new files that already count, and its list of the old files that go."""

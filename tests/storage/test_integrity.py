@@ -29,12 +29,12 @@ from headroles.storage.folder import (
     stage_folder,
     write_files,
 )
+from headroles.storage.integrity import reading
+from headroles.storage.integrity.leftovers import ABANDONED, HOST, clear_leftovers, partial_path
+from headroles.storage.integrity.lock import lock_run_folder
+from headroles.storage.integrity.reading import TICK_NS, check_files, digest_of
+from headroles.storage.integrity.switch import AFTER, is_switching, replace_files
 from headroles.storage.run import load, write_report, write_results
-from headroles.storage.whole import reading
-from headroles.storage.whole.leftovers import ABANDONED, HOST, clear_leftovers, partial_path
-from headroles.storage.whole.lock import lock_run_folder
-from headroles.storage.whole.reading import TICK_NS, check_files, digest_of
-from headroles.storage.whole.switch import AFTER, is_switching, replace_files
 from tests.support.made_runs import surface_labelling
 
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}

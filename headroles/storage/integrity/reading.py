@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 from headroles.errors import HeadrolesError
 from headroles.storage.folder import EARLIER_RUN, MANIFEST, SHARDS
-from headroles.storage.whole.lock import repair_if_free
-from headroles.storage.whole.repair import holds_earlier_run, is_earlier_run_whole
-from headroles.storage.whole.switch import AFTER, file_names, is_switching, switched_files
+from headroles.storage.integrity.lock import repair_if_free
+from headroles.storage.integrity.repair import holds_earlier_run, is_earlier_run_whole
+from headroles.storage.integrity.switch import AFTER, file_names, is_switching, switched_files
 
 Read = TypeVar("Read")
 Mark = tuple[int, int, int, int, int]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headroles.errors import BadInput
 from headroles.storage.folder import make_folder, write_errors
-from headroles.storage.whole.repair import repair_run_folder
+from headroles.storage.integrity.repair import repair_run_folder
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from headroles.storage.folder import (
     read_manifest,
     write_errors,
 )
-from headroles.storage.whole.leftovers import clear_leftovers, is_partial
-from headroles.storage.whole.switch import AFTER, finish_switch
+from headroles.storage.integrity.leftovers import clear_leftovers, is_partial
+from headroles.storage.integrity.switch import AFTER, finish_switch
 
 SHARD_FOLDERS = (SHARDS, SCORES)
 """The folders that shards are written to."""
@@ -34,7 +34,7 @@ def repair_run_folder(folder: Path) -> None:
     """Finish or undo what a killed command left in a folder.
 
     A folder that is not a run is left alone. No other command may write there, which
-    ``headroles.storage.whole.lock`` ensures.
+    ``headroles.storage.integrity.lock`` ensures.
 
     Raises:
         BadInput: When the folder cannot be written.
