@@ -20,7 +20,12 @@ import click
 import numpy as np
 import torch
 
-from headroles.extraction.jobs.divergence import DivergenceSums, pair_divergences
+from headroles.extraction.jobs.divergence import (
+    BlockLayout,
+    DivergenceSums,
+    merge_divergences,
+    pair_divergences,
+)
 
 SMOOTHING = 0.001
 UNITS = 64
@@ -90,7 +95,7 @@ def speed(heads: int, tokens: int, threads: int, pairs: int, plain_heads: int) -
 
 
 def sum_many(heads: int, tokens: int, inputs: int, threads: int) -> float:
-    """Sum divergences over as many units as there are blocks, and return the seconds for one input.
+    """Sum divergences over as many units as there are blocks in one shard, and return seconds for one input.
 
     Only ``inputs`` of them are computed; the last result is added for the others, too. With 0 inputs nothing
     is done.
@@ -98,7 +103,8 @@ def sum_many(heads: int, tokens: int, inputs: int, threads: int) -> float:
     if not inputs:
         return 0.0
     seconds = []
-    sums = DivergenceSums([f"unit {place}" for place in range(UNITS)], 1, heads)
+    layout = BlockLayout.of(UNITS, 1, heads)
+    sums = DivergenceSums(layout.block(np.arange(UNITS)), np.ones(UNITS, dtype=np.int64), 1, heads)
     for place in range(UNITS):
         if place < inputs:
             attention = made_attention(heads, tokens, place)
@@ -106,7 +112,7 @@ def sum_many(heads: int, tokens: int, inputs: int, threads: int) -> float:
             divergences = pair_divergences(attention, threads=threads)
             seconds.append(time.perf_counter() - start)
         sums.add(place, tokens, divergences)
-    sums.divergence()
+    merge_divergences([sums.content()], layout, 1, heads, smoothing=0.0, way="mean")
     return min(seconds)
 
 
