@@ -95,7 +95,7 @@ def speed(heads: int, tokens: int, threads: int, pairs: int, plain_heads: int) -
 
 
 def sum_many(heads: int, tokens: int, inputs: int, threads: int) -> float:
-    """Sum divergences over as many units as there are blocks, and return the seconds for one input.
+    """Sum divergences over as many units as there are blocks in one shard, and return seconds for one input.
 
     All units are in one shard, which takes the most memory: other shards have fewer blocks.
     Only ``inputs`` of them are computed; the last result is added for the others, too. With 0 inputs nothing

@@ -276,7 +276,7 @@ def _to_type(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
         return text
     descriptions = {bool: "True or False", int: "a whole number", float: "a number", str: "text in UTF-8"}
     allowed = next(words for kind, words in descriptions.items() if kind in kinds)
-    digits = " of at most 18 digits" if isinstance(value, Integral) and not flag else ""
+    digits = "" if small or not {int, float} & {*kinds} else " of at most 18 digits"
     raise BadInput(f"{name} must be {allowed}{digits}, but got {shorten(value)}")
 
 

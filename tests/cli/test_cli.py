@@ -319,7 +319,7 @@ def test_a_mistake_is_code_1_and_one_line_on_stderr(
     assert command("label", "--task", "QNLI") == (
         1,
         "",
-        "headroles: a library spoke in several lines\n",
+        "headroles: a library\\nspoke in\\n several lines\n",
     )
 
 
@@ -339,7 +339,7 @@ def test_missing_memory_is_code_1_and_one_line(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("headroles.runs.label.label", fail)
+    monkeypatch.setattr("headroles.runs.label.run.label", fail)
     code, out, err = command("label", "--task", "QNLI")
     assert (code, out) == (1, "")
     assert err.startswith("headroles: the run needs more memory or threads than this machine or its limit")
@@ -352,7 +352,7 @@ def test_other_errors_are_not_taken_for_missing_memory(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("headroles.runs.label.label", fail)
+    monkeypatch.setattr("headroles.runs.label.run.label", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         command("label", "--task", "QNLI")
 
