@@ -196,7 +196,7 @@ def test_a_run_at_an_address_is_read_and_verified_there(
 
 
 @pytest.mark.slow
-@every_run
+@pytest.mark.parametrize(("kind", "source"), [("cluster", "model"), ("probe", "stored maps")])
 def test_two_worker_processes_give_the_same_bytes(
     kind: str, source: str, start: Start, usual: Usual, tmp_path: Path
 ) -> None:
@@ -218,7 +218,7 @@ def ray_here() -> Iterator[None]:
 @pytest.mark.filterwarnings("ignore:`use_:DeprecationWarning")  # Ray's own defaults
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # Ray leaves sockets and logs to the collector
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["cluster", "probe"])
 def test_workers_on_ray_give_the_same_bytes(
     kind: str, ray_here: None, start: Start, usual: Usual, tmp_path: Path
 ) -> None:
