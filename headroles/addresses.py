@@ -15,6 +15,8 @@ WHOLE_WRITES = frozenset({*DRIVERS, "abfs", "az", "memory"})
 """Kinds of address where readers see a write whole or not at all."""
 MOST_BYTES = 255
 """Most bytes of a name on usual file systems."""
+MOST_OF_PATH = 3_500
+"""Most bytes of the path of a folder: Linux takes 4,095, and files in it have names, too."""
 SERVICES = {"botocore", "aiobotocore", "s3fs", "gcsfs", "google", "aiohttp", "azure", "adlfs"}
 """Packages whose errors of services and networks are no ``OSError``."""
 
@@ -41,10 +43,11 @@ def check_place(where: object) -> None:
         name = os.fsencode(where)
     except UnicodeEncodeError:
         name = b"\0"
-    if b"\0" in name or any(len(part) > MOST_BYTES for part in name.split(b"/")):
+    names = name.split(b"/")
+    if b"\0" in name or len(name) > MOST_OF_PATH or any(len(part) > MOST_BYTES for part in names):
         raise BadInput(
-            f"every name in a path has at most {MOST_BYTES} bytes of UTF-8, without zero bytes, but got "
-            f"{shorten(where)}"
+            f"every name in a path has at most {MOST_BYTES} bytes of UTF-8, without zero bytes, and a path at "
+            f"most {MOST_OF_PATH:,}, but got {shorten(where)}"
         )
 
 
