@@ -46,8 +46,8 @@ def check_place(where: object) -> None:
     names = name.split(b"/")
     if b"\0" in name or len(name) > MOST_OF_PATH or any(len(part) > MOST_BYTES for part in names):
         raise BadInput(
-            f"every name in a path has at most {MOST_BYTES} bytes of UTF-8, without zero bytes, and a path at "
-            f"most {MOST_OF_PATH:,}, but got {shorten(where)}"
+            f"every name in a path has at most {MOST_BYTES} bytes of UTF-8, without zero bytes, and a path at"
+            f" most {MOST_OF_PATH:,}, but got {shorten(where)}"
         )
 
 

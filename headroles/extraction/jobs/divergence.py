@@ -226,16 +226,7 @@ class BlockLayout:
 
 
 class DivergenceSums:
-    """Divergences of all pairs of heads, summed by block of units while the inputs of a shard are read.
-
-    Args of the constructor:
-        blocks: The block of each input's unit.
-        members: Number of inputs of each input's unit in the whole run.
-        layers: Number of layers.
-        heads: Heads in a layer.
-        smoothing: Share of even attention mixed into every row, from 0 to below 1.
-        way: "mean", or "sum" over all rows of all inputs, as in ``Divergence``.
-    """
+    """Divergences of all pairs of heads, summed by block of units while the inputs of a shard are read."""
 
     def __init__(
         self,
@@ -248,6 +239,14 @@ class DivergenceSums:
         way: str = "mean",
     ) -> None:
         """Make room for the blocks of these inputs.
+
+        Args:
+            blocks: The block of each input's unit.
+            members: Number of inputs of each input's unit in the whole run.
+            layers: Number of layers.
+            heads: Heads in a layer.
+            smoothing: Share of even attention mixed into every row, from 0 to below 1.
+            way: "mean", or "sum" over all rows of all inputs, as in ``Divergence``.
 
         Raises:
             UnknownName: For another way.
