@@ -209,7 +209,8 @@ def _wait(child: int, where: Path, strike: Strike | None) -> int | None:
         if done:
             return os.waitstatus_to_exitcode(status)
         if strike and strike.shards and len([*where.glob("run/shards/*.json")]) >= strike.shards:
-            (os.kill if strike.alone else os.killpg)(child, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has not made its group yet, or has ended
+                (os.kill if strike.alone else os.killpg)(child, signal.SIGKILL)
         time.sleep(pause)
         pause = min(pause * 1.3, 0.02)
     os.killpg(child, signal.SIGKILL)
