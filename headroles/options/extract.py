@@ -6,6 +6,7 @@ from typing import Any
 
 from headroles.errors import BadInput, UnknownName
 from headroles.options.run import DEVICES, DTYPES, check_name, typed_options
+from headroles.storage.integrity.leftovers import has_leftover
 from headroles.storage.map_files import KINDS, file_form
 
 
@@ -49,7 +50,7 @@ class ExtractOptions:
         for path in (target, target.with_suffix(".json")):
             if path.resolve() == Path(self.file).resolve():
                 raise BadInput(f"'{path}' would be written over the inputs; give another --out")
-            if path.exists() and not self.overwrite:
+            if path.exists() and not self.overwrite and not is_unfinished(target):
                 raise BadInput(f"'{path}' is there already; give --overwrite to replace it, or another --out")
 
 
@@ -65,3 +66,8 @@ def extract_options_of(**given: Any) -> ExtractOptions:
         'float16'
     """
     return typed_options(ExtractOptions, given)
+
+
+def is_unfinished(target: Path) -> bool:
+    """Return whether a killed command put maps in their place, but not yet their list."""
+    return not target.with_suffix(".json").exists() and has_leftover(target.parent, f"{target.name}.list")

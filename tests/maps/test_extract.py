@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extraction.jobs.map_writer import sum_between_units, visible_range
 from headroles.maps.examples import read_map_list
 from headroles.maps.extract import ExtractedMaps
+from headroles.storage.integrity.leftovers import HOST
 from headroles.storage.map_files import MapFile
 from tests.support.read_models import cut_into_blocks
 from tests.support.reference import rounding_bound
@@ -277,6 +280,24 @@ def test_files_are_not_written_over_one_another(rows: Path, planted: Path, tmp_p
     assert (tmp_path / "maps.npz").read_text() == "mine"
     headroles.extract(rows, out=tmp_path / "maps.npz", model=planted, overwrite=True)
     assert (tmp_path / "maps.npz").stat().st_size > 4
+
+
+def test_maps_whose_list_was_not_written_when_the_command_was_killed_are_written_again(
+    rows: Path, planted: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "maps.npz"
+    headroles.extract(rows, out=out, model=planted)
+    wanted = out.read_bytes(), _listed(out)
+    out.with_suffix(".json").unlink()
+    with pytest.raises(BadInput, match="is there already"):  # maps of somebody else
+        headroles.extract(rows, out=out, model=planted)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / f".maps.npz.list.{HOST}.{ended.pid}.partial"
+    left.write_text("[]")
+    headroles.extract(rows, out=out, model=planted)
+    assert (out.read_bytes(), _listed(out)) == wanted
+    assert not left.exists()
 
 
 def test_a_disk_without_room_is_one_sentence_and_leaves_nothing(

@@ -161,6 +161,13 @@ def test_a_repair_that_is_killed_at_any_call_is_repeated(copy: Path, tmp_path: P
     assert number > 6
 
 
+def test_the_empty_folder_that_a_kill_leaves_after_its_last_move_is_removed_by_a_reader(copy: Path) -> None:
+    before = {path.name for path in copy.iterdir()}
+    (copy / AFTER / "scores").mkdir(parents=True)
+    load(copy)
+    assert {path.name for path in copy.iterdir()} == before
+
+
 def test_a_folder_of_somebody_else_that_is_called_so_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / AFTER).mkdir()
     (tmp_path / AFTER / "diary.txt").write_text("mine")

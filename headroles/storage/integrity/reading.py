@@ -18,7 +18,7 @@ from headroles.errors import HeadrolesError
 from headroles.storage.folder import EARLIER_RUN, MANIFEST, SHARDS
 from headroles.storage.integrity.lock import repair_if_free
 from headroles.storage.integrity.repair import holds_earlier_run, is_earlier_run_whole
-from headroles.storage.integrity.switch import AFTER, file_names, is_switching, switched_files
+from headroles.storage.integrity.switch import AFTER, file_names, is_switched, is_switching, switched_files
 
 Read = TypeVar("Read")
 Mark = tuple[int, int, int, int, int]
@@ -58,7 +58,7 @@ def read_settled(folder: Path, read: Callable[[Path], Read]) -> Read:
 @contextmanager
 def _settled(folder: Path) -> Iterator[Path]:
     """Yield a folder without anything unfinished: itself, or one of links to its files."""
-    if _is_unsettled(folder):
+    if _is_unsettled(folder) or is_switched(folder):
         with suppress(HeadrolesError):
             repair_if_free(folder)
     if not _is_unsettled(folder):

@@ -83,6 +83,12 @@ def is_switching(folder: Path) -> bool:
     return (folder / AFTER / JOURNAL).is_file()
 
 
+def is_switched(folder: Path) -> bool:
+    """Return whether all new files have moved, and only their empty folder is left."""
+    after = folder / AFTER
+    return after.is_dir() and not after.is_symlink() and all(path.is_dir() for path in after.rglob("*"))
+
+
 def finish_switch(folder: Path) -> None:
     """Move new files that already count to their places, and remove the old ones that they replace.
 
