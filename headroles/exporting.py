@@ -7,7 +7,7 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-from headroles.addresses import is_address
+from headroles.addresses import check_place, is_address
 from headroles.errors import BadInput
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
@@ -42,6 +42,7 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
     Raises:
         BadInput: When the folder holds something else, or cannot be written.
     """
+    check_place(folder)
     target = Path(folder)
     with lock_run_folder(target):
         check_free(target, dict(labelling.manifest.get("settings", {})), overwrite)
@@ -63,6 +64,7 @@ def report(folder: str | Path, out: str | Path | None = None) -> str | Path:
     Raises:
         BadInput: When the folder is no run, or the file cannot be written.
     """
+    _check_places(folder, out)
     if is_address(folder) or is_address(out or ""):
         return _remote_report(folder, out)
     target = Path(folder) / REPORT if out is None else Path(out)
@@ -101,6 +103,7 @@ def figures(
         HeadrolesError: When the folder holds neither, the form is unknown, the width is out of range, or
             kaleido or a Chromium is missing; nothing is written then.
     """
+    _check_places(folder, out)
     check_form(form)
     wide = _width(width)
     where = _figure_address(folder, out) or _figure_folder(Path(folder), out)
@@ -143,6 +146,12 @@ def table(folder: str | Path, name: str | None = None, form: str = "markdown") -
         HeadrolesError: When the folder holds neither, or the run has no table of that name.
     """
     return table_text(_load_run_or_comparison(Path(folder)), name, form)
+
+
+def _check_places(folder: object, out: object | None) -> None:
+    """Check that a folder, and where to write, are names that a system takes."""
+    for where in (folder, *(() if out is None else (out,))):
+        check_place(where)
 
 
 def _figure_address(folder: str | Path, out: str | Path | None) -> Place | None:
