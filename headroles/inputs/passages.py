@@ -57,7 +57,7 @@ def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkp
         HeadrolesError: When it is known before reading that file, column or dataset cannot be used.
     """
     task = None if options.task is None else task_of(options.task)
-    stream = bool(getattr(options, "stream", False))
+    stream = options.streamed
     if "mentions" in needs:
         windows = mention_windows(options, needs, checkpoint)
         source = {"kind": "file", "name": options.data, "rows": len(windows)}

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.judging.scores import judge_scores
-from headroles.kinds import RunKind
 from headroles.options.label import Options, label_options_of
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import Labelling
+from headroles.runs.roles import RolesRun
 
 if TYPE_CHECKING:
     from headroles.inputs.corpora import Corpus
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headroles.shards.work import Engine, Facts, ShardWork
 
 
-class LabelRun(RunKind):
+class LabelRun(RolesRun):
     """Sieves score every head on every input, and heads get the roles that survive their tests."""
 
     name: ClassVar[str] = "label"
@@ -81,24 +81,6 @@ class LabelRun(RunKind):
         """Judge the stored scores, or the stored sums."""
         after = judge_scores(before.scores, rules, options, decision, before.moments)
         return replace(after, exhibited=before.exhibited)
-
-    def page(self, labelling: Labelling) -> str:
-        """Return the report of roles."""
-        from headroles.reports.page import page
-
-        return page(labelling)
-
-    def families(self, labelling: Labelling) -> Mapping[str, str]:
-        """Return the tests that a run corrects together, in words, by the name of the family."""
-        from headroles.reports.print.captions import families_of
-
-        return families_of(labelling)
-
-    def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
-        """Return the figures of the report of roles."""
-        from headroles.reports.print.figures import role_plots
-
-        return role_plots(labelling, width)
 
     def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
         """Return tables of roles, heads and findings."""

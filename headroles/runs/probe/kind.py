@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.judging.scores import judge_scores
-from headroles.kinds import RunKind
 from headroles.options.probe import ProbeOptions, probe_options_of
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.probes import ProbeResults
+from headroles.runs.roles import RolesRun
 from headroles.storage.folder import PROBE_FILES
 from headroles.storage.probes import probe_files, probe_texts, read_probes
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headroles.shards.work import Engine, Facts, ShardWork
 
 
-class ProbeRun(RunKind):
+class ProbeRun(RolesRun):
     """Heads answer questions about gold annotation, and are tested against baselines."""
 
     name: ClassVar[str] = "probe"
@@ -123,24 +123,6 @@ class ProbeRun(RunKind):
     def downloads(self, labelling: Labelling) -> dict[str, str]:
         """Return all tables of probes."""
         return probe_texts(labelling.probed or ProbeResults(None))
-
-    def page(self, labelling: Labelling) -> str:
-        """Return the report of roles, with a section of probes."""
-        from headroles.reports.page import page
-
-        return page(labelling)
-
-    def families(self, labelling: Labelling) -> Mapping[str, str]:
-        """Return the tests that a run corrects together, in words, by the name of the family."""
-        from headroles.reports.print.captions import families_of
-
-        return families_of(labelling)
-
-    def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
-        """Return the figures of the report."""
-        from headroles.reports.print.figures import role_plots
-
-        return role_plots(labelling, width)
 
     def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
         """Return tables of best heads, roles, heads and findings."""
