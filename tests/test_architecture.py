@@ -271,7 +271,10 @@ def test_every_public_name_is_there() -> None:
 
 def _packed(package: str, folder: Path) -> set[str]:
     """Files of a package as they belong into a wheel."""
-    kinds = {"headroles": ("samples/", "parser/", "py.typed"), "headroles.reports": ("templates/",)}
+    kinds = {
+        "headroles": ("samples/", "parser/", "py.typed", "__init__.pyi"),
+        "headroles.reports": ("templates/",),
+    }
     files = set()
     for file in folder.rglob("*"):
         inside = file.relative_to(folder).as_posix()

@@ -140,7 +140,7 @@ def test_an_svg_is_written_alone_or_beside_a_page(
 MISTAKES = [
     (["  "], "a view shows attention between tokens, but text is empty; give a sentence"),
     (["It rains .", ""], "but text_b is empty"),
-    (["It rains .", "--show", "heads"], "no show is called 'heads'; did you mean 'head'? known: head, model"),
+    (["It rains .", "--show", "heads"], "no view is called 'heads'; did you mean 'head'? known: head, model"),
     (["It rains .", "--device", "gpu"], "no device is called 'gpu'"),
     (["It rains .", "--dtype", "float8"], "no dtype is called 'float8'"),
     (["It rains .", "--layers", "3-1"], "layers are whole numbers from 0, such as 0,2-4"),

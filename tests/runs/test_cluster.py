@@ -11,7 +11,8 @@ from scipy.spatial.distance import jensenshannon, squareform
 
 from headroles import cluster, judge_again, label, load
 from headroles.errors import BadInput, UnknownName
-from headroles.options.cluster import cluster_options_of
+from headroles.options.cluster import ClusterOptions
+from headroles.options.values import record_of
 from headroles.records.findings import Labelling
 from headroles.storage.folder import CLUSTER_FILES, DIVERGENCE, MANIFEST, PLAN, REPORT
 from tests.support.reference import rounding_bound
@@ -181,4 +182,4 @@ def test_a_method_and_a_number_of_clusters_are_followed(model_of: Any) -> None:
 )
 def test_wrong_options_are_told_in_one_sentence(given: dict[str, Any], kind: type, told: str) -> None:
     with pytest.raises(kind, match=told):
-        cluster_options_of(task="QNLI", **given)
+        record_of(ClusterOptions, task="QNLI", **given)

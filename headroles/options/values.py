@@ -1,0 +1,101 @@
+"""Conversion of given values to the types of options: paths, numpy numbers and the like."""
+
+import os
+from numbers import Integral, Real
+from types import NoneType
+from typing import Any, TypeVar
+
+from headroles.errors import BadInput, UnknownName, shorten
+from headroles.options.described import Described, described
+
+LARGEST = 10**18
+"""Whole numbers lie below it; longer ones are mistakes."""
+WORDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text in UTF-8"}
+
+Record = TypeVar("Record")
+
+
+def record_of(record: type[Record], /, **given: Any) -> Record:
+    """Return a record of options from given values, converting paths, numpy numbers and the like.
+
+    Args:
+        record: A class of options, whose fields are described.
+        **given: Values by the names of its fields.
+
+    Raises:
+        UnknownName: For an option that does not exist, or a value that the record refuses.
+        BadInput: For values of another type, or values that the record refuses.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from headroles.options.label import LabelOptions
+        >>> record_of(LabelOptions, task="QNLI", model=Path("models") / "bert").model
+        'models/bert'
+    """
+    known = {option.name: option for option in described(record)}
+    for name in given:
+        if name not in known:
+            raise UnknownName("option", name, known)
+    return record(**{name: value_of(known[name], value) for name, value in given.items()})
+
+
+def value_of(option: Described, value: Any) -> Any:
+    """Return a value as the record of an option holds it; several values of a repeatable one as a tuple.
+
+    Raises:
+        BadInput: For a value of another type.
+    """
+    return _to_tuple(option, value) if option.repeatable else _to_type(option, value)
+
+
+def _to_tuple(option: Described, value: Any) -> tuple[Any, ...]:
+    """Return the values of a repeatable option as a tuple; a single value becomes a tuple of one.
+
+    Raises:
+        BadInput: For a value that is neither a name nor an object with a name, unless they are numbers.
+    """
+    if value is None:
+        return ()
+    single = isinstance(value, str | os.PathLike) or not hasattr(value, "__iter__")
+    items = tuple(
+        os.fspath(item) if isinstance(item, os.PathLike) else item for item in ((value,) if single else value)
+    )
+    for item in items:
+        if option.types != (int,) and not isinstance(item, str) and not hasattr(item, "name"):
+            raise BadInput(f"{option.name} holds names, or objects that have one, but got {shorten(item)}")
+    return items
+
+
+def _to_type(option: Described, value: Any) -> Any:
+    """Convert a value to the plain type of its option, for JSON; paths become text.
+
+    Raises:
+        BadInput: For a value of another type.
+    """
+    kinds = option.types
+    if value is None and NoneType in kinds:
+        return None
+    flag = isinstance(value, bool)
+    if bool in kinds and flag:
+        return bool(value)
+    small = not isinstance(value, Integral) or abs(int(value)) < LARGEST
+    if int in kinds and isinstance(value, Integral) and not flag and small:
+        return int(value)
+    if float in kinds and isinstance(value, Real) and not flag and small:
+        return float(value)
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if str in kinds and isinstance(text, str) and _is_utf8(text):
+        return text
+    allowed = next(words for kind, words in WORDS.items() if kind in kinds)
+    digits = "" if small or not {int, float} & {*kinds} else " of at most 18 digits"
+    raise BadInput(f"{option.name} must be {allowed}{digits}, but got {shorten(value)}")
+
+
+def _is_utf8(text: str) -> bool:
+    if "\0" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
