@@ -356,7 +356,7 @@ def view(
     example: str | None = None,
     model: str | Path | None = None,
     revision: str | None = None,
-    show: str = "head",
+    view: str = "head",
     layers: str | int | Iterable[int] | None = (),
     heads: str | int | Iterable[int] | None = (),
     max_length: int = 512,

@@ -10,7 +10,8 @@ from typing import Any
 
 from headroles.errors import BadInput
 from headroles.options.keywords import keywords_of
-from headroles.options.view import MODEL_OPTIONS, ViewOptions, parse_numbers, view_options_of
+from headroles.options.values import parse_numbers, record_of
+from headroles.options.view import MODEL_OPTIONS, ViewOptions
 from headroles.records.view import Maps, View
 from headroles.storage.folder import COMPARISON, RUN, make_folder, read_manifest, write_errors, write_files
 
@@ -119,7 +120,7 @@ def view(options: dict[str, Any], *, segments: Any = None) -> Viewed:
     """
     text, text_b = options.pop("text", None), options.pop("text_b", None)
     if text is None or isinstance(text, str):
-        chosen = view_options_of(text=text, text_b=text_b, **options)
+        chosen = record_of(ViewOptions, text=text, text_b=text_b, **options)
         if segments is not None:
             raise BadInput("segments are those of plain attention, but a text was given; leave segments out")
         shown = _read(chosen)
@@ -129,7 +130,7 @@ def view(options: dict[str, Any], *, segments: Any = None) -> Viewed:
 
         numbers = {"layers": chosen.layers or None, "heads": chosen.heads or None}
         shown = view_of_arrays(text, () if text_b is None else text_b, segments, **numbers)
-    viewed = Viewed(shown, chosen.show)
+    viewed = Viewed(shown, chosen.view)
     contents: dict[Path, str] = {}
     if chosen.svg is not None:
         contents[Path(chosen.svg)] = viewed.svg(chosen.layers[0], kind=chosen.kind)
@@ -169,7 +170,7 @@ def _options_of_arrays(options: dict[str, Any]) -> ViewOptions:
             f"plain attention is shown without a model or stored maps, so {refused[0]} has no effect; leave "
             f"it out"
         )
-    return view_options_of(text=PLAIN, **options)
+    return record_of(ViewOptions, text=PLAIN, **options)
 
 
 def _write(contents: dict[Path, str]) -> None:

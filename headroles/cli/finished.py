@@ -6,21 +6,11 @@ import click
 
 from headroles.cli.options import command
 from headroles.errors import visible
-from headroles.options.finished import (
-    CompareOptions,
-    JudgeOptions,
-    ReplicateOptions,
-    ReportOptions,
-    TableOptions,
-    VerifyOptions,
-)
-from headroles.options.values import record_of
-from headroles.options.view import ViewOptions
 
 
 @command(
     "compare",
-    CompareOptions,
+    "finished:CompareOptions",
     "Compare and combine",
     "headroles compare runs/QNLI-bert-base runs/QNLI-fine-tuned",
 )
@@ -34,14 +24,13 @@ def compare_command(**given: Any) -> None:
     from headroles.terminal.compare import show_comparison
     from headroles.terminal.console import console
 
-    options = record_of(CompareOptions, **given)
-    given["out"] = given["out"] or default_folder(options.dir_a, options.dir_b)
+    given["out"] = given["out"] or default_folder(given["dir_a"], given["dir_b"])
     show_comparison(console(), compare(**given), given["out"])
 
 
 @command(
     "replicate",
-    ReplicateOptions,
+    "finished:ReplicateOptions",
     "Compare and combine",
     "headroles replicate runs/QNLI-bert-base runs/MRPC-bert-base --out replicated.csv",
 )
@@ -60,7 +49,7 @@ def replicate_command(**given: Any) -> None:
 
 @command(
     "view",
-    ViewOptions,
+    "view:ViewOptions",
     "Look",
     'headroles view "The cat sat on the mat because it was tired."',
     'headroles view "Who sat?" "The cat sat." --layers 2 --svg layer-2.svg',
@@ -84,49 +73,45 @@ def view_command(**given: Any) -> None:
 
 @command(
     "report",
-    ReportOptions,
+    "finished:ReportOptions",
     "Look",
     "headroles report runs/QNLI-all-MiniLM-L6-v2",
     "headroles report runs/QNLI-all-MiniLM-L6-v2 --figures pdf --width 89 --out figures",
 )
-def report_command(**given: Any) -> None:
+def report_command(folder: str, figures: str | None, width: float | None, **given: Any) -> None:
     """Write the report of a run, or all its figures.
 
     Comparisons have figures, too. Figures need the extra "figures" and Chrome or Chromium.
     """
+    from headroles import exporting
     from headroles.terminal.console import console
 
-    options = record_of(ReportOptions, **given)
-    if options.figures is None:
-        from headroles.exporting import report
-
-        console().print(f"report  {report(options.folder, options.out)}", markup=False)
+    if figures is None:
+        console().print(f"report  {exporting.report(folder, **given)}", markup=False)
         return
-    from headroles.exporting import figures
-
-    width = {} if options.width is None else {"width": options.width}
-    for path in figures(options.folder, options.figures, options.out, **width):
+    size = {} if width is None else {"width": width}
+    for path in exporting.figures(folder, figures, **given, **size):
         console().print(f"figure  {path}", markup=False)
 
 
 @command(
     "table",
-    TableOptions,
+    "finished:TableOptions",
     "Look",
     "headroles table runs/QNLI-all-MiniLM-L6-v2",
     "headroles table runs/QNLI-all-MiniLM-L6-v2 --name heads --format latex --out heads.tex",
 )
-def table_command(**given: Any) -> None:
+def table_command(folder: str, name: str | None, format: str, out: str | None, overwrite: bool) -> None:
     """Print a table of a run or comparison for a paper."""
     from headroles.exporting import table
 
-    options = record_of(TableOptions, **given)
-    click.echo(visible(table(options.folder, options.name, options.format)), nl=False)
+    text = table(folder, name, format, out=out, overwrite=overwrite)
+    click.echo(f"table   {out}" if out is not None else visible(text), nl=out is not None)
 
 
 @command(
     "judge",
-    JudgeOptions,
+    "finished:JudgeOptions",
     "Keep and check",
     "headroles judge runs/QNLI-all-MiniLM-L6-v2 --alpha 0.01 --correction holm",
 )
@@ -139,24 +124,28 @@ def judge_command(**given: Any) -> None:
     show_run(console(), judge_again(**given), given["folder"])
 
 
-@command("verify", VerifyOptions, "Keep and check", "headroles verify runs/QNLI-all-MiniLM-L6-v2 --oracles")
-def verify_command(**given: Any) -> None:
+@command(
+    "verify",
+    "finished:VerifyOptions",
+    "Keep and check",
+    "headroles verify runs/QNLI-all-MiniLM-L6-v2 --oracles",
+)
+def verify_command(folder: str, oracles: bool) -> None:
     """Check every hash of a run, and that its findings follow from its scores.
 
     Every file must be what it was when it was written, all shards must be there, and findings and labels,
     computed again from the stored scores, must be those of the tables. No model is needed. With --oracles,
     other libraries recompute the findings, and a table shows the largest differences.
     """
-    options = record_of(VerifyOptions, **given)
     from headroles.shards.verify import refuse_differences, verify
     from headroles.terminal.console import console
     from headroles.terminal.run import show_checks, show_verified
 
-    verified = verify(options.folder, oracles=options.oracles)
-    if options.oracles:
+    verified = verify(folder, oracles=oracles)
+    if oracles:
         show_checks(console(), verified.checks)
-        refuse_differences(verified.checks, options.folder)
-    show_verified(console(), verified, options.folder)
+        refuse_differences(verified.checks, folder)
+    show_verified(console(), verified, folder)
 
 
 COMMANDS = (

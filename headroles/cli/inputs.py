@@ -5,13 +5,9 @@ from typing import Any
 import click
 
 from headroles.cli.options import Commands, command
-from headroles.options.extract import ExtractOptions
-from headroles.options.finished import PlanOptions
-from headroles.options.listed import SieveListOptions, TaskListOptions
-from headroles.options.prepare import PairOptions, TreeOptions
 
 
-@command("sieves", SieveListOptions, "Label and ask", "headroles sieves")
+@command("sieves", "listed:SieveListOptions", "Label and ask", "headroles sieves")
 def sieves_command() -> None:
     """List the sieves: name, question, source and origin."""
     from headroles.catalogue import entries
@@ -21,7 +17,7 @@ def sieves_command() -> None:
     show_sieves(console(), entries())
 
 
-@command("tasks", TaskListOptions, "Label and ask", "headroles tasks")
+@command("tasks", "listed:TaskListOptions", "Label and ask", "headroles tasks")
 def tasks_command() -> None:
     """List the tasks whose samples are shipped."""
     from headroles.tasks import TASKS
@@ -32,7 +28,10 @@ def tasks_command() -> None:
 
 
 @command(
-    "plan", PlanOptions, "Label and ask", "headroles plan --effect 0.3 --head-count 144 --correction holm"
+    "plan",
+    "finished:PlanOptions",
+    "Label and ask",
+    "headroles plan --effect 0.3 --head-count 144 --correction holm",
 )
 def plan_command(**given: Any) -> None:
     """Compute how many examples a study needs before it is run."""
@@ -45,7 +44,7 @@ def plan_command(**given: Any) -> None:
 
 @command(
     "extract",
-    ExtractOptions,
+    "extract:ExtractOptions",
     "Keep and check",
     "headroles extract texts.json --out maps.safetensors",
     "headroles extract dev.jsonl --out dev.npz --word-level --precision float32",
@@ -74,7 +73,10 @@ def preprocess_group() -> None:
 
 
 @command(
-    "unlabeled", PairOptions, "Keep and check", "headroles preprocess unlabeled wiki.txt --out wiki.jsonl"
+    "unlabeled",
+    "prepare:PairOptions",
+    "Keep and check",
+    "headroles preprocess unlabeled wiki.txt --out wiki.jsonl",
 )
 def unlabeled_command(**given: Any) -> None:
     """Cut running text into pairs of consecutive spans, as Clark et al. (2019) did.
@@ -88,7 +90,10 @@ def unlabeled_command(**given: Any) -> None:
 
 
 @command(
-    "depparse", TreeOptions, "Keep and check", "headroles preprocess depparse dev.conllu --out dev.jsonl"
+    "depparse",
+    "prepare:TreeOptions",
+    "Keep and check",
+    "headroles preprocess depparse dev.conllu --out dev.jsonl",
 )
 def depparse_command(**given: Any) -> None:
     """Write words and dependency trees in the format that headroles probe reads.

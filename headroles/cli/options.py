@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from types import NoneType
 from typing import Any
 
@@ -9,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from headroles.options.described import Described, in_groups, shown
+from headroles.options.values import record_of
 
 SECTIONS = ("Label and ask", "Compare and combine", "Look", "Keep and check")
 """Headings of ``headroles --help``, in their order."""
@@ -96,22 +98,44 @@ class Page:
 
 
 class Command(click.Command):
-    """A command whose options are those of a record, listed in groups, with examples."""
+    """A command whose options are those of a record, listed in groups, with examples.
 
-    def __init__(
-        self, *given: Any, record: type | None = None, page: Page | None = None, **more: Any
-    ) -> None:
-        """Take the record of options, and how help shows the command."""
+    The record is imported when the options are needed, so that other commands start without it.
+    """
+
+    def __init__(self, *given: Any, place: str = "", page: Page | None = None, **more: Any) -> None:
+        """Take the place of the record, such as ``"label:LabelOptions"``, and how help shows the command."""
+        self._place, self.page = place, page or Page()
+        self._params: list[click.Parameter] | None = None
         super().__init__(*given, **more)
-        self.record, self.page = record, page or Page()
-        if record is not None:
-            self.params += [parameter_of(option) for option in shown(record)]
+
+    @property
+    def record(self) -> type:
+        """The record of options."""
+        module, _, name = self._place.partition(":")
+        record: type = getattr(import_module(f"headroles.options.{module}"), name)
+        return record
+
+    @property
+    def params(self) -> list[click.Parameter]:
+        """The parameters of the command line, made from the record."""
+        if self._params is None:
+            self._params = [parameter_of(option) for option in shown(self.record)]
+        return self._params
+
+    @params.setter
+    def params(self, given: list[click.Parameter]) -> None:
+        """Leave the parameters to the record; click sets none."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Check all values, and then import and do what the command does."""
+        record_of(self.record, **ctx.params)
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in their groups, then the examples."""
         parameters = {parameter.name: parameter for parameter in self.get_params(ctx)}
-        options = () if self.record is None else shown(self.record)
-        for group, members in in_groups(options):
+        for group, members in in_groups(shown(self.record)):
             _write_list(formatter, group, (parameters.pop(member.name) for member in members), ctx)
         _write_list(formatter, "Other", parameters.values(), ctx)
         if self.page.examples:
@@ -148,17 +172,17 @@ def section_of(command: click.Command) -> str:
 
 
 def command(
-    name: str, record: type, section: str, *examples: str
+    name: str, place: str, section: str, *examples: str
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a command from a function that takes the options of a record by name.
 
     Args:
         name: Name of the command.
-        record: Record of its options.
+        place: Module in ``headroles.options`` and class of its options, such as ``"label:LabelOptions"``.
         section: Heading of ``headroles --help`` that lists it, from ``SECTIONS``.
         *examples: Command lines for its help.
     """
-    return click.command(name, cls=Command, record=record, page=Page(section, examples))
+    return click.command(name, cls=Command, place=place, page=Page(section, examples))
 
 
 def _write_list(

@@ -122,7 +122,7 @@ def options_page() -> str:
         lines.append(f"- {section}: {', '.join(names)}")
     takers: dict[str, list[tuple[str, Described]]] = {}
     for name, command in commands.items():
-        for option in shown(command.record) if command.record else ():
+        for option in shown(command.record):
             takers.setdefault(option.name, []).append((name, option))
     for group in GROUPS:
         members = [

@@ -1,21 +1,17 @@
 """Commands that make a run: label, probe, surface, cluster."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from headroles.cli.options import command
-from headroles.options.cluster import ClusterOptions
-from headroles.options.label import LabelOptions
-from headroles.options.probe import ProbeOptions
-from headroles.options.surface import SurfaceOptions
-from headroles.options.values import record_of
 
 SECTION = "Label and ask"
 
 
 @command(
     "label",
-    LabelOptions,
+    "label:LabelOptions",
     SECTION,
     "headroles label --task QNLI",
     "headroles label --task QNLI --sieve patterns --limit 50",
@@ -25,14 +21,13 @@ SECTION = "Label and ask"
 def label_command(**given: Any) -> None:
     """Label the heads of a model with their roles; write tables and a report."""
     from headroles.runs.label.run import label
-    from headroles.terminal.label import show_labelling
 
-    _run(LabelOptions, label, show_labelling, given)
+    _run(label, "label:show_labelling", given)
 
 
 @command(
     "probe",
-    ProbeOptions,
+    "probe:ProbeOptions",
     SECTION,
     "headroles probe dependency --data dev.conllu",
     "headroles probe dependency trees --data dev.conllu --limit 100",
@@ -45,14 +40,13 @@ def probe_command(**given: Any) -> None:
     documents and tested on the other.
     """
     from headroles.runs.probe.run import probe
-    from headroles.terminal.probe import show_probe
 
-    _run(ProbeOptions, probe, show_probe, given)
+    _run(probe, "probe:show_probe", given)
 
 
 @command(
     "surface",
-    SurfaceOptions,
+    "surface:SurfaceOptions",
     SECTION,
     "headroles surface --task QNLI",
     "headroles surface --data wiki.jsonl --group group",
@@ -65,14 +59,13 @@ def surface_command(**given: Any) -> None:
     attention is measured, too. All layers' attention then stays in memory, so batches are small.
     """
     from headroles.runs.surface.run import surface
-    from headroles.terminal.surface import show_surface
 
-    _run(SurfaceOptions, surface, show_surface, given)
+    _run(surface, "surface:show_surface", given)
 
 
 @command(
     "cluster",
-    ClusterOptions,
+    "cluster:ClusterOptions",
     SECTION,
     "headroles cluster --task QNLI",
     "headroles cluster --task QNLI --method spectral --clusters 6",
@@ -83,26 +76,26 @@ def cluster_command(**given: Any) -> None:
     Distances between all pairs of heads (Jensen-Shannon divergence) are summed in the same pass.
     """
     from headroles.runs.cluster.run import cluster
-    from headroles.terminal.run import show_run
 
-    _run(ClusterOptions, cluster, show_run, given)
+    _run(cluster, "run:show_run", given)
 
 
-def _run(
-    record: type[Any], function: Callable[..., Any], show: Callable[..., None], given: dict[str, Any]
-) -> None:
-    """Check the options, make the run into its folder, and print the result."""
+def _run(function: Callable[..., Any], show: str, given: dict[str, Any]) -> None:
+    """Make the run of checked options into its folder, and print the result by a function of the terminal."""
+    from headroles.options.values import record_of
     from headroles.runs.defaults import default_folder, judge_instead
 
-    options = record_of(record, **given)
+    options = record_of(function.record, **given)  # type: ignore[attr-defined]
     folder = given["out"] or default_folder(options)
+    hint = None if given["out"] else judge_instead(options)
     from headroles.terminal.console import console, progress
 
-    if given["out"] is None and (hint := judge_instead(options)):
+    if hint is not None:
         console().print(f"note    {hint}", markup=False)
     with progress() as advance:
         labelling = function(progress=advance, **given | {"out": folder})
-    show(console(), labelling, folder)
+    module, _, name = show.partition(":")
+    getattr(import_module(f"headroles.terminal.{module}"), name)(console(), labelling, folder)
 
 
 COMMANDS = (label_command, probe_command, surface_command, cluster_command)

@@ -162,7 +162,7 @@ class CompareOptions(FinishedOptions):
     ] = 0.05
     swaps: Annotated[
         int,
-        Option("Random swaps of A and B; 0 for none.", "Decision", least=0, most=MOST_RESAMPLES),
+        Option("Random swaps of A and B; 0 for none.", "Decision"),
     ] = 1000
     alpha: Annotated[float | None, ALPHA.but(default=AS_IN_A)] = None
     test: Annotated[str | None, TEST.but(default=AS_IN_A)] = None
@@ -180,7 +180,7 @@ class CompareOptions(FinishedOptions):
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         FinishedOptions.__post_init__(self)
-        if 0 < self.swaps < FEWEST_RESAMPLES:
+        if self.swaps != 0 and not FEWEST_RESAMPLES <= self.swaps <= MOST_RESAMPLES:
             raise BadInput(
                 f"swaps must be a whole number of at least {FEWEST_RESAMPLES} and at most "
                 f"{MOST_RESAMPLES:,}, or 0 for none, but got {self.swaps}"

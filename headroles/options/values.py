@@ -1,6 +1,8 @@
 """Conversion of given values to the types of options: paths, numpy numbers and the like."""
 
 import os
+import re
+from collections.abc import Iterable
 from numbers import Integral, Real
 from types import NoneType
 from typing import Any, TypeVar
@@ -10,6 +12,7 @@ from headroles.options.described import Described, described
 
 LARGEST = 10**18
 """Whole numbers lie below it; longer ones are mistakes."""
+RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 WORDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text in UTF-8"}
 
 Record = TypeVar("Record")
@@ -52,8 +55,10 @@ def _to_tuple(option: Described, value: Any) -> tuple[Any, ...]:
     """Return the values of a repeatable option as a tuple; a single value becomes a tuple of one.
 
     Raises:
-        BadInput: For a value that is neither a name nor an object with a name, unless they are numbers.
+        BadInput: For a value that is no name, no object with a name and no index.
     """
+    if option.types == (int,):
+        return parse_numbers(option.name, value)
     if value is None:
         return ()
     single = isinstance(value, str | os.PathLike) or not hasattr(value, "__iter__")
@@ -61,7 +66,7 @@ def _to_tuple(option: Described, value: Any) -> tuple[Any, ...]:
         os.fspath(item) if isinstance(item, os.PathLike) else item for item in ((value,) if single else value)
     )
     for item in items:
-        if option.types != (int,) and not isinstance(item, str) and not hasattr(item, "name"):
+        if not isinstance(item, str) and not hasattr(item, "name"):
             raise BadInput(f"{option.name} holds names, or objects that have one, but got {shorten(item)}")
     return items
 
@@ -99,3 +104,50 @@ def _is_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def parse_numbers(name: str, value: Any) -> tuple[int, ...]:
+    """Return indices of layers or heads, each once and in order.
+
+    Args:
+        name: Name of the option, for the error: "layers" or "heads".
+        value: Text such as "0,2-4", one number or several; None for all.
+
+    Returns:
+        The indices; empty for None.
+
+    Raises:
+        BadInput: For anything except whole numbers from 0 to 9999, or for no number.
+
+    Example:
+        >>> parse_numbers("layers", "4,0-2"), parse_numbers("heads", [3, 3]), parse_numbers("heads", None)
+        ((0, 1, 2, 4), (3,), ())
+    """
+    if value is None:
+        return ()
+    try:
+        numbers = sorted(set(_expand(value)))
+    except (TypeError, ValueError):
+        numbers = []
+    if not numbers or not 0 <= numbers[0] <= numbers[-1] < 10_000:
+        raise BadInput(
+            f"{name} are whole numbers from 0, such as 0,2-4 (in Python also a sequence of them), but got "
+            f"{shorten(value)}; leave {name} out for all"
+        )
+    return tuple(numbers)
+
+
+def _expand(value: Any) -> Iterable[int]:
+    """Yield every number of a text with ranges, of one number or of several numbers."""
+    if isinstance(value, str):
+        for part in value.split(","):
+            match = RANGE.fullmatch(part.strip())
+            first, last = (match[1], match[2] or match[1]) if match else ("", "")
+            if int(last) < int(first):
+                raise ValueError(value)
+            yield from range(int(first), int(last) + 1)
+        return
+    for number in (value,) if isinstance(value, Integral) else value:
+        if isinstance(number, bool) or not isinstance(number, Integral):
+            raise TypeError(number)
+        yield int(number)

@@ -1,14 +1,11 @@
 """Options of a view."""
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from numbers import Integral
 from os.path import isdir
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from headroles.errors import BadInput, shorten
+from headroles.errors import BadInput
 from headroles.options.described import Option, check_values
 from headroles.options.shared import (
     ATTENTION,
@@ -21,13 +18,11 @@ from headroles.options.shared import (
     REVISION,
     TEXT_B,
 )
-from headroles.options.values import record_of
 
 SHOWS = ("head", "model", "neuron")
 """The three views on a page, of which one opens first."""
 MODEL_OPTIONS = ("model", "revision", "max_length", "device", "dtype", "kind")
 """Options of views of a model, which views of stored maps and of arrays do not accept."""
-RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +55,7 @@ class ViewOptions:
     ] = None
     model: Annotated[str | None, MODEL] = None
     revision: Annotated[str | None, REVISION] = None
-    show: Annotated[str, Option("View that opens first.", "Output", kind="view", choices=SHOWS)] = "head"
+    view: Annotated[str, Option("View that opens first.", "Output", choices=SHOWS)] = "head"
     layers: Annotated[
         tuple[int, ...],
         Option(
@@ -136,67 +131,3 @@ class ViewOptions:
             )
         if self.out is not None and Path(self.out).resolve() == Path(self.svg).resolve():
             raise BadInput(f"--out and --svg both name the file '{self.svg}'; name another for one of them")
-
-
-def view_options_of(**given: Any) -> ViewOptions:
-    """Return options of a view from given values, converting paths, numpy numbers and text such as "0,2-4".
-
-    Raises:
-        UnknownName: For an option, first view, kind, device or precision that does not exist.
-        BadInput: For values of another type or out of range, or options that exclude each other.
-
-    Example:
-        >>> view_options_of(text="It rains.", layers="2,0").layers
-        (0, 2)
-    """
-    for name in ("layers", "heads"):
-        if name in given:
-            given[name] = parse_numbers(name, given[name])
-    return record_of(ViewOptions, **given)
-
-
-def parse_numbers(name: str, value: Any) -> tuple[int, ...]:
-    """Return indices of layers or heads, each once and in order.
-
-    Args:
-        name: Name of the option, for the error: "layers" or "heads".
-        value: Text such as "0,2-4", one number or several; None for all.
-
-    Returns:
-        The indices; empty for None.
-
-    Raises:
-        BadInput: For anything except whole numbers from 0 to 9999, or for no number.
-
-    Example:
-        >>> parse_numbers("layers", "4,0-2"), parse_numbers("heads", [3, 3]), parse_numbers("heads", None)
-        ((0, 1, 2, 4), (3,), ())
-    """
-    if value is None:
-        return ()
-    try:
-        numbers = sorted(set(_expand(value)))
-    except (TypeError, ValueError):
-        numbers = []
-    if not numbers or not 0 <= numbers[0] <= numbers[-1] < 10_000:
-        raise BadInput(
-            f"{name} are whole numbers from 0, such as 0,2-4 (in Python also a sequence of them), but got "
-            f"{shorten(value)}; leave {name} out for all"
-        )
-    return tuple(numbers)
-
-
-def _expand(value: Any) -> Iterable[int]:
-    """Yield every number of a text with ranges, of one number or of several numbers."""
-    if isinstance(value, str):
-        for part in value.split(","):
-            match = RANGE.fullmatch(part.strip())
-            first, last = (match[1], match[2] or match[1]) if match else ("", "")
-            if int(last) < int(first):
-                raise ValueError(value)
-            yield from range(int(first), int(last) + 1)
-        return
-    for number in (value,) if isinstance(value, Integral) else value:
-        if isinstance(number, bool) or not isinstance(number, Integral):
-            raise TypeError(number)
-        yield int(number)

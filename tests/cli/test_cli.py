@@ -76,7 +76,7 @@ def test_the_options_of_label_are_the_keywords_of_label_with_the_same_defaults()
 
 
 def test_every_option_is_a_keyword_of_its_function() -> None:
-    functions = {
+    functions: dict[str, Callable[..., Any]] = {
         "label": headroles.label,
         "probe": headroles.probe,
         "surface": headroles.surface,

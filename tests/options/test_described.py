@@ -72,7 +72,6 @@ def _meanings() -> dict[str, list[tuple[str, Described]]]:
     takers: dict[str, list[tuple[str, Described]]] = {}
     for name, command in COMMANDS.items():
         assert isinstance(command, Command)
-        assert command.record is not None
         for option in shown(command.record):
             takers.setdefault(option.name, []).append((name, option))
     return takers
@@ -89,7 +88,6 @@ def test_an_option_has_one_meaning_in_all_commands(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_a_command_is_listed_once_in_its_group(name: str) -> None:
     record = COMMANDS[name].record
-    assert record is not None
     listed = [option.name for _, options in in_groups(shown(record)) for option in options]
     assert sorted(listed) == sorted(option.name for option in shown(record) if not option.option.argument)
     assert [group for group, _ in in_groups(shown(record))] == [

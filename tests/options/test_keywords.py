@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jedi
 import pytest
@@ -77,17 +78,17 @@ def test_a_type_checker_sees_typos(tmp_path: Path) -> None:
 
 def test_a_wrong_keyword_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(UnknownName, match="no option is called 'limt'; did you mean 'limit'"):
-        headroles.label("QNLI", **{"limt": 5})
+        headroles.label("QNLI", limt=5)  # type: ignore[call-arg]
     with pytest.raises(BadInput, match="limit must be a whole number, but got 'five'"):
-        headroles.label("QNLI", **{"limit": "five"})
+        headroles.label("QNLI", limit="five")  # type: ignore[arg-type]
 
 
 def test_positions_are_those_of_the_signature() -> None:
-    label = headroles.label
+    label: Any = headroles.label
     with pytest.raises(TypeError, match=r"takes at most 1 positional arguments \(task\), but got 2"):
-        label("QNLI", "model")  # type: ignore[misc]
+        label("QNLI", "model")
     with pytest.raises(TypeError, match="several values of 'task'"):
-        label("QNLI", task="MRPC")  # type: ignore[misc]
+        label("QNLI", task="MRPC")
     with pytest.raises(TypeError, match="needs 'dir_a'"):
         headroles.compare()  # type: ignore[call-arg]
-    assert label.record is LabelOptions  # type: ignore[attr-defined]
+    assert label.record is LabelOptions

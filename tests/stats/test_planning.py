@@ -111,7 +111,7 @@ def test_an_impossible_plan_is_refused_in_one_sentence(
 ) -> None:
     given: dict[str, object] = {"effect": 0.3, "head_count": 144} | changed
     with pytest.raises(BadInput, match=told):
-        study(**given)  # type: ignore[arg-type]
+        study(**given)
     words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", value)]
     code, out, err = command("plan", *words)
     assert (code, out) == (1, "")
