@@ -127,9 +127,17 @@ class Command(click.Command):
     def params(self, given: list[click.Parameter]) -> None:
         """Leave the parameters to the record; click sets none."""
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Check all values, and then import and do what the command does."""
+    def check(self, ctx: click.Context) -> None:
+        """Refuse wrong values, before anything else is imported.
+
+        Raises:
+            HeadrolesError: As the record says.
+        """
         record_of(self.record, **ctx.params)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Check all values, and then do what the command does."""
+        self.check(ctx)
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
