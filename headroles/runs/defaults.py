@@ -14,7 +14,7 @@ from headroles.storage.folder import MANIFEST, PLAN, read_manifest
 
 MODEL = "all-MiniLM-L6-v2"
 """Name of the embedded model in folders."""
-IN_NAME = {"attention", "data", "model", "probes", "revision", "task"}
+IN_NAME = {"attention", "data", "group", "model", "probes", "revision", "task", "text_a", "text_b"}
 """Options that the first part of a folder's name stands for."""
 LONGEST = 80
 """Most characters that other options add to a folder's name; more become a digest."""

@@ -33,12 +33,14 @@ TYPED = sorted({(page.name, line) for page in PAGES for line in _typed(page)})
 
 def _parse(words: list[str]) -> None:
     """Parse a command line and check its values, without doing what it says."""
-    command: click.Command | None = cli
+    command: click.Command = cli
     name: str | None = "headroles"
     context: click.Context | None = None
     while isinstance(command, click.Group):
         before = context
-        name, command, words = command.resolve_command(click.Context(command), words)
+        name, found, words = command.resolve_command(click.Context(command), words)
+        assert found is not None
+        command = found
         context = click.Context(command, parent=before, info_name=name)
     assert isinstance(command, Command)
     command.check(command.make_context(name, words, parent=context))

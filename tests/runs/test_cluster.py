@@ -174,7 +174,7 @@ def test_a_method_and_a_number_of_clusters_are_followed(model_of: Any) -> None:
     [
         ({"method": "kmeans"}, UnknownName, "method"),
         ({"divergence": "median"}, UnknownName, "divergence"),
-        ({"smoothing": 1.0}, BadInput, "smoothing must be at least 0 and below 1"),
+        ({"smoothing": 1.0}, BadInput, "smoothing must be a number of at least 0 and below 1"),
         ({"draws": 3}, BadInput, "draws must be a whole number of at least 20"),
         ({"clusters": 1}, BadInput, "clusters must be a whole number of at least 2"),
         ({"clusters": 4, "method": "dbscan"}, BadInput, "leave --clusters out"),

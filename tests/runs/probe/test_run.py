@@ -261,7 +261,7 @@ def test_the_options_of_probe_are_the_keywords_of_probe_with_the_same_defaults()
         ({"probes": "coreference", "window": 64, "stride": 65}, "the stride is at most the window"),
         ({"window": 4}, "window must be a whole number of at least 8"),
         ({"relations": ["punct"]}, "other than punct"),
-        ({"layout": "conll"}, "no layout of gold annotation is called"),
+        ({"layout": "conll"}, "no layout is called"),
         ({"window": 10_000}, "takes at most"),
         ({"margin": -1.0}, "margin must be"),
         ({"minutes": 3.0}, "--minutes is for trained probes"),
