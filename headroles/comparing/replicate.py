@@ -16,7 +16,7 @@ from headroles.stats.comparing.replication import (
     replicate_roles,
     replication_remarks,
 )
-from headroles.stats.resolution import check_decision
+from headroles.stats.decision import check_decision
 from headroles.storage.folder import write_text
 from headroles.storage.run import load
 

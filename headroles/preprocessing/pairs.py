@@ -81,6 +81,9 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> PairFile:
     """
     settings = typed_options(_Unlabeled, {"file": file} | options)
     source, target = Path(settings.file), Path(settings.out)
+    from headroles.extraction.texts.files import check_present
+
+    check_present(settings.file)
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load_tokenizer
     from headroles.extraction.texts.running_text import read_running_text

@@ -6,7 +6,6 @@ from typing import Any
 from headroles.options.cluster import cluster_options_of
 from headroles.records.findings import Labelling
 from headroles.runs.defaults import sieve_tuple
-from headroles.runs.run import run
 from headroles.sieves.base import Sieve
 
 
@@ -39,4 +38,7 @@ def cluster(
     Raises:
         HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
-    return run(cluster_options_of(task=task, sieve=sieve_tuple(sieve), **options), progress)
+    checked = cluster_options_of(task=task, sieve=sieve_tuple(sieve), **options)
+    from headroles.runs.run import run
+
+    return run(checked, progress)

@@ -6,7 +6,6 @@ from typing import Any
 from headroles.options.label import label_options_of
 from headroles.records.findings import Labelling
 from headroles.runs.defaults import sieve_tuple
-from headroles.runs.run import run
 from headroles.sieves.base import Sieve
 
 
@@ -45,4 +44,7 @@ def label(
         HeadrolesError: One of its subclasses, in one sentence. No file is left half-written. Before the
             first shard is done, nothing is left; later, finished shards stay, and the same call goes on.
     """
-    return run(label_options_of(task=task, sieve=sieve_tuple(sieve), **options), progress)
+    checked = label_options_of(task=task, sieve=sieve_tuple(sieve), **options)
+    from headroles.runs.run import run
+
+    return run(checked, progress)

@@ -6,7 +6,6 @@ from typing import Any
 from headroles.options.probe import probe_options_of
 from headroles.records.findings import Labelling
 from headroles.runs.defaults import default_folder as run_folder
-from headroles.runs.run import run
 
 
 def probe(
@@ -40,7 +39,10 @@ def probe(
     Raises:
         HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
-    return run(probe_options_of(probes=probes, **options), progress)
+    checked = probe_options_of(probes=probes, **options)
+    from headroles.runs.run import run
+
+    return run(checked, progress)
 
 
 def default_folder(options: Mapping[str, Any]) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 from headroles.options.surface import surface_options_of
 from headroles.records.findings import Labelling
-from headroles.runs.run import run
 
 
 def surface(
@@ -47,4 +46,7 @@ def surface(
     Raises:
         HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
-    return run(surface_options_of(task=task, **options), progress)
+    checked = surface_options_of(task=task, **options)
+    from headroles.runs.run import run
+
+    return run(checked, progress)
