@@ -1,4 +1,7 @@
-"""Plan a study: the number of examples that it needs, before anything is run."""
+"""Plan a study: the number of examples that it needs, before anything is run.
+
+Values are checked before scipy is imported.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,16 +11,8 @@ import numpy as np
 
 from headroles.errors import BadInput, UnknownName, shorten
 from headroles.options.run import LARGEST
-from headroles.stats.engine import ENOUGH_FOR_NOT
+from headroles.stats.decision import ALL_CORRECTIONS, check_effect, check_probability, check_share
 from headroles.stats.families import FAMILIES
-from headroles.stats.power import (
-    ASSUMED,
-    assumed_cut,
-    detectable_effect,
-    harmonic,
-    required_units,
-    t_test_power,
-)
 
 SIZES = (50, 100, 128, 200, 500, 1000)
 """Numbers of examples for which the smallest effect is given."""
@@ -86,6 +81,8 @@ class Study:
     @property
     def notes(self) -> tuple[str, ...]:
         """Limits of the number, one sentence each."""
+        from headroles.stats.engine import ENOUGH_FOR_NOT
+
         notes = [
             "Roles with a contrast (block, syntactic) need both means beyond their margins: plan for "
             "the smaller of the two effects.",
@@ -141,7 +138,12 @@ def study(
     """
     counts = {"heads": heads, "sieves": sieves, "layers": layers}
     _check_types(counts, {"effect": effect, "power": power, "alpha": alpha, "share": share})
+    check_effect(effect)
+    check_probability("power", power)
+    check_probability("alpha", alpha)
     _check_names(correction, family, heads, share, layers)
+    from headroles.stats.power import assumed_cut, detectable_effect, required_units, t_test_power
+
     tests = {"sieve": heads, "run": heads * sieves, "layer": heads // (layers or 1)}[family]
 
     def case(guess: float | None) -> Case:
@@ -187,11 +189,15 @@ def _cut_formula(correction: str, counted: str, tests: int, share: float | None)
     words = f"alpha / {counted}"
     if _is_fdr(correction) and share is not None and share * tests > 1:
         words = f"alpha × expected share {share:g}"
-    return words + (f" / harmonic sum {harmonic(tests):.3g}" if correction == "fdr_by" else "")
+    if correction != "fdr_by":
+        return words
+    from headroles.stats.power import harmonic
+
+    return f"{words} / harmonic sum {harmonic(tests):.3g}"
 
 
 def _check_types(counts: Mapping[str, int | None], numbers: Mapping[str, float | None]) -> None:
-    """Refuse values that are no numbers; ``stats.power`` refuses numbers out of range."""
+    """Refuse values that are no numbers."""
     for name, count in counts.items():
         if count is None and name == "layers":
             continue
@@ -204,9 +210,11 @@ def _check_types(counts: Mapping[str, int | None], numbers: Mapping[str, float |
 
 
 def _check_names(correction: str, family: str, heads: int, share: float | None, layers: int | None) -> None:
-    for kind, name, known in (("correction", correction, ASSUMED), ("family", family, FAMILIES)):
+    for kind, name, known in (("correction", correction, ALL_CORRECTIONS), ("family", family, FAMILIES)):
         if not isinstance(name, str) or name not in known:
             raise UnknownName(kind, name, known)
+    if share is not None:
+        check_share(share)
     if share is not None and not _is_fdr(correction):
         raise BadInput(
             f"share matters to false discovery rates (fdr_bh, fdr_by, fdr_tsbh) only; "

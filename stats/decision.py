@@ -1,4 +1,4 @@
-"""Names of tests, corrections, families and intervals, and the check of a decision; no scipy is imported."""
+"""Names of tests, corrections, families and intervals, and checks of decisions and plans without scipy."""
 
 from headroles.errors import BadInput, UnknownName
 from headroles.records.example import Decision
@@ -31,8 +31,7 @@ def check_decision(decision: Decision) -> None:
     ):
         if name not in known:
             raise UnknownName(kind, name, known)
-    if not 0 < decision.alpha < 1:
-        raise BadInput(f"alpha must lie between 0 and 1, both excluded, but got {decision.alpha}")
+    check_probability("alpha", decision.alpha)
     if not FEWEST <= decision.resamples <= MOST:
         raise BadInput(
             f"resamples must be a whole number of at least {FEWEST} and at most {MOST:,}, but got "
@@ -47,3 +46,33 @@ def check_decision(decision: Decision) -> None:
             f"maxT compares studentised means, but the test {decision.test!r} tests something else; "
             f"take one of {', '.join(STUDENTISED)}, or another correction"
         )
+
+
+def check_probability(name: str, value: float) -> None:
+    """Refuse a level or power that does not lie between 0 and 1.
+
+    Raises:
+        BadInput: When it does not, or is 0 or 1.
+    """
+    if not 0 < value < 1:
+        raise BadInput(f"{name} must lie between 0 and 1, both excluded, but got {value}")
+
+
+def check_effect(effect: float) -> None:
+    """Refuse an effect that is not above 0.
+
+    Raises:
+        BadInput: When it is not, or is infinite.
+    """
+    if not 0 < effect < float("inf"):
+        raise BadInput(f"effect must be a number above 0, in standard deviations beyond θ, but got {effect}")
+
+
+def check_share(share: float) -> None:
+    """Refuse an expected share of heads that is not above 0 and at most 1.
+
+    Raises:
+        BadInput: When it is not.
+    """
+    if not 0 < share <= 1:
+        raise BadInput(f"share must lie above 0 and be at most 1, but got {share}")

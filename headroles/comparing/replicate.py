@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from headroles.addresses import check_place
+from headroles.records.example import Decision
 from headroles.records.replication import Replicate, Replication
 from headroles.stats.decision import check_decision
 from headroles.storage.folder import write_text
@@ -48,6 +49,8 @@ def replicate(
     if out is not None:
         check_place(out)
         check_replaceable(Path(out), mark_of(",".join(COLUMNS)), overwrite)
+    if correction is not None:
+        check_decision(Decision(correction=correction))
     first, second = (load(folder) for folder in (dir_a, dir_b))
     decision = first.decision if correction is None else replace(first.decision, correction=correction)
     check_decision(decision)

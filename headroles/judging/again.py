@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from headroles.kinds import kind_of
+from headroles.options.label import options_of
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
+from headroles.stats.decision import check_decision
 from headroles.storage.integrity.lock import lock_present_folder
+from headroles.storage.integrity.manifest import check_run_folder
 from headroles.storage.remote import accept_address
 from headroles.storage.run import load, write_results
 
@@ -46,6 +49,8 @@ def judge_again(
         "splits": splits, "bayes": bayes,
     }  # fmt: skip
     given = {name: value for name, value in options_given.items() if value is not None}
+    check_run_folder(folder)
+    check_decision(options_of(data="scores", margin=margin, **given).decision)
     with lock_present_folder(folder):
         after = _judge_by(load(folder), given, margin)
         write_results(Path(folder), after, kind_of(after).page(after))
