@@ -10,7 +10,6 @@ from headroles.arrays import surface_of as surface_of
 from headroles.errors import HeadrolesError as HeadrolesError
 from headroles.exporting import figures as figures
 from headroles.exporting import save as save
-from headroles.exporting import table as table
 from headroles.maps.extract import ExtractedMaps
 from headroles.plain import head_distances as head_distances
 from headroles.plain import probe_of as probe_of
@@ -347,6 +346,16 @@ def surface(
 ) -> Labelling:
     """Describe for every head which tokens it attends to, and test this against even attention."""
 
+def table(
+    folder: str | Path,
+    name: str | None = None,
+    format: str = "markdown",
+    *,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+) -> str:
+    """Return a table of a run or a comparison as text for a paper, and write it to a file on request."""
+
 def view(
     text: str | Any | None = None,
     text_b: str | Any | None = None,
@@ -364,6 +373,7 @@ def view(
     dtype: str = "float32",
     out: str | Path | None = None,
     svg: str | Path | None = None,
+    overwrite: bool = False,
     kind: str | None = None,
 ) -> Viewed:
     """Read a model's attention over a sentence or a pair, stored maps or plain arrays, and return a view."""

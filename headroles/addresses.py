@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 from headroles.errors import BadInput, HeadrolesError, MissingExtra, shorten
@@ -49,6 +50,41 @@ def check_place(where: object) -> None:
             f"every name in a path has at most {MOST_BYTES} bytes of UTF-8, without zero bytes, and a path at"
             f" most {MOST_OF_PATH:,}, but got {shorten(where)}"
         )
+
+
+def no_such_file(where: str | os.PathLike[str], advice: str = "") -> BadInput:
+    """Return the error for a file to read that is not there.
+
+    Args:
+        where: Path or address, as it was given.
+        advice: What to do, without a full stop; "" for the nearest name in its folder, where there is one.
+    """
+    return BadInput(_missing("file", where, advice))
+
+
+def no_such_folder(where: str | os.PathLike[str], advice: str = "") -> BadInput:
+    """Return the error for a folder to read that is not there, as ``no_such_file`` does for files."""
+    return BadInput(_missing("folder", where, advice))
+
+
+def _missing(what: str, where: str | os.PathLike[str], advice: str) -> str:
+    """Return the sentence for a missing file or folder."""
+    path = os.fspath(where)
+    near = "" if is_address(path) else _nearest(path, folder=what == "folder")
+    parts = (f"did you mean '{near}'?" if near else "", advice)
+    return "; ".join((f"No such {what}: {path}", *(part for part in parts if part)))
+
+
+def _nearest(path: str, *, folder: bool) -> str:
+    """Return the path in the same folder with the nearest name; "" where there is none."""
+    parent, name = os.path.split(path.rstrip("/"))
+    try:
+        with os.scandir(parent or ".") as entries:
+            names = [entry.name for entry in entries if entry.is_dir() == folder]
+    except OSError:
+        return ""
+    near = get_close_matches(name, names, n=1, cutoff=0.8)
+    return os.path.join(parent, near[0]) if near else ""
 
 
 def system_of(url: str) -> tuple[Any, str]:

@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+from headroles.addresses import no_such_file
 from headroles.errors import BadInput, BadSieve, UnknownName
 from headroles.sieves import ANNOTATED, BUILT_IN, FAMILIES, GROUPS, PATTERNS, PUBLISHED
 from headroles.sieves.base import MaskSieve, Scorer, Sieve
@@ -221,9 +222,7 @@ def _from_file(target: str) -> Sieve:
     path = f"{stem}.py"
     file = Path(path)
     if not os.path.isfile(file):  # also for names that no file can have
-        raise BadInput(
-            f"a sieve from a file is given as path/to/file.py:name, but there is no file {path!r:.300}"
-        )
+        raise no_such_file(path, "a sieve from a file is given as path/to/file.py:name")
     defined = {key: value for key, value in _run_file(file).items() if not isinstance(value, type)}
     sieves = {key: value for key, value in defined.items() if isinstance(value, MaskSieve | Scorer)}
     for variable, sieve in sieves.items():

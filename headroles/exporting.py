@@ -1,23 +1,23 @@
-"""Write finished runs and comparisons: run folders, reports, figures and tables; no model is needed."""
+"""Write finished runs and comparisons: run folders, reports, figures and tables; no model is needed.
 
-from collections.abc import Mapping
+Plotly and scipy are imported when the run is known to be there.
+"""
+
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from numbers import Real
-from os.path import isfile
+from os.path import isdir, isfile
 from pathlib import Path
-from typing import Any
 
 from headroles.addresses import check_place, is_address
 from headroles.errors import BadInput
+from headroles.options.finished import TableOptions
+from headroles.options.keywords import keywords_of
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
-from headroles.reports.page import page_of
-from headroles.reports.print.dress import NARROWEST, WIDEST
-from headroles.reports.print.figures import WIDTH, figures_of
-from headroles.reports.print.files import check_form, files_of
-from headroles.reports.print.tables import table_text
+from headroles.reports.print.settings import WIDTH, check_form, check_width
 from headroles.storage.comparison import is_comparison, load_comparison
 from headroles.storage.folder import (
+    COMPARISON,
     FIGURES,
     MOMENTS,
     REPORT,
@@ -30,9 +30,16 @@ from headroles.storage.folder import (
     write_text,
 )
 from headroles.storage.integrity.lock import lock_present_folder, lock_run_folder
+from headroles.storage.integrity.origin import (
+    FIGURE_MARKS,
+    PAGE_MARK,
+    check_replaceable,
+    check_replaceable_at,
+    mark_of,
+)
 from headroles.storage.moments import moments_bytes
 from headroles.storage.places import Place, place_of
-from headroles.storage.remote import accept_address, local_copy
+from headroles.storage.remote import local_copy
 from headroles.storage.run import load, write_examples, write_part, write_report, write_results
 
 
@@ -51,22 +58,31 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
             write_examples(staging, labelling.scores)
             if labelling.moments is not None:
                 (staging / MOMENTS).write_bytes(moments_bytes(labelling.moments))
-            write_results(staging, labelling, page_of(labelling))
+            write_results(staging, labelling, _page_of(labelling))
 
 
-def report(folder: str | Path, out: str | Path | None = None) -> str | Path:
+def _page_of(labelling: Labelling) -> str:
+    """Return the report of a run."""
+    from headroles.reports.page import page_of
+
+    return page_of(labelling)
+
+
+def report(folder: str | Path, out: str | Path | None = None, *, overwrite: bool = False) -> str | Path:
     """Write the report of a run folder, and return its place.
 
     Args:
         folder: Folder of a run, or its address.
         out: File to write; None for ``report.html`` in the folder, or at the address.
+        overwrite: Whether a file at ``out`` that headroles did not write is replaced. The report in the
+            folder itself always is.
 
     Raises:
-        BadInput: When the folder is no run, or the file cannot be written.
+        BadInput: When the folder is no run, or the file cannot be written or is none of headroles.
     """
     _check_places(folder, out)
     if is_address(folder) or is_address(out or ""):
-        return _remote_report(folder, out)
+        return _remote_report(folder, out, overwrite)
     target = Path(folder) / REPORT if out is None else Path(out)
     if target.name in RUN.holds - {REPORT} and target.resolve().parent == Path(folder).resolve():
         raise BadInput(
@@ -74,15 +90,21 @@ def report(folder: str | Path, out: str | Path | None = None) -> str | Path:
             f"name another file"
         )
     if target.resolve() != (Path(folder) / REPORT).resolve():
-        write_text(target, page_of(load(folder)))
+        check_replaceable(target, PAGE_MARK, overwrite)
+        write_text(target, _page_of(load(folder)))
         return target
     with lock_present_folder(folder):
-        write_report(Path(folder), page_of(load(folder)))
+        write_report(Path(folder), _page_of(load(folder)))
     return target
 
 
 def figures(
-    folder: str | Path, form: str = "svg", out: str | Path | None = None, width: int | float = WIDTH
+    folder: str | Path,
+    form: str = "svg",
+    out: str | Path | None = None,
+    width: int | float = WIDTH,
+    *,
+    overwrite: bool = False,
 ) -> tuple[str | Path, ...]:
     """Write every figure of a run's or a comparison's report as a file.
 
@@ -92,60 +114,101 @@ def figures(
     Args:
         folder: Folder of a run of any kind or of a comparison, or the address of one.
         form: "svg" (text stays text), "pdf" or "png" (300 dots an inch).
-        out: Folder or address to write to; the folder is made if it does not exist, and files with the
-            same names are replaced. None for ``figures`` in the folder, or at its address.
+        out: Folder or address to write to; the folder is made if it does not exist, and figures of headroles
+            with the same names are replaced. None for ``figures`` in the folder, or at its address.
         width: Width of every figure in millimetres, 60 to 500; 183 for two columns of a journal, 89 for one.
+        overwrite: Whether files with the names of figures are replaced that headroles did not write. Those
+            in the folder ``figures`` of a run or comparison always are.
 
     Returns:
         The files, named like the figures of the report, in its order.
 
     Raises:
         HeadrolesError: When the folder holds neither, the form is unknown, the width is out of range, or
-            kaleido or a Chromium is missing; nothing is written then.
+            kaleido or a Chromium is missing, or a file would be replaced that is none of headroles; nothing
+            is written then.
     """
     _check_places(folder, out)
     check_form(form)
-    wide = _width(width)
+    wide = check_width(width)
     where = _figure_address(folder, out) or _figure_folder(Path(folder), out)
     own = isinstance(where, Path) and where.resolve() == (Path(folder) / FIGURES).resolve()
     with lock_present_folder(folder) if own else nullcontext():
         with local_copy(folder) as run_folder:
             result = _load_run_or_comparison(run_folder)
-        drawings = files_of(figures_of(result, wide), form)
+        from headroles.reports.print.figures import figures_of
+        from headroles.reports.print.files import files_of
+
+        plots = figures_of(result, wide)
+        if not (own or out is None):
+            _check_figures([f"{name}.{form}" for name in plots], where, form, overwrite)
+        drawings = files_of(plots, form)
         return _write_figures({f"{name}.{form}": data for name, data in drawings.items()}, where)
 
 
-def _write_figures(drawings: Mapping[str, str | bytes], where: Path | Place) -> tuple[str | Path, ...]:
+def _check_figures(names: Iterable[str], where: Path | Place, form: str, overwrite: bool) -> None:
+    """Refuse to replace files with the names of figures that headroles did not write."""
+    for name in names:
+        if isinstance(where, Path):
+            check_replaceable(where / name, FIGURE_MARKS[form], overwrite)
+        else:
+            check_replaceable_at(where, name, FIGURE_MARKS[form], overwrite)
+
+
+def _write_figures(drawings: Mapping[str, bytes], where: Path | Place) -> tuple[str | Path, ...]:
     """Write the files of figures into a folder or to an address, and return where they are."""
     if not isinstance(where, Path):
         for name, data in drawings.items():
-            where.write(name, data.encode() if isinstance(data, str) else data)
+            where.write(name, data)
         return tuple(f"{where.url}/{name}" for name in drawings)
-    contents = {where / name: data for name, data in drawings.items()}
+    contents: dict[Path, str | bytes] = {where / name: data for name, data in drawings.items()}
     with write_errors(f"the figures in '{where}'"), make_folder(where):
         write_files(contents)
     return tuple(contents)
 
 
-@accept_address()
-def table(folder: str | Path, name: str | None = None, form: str = "markdown") -> str:
-    """Return a table of a run or a comparison as text for a paper.
+@keywords_of(TableOptions, "folder", "name", "format")
+def table(options: TableOptions) -> str:
+    """Return a table of a run or a comparison as text for a paper, and write it to a file on request.
+
+    Markdown and LaTeX have the numbers as the report writes them, and a caption with test, correction, alpha
+    and units. CSV has all digits.
 
     Args:
-        folder: Folder of a run of any kind, or of a comparison.
-        name: "roles", "heads", "findings", "best" (runs of probes), "statistics" (of surface runs),
-            "clusters" (of runs that cluster heads), "changes" or "differences" (of comparisons); None
-            for the main table of the run.
-        form: "markdown", "latex" (for booktabs) or "csv". The first two have the numbers as the report
-            writes them and a caption with test, correction, alpha and units; "csv" has all digits.
+        {options}
 
     Returns:
         The text, ending with a line feed.
 
     Raises:
-        HeadrolesError: When the folder holds neither, or the run has no table of that name.
+        HeadrolesError: When the folder holds neither, the run has no table of that name, or the file cannot
+            be written.
     """
-    return table_text(_load_run_or_comparison(Path(folder)), name, form)
+    folder, out = options.folder, options.out
+    _check_places(folder, out)
+    if out is not None:
+        _check_table_file(folder, out)
+    with local_copy(folder) as run_folder:
+        result = _load_run_or_comparison(run_folder)
+    from headroles.reports.print.tables import table_text
+
+    text = table_text(result, options.name, options.format)
+    if out is not None:
+        check_replaceable(Path(out), mark_of(text), options.overwrite)
+        write_text(Path(out), text)
+    return text
+
+
+def _check_table_file(folder: str | Path, out: str | Path) -> None:
+    """Refuse an address, a folder, and a part of the run as the file of a table."""
+    if is_address(out) or isdir(out):
+        raise BadInput(f"a table is written to a file of this machine, but --out is '{out}'; name a file")
+    target = Path(out)
+    if target.name in RUN.holds | COMPARISON.holds and target.resolve().parent == Path(folder).resolve():
+        raise BadInput(
+            f"a table does not take the place of a part of its run, but --out is '{target}'; name "
+            f"another file"
+        )
 
 
 def _check_places(folder: object, out: object | None) -> None:
@@ -173,17 +236,6 @@ def _load_run_or_comparison(folder: Path) -> Labelling | Comparison:
     return load_comparison(folder) if is_comparison(folder) else load(folder)
 
 
-def _width(width: Any) -> float:
-    """Return the width as a plain number, and check its range."""
-    real = isinstance(width, Real) and not isinstance(width, bool)
-    if not real or not NARROWEST <= float(width) <= WIDEST:
-        raise BadInput(
-            f"the width of figures is a number of millimetres from {NARROWEST:g} to {WIDEST:g}, but "
-            f"got {width!r}; 89 is a column of a journal, 183 are two"
-        )
-    return float(width)
-
-
 def _figure_folder(folder: Path, out: str | Path | None) -> Path:
     """Return the folder to write into, and check that figures do not mix with other files of a run."""
     own_folder = (folder / FIGURES).resolve()
@@ -198,7 +250,7 @@ def _figure_folder(folder: Path, out: str | Path | None) -> Path:
     return target
 
 
-def _remote_report(folder: str | Path, out: str | Path | None) -> str | Path:
+def _remote_report(folder: str | Path, out: str | Path | None, overwrite: bool) -> str | Path:
     """Write the report of a run at an address, or to an address, and return its place."""
     run = str(folder).rstrip("/")
     target = f"{run}/{REPORT}" if out is None else str(out)
@@ -212,9 +264,11 @@ def _remote_report(folder: str | Path, out: str | Path | None) -> str | Path:
         with local_copy(run, back=True) as copy:
             report(copy)
         return target
-    page = page_of(load(folder))
     if not is_address(target):
-        write_text(Path(target), page)
+        check_replaceable(Path(target), PAGE_MARK, overwrite)
+        write_text(Path(target), _page_of(load(folder)))
         return Path(target)
-    place_of(target_folder).write(name, page.encode())
+    place = place_of(target_folder)
+    check_replaceable_at(place, name, PAGE_MARK, overwrite)
+    place.write(name, _page_of(load(folder)).encode())
     return target

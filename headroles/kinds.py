@@ -55,6 +55,14 @@ class RunKind(ABC):
     # a new run
 
     @abstractmethod
+    def check(self, options: Any) -> None:
+        """Refuse options that cannot work, before inputs or model are opened; imports nothing heavy.
+
+        Raises:
+            HeadrolesError: When something that the options name does not exist.
+        """
+
+    @abstractmethod
     def read_corpus(self, options: Any) -> Corpus:
         """Return the inputs of a run.
 

@@ -1,4 +1,7 @@
-"""Plan a study: the number of examples that it needs, before anything is run."""
+"""Plan a study: the number of examples that it needs, before anything is run.
+
+Values are checked before scipy is imported.
+"""
 
 from dataclasses import dataclass
 
@@ -7,14 +10,7 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.options.finished import PlanOptions
 from headroles.options.keywords import keywords_of
-from headroles.stats.engine import ENOUGH_FOR_NOT
-from headroles.stats.power import (
-    assumed_cut,
-    detectable_effect,
-    harmonic,
-    required_units,
-    t_test_power,
-)
+from headroles.stats.decision import check_share
 
 SIZES = (50, 100, 128, 200, 500, 1000)
 """Numbers of examples for which the smallest effect is given."""
@@ -83,6 +79,8 @@ class Study:
     @property
     def notes(self) -> tuple[str, ...]:
         """Limits of the number, one sentence each."""
+        from headroles.stats.engine import ENOUGH_FOR_NOT
+
         notes = [
             "Roles with a contrast (block, syntactic) need both means beyond their margins: plan for "
             "the smaller of the two effects.",
@@ -122,6 +120,8 @@ def study(options: PlanOptions) -> Study:
     power, alpha, share = options.power, options.alpha, options.share
     correction, family = options.correction, options.family
     _check_together(correction, family, heads, share, layers)
+    from headroles.stats.power import assumed_cut, detectable_effect, required_units, t_test_power
+
     tests = {"sieve": heads, "run": heads * sieves, "layer": heads // (layers or 1)}[family]
 
     def case(guess: float | None) -> Case:
@@ -167,13 +167,19 @@ def _cut_formula(correction: str, counted: str, tests: int, share: float | None)
     words = f"alpha / {counted}"
     if _is_fdr(correction) and share is not None and share * tests > 1:
         words = f"alpha × expected share {share:g}"
-    return words + (f" / harmonic sum {harmonic(tests):.3g}" if correction == "fdr_by" else "")
+    if correction != "fdr_by":
+        return words
+    from headroles.stats.power import harmonic
+
+    return f"{words} / harmonic sum {harmonic(tests):.3g}"
 
 
 def _check_together(
     correction: str, family: str, heads: int, share: float | None, layers: int | None
 ) -> None:
     """Refuse options that do not go together."""
+    if share is not None:
+        check_share(share)
     if share is not None and not _is_fdr(correction):
         raise BadInput(
             f"share matters to false discovery rates (fdr_bh, fdr_by, fdr_tsbh) only; "

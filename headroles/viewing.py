@@ -1,6 +1,6 @@
 """Read a model's attention over a text, stored maps or arrays, and show it: ``view()`` and ``Viewed``."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from html import escape
@@ -14,6 +14,7 @@ from headroles.options.values import parse_numbers, record_of
 from headroles.options.view import MODEL_OPTIONS, ViewOptions
 from headroles.records.view import Maps, View
 from headroles.storage.folder import COMPARISON, RUN, make_folder, read_manifest, write_errors, write_files
+from headroles.storage.integrity.origin import PAGE_MARK, SVG_MARK, check_replaceable
 
 PAGE = "view.html"
 """File that the command writes by default."""
@@ -79,13 +80,18 @@ class Viewed:
             f"{kind!r}; name one of those, or leave the kind out"
         )
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the page as one file, and return its path.
 
+        Args:
+            path: The file.
+            overwrite: Whether a file there that headroles did not write is replaced.
+
         Raises:
-            BadInput: When the file cannot be written.
+            BadInput: When the file cannot be written, or is there and none of headroles.
         """
         target = Path(path)
+        _check_files({target: PAGE_MARK}, overwrite)
         _write({target: self.html()})
         return target
 
@@ -123,9 +129,11 @@ def view(options: dict[str, Any], *, segments: Any = None) -> Viewed:
         chosen = record_of(ViewOptions, text=text, text_b=text_b, **options)
         if segments is not None:
             raise BadInput("segments are those of plain attention, but a text was given; leave segments out")
+        _check_files(_marks_of(chosen), chosen.overwrite)
         shown = _read(chosen)
     else:
         chosen = _options_of_arrays(options)
+        _check_files(_marks_of(chosen), chosen.overwrite)
         from headroles.maps.shown import view_of_arrays
 
         numbers = {"layers": chosen.layers or None, "heads": chosen.heads or None}
@@ -144,14 +152,21 @@ def _read(chosen: ViewOptions) -> View:
     """Read the attention of a model over texts, or that of stored maps."""
     layers, heads = chosen.layers or None, chosen.heads or None
     if chosen.attention is not None:
+        from headroles.extraction.texts.files import check_present
+
+        check_present(chosen.attention)
         from headroles.maps.shown import view_of_stored
 
         return view_of_stored(Path(chosen.attention), chosen.example, layers=layers, heads=heads)
     from headroles.extraction.model.checkpoint import find_checkpoint
+    from headroles.extraction.views.numbers import check_by_configuration
+
+    checkpoint = find_checkpoint(chosen.model, chosen.revision)
+    check_by_configuration(checkpoint.target, layers=layers, heads=heads)
     from headroles.extraction.views.view import read_view
 
     return read_view(
-        find_checkpoint(chosen.model, chosen.revision),
+        checkpoint,
         tuple(text for text in (chosen.text, chosen.text_b) if text is not None),
         layers=layers,
         heads=heads,
@@ -173,13 +188,19 @@ def _options_of_arrays(options: dict[str, Any]) -> ViewOptions:
     return record_of(ViewOptions, text=PLAIN, **options)
 
 
-def _write(contents: dict[Path, str]) -> None:
-    """Write files by rename, either all of them or none.
+def _marks_of(chosen: ViewOptions) -> dict[Path, str]:
+    """Return the files that options name, with the mark of each."""
+    named = ((chosen.svg, SVG_MARK), (chosen.out, PAGE_MARK))
+    return {Path(place): mark for place, mark in named if place is not None}
+
+
+def _check_files(marks: Mapping[Path, str], overwrite: bool) -> None:
+    """Refuse files that cannot be replaced, before any attention is read.
 
     Raises:
-        BadInput: When a file cannot be written.
+        BadInput: For a folder, a part of a run or comparison, or a file that headroles did not write.
     """
-    for path in contents:
+    for path, mark in marks.items():
         if isdir(path):
             raise BadInput(f"a view is written as a file, but '{path}' is a folder; name a file in it")
         if path.name in PARTS_OF_FOLDERS and "headroles" in read_manifest(path.parent):
@@ -187,6 +208,15 @@ def _write(contents: dict[Path, str]) -> None:
                 f"a view does not take the place of a part of a run or comparison, but '{path}' is one; name "
                 f"another file"
             )
+        check_replaceable(path, mark, overwrite)
+
+
+def _write(contents: dict[Path, str]) -> None:
+    """Write files by rename, either all of them or none.
+
+    Raises:
+        BadInput: When a file cannot be written.
+    """
     with write_errors(_quoted(contents)), ExitStack() as folders:
         for path in contents:
             folders.enter_context(make_folder(path.parent))

@@ -278,10 +278,6 @@ def jzs_by_logarithms(
         return np.exp(likely + n / 2 * np.log1p(square)), np.exp(likely)
 
 
-INTERVALS = ("test", "t", "bca")
-"""Intervals of the mean: the test's own (default), Student's, or the BCa bootstrap's."""
-
-
 def interval_of(
     decision: Decision, values: Float[np.ndarray, "units heads"], sample: Sample, outcome: Outcome
 ) -> Outcome:

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtr, digamma
 
 from headroles.errors import BadInput, UnknownName
+from headroles.stats.decision import check_effect, check_probability, check_share
 
 Numbers = float | Float[np.ndarray, "..."]
 Counts = int | Int[np.ndarray, "..."]
@@ -98,7 +99,7 @@ def detectable_effect(count: Counts, cut: Numbers, power: float = 0.8) -> Float[
         >>> detectable_effect(np.array([1, 20, 100, 500]), 0.05 / 144).round(2).tolist()
         [nan, 1.12, 0.44, 0.19]
     """
-    _between("power", power)
+    check_probability("power", power)
     wide = np.broadcast_arrays(np.asarray(count, dtype=np.float64), np.asarray(cut, dtype=np.float64))
     pairs, places = np.unique(np.stack(wide).reshape(2, -1), axis=1, return_inverse=True)
     solved = np.array([_effect_for(int(n), float(level), power) for n, level in pairs.T])
@@ -143,10 +144,9 @@ def required_units(effect: float, cut: float, power: float = 0.8) -> int:
         >>> required_units(0.3, 0.05), required_units(0.3, 0.05 / 144)
         (71, 205)
     """
-    if not 0 < effect < float("inf"):
-        raise BadInput(f"effect must be a number above 0, in standard deviations beyond θ, but got {effect}")
-    _between("cut", cut)
-    _between("power", power)
+    check_effect(effect)
+    check_probability("cut", cut)
+    check_probability("power", power)
     few, many = _bracket(effect, cut, power)
     while not t_test_power(effect, many, cut) >= power:
         few, many = many, 2 * many
@@ -230,11 +230,11 @@ def assumed_cut(correction: str, alpha: float, tests: int, share: float | None =
     """
     if correction not in ASSUMED:
         raise UnknownName("correction", correction, ASSUMED)
-    _between("alpha", alpha)
+    check_probability("alpha", alpha)
     if tests < 1:
         raise BadInput(f"tests must be a whole number of at least 1, but got {tests}")
-    if share is not None and not 0 < share <= 1:
-        raise BadInput(f"share must lie above 0 and be at most 1, but got {share}")
+    if share is not None:
+        check_share(share)
     if correction == "none":
         return alpha
     if ASSUMED[correction] == _EVERY_TEST:
@@ -253,8 +253,3 @@ def harmonic(tests: int) -> float:
         5.5505
     """
     return float(digamma(tests + 1.0) + np.euler_gamma)
-
-
-def _between(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise BadInput(f"{name} must lie between 0 and 1, both excluded, but got {value}")

@@ -1,54 +1,13 @@
-"""Check that a decision can be carried out: known names, numbers in range, enough resamples."""
+"""Check that a decision can be carried out on some scores: rules that fit them, and enough resamples."""
 
 import math
 from collections.abc import Sequence
 
-from headroles.errors import BadInput, UnknownName
+from headroles.errors import BadInput
 from headroles.records.example import Decision, Rule
-from headroles.stats.correction import CORRECTIONS
-from headroles.stats.effects import INTERVALS
-from headroles.stats.families import FAMILIES, family_members
+from headroles.stats.families import family_members
 from headroles.stats.methods.names import METHODS
 from headroles.stats.power import assumed_cut
-
-ALL_CORRECTIONS = (*CORRECTIONS, "maxT")
-STUDENTISED = ("t-skew", "t", "bootstrap-t", "sign-flip")
-"""Tests whose heads can be resampled together by max-t."""
-FEWEST, MOST = 99, 1_000_000
-"""Fewest and most resamples, or swaps of two runs, that are allowed."""
-
-
-def check_decision(decision: Decision) -> None:
-    """Refuse unknown names and numbers out of range.
-
-    Raises:
-        UnknownName: For a test, correction, family or interval that does not exist.
-        BadInput: For another alpha, seed or number of resamples, or max-t with a test it does not fit.
-    """
-    for kind, name, known in (
-        ("test", decision.test, tuple(METHODS)),
-        ("correction", decision.correction, ALL_CORRECTIONS),
-        ("family", decision.family, FAMILIES),
-        ("interval", decision.interval, INTERVALS),
-    ):
-        if name not in known:
-            raise UnknownName(kind, name, known)
-    if not 0 < decision.alpha < 1:
-        raise BadInput(f"alpha must lie between 0 and 1, both excluded, but got {decision.alpha}")
-    if not FEWEST <= decision.resamples <= MOST:
-        raise BadInput(
-            f"resamples must be a whole number of at least {FEWEST} and at most {MOST:,}, but got "
-            f"{decision.resamples}"
-        )
-    if decision.seed < 0:
-        raise BadInput(
-            f"the seed of resampling must be a whole number of at least 0, but got {decision.seed}"
-        )
-    if decision.correction == "maxT" and decision.test not in STUDENTISED:
-        raise BadInput(
-            f"maxT compares studentised means, but the test {decision.test!r} tests something else; "
-            f"take one of {', '.join(STUDENTISED)}, or another correction"
-        )
 
 
 def check_rules(rules: Sequence[Rule], sieves: Sequence[str]) -> None:

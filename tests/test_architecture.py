@@ -45,7 +45,7 @@ NEVER: dict[str, set[str]] = {
     "headroles.plans": MODELS | _but(),
     "headroles.records": MODELS | _but(),
     "headroles.storage": MODELS - {"safetensors"} | _but("storage"),
-    "headroles.options": MODELS | _but("extraction", "sieves", "storage"),
+    "headroles.options": MODELS | _but("extraction", "sieves", "stats", "storage"),
     "headroles.sieves": SCORING | MODELS | _but("sieves"),
     "headroles.stats": {"pandas", "plotly"} | MODELS | _but("stats"),
     "headroles.reports": {"scipy", "statsmodels", "pingouin", "headroles.storage.run"}

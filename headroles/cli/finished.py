@@ -89,8 +89,9 @@ def report_command(folder: str, figures: str | None, width: float | None, **give
     if figures is None:
         console().print(f"report  {exporting.report(folder, **given)}", markup=False)
         return
-    size = {} if width is None else {"width": width}
-    for path in exporting.figures(folder, figures, **given, **size):
+    if width is not None:
+        given["width"] = width
+    for path in exporting.figures(folder, figures, **given):
         console().print(f"figure  {path}", markup=False)
 
 

@@ -66,7 +66,7 @@ def stub() -> str:
         for name in HOMES
         if hasattr(value := getattr(headroles, name), "record")
         for kind in [inspect.signature(value).return_annotation]
-        if kind.__name__ not in HOMES
+        if kind.__name__ not in HOMES and kind.__module__ != "builtins"
     }
     imports = [f"from {module} import {name}" for name, module in used.items()]
     head = '"""Types of the public names, made by ``python -m headroles.cli.reference``."""\n'

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from headroles.cli.options import command
+import click
+
+from headroles.cli.options import Command, command
 
 SECTION = "Label and ask"
 
@@ -85,7 +87,9 @@ def _run(function: Callable[..., Any], show: str, given: dict[str, Any]) -> None
     from headroles.options.values import record_of
     from headroles.runs.defaults import default_folder, judge_instead
 
-    options = record_of(function.record, **given)  # type: ignore[attr-defined]
+    current = click.get_current_context().command
+    assert isinstance(current, Command)
+    options: Any = record_of(current.record, **given)
     folder = given["out"] or default_folder(options)
     hint = None if given["out"] else judge_instead(options)
     from headroles.terminal.console import console, progress

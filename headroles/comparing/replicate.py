@@ -1,79 +1,22 @@
-"""Test the roles of one finished run on the inputs of another: ``replicate()``."""
+"""Test the roles of one finished run on the inputs of another: ``replicate()``; no model is needed.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+Folders and the file to write are checked before scipy is imported.
+"""
+
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
-from headroles.errors import BadInput
 from headroles.options.finished import ReplicateOptions
 from headroles.options.keywords import keywords_of
-from headroles.records.example import Decision, Rule, Scores
-from headroles.records.findings import COLUMNS, Labelling
-from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
-from headroles.reports.words.words import plural
-from headroles.stats.comparing.replication import (
-    count_replicates,
-    replicate_best_heads,
-    replicate_roles,
-    replication_remarks,
-)
-from headroles.stats.resolution import check_decision
+from headroles.records.replication import Replicate, Replication
+from headroles.stats.decision import check_decision
 from headroles.storage.folder import write_text
+from headroles.storage.integrity.manifest import check_run_folder
+from headroles.storage.integrity.origin import check_replaceable, mark_of
 from headroles.storage.run import load
 
-MANIFEST_FIELDS = (
-    "command",
-    "headroles",
-    "task",
-    "source",
-    "tokenizer",
-    "model",
-    "parser",
-    "preset",
-    "statistic",
-)
-"""Fields of the manifest of each run that a replication records."""
-EQUAL_SETTINGS = ("preset", "statistic")
-"""Settings that must be equal in both runs."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Runs:
-    """Two runs that can be compared, and the columns they share.
-
-    Attributes:
-        first: Run A.
-        second: Run B.
-        own: Positions in A of the columns that both have, contrasts included.
-        other: Their positions in B.
-    """
-
-    first: Labelling
-    second: Labelling
-    own: list[int]
-    other: list[int]
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules for B: its own chance values and bounds, and the margins of A."""
-        pairs = zip(self.own, self.other, strict=True)
-        rules, rules_b = self.first.findings.rules, self.second.findings.rules
-        return tuple(
-            replace(rules_b[b], margin=rules[a].margin, together=rules[a].together) for a, b in pairs
-        )
-
-    @property
-    def scores(self) -> Scores:
-        """The scores of B in the columns that both runs have."""
-        scores, taken = self.second.scores, self.other
-        return replace(
-            scores,
-            sieves=tuple(scores.sieves[k] for k in taken),
-            cells=scores.cells[taken],
-            values=scores.values[taken],
-            null=scores.null[taken],
-        )
+COLUMNS = tuple(field.name for field in fields(Replicate))
+"""Columns of the CSV file."""
 
 
 @keywords_of(ReplicateOptions, "dir_a", "dir_b")
@@ -88,181 +31,21 @@ def replicate(options: ReplicateOptions) -> Replication:
         {options}
 
     Raises:
-        HeadrolesError: When the folders are no runs, the inputs are the same, or no column is in both;
-            in one sentence.
+        HeadrolesError: When the folders are no runs, the inputs are the same, no column is in both, or the
+            file cannot be written; in one sentence.
     """
     folders = options.dir_a, options.dir_b
+    for where in folders:
+        check_run_folder(where)
+    if options.out is not None:
+        check_replaceable(Path(options.out), mark_of(",".join(COLUMNS)), options.overwrite)
     first, second = (load(folder) for folder in folders)
-    correction = options.correction
-    decision = first.decision if correction is None else replace(first.decision, correction=correction)
+    correction = options.correction or first.decision.correction
+    decision = replace(first.decision, correction=correction)
     check_decision(decision)
-    runs = _matched_runs(first, second)
-    replication = _replication(runs, decision)
-    facts = {
-        name: {"folder": str(folder)}
-        | {key: run.manifest[key] for key in MANIFEST_FIELDS if key in run.manifest}
-        for name, folder, run in zip("ab", folders, (first, second), strict=True)
-    }
-    replication = replace(replication, manifest=facts, notes=tuple(_notes(runs, replication)))
+    from headroles.comparing.replication import replicate_run
+
+    replication = replicate_run(first, second, decision, folders)
     if options.out is not None:
         write_text(Path(options.out), replication.frame().to_csv(index=False, lineterminator="\n"))
     return replication
-
-
-def _matched_runs(first: Labelling, second: Labelling) -> _Runs:
-    """Check two runs, and find the columns that mean the same in both."""
-    _check_alike(first, second)
-    rules, rules_b = first.findings.rules, second.findings.rules
-    position = {rule.sieve: k for k, rule in enumerate(rules_b)}
-    shared = [
-        k
-        for k, rule in enumerate(rules)
-        if rule.sieve in position and rules_b[position[rule.sieve]].contrast == rule.contrast
-    ]
-    if not any(rules[k].role for k in shared):
-        raise BadInput(
-            f"roles are replicated column by column, but A and B have none in common (A has "
-            f"{_first_names(first.findings.roles, 3)}; B has {_first_names(second.findings.roles, 3)}); run "
-            f"both with the same sieves or probes"
-        )
-    return _Runs(first, second, shared, [position[rules[k].sieve] for k in shared])
-
-
-def _check_alike(first: Labelling, second: Labelling) -> None:
-    """Check that heads and scores of two runs are the same kind, and that their inputs differ."""
-    shapes = [(run.scores.layers, run.scores.heads) for run in (first, second)]
-    if shapes[0] != shapes[1]:
-        raise BadInput(
-            f"roles are looked for in the same heads, but A has {shapes[0][0]} layers of {shapes[0][1]} "
-            f"heads and B {shapes[1][0]} of {shapes[1][1]}; give two runs of one model"
-        )
-    for name in EQUAL_SETTINGS:
-        value_a, value_b = (run.manifest.get(name) for run in (first, second))
-        if value_a != value_b:
-            raise BadInput(
-                f"a role is tested on other inputs by the same rules, but the {name} is {_as_text(value_a)} "
-                f"in A and {_as_text(value_b)} in B; run both with one {name}"
-            )
-    texts = [run.manifest.get("source", {}).get("sha256") for run in (first, second)]
-    if texts[0] == texts[1] and texts[0] is not None:
-        raise BadInput(
-            "a replication needs other inputs than those the roles were found on, but A and B read the "
-            "same ones (equal sha256 of their texts); run one of them on other data"
-        )
-    for what, name in (("questions", "asked"), ("root of trees", "root")):
-        value_a, value_b = (_nested(run.manifest, ("probe", name)) for run in (first, second))
-        if value_a != value_b and None not in (value_a, value_b):
-            raise BadInput(
-                f"a role is tested on other inputs by the same questions, but the {what} of A is {value_a!r} "
-                f"and that of B {value_b!r}; run both alike"
-            )
-
-
-def _replication(runs: _Runs, decision: Decision) -> Replication:
-    """Compute all statistics of two runs that can be compared."""
-    before, rules, scores = _with_columns(runs.first, runs.own), runs.rules, runs.scores
-    outcomes = replicate_roles(before.findings, scores, rules, decision, runs.second.moments)
-    means = (before.findings.mean, runs.second.findings.mean[runs.other])
-    roles = [k for k, rule in enumerate(rules) if rule.role]
-    rows: dict[str, list[int]] = {}
-    for k in roles:
-        rows.setdefault(rules[k].together or rules[k].sieve, []).append(k)
-
-    def counted(name: str, columns: Sequence[int]) -> ReplicationCounts:
-        return count_replicates(name, columns, outcomes, means, rules)
-
-    names = {rules[k].sieve for k in roles}
-    return Replication(
-        decision=decision,
-        replicates=outcomes,
-        columns=tuple(counted(rules[k].sieve, [k]) for k in roles),
-        rows=tuple(counted(name, columns) for name, columns in rows.items()),
-        best=_test_best_heads(runs, scores, rules, decision),
-        only_a=tuple(name for name in runs.first.findings.roles if name not in names),
-        only_b=tuple(name for name in runs.second.findings.roles if name not in names),
-    )
-
-
-def _with_columns(run: Labelling, columns: list[int]) -> Labelling:
-    """Return a run with the findings of some columns only."""
-    findings = run.findings
-    arrays: dict[str, Any] = {name: getattr(findings, name)[columns] for name in (*COLUMNS, "decision")}
-    return replace(run, findings=replace(findings, rules=tuple(findings.rules[k] for k in columns), **arrays))
-
-
-def _test_best_heads(
-    runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decision
-) -> tuple[BestReplicate, ...]:
-    """Test the best heads of the probes of A on B; none for other runs."""
-    probed = runs.first.probed
-    if probed is None:
-        return ()
-    position = {rule.sieve: k for k, rule in enumerate(rules)}
-    named = [(":".join(part for part in (best.row, best.direction) if part), best) for best in probed.best]
-    shared = [(position[name], best) for name, best in named if name in position and best.layer >= 0]
-    return replicate_best_heads([best for _, best in shared], [k for k, _ in shared], scores, rules, decision)
-
-
-def _notes(runs: _Runs, replication: Replication) -> list[str]:
-    """Return notes for the reader, one sentence each."""
-    notes = _differences(runs.first, runs.second)
-    shared = set(runs.first.scores.examples) & set(runs.second.scores.examples)
-    if shared:
-        notes.append(
-            f"{plural(len(shared), 'example')} of A and B have the same names: if they are the same texts, B "
-            f"is no independent test."
-        )
-    notes += replication_remarks(runs.second.scores, runs.rules, replication.decision, runs.second.moments)
-    margins = [rule.margin for rule in runs.rules]
-    margins_of_b = [runs.second.findings.rules[k].margin for k in runs.other]
-    if margins != margins_of_b:
-        many = sum(margin_a != margin_b for margin_a, margin_b in zip(margins, margins_of_b, strict=True))
-        notes.append(f"B is judged by the margins of A; its own differ in {plural(many, 'column')}.")
-    for name, columns, run in (("A", replication.only_a, runs.first), ("B", replication.only_b, runs.second)):
-        if columns:
-            columns_of_run = [run.findings.of(column) for column in columns]
-            roles = int((run.findings.decision[columns_of_run] == 0).sum())
-            notes.append(
-                f"{plural(len(columns), 'column')} of {name} only, with {plural(roles, 'role')}, left out: "
-                f"{_first_names(columns, 6)}."
-            )
-    return notes
-
-
-def _differences(first: Labelling, second: Labelling) -> list[str]:
-    """Return what differs between the runs apart from their inputs."""
-    notes = []
-    models = [run.manifest.get("model", {}) for run in (first, second)]
-    if len({model.get("weights_sha256") or model.get("name") for model in models}) > 1:
-        notes.append(
-            f"the weights of the models differ (A {models[0].get('name')}, B {models[1].get('name')}), so "
-            f"heads in the same place need not be the same heads."
-        )
-    for what, path in (
-        ("parser", ("parser", "name")),
-        ("scheme of relations", ("probe", "scheme")),
-        ("reading", ("probe", "read")),
-        ("window in tokens", ("probe", "windows", "size")),
-        ("longest input in tokens", ("tokenizer", "max_length")),
-    ):
-        value_a, value_b = (_nested(run.manifest, path) for run in (first, second))
-        if value_a != value_b:
-            notes.append(f"the {what} is {_as_text(value_a)} in A and {_as_text(value_b)} in B.")
-    return notes
-
-
-def _nested(facts: Any, path: tuple[str, ...]) -> Any:
-    """Return a nested value of a manifest; None where it is absent."""
-    for name in path:
-        facts = (facts or {}).get(name)
-    return facts
-
-
-def _first_names(names: Sequence[str], most: int) -> str:
-    """Return the first names, with dots where there are more."""
-    return ", ".join(names[:most]) + " …" * (len(names) > most)
-
-
-def _as_text(value: Any) -> str:
-    """Return a value as text."""
-    return "none" if value is None else str(value)

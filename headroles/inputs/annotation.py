@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from headroles.extraction.source import AttentionSource
 from headroles.options.label import Options
 from headroles.records.passage import Passage
 from headroles.sieves.base import COUNTED, NEEDS
+from headroles.sieves.built_in.syntactic import named_relations
+from headroles.sieves.language.relations import check_relations
 from headroles.sieves.selection import Selection
 
 
@@ -98,6 +101,8 @@ def _annotator(
     if gold:
         return Annotator(None), None, ()
     parser, described = load_parser(options.parser)
+    if options.parser is not None and (labels := [*chain.from_iterable(parser.pipe_labels.values())]):
+        check_relations(named_relations(options.sieve), labels)
     cache, note = open_cache(options.cache, identity_of(described))
     pool = _pool(options, described)
     return Annotator(parser, cache, pool), described, (note,) if note else ()

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from headroles.addresses import is_address
 from headroles.errors import BadInput
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.model.checkpoint import Checkpoint
@@ -74,6 +75,17 @@ def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkp
     sample = read_sample(task)
     source = {"kind": "sample", "name": "written for headroles", "rows": len(sample)}
     return ListCorpus(_limited(sample, options, stream), source)
+
+
+def check_data(options: InputOptions) -> None:
+    """Refuse local data that no reader takes, before a model is looked for.
+
+    Raises:
+        BadInput: When there is no such file, its ending is unknown, or columns have to be named.
+    """
+    if isinstance(options.data, str) and options.source != "hub" and not is_address(options.data):
+        files = list_files(options.data, TABLE_ENDINGS)
+        check_readable(files[0], _text_columns(options, file_format(files[0])))
 
 
 def _limited(passages: list[Passage], options: InputOptions, stream: bool) -> list[Passage]:

@@ -1,4 +1,7 @@
-"""Judge scores of sieves: findings, and the assessment of all findings together."""
+"""Judge scores of sieves: findings, and the assessment of all findings together.
+
+Kinds of run import this module early, so that statistics are imported when scores are judged.
+"""
 
 from collections.abc import Sequence
 
@@ -6,8 +9,6 @@ from headroles.options.run import CommonOptions
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.moments import Moments
-from headroles.stats.assessment.assess import assess
-from headroles.stats.engine import judge
 
 
 def judge_scores(
@@ -26,6 +27,9 @@ def judge_scores(
         decision: Test, correction and level.
         moments: Sums over all examples, where the scores are a subsample.
     """
+    from headroles.stats.assessment.assess import assess
+    from headroles.stats.engine import judge
+
     findings = judge(scores, rules, decision, moments)
     assessment = assess(scores, rules, decision, findings, **options.assessed, moments=moments)
     return Labelling(scores, findings, decision, assessment=assessment, moments=moments)

@@ -87,6 +87,9 @@ def extract(
 
     Source: the layout of ``extract_attention.py`` of Clark et al. (2019), without its pickle.
     """
+    from headroles.extraction.texts.files import check_present
+
+    check_present(settings.file)
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load
     from headroles.extraction.texts.json_inputs import map_inputs, read_rows, split_sentences

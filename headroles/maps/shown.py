@@ -12,7 +12,8 @@ from headroles.errors import BadInput
 from headroles.extraction.source import StoredMaps
 from headroles.extraction.texts.spelling import number_words
 from headroles.extraction.texts.tokens import Tokenised, example_of
-from headroles.extraction.views.view import check_numbers, check_size
+from headroles.extraction.views.numbers import check_numbers
+from headroles.extraction.views.view import check_size
 from headroles.maps.stored import open_stored_maps
 from headroles.options.inputs import input_name
 from headroles.records.example import Example

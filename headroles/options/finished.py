@@ -12,10 +12,8 @@ from headroles.options.shared import (
     BAYES,
     CORRECTION,
     FAMILY,
-    FEWEST_RESAMPLES,
     INTERVAL,
     MARGIN,
-    MOST_RESAMPLES,
     OUT,
     OVERWRITE,
     RESAMPLE_SEED,
@@ -23,6 +21,7 @@ from headroles.options.shared import (
     STABILITY,
     TEST,
 )
+from headroles.stats.decision import FEWEST, MOST
 
 AS_BEFORE = "as before"
 """Default of everything that ``judge`` decides again."""
@@ -180,10 +179,10 @@ class CompareOptions(FinishedOptions):
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         FinishedOptions.__post_init__(self)
-        if self.swaps != 0 and not FEWEST_RESAMPLES <= self.swaps <= MOST_RESAMPLES:
+        if self.swaps != 0 and not FEWEST <= self.swaps <= MOST:
             raise BadInput(
-                f"swaps must be a whole number of at least {FEWEST_RESAMPLES} and at most "
-                f"{MOST_RESAMPLES:,}, or 0 for none, but got {self.swaps}"
+                f"swaps must be a whole number of at least {FEWEST} and at most "
+                f"{MOST:,}, or 0 for none, but got {self.swaps}"
             )
 
 

@@ -2,6 +2,8 @@
 
 from headroles.options.described import INFINITY, Option
 from headroles.presets import PRESETS
+from headroles.stats.decision import ALL_CORRECTIONS, FEWEST, INTERVALS, MOST, TESTS
+from headroles.stats.families import FAMILIES
 from headroles.tasks import TASKS
 
 SOURCES = ("sample", "hub")
@@ -9,15 +11,6 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 DTYPES = ("float32", "bfloat16", "float16")
 ENGINES = ("local", "ray")
 STACKS = ("self", "encoder", "decoder", "cross")
-TESTS = ("t-skew", "t", "bootstrap-t", "sign-flip", "wilcoxon", "sign", "t-published")
-"""Names of the tests, those of ``stats.methods.names.METHODS``."""
-CORRECTIONS = (
-    "bonferroni", "sidak", "holm", "holm-sidak", "fdr_bh", "fdr_by", "fdr_tsbh", "none", "maxT"
-)  # fmt: skip
-"""Names of the corrections, those of ``stats.resolution.ALL_CORRECTIONS``."""
-FAMILIES = ("sieve", "run", "layer")
-INTERVALS = ("test", "t", "bca")
-FEWEST_RESAMPLES, MOST_RESAMPLES = 99, 1_000_000
 SPLITS, MOST_SPLITS = 200, 100_000
 """Random half-samples behind the stability: default number, and most."""
 EMBEDDED = "the embedded MiniLM encoder"
@@ -65,7 +58,9 @@ VECTORS = Option("Word vectors as text, such as GloVe's.", "Questions", path=Tru
 ALPHA = Option("Level of every correction.", "Decision", above=0, below=1, default="0.05")
 MARGIN = Option("How far beyond chance a mean must lie.", "Decision", least=0, below=INFINITY)
 TEST = Option("Test of every mean.", "Decision", choices=TESTS)
-CORRECTION = Option("Correction for the number of tests.", "Decision", choices=CORRECTIONS, default="fdr_bh")
+CORRECTION = Option(
+    "Correction for the number of tests.", "Decision", choices=ALL_CORRECTIONS, default="fdr_bh"
+)
 FAMILY = Option(
     "Tests corrected together: of a sieve, of the run, or of a layer.",
     "Decision",
@@ -75,8 +70,8 @@ FAMILY = Option(
 RESAMPLES = Option(
     "Draws of resampling tests, maxT and bca.",
     "Decision",
-    least=FEWEST_RESAMPLES,
-    most=MOST_RESAMPLES,
+    least=FEWEST,
+    most=MOST,
     default="10000",
 )
 RESAMPLE_SEED = Option("Seed of the draws that resample units.", "Decision", least=0, default="0")

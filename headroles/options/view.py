@@ -15,6 +15,7 @@ from headroles.options.shared import (
     MAX_LENGTH,
     MODEL,
     OUT,
+    OVERWRITE,
     REVISION,
     TEXT_B,
 )
@@ -84,6 +85,7 @@ class ViewOptions:
         str | None,
         Option("SVG file to write: the heads of one layer, which --layers names.", "Output", path=True),
     ] = None
+    overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for files that headroles did not write.")] = False
     kind: Annotated[str | None, KIND.but(detail="In the SVG.", default="the first")] = None
 
     def __post_init__(self) -> None:

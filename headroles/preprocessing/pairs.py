@@ -75,6 +75,9 @@ def preprocess_unlabeled(options: PairOptions) -> PairFile:
     Source: Clark et al. (2019), section 3: segments of at most 128 tokens, two paragraphs of text each.
     """
     source, target = Path(options.file), Path(options.out)
+    from headroles.extraction.texts.files import check_present
+
+    check_present(options.file)
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load_tokenizer
     from headroles.extraction.texts.running_text import read_running_text

@@ -1,6 +1,7 @@
 """Run any kind of run: cut the inputs into shards, score them, judge all scores, and write the results.
 
 This is the one skeleton of all kinds. What differs between them is in their records (``headroles.kinds``).
+Options, files, folder and inputs are checked before torch, spaCy or scipy is imported.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from headroles.kinds import RunKind, kind_named
 from headroles.options.run import CommonOptions
 from headroles.progress import Progress, ignore_progress, progress_counter
 from headroles.records.findings import Labelling
+from headroles.runs.checks import check_named
 from headroles.runs.scored import ScoredRun
 from headroles.shards.engines import engine_of, threads_per_worker, uses_other_processes
 from headroles.shards.files import find_finished_shard, shard_name
@@ -27,7 +29,7 @@ from headroles.shards.remote import remote_place, remote_work
 from headroles.shards.resume import Work, open_work
 from headroles.shards.survey import Survey, count_inputs, cut_into_tasks
 from headroles.shards.work import Engine, Facts, Order, Receipt, Task
-from headroles.stats.resolution import check_decision, check_resolution
+from headroles.stats.decision import check_decision
 from headroles.storage.folder import EXAMPLES, PLAN, output_folder
 from headroles.storage.integrity.lock import lock_run_folder
 from headroles.storage.run import write_examples, write_results
@@ -47,6 +49,8 @@ def run(options: CommonOptions, progress: Progress | None = None) -> Labelling:
     """
     kind = kind_named(options.KIND)
     check_decision(options.decision)
+    check_named(options)
+    kind.check(options)
     in_other_processes = uses_other_processes(options)
     remote = remote_place(options, in_other_processes)
     with lock_run_folder(options.out if remote is None else None):
@@ -75,6 +79,8 @@ def _run_shards(
     options: CommonOptions, corpus: Corpus, survey: Survey, work: Work, progress: Progress
 ) -> Labelling:
     """Score the shards that are not done, judge all scores, and write the results into the folder."""
+    from headroles.stats.resolution import check_resolution
+
     kind = kind_named(options.KIND)
     passes = kind.passes(options)
     advance = progress_counter(progress, (survey.count or 0) * passes)

@@ -1,17 +1,23 @@
-"""Open what a run reads attention from: a model that runs, or stored maps with inputs of their own."""
+"""Open what a run reads attention from: a model that runs, or stored maps with inputs of their own.
+
+Torch is imported when a model or maps are opened, after the options and files were checked.
+"""
+
+from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headroles.extraction.model.checkpoint import find_checkpoint
-from headroles.extraction.model.load import check_length, load
-from headroles.extraction.source import AttentionSource, StoredMaps
 from headroles.extraction.texts.sources import fingerprint
 from headroles.inputs.corpora import Corpus, ListCorpus
 from headroles.inputs.passages import read_corpus
-from headroles.maps.stored import open_stored_maps
 from headroles.options.inputs import InputOptions
 from headroles.options.run import CommonOptions
+
+if TYPE_CHECKING:
+    from headroles.extraction.source import AttentionSource
 
 
 class MapsCorpus(ListCorpus):
@@ -31,6 +37,8 @@ class MapsCorpus(ListCorpus):
         Raises:
             BadInput: When file or list cannot be used.
         """
+        from headroles.maps.stored import open_stored_maps
+
         self._stack = ExitStack()
         self.maps = self._stack.enter_context(open_stored_maps(Path(file), name))
         passages = list(self.maps.passages)
@@ -71,6 +79,9 @@ def open_source(
     Raises:
         BadInput: When the model cannot be used, or inputs are longer than it takes.
     """
+    from headroles.extraction.model.load import check_length, load
+    from headroles.extraction.source import StoredMaps
+
     if isinstance(maps := getattr(corpus, "maps", None), StoredMaps):
         return maps
     checkpoint = find_checkpoint(options.model, options.revision)
@@ -81,6 +92,8 @@ def open_source(
 
 def longest_input(source: AttentionSource, max_length: int) -> int:
     """Return the length of the longest possible input, in tokens: that of stored maps, or ``max_length``."""
+    from headroles.extraction.source import StoredMaps
+
     if isinstance(source, StoredMaps):
         return max(given.size for given in source.tokenizer.inputs.values())
     return max_length

@@ -18,8 +18,6 @@ TYPE = 9.0
 """Size of axis titles in points."""
 PAGE_TYPE = 13.0
 """Size of axis titles in pixels, as figures are drawn for the page; everything else keeps its proportion."""
-NARROWEST, WIDEST = 60.0, 500.0
-"""Widths in millimetres between which a figure can be read and kept on a sheet."""
 LONGEST = {"ticktext": 48, "name": 48, "text": 120}
 """Most letters of names at axes, in legends and inside a plot; longer ones are cut."""
 LINE = 19

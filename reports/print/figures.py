@@ -21,6 +21,7 @@ from headroles.reports.print import legend
 from headroles.reports.print.dress import dress_for_print
 from headroles.reports.print.legend import Entry, probe_legend, with_legend
 from headroles.reports.print.matrix import matrix
+from headroles.reports.print.settings import WIDTH
 from headroles.reports.records import Summary
 from headroles.reports.sections import clusters
 from headroles.reports.sections.probes import section
@@ -99,8 +100,6 @@ def _legend(figure: go.Figure, names: tuple[str, ...]) -> go.Figure:
     return figure.update_layout(showlegend=True)
 
 
-WIDTH = 183.0
-"""Usual width of a figure over two columns of a page, in millimetres."""
 ROWS_NAMED = ("p-values", "means", "layers", "overlap", "pairs")
 """Figures whose rows bear the names of their roles, so that their legend explains strokes only."""
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from headroles.errors import BadInput, MissingExtra, UnknownName
+from headroles.errors import BadInput, MissingExtra
 from headroles.reports.print.dress import scale_to
+from headroles.reports.print.settings import check_form
+from headroles.storage.integrity.origin import PDF_MARK, PNG_CHUNK, SVG_MARK
 
-FORMS = ("pdf", "png", "svg")
 POLICY = "default-src 'none'; script-src file:; style-src 'unsafe-inline'; img-src data: blob:"
 """Policy of the page that draws: scripts from this machine, and the pictures that it makes."""
 NOWHERE = "127.0.0.1:9"
@@ -24,17 +25,6 @@ DOTS = 300
 """Dots of a PNG per inch."""
 BEGINNING = b"D:20000101000000+00'00'"
 """The date in every PDF."""
-
-
-def check_form(form: str) -> str:
-    """Return a form of files, if it exists.
-
-    Raises:
-        UnknownName: When there is none of that name.
-    """
-    if not isinstance(form, str) or form not in FORMS:
-        raise UnknownName("form of figures", form, FORMS)
-    return form
 
 
 def files_of(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
@@ -133,7 +123,7 @@ def _run_in_thread(work: Callable[[], Any]) -> Any:
 
 
 def _make_repeatable(data: bytes, form: str, figure: go.Figure) -> bytes:
-    """Return a file without random ids or the date of its making, and with its size."""
+    """Return a file without random ids or the date of its making, with its size and the mark of headroles."""
     if form == "svg":
         return _svg(data.decode("utf-8"), figure).encode("utf-8")
     return _png(data) if form == "png" else _pdf(data)
@@ -148,25 +138,26 @@ def _svg(text: str, figure: go.Figure) -> str:
     wide, high = (f"{side * scale / 96 * 25.4:.2f}mm" for side in (figure.layout.width, figure.layout.height))
     text = re.sub(r'width="[\d.]+" height="[\d.]+"', f'width="{wide}" height="{high}"', text, count=1)
     description = html.escape(str((figure.layout.meta or {}).get("sentence", "")))
-    return (
-        re.sub("(<svg[^>]*>)", lambda start: f"{start[1]}<desc>{description}</desc>", text, count=1)
-        if description
-        else text
-    )
+    added = (f"<desc>{description}</desc>" if description else "") + SVG_MARK
+    return re.sub("(<svg[^>]*>)", lambda start: start[1] + added, text, count=1)
 
 
 def _png(data: bytes) -> bytes:
-    """Return the picture with its dots per inch, so that it has its size on paper."""
+    """Return the picture with its dots per inch, so that it has its size on paper, and with its software."""
     metre = round(DOTS / 0.0254)
-    body = b"pHYs" + pack(">IIB", metre, metre, 1)
-    chunk = pack(">I", 9) + body + pack(">I", zlib.crc32(body))
-    return data[:33] + chunk + data[33:]
+    size = _chunk(b"pHYs" + pack(">IIB", metre, metre, 1))
+    return data[:33] + size + _chunk(PNG_CHUNK) + data[33:]
+
+
+def _chunk(body: bytes) -> bytes:
+    """Return a chunk of a PNG file from its type and content."""
+    return pack(">I", len(body) - 4) + body + pack(">I", zlib.crc32(body))
 
 
 def _pdf(data: bytes) -> bytes:
-    """Return the file with one fixed date of the same length, so that all byte offsets stay right."""
+    """Return the file with one fixed date of the same length, so that byte offsets stay right, and a mark."""
 
     def fixed(date: re.Match[bytes]) -> bytes:
         return date[1] + BEGINNING[: len(date[2])].ljust(len(date[2])) + date[3]
 
-    return re.sub(rb"(/(?:CreationDate|ModDate) \()([^)]*)(\))", fixed, data)
+    return re.sub(rb"(/(?:CreationDate|ModDate) \()([^)]*)(\))", fixed, data) + PDF_MARK.encode() + b"\n"

@@ -11,6 +11,7 @@ from headroles.errors import BadInput, UnknownName
 from headroles.records.view import CROSS, DECODER, ENCODER, Maps
 from headroles.reports.views.units import Unit, clean, units_of, values_of, width_of
 from headroles.reports.words.words import isolate
+from headroles.storage.integrity.origin import SVG_MARK
 
 TONES = ("#0063a8", "#b5480a", "#00755a", "#9b3e85", "#806000", "#147488", "#a3243b", "#57606b")
 """Colours of heads: the report's on a light ground."""
@@ -131,6 +132,7 @@ def _head(across: float, down: float, width: str, texts: tuple[str, str]) -> lis
         f'font-family="{FONTS}" font-size="{_at(SIZE)}" fill="{INK}">',
         f"<title>{title}</title>",
         f"<desc>{description}</desc>",
+        SVG_MARK,
         f'<rect width="{_at(across)}" height="{_at(down)}" fill="#ffffff"/>',
     ]
 

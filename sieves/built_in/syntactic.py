@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -14,7 +15,7 @@ from jaxtyping import Bool, Int
 from headroles.errors import BadInput, BadSieve
 from headroles.plans.masks import off_diagonal
 from headroles.records.example import Example
-from headroles.sieves.base import Contrast, MaskSieve
+from headroles.sieves.base import Contrast, MaskSieve, Sieve
 from headroles.sieves.language.relations import LEFT_OUT, canonical, matches
 from headroles.sieves.masks import Pairs, Without
 
@@ -134,6 +135,17 @@ def relation(name: str) -> MaskSieve:
             f"optional subtype, other than punct and root, as in syntactic:nsubj or syntactic:nsubj:pass"
         )
     return _syntactic(f"syntactic:{name}", name)
+
+
+def named_relations(sieves: Iterable[str | Sieve]) -> tuple[str, ...]:
+    """Return the relations that sieves name, such as ``det`` of ``syntactic:det``; sieve objects name none.
+
+    Example:
+        >>> named_relations(["local", "syntactic", "syntactic:det"])
+        ('det',)
+    """
+    names = (sieve for sieve in sieves if isinstance(sieve, str) and sieve.startswith("syntactic:"))
+    return tuple(name.partition(":")[2] for name in names)
 
 
 def arc_pairs(example: Example, wanted: str | None) -> Pairs:

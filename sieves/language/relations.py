@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import cache
 
 from headroles.errors import UnknownName
@@ -34,6 +35,29 @@ LEFT_OUT = frozenset({"punct", "root"})
 SCHEMES = ("ud", "clearnlp")
 """The schemes that name relations."""
 
+UNIVERSAL = frozenset({
+    "acl", "advcl", "advmod", "amod", "appos", "aux", "case", "cc", "ccomp", "clf", "compound", "conj",
+    "cop", "csubj", "dep", "det", "discourse", "dislocated", "expl", "fixed", "flat", "goeswith",
+    "iobj", "list", "mark", "nmod", "nsubj", "nummod", "obj", "obl", "orphan", "parataxis", "punct",
+    "reparandum", "root", "vocative", "xcomp",
+})  # fmt: skip
+"""The 37 relations of Universal Dependencies, version 2."""
+SUBTYPES = frozenset({
+    "acl:relcl", "advcl:relcl", "advmod:emph", "advmod:lmod", "aux:pass", "cc:preconj", "compound:lvc",
+    "compound:prt", "compound:redup", "compound:svc", "csubj:outer", "csubj:pass", "det:numgov",
+    "det:nummod", "det:poss", "det:predet", "expl:impers", "expl:pass", "expl:pv", "flat:foreign",
+    "flat:name", "nmod:npmod", "nmod:poss", "nmod:tmod", "nsubj:outer", "nsubj:pass", "nummod:gov",
+    "obl:agent", "obl:arg", "obl:lmod", "obl:npmod", "obl:tmod",
+})  # fmt: skip
+"""Subtypes that the guidelines of Universal Dependencies describe; treebanks and parsers add others."""
+ONLY_CLEARNLP = frozenset({
+    "acomp", "agent", "attr", "complm", "hmod", "hyph", "infmod", "meta", "mwe", "number", "oprd",
+    "partmod", "pcomp", "pobj", "possessive", "prep", "quantmod",
+})  # fmt: skip
+"""ClearNLP (and Stanford) names of arcs for which Universal Dependencies has no relation of its own."""
+
+_NAMED = UNIVERSAL | SUBTYPES | ONLY_CLEARNLP | CLEARNLP.keys() | {*CLEARNLP.values()}
+"""Every relation of both schemes."""
 _RENAMED = {CLEARNLP[name]: name for name in CLEARNLP if name not in ("relcl", "dative", "intj")}
 """ClearNLP's name of a universal relation; where there were several, that of Clark et al. (2019)."""
 
@@ -97,6 +121,37 @@ def covers(wanted: str, relation: str, scheme: str) -> bool:
     if scheme == "clearnlp" and name in _RENAMED:
         return name == canonical(wanted)
     return matches(relation, wanted)
+
+
+def check_relations(wanted: Iterable[str], found: Iterable[str] = ()) -> None:
+    """Refuse relations that no scheme has, and that neither a parser nor the data have.
+
+    Args:
+        wanted: Names of relations.
+        found: Labels of the parser, or relations of the data. A wanted plain name covers their subtypes.
+
+    Raises:
+        UnknownName: For the first such name, with the nearest known one.
+
+    Example:
+        >>> check_relations(["nsubj", "dobj", "rcmod"])
+        >>> check_relations(["sb"], found=["sb", "oa"])
+    """
+    if name := next(iter(unknown_relations(wanted, found)), None):
+        known = {canonical(other) for other in found} | UNIVERSAL
+        near = get_close_matches(name.lower(), known | _NAMED, n=1)
+        raise UnknownName("relation", name, {*near, *(other for other in known if other not in LEFT_OUT)})
+
+
+def unknown_relations(wanted: Iterable[str], found: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the wanted relations that ``check_relations`` refuses, in their order.
+
+    Example:
+        >>> unknown_relations(["nsubject", "obj", "nmod:desc"], found=["nmod:desc"])
+        ('nsubject',)
+    """
+    known = {*_NAMED, *found}
+    return tuple(name for name in wanted if not any(matches(other, name) for other in known))
 
 
 def relations_of(

@@ -47,6 +47,7 @@ from headroles.records.comparison import Differences
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Column, handle_flat_scores, unit_numbers, values_per_unit, with_margin
 from headroles.stats.correction import significant
+from headroles.stats.decision import check_decision
 from headroles.stats.effects import interval_of
 from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.families import adjust_families, family_members
@@ -54,7 +55,7 @@ from headroles.stats.max_t import max_t
 from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
-from headroles.stats.resolution import check_decision, check_resolution
+from headroles.stats.resolution import check_resolution
 
 Families = Sequence[Sequence[tuple[int, slice]]]
 

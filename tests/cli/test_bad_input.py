@@ -106,10 +106,10 @@ COMBINATIONS = [
         f"the window of 'local:{'9' * 40}' must be a whole number of tokens",
     ),
     (("--sieve", f"offset:-{'9' * 5000}"), f"the offset of 'offset:-{'9' * 39}' must be a whole number"),
-    (("--sieve", f"{'x' * 300}.py:a"), "a sieve from a file is given as path/to/file.py:name, but there is"),
+    (("--sieve", f"{'x' * 300}.py:a"), "No such file: xxx"),
     (("--sieve", "local:0"), "the window of 'local:0' must be a whole number of tokens from 1"),
     (("--sieve", "syntactic:punct"), "'syntactic:punct' does not name a dependency relation"),
-    (("--sieve", "mine.py:x"), "a sieve from a file is given as path/to/file.py:name, but there is no file"),
+    (("--sieve", "mine.py:x"), "No such file: mine.py; a sieve from a file is given as path/to/file.py:name"),
     (
         ("--sieve", "syntactic", "--parser", "en_none"),
         "the parser must be an installed spaCy 3 pipeline or the",
@@ -197,7 +197,7 @@ def test_a_file_that_lacks_what_it_needs_is_refused(refused: Refused, lacking: s
 
 
 def test_a_file_that_is_not_there_is_refused(refused: Refused) -> None:
-    wanted = "a file to read must exist, but there is none at 'no.tsv'"
+    wanted = "No such file: no.tsv"
     assert refused("--data", "no.tsv") == wanted
     Path("folder.tsv").mkdir()
     assert refused("--data", "folder.tsv").startswith(

@@ -359,7 +359,7 @@ def test_unknown_options_and_folders_are_named(finished: Path, tmp_path: Path) -
         compare(finished, finished, test="u", **QUICK)
     with pytest.raises(BadInput, match="alpha must be a number"):
         compare(finished, finished, alpha="high")  # type: ignore[arg-type]
-    with pytest.raises(BadInput, match=r"there is no folder '.*/nowhere'"):
+    with pytest.raises(BadInput, match=r"^No such folder: .*/nowhere; give the folder of a finished run"):
         compare(finished, tmp_path / "nowhere")
 
 

@@ -86,7 +86,7 @@ def _labelling(scores: Scores, rules: Sequence[Rule], decision: Decision = USUAL
 @pytest.fixture
 def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Saved:
     """Write a labelling as a run folder; its report is beside the point."""
-    monkeypatch.setattr("headroles.exporting.page_of", lambda labelling: "")
+    monkeypatch.setattr("headroles.reports.page.page_of", lambda labelling: "")
 
     def write(name: str, labelling: Labelling) -> Path:
         save(labelling, tmp_path / name)
@@ -448,7 +448,7 @@ def test_folders_settings_and_files_that_do_not_fit_are_one_sentence(
     pair: Callable[..., tuple[Path, Path]], tmp_path: Path
 ) -> None:
     first, second = pair()
-    with pytest.raises(BadInput, match=r"there is no folder '.*/nowhere'"):
+    with pytest.raises(BadInput, match=r"^No such folder: .*/nowhere; give the folder of a finished run"):
         replicate(first, tmp_path / "nowhere")
     with pytest.raises(UnknownName, match="no correction is called 'hollm'; did you mean 'holm'"):
         replicate(first, second, correction="hollm")

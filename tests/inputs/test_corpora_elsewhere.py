@@ -125,7 +125,7 @@ def test_corpora_at_addresses_are_read_by_the_same_door() -> None:
         wanted = [(f"corpus/{n}", (row["text"],), row["from"]) for n, row in enumerate(ROWS)]
         assert read("memory://corpus") == read("memory://corpus/*.jsonl.gz") == wanted
         assert len(read("memory://corpus/part-1.jsonl.gz")) == 25
-        with pytest.raises(BadInput, match=r"there is none at 'memory://corpus/part-7\.jsonl'"):
+        with pytest.raises(BadInput, match=r"^No such file: memory://corpus/part-7\.jsonl$"):
             read("memory://corpus/part-7.jsonl")
     finally:
         system.rm("/corpus", recursive=True)

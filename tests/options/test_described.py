@@ -12,12 +12,7 @@ from headroles.cli.main import cli
 from headroles.cli.options import Command
 from headroles.cli.reference import _commands
 from headroles.errors import BadInput, UnknownName
-from headroles.options import shared
 from headroles.options.described import GROUPS, Described, Option, check_values, described, in_groups, shown
-from headroles.stats.effects import INTERVALS
-from headroles.stats.families import FAMILIES
-from headroles.stats.methods.names import METHODS
-from headroles.stats.resolution import ALL_CORRECTIONS
 
 COMMANDS = dict(_commands(cli))
 NAMES = st.sampled_from(["role", "layer", "head"])
@@ -58,13 +53,6 @@ def test_a_field_without_a_description_is_a_mistake() -> None:
 
     with pytest.raises(TypeError, match="field 'limit' needs an Option"):
         described(Bare)
-
-
-def test_names_of_decisions_are_those_of_the_statistics() -> None:
-    assert set(shared.TESTS) == set(METHODS)
-    assert set(shared.CORRECTIONS) == set(ALL_CORRECTIONS)
-    assert set(shared.FAMILIES) == set(FAMILIES)
-    assert set(shared.INTERVALS) == set(INTERVALS)
 
 
 def _meanings() -> dict[str, list[tuple[str, Described]]]:

@@ -31,11 +31,10 @@ from headroles.reports.summary.summary import summarise
 from headroles.reports.summary.verdicts import splits_of, support_sentence, supports_of
 from headroles.reports.words import words
 from headroles.stats.assessment.assess import POWER, RELABELLINGS, assess
-from headroles.stats.effects import INTERVALS
+from headroles.stats.decision import ALL_CORRECTIONS, INTERVALS
 from headroles.stats.engine import ENOUGH_FOR_NOT, judge
 from headroles.stats.families import FAMILIES
 from headroles.stats.methods.names import METHODS
-from headroles.stats.resolution import ALL_CORRECTIONS
 
 NAMES = ("local", "delimiter", "delimiter:cls", "syntactic")
 MANIFEST: dict[str, Any] = {"settings": {"splits": 20}, "preset": "calibrated"}

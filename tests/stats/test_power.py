@@ -10,6 +10,7 @@ from scipy import stats as reference
 from headroles.errors import BadInput, UnknownName
 from headroles.stats import power as power_module
 from headroles.stats.correction import adjust
+from headroles.stats.decision import ALL_CORRECTIONS
 from headroles.stats.methods.closed_form import student, student_skew
 from headroles.stats.moments import describe
 from headroles.stats.power import (
@@ -21,7 +22,6 @@ from headroles.stats.power import (
     power_of,
     required_units,
 )
-from headroles.stats.resolution import ALL_CORRECTIONS
 from tests.support.reference import draws
 
 quick = settings(max_examples=draws(40))

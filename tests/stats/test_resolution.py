@@ -8,8 +8,10 @@ import pytest
 
 from headroles.errors import BadInput, UnknownName
 from headroles.records.example import Decision, Rule, Scores
+from headroles.stats.decision import TESTS, check_decision
 from headroles.stats.engine import judge
-from headroles.stats.resolution import check_decision, check_resolution
+from headroles.stats.methods.names import METHODS
+from headroles.stats.resolution import check_resolution
 
 Run = tuple[Scores, list[Rule]]
 TEN = [*(Rule(f"r{k}") for k in range(10)), Rule("r0:matched", role=False)]
@@ -28,6 +30,10 @@ def test_unknown_names_are_refused_with_the_nearest(given: dict[str, str], said:
     with pytest.raises(UnknownName) as error:
         check_decision(Decision(**given))  # type: ignore[arg-type]
     assert said in str(error.value)
+
+
+def test_every_test_has_a_name_that_decisions_take() -> None:
+    assert tuple(METHODS) == TESTS
 
 
 @pytest.mark.parametrize(

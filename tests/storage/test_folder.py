@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import headroles
-from headroles import exporting
 from headroles.errors import BadInput
 from headroles.storage.folder import (
     MANIFEST,
@@ -94,7 +93,9 @@ def _full(self: Path, *content: Any, **how: Any) -> int:
 def test_a_full_disk_leaves_neither_files_nor_folders(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporting, "files_of", lambda figures, form: dict.fromkeys(figures, b"drawn"))
+    monkeypatch.setattr(
+        "headroles.reports.print.files.files_of", lambda figures, form: dict.fromkeys(figures, b"drawn")
+    )
     monkeypatch.setattr(Path, "write_bytes", _full)
     monkeypatch.setattr(Path, "write_text", _full)
     with pytest.raises(BadInput, match=r"cannot be written \(No space left on device\)"):
@@ -106,6 +107,8 @@ def test_a_full_disk_leaves_neither_files_nor_folders(
 
 
 def test_a_name_that_no_system_takes_is_one_sentence(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporting, "files_of", lambda figures, form: dict.fromkeys(figures, b"drawn"))
+    monkeypatch.setattr(
+        "headroles.reports.print.files.files_of", lambda figures, form: dict.fromkeys(figures, b"drawn")
+    )
     with pytest.raises(BadInput, match="at most 255 bytes of UTF-8"):
         headroles.figures(run, out="f" * 300)

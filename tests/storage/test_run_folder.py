@@ -26,7 +26,7 @@ from headroles.records.findings import COLUMNS
 from tests.storage.manifests import change_manifest, hash_again
 
 PLAIN = ("local", "delimiter", "block")
-FIRST_STEPS = ("headroles.runs.sources.load", "headroles.runs.label.work.stream_tokenised")
+FIRST_STEPS = ("headroles.extraction.model.load.load", "headroles.runs.label.work.stream_tokenised")
 FILES = [
     "depth.csv", "examples.parquet", "findings.csv", "labels.csv", "manifest.json", "maps.parquet",
     "plan.json", "precision.csv", "report.html", "scores", "sensitivity.csv", "sets.csv", "shards",
@@ -372,7 +372,7 @@ def test_a_crash_before_the_first_shard_leaves_the_run_that_was_there(
     monkeypatch.setattr(place, crash)
     with pytest.raises(KeyboardInterrupt):
         label(limit=5, out=run, overwrite=True)
-    monkeypatch.setattr("headroles.judging.scores.judge", crash)
+    monkeypatch.setattr("headroles.stats.engine.judge", crash)
     with pytest.raises(KeyboardInterrupt):
         headroles.judge_again(run, alpha=0.1)
     assert _contents(run) == before
@@ -528,7 +528,7 @@ def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"a run folder holds a manifest.json, but '.*' does not"):
         headroles.load(tmp_path)
     for read in (headroles.load, headroles.judge_again, headroles.exporting.report, headroles.figures):
-        with pytest.raises(BadInput, match=r"^there is no folder '.*/nowhere'; give the folder of a"):
+        with pytest.raises(BadInput, match=r"^No such folder: .*/nowhere; give the folder of a"):
             read(tmp_path / "nowhere")
     assert list(tmp_path.iterdir()) == []
 

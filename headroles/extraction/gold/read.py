@@ -48,9 +48,19 @@ def read_documents(path: Path, name: str, layout: str | None = None) -> list[Doc
     """
     if layout is None:
         layout = layout_of(path)
-    elif layout not in READERS:
-        raise UnknownName("layout of gold annotation", layout, LAYOUTS)
+    else:
+        check_layout(layout)
     return list(_with_distinct_keys(READERS[layout](path, name)))
+
+
+def check_layout(layout: str) -> None:
+    """Refuse a layout that cannot be read.
+
+    Raises:
+        UnknownName: When there is none of that name.
+    """
+    if layout not in READERS:
+        raise UnknownName("layout of gold annotation", layout, LAYOUTS)
 
 
 def layout_of(path: Path) -> str:

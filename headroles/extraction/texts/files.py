@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from headroles.addresses import explain_errors, is_address, system_of
+from headroles.addresses import explain_errors, is_address, no_such_file, system_of
 from headroles.errors import BadInput
+from headroles.extraction.texts.hub import path_exists
 
 Location = str | Path
 """A path of this machine, or an address such as ``s3://bucket/texts.jsonl.gz`` (as text)."""
@@ -98,7 +99,7 @@ def open_binary(where: Location) -> Iterator[io.BufferedReader]:
     path = Path(where)
     try:
         if not path.exists():
-            raise BadInput(f"a file to read must exist, but there is none at '{path}'")
+            raise no_such_file(path)
         if path.is_dir():
             raise BadInput(f"a file to read must be no folder, but '{path}' is a folder; name a file in it")
         with path.open("rb") as raw:
@@ -116,7 +117,17 @@ def _open_remote(url: str) -> Iterator[io.BufferedReader]:
             with system.open(path, "rb") as raw:
                 yield io.BufferedReader(raw)
     except (FileNotFoundError, IsADirectoryError) as error:
-        raise BadInput(f"a file to read must exist, but there is none at '{url}'") from error
+        raise no_such_file(url) from error
+
+
+def check_present(where: Location) -> None:
+    """Refuse a local path without a file or folder; addresses and patterns are looked up when they are read.
+
+    Raises:
+        BadInput: When there is none.
+    """
+    if not (is_address(where) or PATTERN_CHARACTERS & {*str(where)} or path_exists(Path(where))):
+        raise no_such_file(where)
 
 
 def list_files(where: Location, kinds: tuple[str, ...]) -> list[Location]:
@@ -130,8 +141,9 @@ def list_files(where: Location, kinds: tuple[str, ...]) -> list[Location]:
         kinds: Endings that readers know.
 
     Raises:
-        BadInput: When a folder or pattern holds no such file, or files of several kinds.
+        BadInput: When there is no such file, or a folder or pattern holds none, or files of several kinds.
     """
+    check_present(where)
     files = (
         _remote_files(where) if isinstance(where, str) and is_address(where) else _local_files(Path(where))
     )
@@ -185,4 +197,4 @@ def _remote_files(url: str) -> list[tuple[Location, str]] | None:
                 (system.unstrip_protocol(file), file[len(path) :].strip("/")) for file in system.find(path)
             ]
     except FileNotFoundError as error:
-        raise BadInput(f"a file to read must exist, but there is none at '{url}'") from error
+        raise no_such_file(url) from error

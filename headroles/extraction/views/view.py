@@ -19,14 +19,13 @@ from headroles.extraction.model.load import (
 from headroles.extraction.model.two_texts import set_decoder_start
 from headroles.extraction.views.check import ModelStacks, check_model, errors_in_one_sentence
 from headroles.extraction.views.kept import KindKeeper
+from headroles.extraction.views.numbers import check_numbers
 from headroles.extraction.views.parts import ViewInput, check_texts, prepare_input, prepare_pair
 from headroles.records.view import ENCODER, SELF, View
 
 MEBIBYTE = 2**20
 MOST_WEIGHTS, MOST_NEURONS = 128 * MEBIBYTE, 64 * MEBIBYTE
 """Most bytes of weights, and of queries, keys and biases, in a view."""
-MOST_REPEATED = 8
-"""Most wrong numbers that an error message repeats."""
 
 
 def read_view(
@@ -148,27 +147,6 @@ def check_size(size: int) -> None:
         raise BadInput(
             f"a view holds up to {MOST_WEIGHTS // MEBIBYTE} MiB of weights, one byte each, but these take "
             f"{size / MEBIBYTE:,.0f} MiB; choose some with --layers or --heads, or shorten the input"
-        )
-
-
-def check_numbers(name: str, numbers: Sequence[int] | None, counts: dict[str, int]) -> None:
-    """Check that a choice of layers or heads is not empty, and that some stack has each of them.
-
-    Args:
-        name: "layers" or "heads".
-        numbers: The choice; None for all.
-        counts: Number of layers or heads by stack.
-
-    Raises:
-        BadInput: When it is empty, or no stack has one of them.
-    """
-    most = max(counts.values())
-    wrong = [number for number in numbers or () if not 0 <= number < most]
-    if numbers is not None and (wrong or not numbers):
-        given = ", ".join(map(str, wrong[:MOST_REPEATED])) + ", …" * (len(wrong) > MOST_REPEATED) or "none"
-        raise BadInput(
-            f"--{name} takes numbers from 0 to {most - 1}, because the model has {most} {name}, "
-            f"but got {given}; leave it out for all of them"
         )
 
 

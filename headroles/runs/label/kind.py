@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,12 +26,23 @@ class LabelRun(RolesRun):
 
     name: ClassVar[str] = "label"
 
+    def check(self, options: Options) -> None:
+        """Refuse sieves and relations that do not exist."""
+        from headroles.runs.label.sieves import check_sieves
+
+        check_sieves(options)
+
     def read_corpus(self, options: Options) -> Corpus:
         """Return the inputs: those of a task or file, or of stored maps."""
-        from headroles.runs.label.work import selection_of_run
+        from headroles.runs.label.sieves import check_data_relations, selection_of_run
         from headroles.runs.sources import corpus_of
 
-        return corpus_of(options, selection_of_run(options).needs)
+        corpus = corpus_of(options, selection_of_run(options).needs)
+        with ExitStack() as stack:
+            stack.callback(corpus.close)
+            check_data_relations(options, corpus)
+            stack.pop_all()
+        return corpus
 
     def start_work(self, options: Options, corpus: Corpus) -> ShardWork:
         """Load model, sieves and annotation."""
@@ -40,7 +52,7 @@ class LabelRun(RolesRun):
 
     def rules(self, options: Options, facts: Facts) -> tuple[Rule, ...]:
         """Return the rules of the columns that the workers score; workers may leave sieves out."""
-        from headroles.runs.label.work import selection_of_run
+        from headroles.runs.label.sieves import selection_of_run
 
         rules = {rule.sieve: rule for rule in selection_of_run(options).rules(options.margin)}
         return tuple(rules[name] for name in facts.columns)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from headroles.arrays import selection_of
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.stream import Job, stream_tokenised
 from headroles.extraction.texts.tokens import tokenise
@@ -14,20 +13,11 @@ from headroles.inputs.corpora import Corpus
 from headroles.maps.stored import annotate_maps
 from headroles.options.label import Options
 from headroles.records.example import Rule
+from headroles.runs.label.sieves import selection_of_run
 from headroles.runs.sources import MapsCorpus, longest_input, open_source
 from headroles.shards.identity import sieves_digest
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.shards.worker import result_of
-from headroles.sieves.selection import Selection
-
-
-def selection_of_run(options: Options) -> Selection:
-    """Return the sieves that the options name.
-
-    Raises:
-        HeadrolesError: When a sieve does not exist, or breaks its contract.
-    """
-    return selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
 
 
 class SieveWork:

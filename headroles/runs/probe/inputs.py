@@ -14,7 +14,6 @@ from headroles.errors import BadInput
 from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import layout_of, read_documents
 from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
-from headroles.extraction.model.load import limit_of, load_tokenizer
 from headroles.extraction.texts.files import open_text
 from headroles.extraction.texts.pieces import count_pieces, text_room
 from headroles.extraction.texts.windows import document_windows, sentence_windows, window_passage
@@ -26,11 +25,11 @@ from headroles.records.documents import Document, Window
 from headroles.records.passage import Passage
 from headroles.records.probes import ChoiceProbe, DecodingProbe
 from headroles.runs.sources import MapsCorpus, longest_input
+from headroles.sieves.language.relations import check_relations as check_relation_names
 from headroles.sieves.language.relations import relations_of
 from headroles.sieves.probes.coreference import CoreferenceProbe
 from headroles.sieves.probes.dependency import DependencyProbe
 from headroles.sieves.probes.trees import TreeProbe
-from headroles.stats.probes.baselines import check_halves
 
 
 def read_inputs(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
@@ -87,6 +86,7 @@ def select_probes(
     """Return the probes that the options name, and what they leave out, one sentence each.
 
     Raises:
+        UnknownName: For a relation that neither a scheme nor the documents have.
         BadInput: When the documents lack the annotation that a probe asks about.
     """
     probes: list[ChoiceProbe | DecodingProbe] = []
@@ -99,6 +99,8 @@ def select_probes(
         elif name == "trees":
             probes += [TreeProbe(measure, options.root) for measure in ("uuas", "uas")]
         else:
+            found = {relation for document in documents for relation in document.relations or ()}
+            check_relation_names(options.asked_relations, found)
             relations, rare = options.asked_relations, tuple[str, ...]()
             if not relations:
                 relations, rare = relations_of(documents, options.scheme, LEAST_ARCS)
@@ -212,6 +214,8 @@ def make_inputs(
     Raises:
         BadInput: When the window is longer than the model takes.
     """
+    from headroles.extraction.model.load import limit_of, load_tokenizer
+
     tokenizer = load_tokenizer(checkpoint)
     limit = limit_of(checkpoint, tokenizer)
     size = min(WINDOW, limit or WINDOW) if options.window is None else options.window
@@ -277,6 +281,8 @@ class ProbeCorpus(ListCorpus):
         Raises:
             BadInput: When there are too few units for two halves.
         """
+        from headroles.stats.probes.baselines import check_halves
+
         super().__init__(inputs.passages, source, units_of_windows(inputs))
         check_halves(self.units or ())
         self.documents, self.probes, self.inputs = documents, tuple(probes), inputs

@@ -37,6 +37,13 @@ class ProbeRun(RolesRun):
     baselines: ClassVar[bool] = True
     keeps_inputs: ClassVar[bool] = False
 
+    def check(self, options: ProbeOptions) -> None:
+        """Refuse a layout of gold annotation that does not exist."""
+        from headroles.extraction.gold.read import check_layout
+
+        if options.layout is not None:
+            check_layout(options.layout)
+
     def read_corpus(self, options: ProbeOptions) -> ProbeCorpus:
         """Return the windows of the gold documents, with the probes that fit them."""
         from headroles.runs.probe.inputs import read_probe_corpus

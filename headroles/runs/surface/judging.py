@@ -7,9 +7,6 @@ from headroles.options.run import CommonOptions
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.surface import SurfaceResults
-from headroles.stats.assessment.assess import assess
-from headroles.stats.engine import judge
-from headroles.stats.surface import layer_means, noop_tests
 
 
 def judge_surface(
@@ -33,6 +30,10 @@ def judge_surface(
     Raises:
         HeadrolesError: When the decision cannot be carried out.
     """
+    from headroles.stats.assessment.assess import assess
+    from headroles.stats.engine import judge
+    from headroles.stats.surface import layer_means, noop_tests
+
     findings = judge(scores, rules, decision)
     assessment = assess(scores, rules, decision, findings, **options.assessed)
     precision = assessment.precision

@@ -35,6 +35,14 @@ class SurfaceRun(RunKind):
     )  # fmt: skip
     intervals_of_scores: ClassVar[bool] = True
 
+    def check(self, options: SurfaceOptions) -> None:
+        """Refuse marks that are no punctuation, and data that cannot be read."""
+        from headroles.inputs.passages import check_data
+        from headroles.sieves.surface import check_marks
+
+        check_marks(options.marks)
+        check_data(options)
+
     def read_corpus(self, options: SurfaceOptions) -> Corpus:
         """Return the inputs: those of a task or file, or of stored maps."""
         from headroles.runs.sources import corpus_of

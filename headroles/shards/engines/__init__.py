@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from headroles.errors import BadInput
-from headroles.extraction.model.machine import cpu_count
 from headroles.inputs.corpora import Corpus
 from headroles.options.run import CommonOptions
 from headroles.shards.work import Engine, Order
@@ -77,5 +76,10 @@ def threads_per_worker(options: CommonOptions) -> int | None:
     if options.engine == "local" and options.workers == 1:
         return None
     setting = os.environ.get("OMP_NUM_THREADS", "")
-    threads = int(setting) if setting.isdecimal() and int(setting) else cpu_count()
+    if setting.isdecimal() and int(setting):
+        threads = int(setting)
+    else:
+        from headroles.extraction.model.machine import cpu_count
+
+        threads = cpu_count()
     return max(1, threads // options.workers)

@@ -2,13 +2,15 @@
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from headroles.addresses import check_place, is_address, no_such_folder
 from headroles.errors import BadInput
-from headroles.storage.folder import COMPARISON, MANIFEST, PLAN, Kind
+from headroles.storage.folder import COMPARISON, MANIFEST, PLAN, RUN, Kind
 
 FORMAT = 2
 """Number of the format that folders of runs and comparisons get. Format 1 had neither number nor seal."""
@@ -61,6 +63,17 @@ def parse_manifest(data: bytes) -> dict[str, Any]:
     return record
 
 
+def check_run_folder(folder: str | Path, kind: Kind = RUN) -> None:
+    """Refuse a folder that is not there; an address is looked up when it is read.
+
+    Raises:
+        BadInput: When there is none.
+    """
+    check_place(folder)
+    if not is_address(folder) and not os.path.exists(folder):
+        raise no_such_folder(folder, f"give the folder of a finished {kind.name}")
+
+
 def read_checked_manifest(folder: Path, kind: Kind) -> dict[str, Any]:
     """Read the manifest of a finished run or comparison.
 
@@ -72,8 +85,7 @@ def read_checked_manifest(folder: Path, kind: Kind) -> dict[str, Any]:
         BadInput: When there is no such folder, it is not finished, it is of the other kind or of a later
             version, or its manifest was altered; in a sentence each.
     """
-    if not folder.exists():
-        raise BadInput(f"there is no folder '{folder}'; give the folder of a finished {kind.name}")
+    check_run_folder(folder, kind)
     if not (folder / MANIFEST).is_file():
         if (folder / PLAN).is_file():
             raise BadInput(

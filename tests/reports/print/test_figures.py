@@ -277,7 +277,7 @@ def painted(monkeypatch: pytest.MonkeyPatch) -> None:
     def drawn(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
         return {name: f"{name} {form} {figure.layout.width:.0f}".encode() for name, figure in figures.items()}
 
-    monkeypatch.setattr(exporting, "files_of", drawn)
+    monkeypatch.setattr("headroles.reports.print.files.files_of", drawn)
 
 
 @pytest.mark.usefixtures("painted")

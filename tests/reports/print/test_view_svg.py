@@ -142,7 +142,7 @@ def test_hostile_text_is_text_and_long_text_is_cut() -> None:
     assert "·" in texts
     assert max(map(len, texts)) == 29
     tags = {each.tag.removeprefix(NAMESPACE) for each in ElementTree.fromstring(svg).iter()}
-    assert tags == {"svg", "title", "desc", "rect", "path", "text", "g", "line"}
+    assert tags == {"svg", "title", "desc", "metadata", "rect", "path", "text", "g", "line"}
     assert not re.search(r"href|url\(|@import|https?://(?!www\.w3\.org/2000/svg)", svg)
 
 

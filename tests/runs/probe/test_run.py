@@ -269,8 +269,8 @@ def test_the_options_of_probe_are_the_keywords_of_probe_with_the_same_defaults()
         ({"probes": "trees", "relations": ["det"]}, "--relations is for the probe dependency"),
         ({"root": "given"}, "--root is for the probe trees"),
         ({"stride": 9}, "--stride is for the probe coreference"),
-        ({"relations": ["nonsense"]}, "'nonsense' has none in these data; frequent ones: "),
-        ({"classifier": "attention", "train": "missing.conllu"}, "there is none at"),
+        ({"relations": ["nonsense"]}, "no relation is called 'nonsense'; known: "),
+        ({"classifier": "attention", "train": "missing.conllu"}, "No such file: missing.conllu"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_a_sentence(

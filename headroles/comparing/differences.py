@@ -1,0 +1,145 @@
+"""Compute the differences of two matched runs, what became of their labels, and the record of both."""
+
+import platform
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from importlib.metadata import version
+from typing import Any
+
+from headroles.comparing.match import match_runs
+from headroles.records.comparison import Comparison
+from headroles.records.example import Decision
+from headroles.records.findings import Findings, Labelling
+from headroles.reports.words.words import plural
+from headroles.stats.columns import Columns
+from headroles.stats.comparing.paired import column_pairs, paired_differences
+from headroles.stats.comparing.summary import by_layer, remarks
+from headroles.stats.comparing.swaps import compare_by_swaps
+from headroles.stats.engine import judge
+from headroles.stats.relabel import Grid
+
+MANIFEST_FIELDS = (
+    "command", "headroles", "task", "source", "tokenizer", "model", "parser", "preset", "statistic",
+    "counts", "versions",
+)  # fmt: skip
+"""Fields of the manifest of each run that a comparison records."""
+PACKAGES = ("numpy", "scipy", "statsmodels", "pandas", "plotly")
+DECISION_NAMES = {"resample_seed": "seed"}
+"""Names of settings in a decision, where they differ."""
+
+
+def compare_runs(first: Labelling, second: Labelling, settings: Mapping[str, Any]) -> Comparison:
+    """Return the comparison of two runs by these settings; nothing is written.
+
+    Args:
+        first: Run A.
+        second: Run B.
+        settings: Folders of both as "a" and "b", "bound", "swaps", and settings of the decision that differ
+            from those of run A, by the names of ``headroles judge``.
+
+    Raises:
+        HeadrolesError: When the runs do not match, or the decision cannot be carried out.
+    """
+    first, second, way = match_runs(first, second)
+    names = {field.name for field in fields(Decision)}
+    renamed = {DECISION_NAMES.get(name, name): value for name, value in settings.items()}
+    given = {name: value for name, value in renamed.items() if name in names}
+    decision = replace(first.decision, **given)
+    compared = _compare_matched(first, second, decision, settings["bound"], settings["swaps"])
+    notes = [
+        *_subsample_notes((first, second)),
+        *_changed_labels((first, second), (compared.before, compared.after)),
+    ]
+    manifest = _manifest(settings, compared, first, second) | {"matched": way}
+    all_remarks = (*compared.remarks, *notes)
+    return replace(compared, manifest=manifest | {"remarks": list(all_remarks)}, remarks=all_remarks)
+
+
+def _compare_matched(
+    first: Labelling, second: Labelling, decision: Decision, bound: float, swaps: int
+) -> Comparison:
+    """Compute all statistics of two runs that match."""
+    both = (first.scores, second.scores)
+    rules = (first.findings.rules, second.findings.rules)
+    before, after = (
+        judge(scores, run_rules, decision) for scores, run_rules in zip(both, rules, strict=True)
+    )
+    differences = paired_differences(*both, rules, decision, bound)
+    columns = [Columns(scores, run_rules) for scores, run_rules in zip(both, rules, strict=True)]
+    grid = Grid(first.scores.layers, first.scores.heads)
+    changed_columns = [pair.column for pair in column_pairs(*both, rules)]
+    return Comparison(
+        differences,
+        before,
+        after,
+        decision,
+        bound,
+        layers=tuple(by_layer(differences, before, after)),
+        swaps=tuple(compare_by_swaps(columns[0], columns[1], grid, decision, swaps)),
+        remarks=tuple(remarks(differences, changed_columns, decision, bound, swaps)),
+    )
+
+
+def _subsample_notes(stored: tuple[Labelling, Labelling]) -> list[str]:
+    """Return a note for each run that kept sums: only its subsample of scores can be compared."""
+    return [
+        f"{name} kept sums of {run.moments.examples:,} inputs, which hold no differences input by "
+        f"input: it is compared, and judged again, on the random {len(run.scores.examples):,} of them whose "
+        f"scores it kept."
+        for name, run in zip("AB", stored, strict=True)
+        if run.moments is not None
+    ]
+
+
+def _changed_labels(
+    stored: tuple[Labelling, Labelling], findings_again: tuple[Findings, Findings]
+) -> list[str]:
+    """Return how many labels of each run the joint decision changed."""
+    notes = []
+    for name, run, findings in zip("AB", stored, findings_again, strict=True):
+        roles = [rule.role for rule in findings.rules]
+        changed = int(((run.findings.decision == 0) != (findings.decision == 0))[roles].sum())
+        on = "on the units of both joined" if run.moments is None else "on its subsample alone"
+        if changed:
+            notes.append(
+                f"judged again, with one decision for both runs and {on}, {name} differs from its own folder "
+                f"in {plural(changed, 'label')}."
+            )
+    return notes
+
+
+def _manifest(
+    settings: Mapping[str, Any], compared: Comparison, first: Labelling, second: Labelling
+) -> dict[str, Any]:
+    """Return everything needed to reproduce the comparison, in JSON types; no time of day."""
+    runs = {
+        name: {"folder": settings[name]}
+        | {key: run.manifest[key] for key in MANIFEST_FIELDS if key in run.manifest}
+        for name, run in (("a", first), ("b", second))
+    }
+    scores = first.scores
+    return {
+        "headroles": version("headroles"),
+        "kind": "comparison",
+        "command": _command(settings),
+        **runs,
+        "settings": dict(settings),
+        "decision": asdict(compared.decision),
+        "counts": {"examples": len(scores.examples), "units": len(set(scores.units))},
+        "rules": [
+            {"sieve": rule.sieve, "margin": rule.margin, "contrast": rule.contrast, "role": rule.role}
+            for rule in compared.differences.rules
+        ],
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+    }
+
+
+def _command(settings: Mapping[str, Any]) -> str:
+    """Return the command line that gives this comparison."""
+    usual = {"bound": 0.05, "swaps": 1000}
+    words = ["headroles", "compare", settings["a"], settings["b"]]
+    for name, value in settings.items():
+        if name not in ("a", "b") and value != usual.get(name):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return shlex.join(words)

@@ -1,0 +1,60 @@
+"""Check the layers and heads of a view: by the configuration, before a model is loaded, and by the model."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from headroles.errors import BadInput
+
+MOST_REPEATED = 8
+"""Most wrong numbers that an error message repeats."""
+COUNTS = {
+    "layers": ("num_hidden_layers", "n_layer", "n_layers"),
+    "heads": ("num_attention_heads", "n_head", "n_heads"),
+}
+"""Names under which configurations of models with one stack hold their counts."""
+
+
+def check_by_configuration(folder: str, **numbers: Sequence[int] | None) -> None:
+    """Refuse layers and heads that a model cannot have by its ``config.json``, which is cheap to read.
+
+    A name on the hub, an encoder-decoder and a configuration without these counts are left to the model.
+
+    Args:
+        folder: Folder of a checkpoint, or a name on the hub.
+        **numbers: The choice of "layers" and of "heads"; None for all.
+
+    Raises:
+        BadInput: When a number is too large.
+    """
+    try:
+        config = json.loads((Path(folder) / "config.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return
+    if not isinstance(config, dict) or config.get("is_encoder_decoder"):
+        return
+    for name, given in numbers.items():
+        counts = [config[key] for key in COUNTS[name] if isinstance(config.get(key), int)]
+        if counts:
+            check_numbers(name, given, {"": max(counts)})
+
+
+def check_numbers(name: str, numbers: Sequence[int] | None, counts: dict[str, int]) -> None:
+    """Check that a choice of layers or heads is not empty, and that some stack has each of them.
+
+    Args:
+        name: "layers" or "heads".
+        numbers: The choice; None for all.
+        counts: Number of layers or heads by stack.
+
+    Raises:
+        BadInput: When it is empty, or no stack has one of them.
+    """
+    most = max(counts.values())
+    wrong = [number for number in numbers or () if not 0 <= number < most]
+    if numbers is not None and (wrong or not numbers):
+        given = ", ".join(map(str, wrong[:MOST_REPEATED])) + ", …" * (len(wrong) > MOST_REPEATED) or "none"
+        raise BadInput(
+            f"--{name} takes numbers from 0 to {most - 1}, because the model has {most} {name}, "
+            f"but got {given}; leave it out for all of them"
+        )

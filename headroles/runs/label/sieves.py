@@ -1,0 +1,69 @@
+"""The sieves of a run, checked before inputs or a model are opened, and their relations before scoring."""
+
+import json
+from importlib import resources
+
+from headroles.arrays import selection_of
+from headroles.extraction.texts.files import file_format
+from headroles.extraction.texts.sources import CONLLU_ENDING
+from headroles.inputs.corpora import Corpus
+from headroles.inputs.passages import check_data
+from headroles.options.label import Options
+from headroles.sieves.built_in.syntactic import named_relations
+from headroles.sieves.language.relations import check_relations, unknown_relations
+from headroles.sieves.selection import Selection
+
+
+def selection_of_run(options: Options) -> Selection:
+    """Return the sieves that the options name.
+
+    Raises:
+        HeadrolesError: When a sieve does not exist, or breaks its contract.
+    """
+    return selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
+
+
+def check_sieves(options: Options) -> None:
+    """Refuse sieves that do not exist, and data that they cannot read, before anything is opened.
+
+    A relation that no scheme has is refused here where only the parser of headroles can read the inputs.
+
+    Raises:
+        UnknownName: For a sieve or relation that does not exist, with the nearest name.
+        HeadrolesError: When a sieve breaks its contract, or the data cannot be read.
+    """
+    selection = selection_of_run(options)
+    if "mentions" not in selection.needs:
+        check_data(options)
+    wanted = named_relations(options.sieve)
+    if not wanted or options.parser is not None or options.attention is not None:
+        return
+    data = options.data if isinstance(options.data, str) else ""
+    if file_format(data) != CONLLU_ENDING and "mentions" not in selection.needs:
+        check_relations(wanted, shipped_relations())
+
+
+def check_data_relations(options: Options, corpus: Corpus) -> None:
+    """Refuse relations that neither a scheme, nor the gold trees of the inputs, nor their parser has.
+
+    The inputs are read only where no scheme has a relation. A parser that the options name is asked for its
+    labels when it is loaded.
+
+    Raises:
+        UnknownName: For a relation that does not exist, with the nearest name.
+    """
+    wanted = unknown_relations(named_relations(options.sieve), shipped_relations())
+    if not wanted:
+        return
+    found, parsed = set[str](), False
+    for passage in corpus:
+        parsed = parsed or passage.words is None
+        found.update(*(words.relations for words in passage.words or ()))
+    if not (parsed and options.parser is not None):
+        check_relations(wanted, found)
+
+
+def shipped_relations() -> tuple[str, ...]:
+    """Return the relations that the parser of headroles knows."""
+    facts = json.loads((resources.files("headroles") / "parser" / "meta.json").read_bytes())
+    return tuple(facts["labels"]["parser"])

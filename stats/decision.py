@@ -1,0 +1,78 @@
+"""Names of tests, corrections, families and intervals, and checks of decisions and plans without scipy."""
+
+from headroles.errors import BadInput, UnknownName
+from headroles.records.example import Decision
+from headroles.stats.correction import CORRECTIONS
+from headroles.stats.families import FAMILIES
+
+ALL_CORRECTIONS = (*CORRECTIONS, "maxT")
+TESTS = ("t-skew", "t", "bootstrap-t", "sign-flip", "wilcoxon", "sign", "t-published")
+"""Names of the tests, those of ``METHODS`` in ``methods/names.py``."""
+INTERVALS = ("test", "t", "bca")
+"""Intervals of the mean: the test's own (default), Student's, or the BCa bootstrap's."""
+STUDENTISED = ("t-skew", "t", "bootstrap-t", "sign-flip")
+"""Tests whose heads can be resampled together by max-t."""
+FEWEST, MOST = 99, 1_000_000
+"""Fewest and most resamples, or swaps of two runs, that are allowed."""
+
+
+def check_decision(decision: Decision) -> None:
+    """Refuse unknown names and numbers out of range.
+
+    Raises:
+        UnknownName: For a test, correction, family or interval that does not exist.
+        BadInput: For another alpha, seed or number of resamples, or max-t with a test it does not fit.
+    """
+    for kind, name, known in (
+        ("test", decision.test, TESTS),
+        ("correction", decision.correction, ALL_CORRECTIONS),
+        ("family", decision.family, FAMILIES),
+        ("interval", decision.interval, INTERVALS),
+    ):
+        if name not in known:
+            raise UnknownName(kind, name, known)
+    check_probability("alpha", decision.alpha)
+    if not FEWEST <= decision.resamples <= MOST:
+        raise BadInput(
+            f"resamples must be a whole number of at least {FEWEST} and at most {MOST:,}, but got "
+            f"{decision.resamples}"
+        )
+    if decision.seed < 0:
+        raise BadInput(
+            f"the seed of resampling must be a whole number of at least 0, but got {decision.seed}"
+        )
+    if decision.correction == "maxT" and decision.test not in STUDENTISED:
+        raise BadInput(
+            f"maxT compares studentised means, but the test {decision.test!r} tests something else; "
+            f"take one of {', '.join(STUDENTISED)}, or another correction"
+        )
+
+
+def check_probability(name: str, value: float) -> None:
+    """Refuse a level or power that does not lie between 0 and 1.
+
+    Raises:
+        BadInput: When it does not, or is 0 or 1.
+    """
+    if not 0 < value < 1:
+        raise BadInput(f"{name} must lie between 0 and 1, both excluded, but got {value}")
+
+
+def check_effect(effect: float) -> None:
+    """Refuse an effect that is not above 0.
+
+    Raises:
+        BadInput: When it is not, or is infinite.
+    """
+    if not 0 < effect < float("inf"):
+        raise BadInput(f"effect must be a number above 0, in standard deviations beyond θ, but got {effect}")
+
+
+def check_share(share: float) -> None:
+    """Refuse an expected share of heads that is not above 0 and at most 1.
+
+    Raises:
+        BadInput: When it is not.
+    """
+    if not 0 < share <= 1:
+        raise BadInput(f"share must lie above 0 and be at most 1, but got {share}")

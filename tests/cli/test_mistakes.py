@@ -1,0 +1,155 @@
+"""Mistakes of a newcomer: the sentence that each gets, before any heavy library is imported."""
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headroles.exporting import save
+from headroles.records.findings import Labelling
+
+HEAVY = ("torch", "transformers", "spacy", "scipy", "pandas", "statsmodels", "sklearn", "plotly", "datasets")
+"""Libraries that take seconds to import, and that no mistake below needs."""
+CHILD = """
+import contextlib, io, json, sys
+from headroles.cli.main import main
+
+heavy, told = json.loads(sys.argv[1]), []
+for words in json.loads(sys.argv[2]):
+    sys.argv[1:], error, seen = words, io.StringIO(), set(sys.modules)
+    with contextlib.redirect_stderr(error):
+        try:
+            main()
+        except SystemExit as leaving:
+            code = leaving.code
+    told.append([code, error.getvalue(), [name for name in heavy if name in {*sys.modules} - seen]])
+print(json.dumps(told))
+"""
+"""A fresh interpreter that makes all mistakes in turn; for each its exit code, sentence and heavy imports."""
+NO_RUN = "give the folder of a finished run"
+
+MISTAKES: list[tuple[str, str]] = [
+    ("label", "a run needs inputs: name a task with --task, a file with --data, or stored maps with "),
+    ("label --task QNLY", "no task is called 'QNLY'; did you mean 'QNLI'? known: MRPC, QNLI, QQP, SST-2"),
+    ("label --task QNLI --device gpu", "no device is called 'gpu'; did you mean 'cpu'? known: auto, cpu, "),
+    ("label --task QNLI --alpha 5", "alpha must lie between 0 and 1, both excluded, but got 5.0"),
+    ("label --task QNLI --limit 0", "limit must be a whole number of at least 1, but got 0"),
+    ("label --task QNLI --test t-skwe", "no test is called 't-skwe'; did you mean 't-skew'? known: "),
+    ("label --task QNLI --sieve blok", "no sieve is called 'blok'; did you mean 'block'? known: "),
+    (
+        "label --task QNLI --sieve mine.py:x",
+        "No such file: mine.py; a sieve from a file is given as path/to/",
+    ),
+    (
+        "label --task QNLI --sieve syntactic:nsubject",
+        "no relation is called 'nsubject'; did you mean 'nsubj'? known: ",
+    ),
+    ("label --data nope.csv", "No such file: nope.csv"),
+    ("label --data dev.tvs --text-a question", "No such file: dev.tvs; did you mean 'dev.tsv'?"),
+    (
+        "label --data dev.tsv",
+        "'dev.tsv' is a table, so a task or the column of the text must be named; give ",
+    ),
+    (
+        "label --data notes.txt",
+        "data files end in .tsv, .csv, .jsonl or .conllu, with or without .gz, or in ",
+    ),
+    (
+        "label --task QNLI --model ./nope",
+        "No such folder: ./nope; a model is a folder, or a name on the hub ",
+    ),
+    (
+        "label --task QNLI --sieve syntactic --parser en_none",
+        "the parser must be an installed spaCy 3 pipeline or the path of one, but 'en_none' is neither; ",
+    ),
+    (
+        "label --task QNLI --out .",
+        "a run folder is replaced as a whole, but '.' is the current folder, holds ",
+    ),
+    ("label --attention nope.npz", "No such file: nope.npz"),
+    ("surface --task QNLI --marks abc", "the punctuation marks are one or more marks in one word, as in "),
+    ("probe dependencies --data dev.tsv", "no probe is called 'dependencies'; did you mean 'dependency'? "),
+    ("probe dependency --data nope.conllu", "No such file: nope.conllu"),
+    ("extract nope.json --out maps.npz", "No such file: nope.json"),
+    ("preprocess unlabeled nope.txt --out pairs.jsonl", "No such file: nope.txt"),
+    ("plan --effect 0.3 --heads 144 --power 2", "power must lie between 0 and 1, both excluded, but got 2.0"),
+    (
+        "plan --effect 0.3 --heads 144 --correction holmes",
+        "no correction is called 'holmes'; did you mean ",
+    ),
+    ("judge run --alpha 5", "alpha must lie between 0 and 1, both excluded, but got 5.0"),
+    ("judge run --test t-skwe", "no test is called 't-skwe'; did you mean 't-skew'? known: "),
+    ("compare run run --correction holmes", "no correction is called 'holmes'; did you mean 'holm'? known: "),
+    (
+        "replicate run run --correction holmes",
+        "no correction is called 'holmes'; did you mean 'holm'? known: ",
+    ),
+    ("judge nope", f"No such folder: nope; {NO_RUN}"),
+    ("report nope", f"No such folder: nope; {NO_RUN}"),
+    ("report nope --figures svg", f"No such folder: nope; {NO_RUN}"),
+    ("table nope", f"No such folder: nope; {NO_RUN}"),
+    ("verify nope", f"No such folder: nope; {NO_RUN}"),
+    ("compare runs nope", f"No such folder: nope; {NO_RUN}"),
+    ("replicate nope runs", f"No such folder: nope; {NO_RUN}"),
+    ("report runs", "a run folder holds a manifest.json, but 'runs' does not; give the folder of a run"),
+    (
+        "report run --out notes.txt",
+        "'notes.txt' is there and was not written by headroles; give --overwrite ",
+    ),
+    ("replicate run run --out notes.txt", "'notes.txt' is there and was not written by headroles; give --ov"),
+    (
+        "view hello --out notes.txt",
+        "'notes.txt' is there and was not written by headroles; give --overwrite ",
+    ),
+    ("view ''", "a view shows attention between tokens, but text is empty; give a sentence"),
+    (
+        "view hello --layers 99",
+        "--layers takes numbers from 0 to 5, because the model has 6 layers, but got 99",
+    ),
+    (
+        "view hello --heads 12",
+        "--heads takes numbers from 0 to 11, because the model has 12 heads, but got 12",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory, probed_run: Callable[..., Labelling]) -> Path:
+    """A folder with a text, a table, an empty folder and a finished run."""
+    folder = tmp_path_factory.mktemp("desk")
+    (folder / "notes.txt").write_text("milk, eggs\n")
+    (folder / "dev.tsv").write_text("question\tsentence\nwho is it ?\tit is me .\n")
+    (folder / "runs").mkdir()
+    save(probed_run(), folder / "run")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def told(desk: Path) -> dict[str, tuple[int, str, list[str]]]:
+    """Exit code, text on stderr and newly imported heavy libraries of every mistake."""
+    before = {path: path.stat().st_mtime_ns for path in desk.rglob("*")}
+    asked = [shlex.split(words) for words, _ in MISTAKES]
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, json.dumps(HEAVY), json.dumps(asked)],
+        cwd=desk,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {path: path.stat().st_mtime_ns for path in desk.rglob("*")} == before
+    return {
+        words: tuple(answer) for (words, _), answer in zip(MISTAKES, json.loads(child.stdout), strict=True)
+    }
+
+
+@pytest.mark.parametrize(("words", "sentence"), MISTAKES, ids=[words for words, _ in MISTAKES])
+def test_a_mistake_is_one_sentence_before_anything_heavy_is_imported(
+    words: str, sentence: str, told: dict[str, tuple[int, str, list[str]]]
+) -> None:
+    code, error, imported = told[words]
+    assert error.startswith(f"headroles: {sentence}")
+    assert (code, error.count("\n"), imported) == (1, 1, [])
