@@ -12,7 +12,7 @@ def sieves_command() -> None:
     """List the sieves: name, question, source and origin."""
     from headroles.catalogue import entries
     from headroles.terminal.console import console
-    from headroles.terminal.label import show_sieves
+    from headroles.terminal.sieves import show_sieves
 
     show_sieves(console(), entries())
 
