@@ -127,7 +127,7 @@ def show_sieve(
         from headroles.extraction.views.sieve_input import read_example, sees_earlier_keys_only
 
         example, notes = read_example(
-            checkpoint, texts, sieve.needs, parser=parser, vectors=vectors, max_length=max_length
+            checkpoint, texts, sieve.name, sieve.needs, parser=parser, vectors=vectors, max_length=max_length
         )
         if causal is None and model is not None:
             causal = sees_earlier_keys_only(checkpoint, max_length)

@@ -56,7 +56,8 @@ def sieve_svg(cells: SieveCells) -> str:
     label = max(width_of(piece, SIZE) for piece in (*pieces, CORNER)) + 6
     across = max(2 * MARGIN + label + CELL * size, NARROWEST)
     heading = _heading(cells, across - 2 * MARGIN)
-    left, top = MARGIN + label, MARGIN + LINE * len(heading) + label + LINE
+    above = max(width_of(piece, SIZE) for piece in pieces)
+    left, top = MARGIN + label, MARGIN + LINE * (len(heading) + 0.5) + above + 6
     legend = _legend(cells, across, top + CELL * size + LINE)
     down = top + CELL * size + LINE * (1 + len(legend)) + MARGIN
     title, sentences = describe_cells(cells)

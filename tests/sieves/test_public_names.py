@@ -164,7 +164,10 @@ def test_groups_that_are_no_groups_are_one_sentence(
         select([odd]).long_plan(PAIR, None)
 
 
-@pytest.mark.parametrize("field", ["cells", "scope"])
+SOUND: dict[str, Callable[[Example], object]] = {"cells": _word_pairs, "scope": _other_words}
+
+
+@pytest.mark.parametrize("field", sorted(SOUND))
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
@@ -178,8 +181,8 @@ def test_groups_that_are_no_groups_are_one_sentence(
 def test_functions_of_a_contrast_that_fail_are_one_sentence(
     field: str, wrong: Callable[[Example], object], sentence: str
 ) -> None:
-    parts = {"cells": _word_pairs, "scope": _other_words} | {field: wrong}
-    odd = sieve("odd", needs=["arcs"], contrast=Contrast(0.1, words=True, **parts))(_token_pairs)
+    cells, scope = (wrong if part == field else sound for part, sound in SOUND.items())
+    odd = sieve("odd", needs=["arcs"], contrast=Contrast(0.1, cells, scope, words=True))(_token_pairs)
     for lay in (
         select([odd]).masks_of,
         lambda example: select([odd]).plan(example, None),
@@ -204,7 +207,8 @@ def test_a_scope_that_fails_is_one_sentence() -> None:
 def _ring(distance: int) -> MaskSieve:
     def away(example: Example) -> np.ndarray:
         place = np.arange(example.size)
-        return np.abs(place[:, None] - place[None, :]) == distance
+        cells: np.ndarray = np.abs(place[:, None] - place[None, :]) == distance
+        return cells
 
     return sieve(f"ring:{distance}")(away)
 

@@ -22,6 +22,7 @@ KEY = "shown"
 def read_example(
     checkpoint: Checkpoint,
     texts: Sequence[str],
+    sieve: str,
     needs: frozenset[str],
     *,
     parser: str | None = None,
@@ -33,6 +34,7 @@ def read_example(
     Args:
         checkpoint: Whose tokenizer reads the texts.
         texts: One text or two, not blank.
+        sieve: Name of the sieve, for errors.
         needs: Annotation that the sieve reads.
         parser: An installed spaCy pipeline or its path; None for the one shipped.
         vectors: File of word vectors; None for none.
@@ -43,8 +45,8 @@ def read_example(
     """
     if "mentions" in needs:
         raise BadInput(
-            "the sieve needs mentions of entities, which a plain text does not have; give an Example with "
-            "mentions in Python"
+            f"the sieve {sieve!r} needs mentions of entities, which a plain text does not have; give an "
+            f"Example with mentions in Python"
         )
     passage = Passage(KEY, tuple(texts))
     with silence_library():
@@ -61,7 +63,7 @@ def read_example(
         (words,) = annotator.words([passage])
         notes.append(f"Words and trees are those of the parser {described['name']}.")
         if "likeness" in needs:
-            lexicon = _lexicon(annotator, passage, vectors)
+            lexicon = _lexicon(annotator, passage, sieve, vectors)
     if "frequencies" in needs:
         counts = token_frequencies(tokenizer, [passage], max_length)
         lexicon = Lexicon(lexicon.lemmas, lexicon.places, lexicon.vectors, counts)
@@ -79,7 +81,7 @@ def sees_earlier_keys_only(checkpoint: Checkpoint, max_length: int = 512) -> boo
     return load(checkpoint, device="cpu", dtype="float32", max_length=max_length).way.causal
 
 
-def _lexicon(annotator: Annotator, passage: Passage, vectors: str | None) -> Lexicon:
+def _lexicon(annotator: Annotator, passage: Passage, sieve: str, vectors: str | None) -> Lexicon:
     """Return lemmas of the parser, and vectors of the words where there is a file of them.
 
     Raises:
@@ -87,8 +89,8 @@ def _lexicon(annotator: Annotator, passage: Passage, vectors: str | None) -> Lex
     """
     if vectors is None and not annotator.lemmas:
         raise BadInput(
-            "the sieve needs word vectors or lemmas, but there are neither; give a file of word vectors, or "
-            "a parser that sets lemmas"
+            f"the sieve {sieve!r} needs word vectors or lemmas, but there are neither; give a file of word "
+            f"vectors, or a parser that sets lemmas"
         )
     if vectors is None:
         return Lexicon(lemmas=True)
