@@ -18,31 +18,53 @@ from headroles.preprocessing.trees import TreeFile
 from headroles.records.comparison import Comparison as Comparison
 from headroles.records.example import Arc as Arc
 from headroles.records.example import Example as Example
+from headroles.records.example import Lexical as Lexical
+from headroles.records.example import Mention as Mention
 from headroles.records.findings import Labelling as Labelling
 from headroles.records.replication import Replication as Replication
+from headroles.showing import ShownSieve as ShownSieve
+from headroles.showing import show_sieve as show_sieve
+from headroles.sieves.base import Contrast as Contrast
 from headroles.sieves.base import MaskSieve as MaskSieve
 from headroles.sieves.base import Scorer as Scorer
 from headroles.sieves.base import Sieve
 from headroles.sieves.base import sieve as sieve
+from headroles.sieves.families import SieveFamily as SieveFamily
+from headroles.sieves.families import sieve_family as sieve_family
 from headroles.sieves.masks import Band as Band
+from headroles.sieves.masks import Cells as Cells
+from headroles.sieves.masks import Every as Every
+from headroles.sieves.masks import Keys as Keys
+from headroles.sieves.masks import Match as Match
 from headroles.sieves.masks import Pairs as Pairs
 from headroles.sieves.masks import Same as Same
+from headroles.sieves.masks import Without as Without
 from headroles.storage.run import load as load
 from headroles.viewing import Viewed as Viewed
 
 __all__ = [
     "Arc",
     "Band",
+    "Cells",
     "Comparison",
+    "Contrast",
+    "Every",
     "Example",
     "HeadrolesError",
+    "Keys",
     "Labelling",
+    "Lexical",
     "MaskSieve",
+    "Match",
+    "Mention",
     "Pairs",
     "Replication",
     "Same",
     "Scorer",
+    "ShownSieve",
+    "SieveFamily",
     "Viewed",
+    "Without",
     "cluster",
     "compare",
     "extract",
@@ -58,7 +80,9 @@ __all__ = [
     "replicate",
     "save",
     "score",
+    "show_sieve",
     "sieve",
+    "sieve_family",
     "surface",
     "surface_of",
     "table",

@@ -29,8 +29,8 @@ def _but(*rooms: str) -> set[str]:
 ORDER = (
     "errors", "progress", "tasks", "addresses", "kinds", "records", "plans", "presets", "sieves", "stats",
     "storage", "reports", "options", "extraction", "catalogue", "arrays", "plain", "testing", "planning",
-    "inputs", "preprocessing", "maps", "judging", "shards", "viewing", "exporting", "comparing", "terminal",
-    "runs", "cli", "__main__",
+    "inputs", "preprocessing", "maps", "judging", "shards", "viewing", "showing", "exporting", "comparing",
+    "terminal", "runs", "cli", "__main__",
 )  # fmt: skip
 """Rooms of the package from the ground up; each imports only rooms before it."""
 MOST = 15

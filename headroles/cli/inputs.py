@@ -7,14 +7,45 @@ import click
 from headroles.cli.options import Commands, command
 
 
-@command("sieves", "listed:SieveListOptions", "Label and ask", "headroles sieves")
-def sieves_command() -> None:
-    """List the sieves: name, question, source and origin."""
-    from headroles.catalogue import entries
+@command(
+    "sieves",
+    "listed:SieveListOptions",
+    "Label and ask",
+    "headroles sieves",
+    "headroles sieves patterns",
+    'headroles sieves block --show "Who sat?" --show "The cat sat."',
+)
+def sieves_command(name: str | None, json: bool, show: tuple[str, ...], **given: Any) -> None:
+    """List the sieves, or show one: its facts, or what it counts on a text."""
+    if show:
+        _show_sieve(str(name), *show, **given)
+        return
+    from headroles.catalogue import entries_of, sieves_json
     from headroles.terminal.console import console
-    from headroles.terminal.label import show_sieves
+    from headroles.terminal.sieves import show_sieve_facts, show_sieves
 
-    show_sieves(console(), entries())
+    listed = entries_of(name)
+    if json:
+        click.echo(sieves_json(listed))
+    elif len(listed) == 1:
+        show_sieve_facts(console(), listed[0])
+    else:
+        show_sieves(console(), listed)
+
+
+def _show_sieve(
+    name: str, text: str, text_b: str | None = None, *, svg: str | None, overwrite: bool, **given: Any
+) -> None:
+    """Draw what a sieve counts on a text, in the terminal or as a picture."""
+    from headroles.showing import show_sieve
+    from headroles.terminal.console import console
+    from headroles.terminal.sieves import show_cells
+
+    shown = show_sieve(name, text, text_b, **given)
+    if svg is None:
+        show_cells(console(), shown)
+    else:
+        console().print(f"picture {shown.save(svg, overwrite=overwrite)}", markup=False)
 
 
 @command("tasks", "listed:TaskListOptions", "Label and ask", "headroles tasks")

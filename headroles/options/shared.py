@@ -87,6 +87,7 @@ BAYES = Option("Bayes factor of a point null for every head.", "Decision", defau
 
 # output
 OUT = Option("Where the result is written.", "Output", path=True)
+SVG = Option("SVG file to write.", "Output", path=True)
 OVERWRITE = Option("Replace what is there.", "Output")
 MAPS = Option(
     "Largest number of attention maps kept for head cards, with the tokens of their inputs; with 0, no text "

@@ -17,6 +17,7 @@ from headroles.options.shared import (
     OUT,
     OVERWRITE,
     REVISION,
+    SVG,
     TEXT_B,
 )
 
@@ -83,7 +84,7 @@ class ViewOptions:
     )
     svg: Annotated[
         str | None,
-        Option("SVG file to write: the heads of one layer, which --layers names.", "Output", path=True),
+        SVG.but(detail="The heads of one layer, which --layers names."),
     ] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for files that headroles did not write.")] = False
     kind: Annotated[str | None, KIND.but(detail="In the SVG.", default="the first")] = None
