@@ -69,11 +69,15 @@ def table_command(folder: str, name: str | None, markdown: bool, latex: bool, cs
     help="Sum attention to the pieces of a word, and average attention from them.",
 )
 @option("precision", str, "Precision of the maps: float16 or float32.", default="float16", show_default=True)
-@option("limit", int, "Use only this many inputs, the first ones.")
+@option("limit", int, "A random subset of this many inputs.")
+@option("first", int, "Only this many inputs, the first ones.")
+@option("seed", int, "Seed of that subset.", default=0, show_default=True)
+@option("group", str, "Field with the document or paragraph, which becomes the unit.  [default: group]")
+@option("kind", str, "Attention of an encoder-decoder: encoder or decoder.  [default: encoder]")
 @option(
     "max-length", int, "Longest input in tokens; longer inputs are left out.", default=128, show_default=True
 )
-@option("batch-size", int, "Largest batch.", default=16, show_default=True)
+@option("batch-size", int, "Largest batch.", default=32, show_default=True)
 @option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True)
 @option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True)
 @click.option("--overwrite", is_flag=True, help="Replace existing files.")

@@ -107,7 +107,7 @@ def surface_command(**given: Any) -> None:
     from headroles.runs.surface.run import surface
     from headroles.terminal.surface import show_surface
 
-    given["out"] = given["out"] or default_folder(given, "surface")
+    given["out"] = given["out"] or default_folder(given, "-".join(filter(None, ("surface", given["kind"]))))
     with _progress() as progress:
         labelling = surface(progress=progress, **given)
     show_surface(_console(), labelling, given["out"])
@@ -124,7 +124,7 @@ def cluster_command(**given: Any) -> None:
     from headroles.runs.defaults import default_folder
     from headroles.terminal.run import show_run
 
-    given["out"] = given["out"] or default_folder(given, "cluster")
+    given["out"] = given["out"] or default_folder(given, "-".join(filter(None, ("cluster", given["kind"]))))
     with _progress() as progress:
         labelling = cluster(progress=progress, **given)
     show_run(_console(), labelling, given["out"])

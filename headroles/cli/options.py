@@ -70,7 +70,7 @@ def folder(default: str) -> Options:
 DECISION = (_margin("each sieve's own"), *_decision("t-skew"))
 
 INPUTS = (
-    option("task", str, "QNLI, QQP, MRPC or SST-2."),
+    option("task", str, "QNLI, QQP, MRPC or SST-2, in any case."),
     option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
     option("revision", str, "Branch, tag or commit of a model on the hub."),
     option(
@@ -85,12 +85,19 @@ INPUTS = (
     option("text-b", str, "Column with the second text of a pair."),
     option("group", str, "Column with the document or paragraph, which becomes the unit."),
     option("limit", int, "A random subset of this many inputs."),
+    option("first", int, "Only this many inputs, the first ones."),
     option("seed", int, "Seed of that subset.", default=0, show_default=True),
     option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
     option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
     option("batch-size", int, "Largest batch.", default=32, show_default=True),
     option(
         "max-length", int, "Longest input in tokens; longer inputs are cut.", default=128, show_default=True
+    ),
+    option("kind", str, "Attention of an encoder-decoder: encoder, decoder or cross.  [default: encoder]"),
+    click.option(
+        "--stream",
+        is_flag=True,
+        help="Read inputs in order, without counting or fetching them first; not with --limit.",
     ),
 )
 """Options for the inputs and the model."""
@@ -120,12 +127,6 @@ SIEVES = (
 CACHE = (option("cache", str, "Folder for stored parses, or none.  [default: in the user's cache folder]"),)
 
 CORPORA = (
-    option("kind", str, "Attention of an encoder-decoder: encoder, decoder or cross.  [default: encoder]"),
-    click.option(
-        "--stream",
-        is_flag=True,
-        help="Read inputs one after another without counting them first; --limit then takes the first ones.",
-    ),
     option(
         "keep",
         int,
@@ -204,6 +205,7 @@ UNLABELED = (
         "max-length", int, "Longest input in tokens, special tokens included.", default=128, show_default=True
     ),
     option("limit", int, "A random subset of this many pairs."),
+    option("first", int, "Only this many pairs, the first ones."),
     option("seed", int, "Seed of the splits and of the subset.", default=0, show_default=True),
 )
 
@@ -217,6 +219,7 @@ DEPPARSE = (
     option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
     option("cache", str, "Folder for stored parses, or none.  [default: in the user's cache folder]"),
     option("limit", int, "A random subset of this many documents."),
+    option("first", int, "Only this many documents, the first ones."),
     option("seed", int, "Seed of that subset.", default=0, show_default=True),
 )
 
@@ -269,7 +272,9 @@ PROBE = (
     ),
     option("scheme", str, "Scheme of relation names: ud or clearnlp.", default="ud", show_default=True),
     option("root", str, "Root of directed trees: found or given.", default="found", show_default=True),
-    option("window", int, "Longest input in tokens; longer documents are cut into windows.  [default: 256]"),
+    option(
+        "max-length", int, "Longest input in tokens; longer documents are cut into windows.  [default: 256]"
+    ),
     option("stride", int, "Fewest tokens between windows of a document.  [default: half a window]"),
     option(
         "classifier",
@@ -278,6 +283,7 @@ PROBE = (
         multiple=True,
     ),
     option("train", str, "File of trees to train on."),
+    option("kind", str, "Attention of an encoder-decoder: encoder, the only one that reads one text."),
     option("vectors", str, "Word vectors as text, such as GloVe's, for classifiers with words."),
     option("epochs", int, "Largest number of passes over the training data.", default=100, show_default=True),
     option(
@@ -286,6 +292,7 @@ PROBE = (
     option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
     option("revision", str, "Branch, tag or commit of a model on the hub."),
     option("limit", int, "A random subset of this many documents."),
+    option("first", int, "Only this many documents, the first ones."),
     option("seed", int, "Seed of that subset, of the halves and of training.", default=0, show_default=True),
     option(
         "preset",

@@ -18,7 +18,7 @@ from headroles.extraction.texts.sources import (
     stream_files,
     stream_hub,
 )
-from headroles.inputs.corpora import Corpus, ListCorpus, StreamedCorpus
+from headroles.inputs.corpora import Corpus, ListCorpus, StreamedCorpus, first_inputs
 from headroles.options.inputs import InputOptions
 from headroles.records.documents import Document
 from headroles.records.passage import Passage
@@ -57,15 +57,14 @@ def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkp
         HeadrolesError: When it is known before reading that file, column or dataset cannot be used.
     """
     task = None if options.task is None else task_of(options.task)
-    stream = options.streamed
     if "mentions" in needs:
         windows = mention_windows(options, needs, checkpoint)
         source = {"kind": "file", "name": options.data, "rows": len(windows)}
-        return ListCorpus(_limited(windows, options, stream), source | _tree_facts(options.data))
-    subset: dict[str, Any] = {"limit": options.limit, "seed": options.seed, "first": stream}
+        return _list_corpus(windows, options, source | _tree_facts(options.data))
+    subset: dict[str, Any] = {"limit": options.limit, "seed": options.seed, "first": options.first}
     if options.source == "hub" and task is not None:
         name = options.data or HUB
-        read = partial(stream_hub, task, name, options.name, stream=stream)
+        read = partial(stream_hub, task, name, options.name, stream=options.streamed)
         return StreamedCorpus(read, {"kind": "hub", "name": name}, gold=False, **subset)
     if options.data is not None:
         return _file_corpus(options, subset)
@@ -73,12 +72,13 @@ def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkp
         raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
     sample = read_sample(task)
     source = {"kind": "sample", "name": "written for headroles", "rows": len(sample)}
-    return ListCorpus(_limited(sample, options, stream), source)
+    return _list_corpus(sample, options, source)
 
 
-def _limited(passages: list[Passage], options: InputOptions, stream: bool) -> list[Passage]:
-    """Return the passages within the limit: the first of a stream, else a random subset."""
-    return passages[: options.limit] if stream else sample_passages(passages, options.limit, options.seed)
+def _list_corpus(passages: list[Passage], options: InputOptions, source: dict[str, Any]) -> ListCorpus:
+    """Return the corpus of the first passages of a list, or of a random subset, or of all."""
+    chosen = sample_passages(passages[: options.first], options.limit, options.seed)
+    return ListCorpus(chosen, source | first_inputs(options.first))
 
 
 def _file_corpus(options: InputOptions, subset: dict[str, Any]) -> Corpus:

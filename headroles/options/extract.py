@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput, UnknownName
-from headroles.options.run import DEVICES, DTYPES, check_name, typed_options
+from headroles.options.run import DEVICES, DTYPES, check_name, check_subset, typed_options
+from headroles.records.view import CROSS
+from headroles.records.view import KINDS as ATTENTIONS
 from headroles.storage.integrity.leftovers import has_leftover
 from headroles.storage.map_files import KINDS, file_form
 
@@ -25,9 +27,13 @@ class ExtractOptions:
     revision: str | None = None
     word_level: bool = False
     precision: str = "float16"
+    group: str | None = None
+    kind: str | None = None
     limit: int | None = None
+    first: int | None = None
+    seed: int = 0
     max_length: int = 128
-    batch_size: int = 16
+    batch_size: int = 32
     device: str = "auto"
     dtype: str = "float32"
     overwrite: bool = False
@@ -38,10 +44,18 @@ class ExtractOptions:
         for name, known in allowed:
             if getattr(self, name) not in known:
                 raise UnknownName(name, getattr(self, name), tuple(known))
-        for name, least in (("limit", 1), ("max_length", 4), ("batch_size", 1)):
+        if self.kind is not None and self.kind not in ATTENTIONS:
+            raise UnknownName("kind of attention", self.kind, ATTENTIONS)
+        for name, least in (("limit", 1), ("first", 1), ("seed", 0), ("max_length", 4), ("batch_size", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise BadInput(f"{name} must be a whole number of at least {least}, but got {value}")
+        check_subset(self.limit, self.first)
+        if self.kind == CROSS:
+            raise BadInput(
+                "a file of maps lists one text for the rows and the columns of a map, but the rows of cross "
+                "attention are of another text than its columns; give --kind encoder or --kind decoder"
+            )
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         target = Path(self.out)

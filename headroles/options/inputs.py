@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from headroles.errors import BadInput, UnknownName
 from headroles.options.run import CommonOptions
+from headroles.records.view import KINDS
 from headroles.tasks import task_of
 
 SOURCES = ("sample", "hub")
@@ -14,6 +15,11 @@ SOURCES = ("sample", "hub")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputOptions(CommonOptions):
     """The inputs of a run: a task's samples or dataset, or a file.
+
+    Attributes:
+        kind: Which attention of an encoder-decoder is read; None: the encoder's, or "self" for models with
+            one stack.
+        stream: Whether inputs are read one by one, without storing or counting them beforehand.
 
     Raises:
         UnknownName: For a task, source, preset, device or precision that does not exist.
@@ -27,17 +33,20 @@ class InputOptions(CommonOptions):
     text_b: str | None = None
     group: str | None = None
     max_length: int = 128
+    kind: str | None = None
+    stream: bool = False
 
     LEAST: ClassVar[dict[str, int]] = CommonOptions.LEAST | {"max_length": 4}
     OF_MODELS: ClassVar[tuple[str, ...]] = (
-        "task", "source", "data", "text_a", "text_b", "group", *CommonOptions.OF_MODELS, "seed", "max_length"
+        "task", "source", "data", "text_a", "text_b", "group", *CommonOptions.OF_MODELS, "seed", "max_length",
+        "kind", "stream",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         CommonOptions.__post_init__(self)
         if self.task is not None:
-            task_of(self.task)
+            object.__setattr__(self, "task", task_of(self.task).name)
         if self.source not in SOURCES:
             raise UnknownName("source", self.source, SOURCES)
         if self.task is None and self.data is None and self.attention is None:
@@ -45,6 +54,8 @@ class InputOptions(CommonOptions):
                 "a run needs inputs: name a task with --task, a file with --data, or stored maps with "
                 "--attention"
             )
+        if self.kind is not None and self.kind not in KINDS:
+            raise UnknownName("kind of attention", self.kind, KINDS)
         if self.source == "hub" and self.task is None:
             raise BadInput("inputs from the hub are those of a task; name it with --task")
         if self.text_b is not None and self.text_a is None:
@@ -55,6 +66,11 @@ class InputOptions(CommonOptions):
                     raise BadInput(
                         f"--{name.replace('_', '-')} names a column of --data, but no file was given"
                     )
+
+    @property
+    def streamed(self) -> bool:
+        """Whether inputs are read one by one, without counting them beforehand."""
+        return self.stream
 
     @property
     def name(self) -> str:

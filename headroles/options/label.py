@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headroles.errors import BadInput, UnknownName
+from headroles.errors import BadInput
 from headroles.options.inputs import InputOptions
 from headroles.options.run import typed_options
 from headroles.sieves.base import Sieve
@@ -57,6 +57,11 @@ class Options(InputOptions):
         InputOptions.__post_init__(self)
         if self.statistic != "selectivity" and self.preset == "published":
             raise BadInput("the preset 'published' has a statistic of its own; leave --statistic out")
+        if self.kind == "cross" and self.preset == "published":
+            raise BadInput(
+                "the preset 'published' scores attention of a stack to itself, as the released code does, "
+                "but --kind is 'cross'; leave --preset out"
+            )
 
 
 def options_of(**given: object) -> Options:
@@ -74,7 +79,6 @@ def options_of(**given: object) -> Options:
     return typed_options(Options, given)
 
 
-KINDS = ("self", "encoder", "decoder", "cross")
 MOST_KEPT = 100_000
 """Most examples whose scores are all kept; above it, moments and a random subsample are kept."""
 
@@ -84,44 +88,22 @@ class LabelOptions(Options):
     """Options of ``headroles label``; ``headroles.label`` documents each.
 
     Attributes:
-        kind: Which attention of an encoder-decoder is scored; None: the encoder's, or "self" for
-            models with one stack.
-        stream: Whether inputs are read one by one, without storing or counting them beforehand.
         keep: Most examples whose scores are all kept; above it, moments and a random subsample are kept.
 
     Raises:
-        UnknownName: For a kind of attention that does not exist, and names that ``Options``
-            refuses.
+        UnknownName: For names that ``Options`` refuses.
         BadInput: For numbers out of range, and values that ``Options`` refuses.
     """
 
-    kind: str | None = None
-    stream: bool = False
     keep: int = MOST_KEPT
 
     LEAST: ClassVar[dict[str, int]] = Options.LEAST | {"keep": 1}
-    OF_MODELS: ClassVar[tuple[str, ...]] = (*Options.OF_MODELS, "kind", "stream", "keep")
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without opening anything."""
-        Options.__post_init__(self)
-        if self.kind is not None and self.kind not in KINDS:
-            raise UnknownName("kind of attention", self.kind, KINDS)
-        if self.kind == "cross" and self.preset == "published":
-            raise BadInput(
-                "the preset 'published' scores attention of a stack to itself, as the released code does, "
-                "but --kind is 'cross'; leave --preset out"
-            )
+    OF_MODELS: ClassVar[tuple[str, ...]] = (*Options.OF_MODELS, "keep")
 
     @property
     def most_kept(self) -> int:
         """Most examples whose scores are all kept."""
         return self.keep
-
-    @property
-    def streamed(self) -> bool:
-        """Whether inputs are read one by one, without counting them beforehand."""
-        return self.stream
 
 
 def label_options_of(**given: object) -> LabelOptions:

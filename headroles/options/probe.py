@@ -8,6 +8,7 @@ from headroles.errors import BadInput, UnknownName
 from headroles.options.run import CommonOptions, typed_options
 from headroles.records.example import Decision
 from headroles.records.probes import CLASSIFIERS
+from headroles.records.view import CROSS, DECODER, KINDS
 from headroles.sieves.language.relations import SCHEMES
 from headroles.sieves.probes.trees import ROOTS
 
@@ -35,21 +36,22 @@ class ProbeOptions(CommonOptions):
     relations: tuple[str, ...] = ()
     scheme: str = "ud"
     root: str = "found"
-    window: int | None = None
+    max_length: int | None = None
     stride: int | None = None
     classifier: tuple[str, ...] = ()
     train: str | None = None
     vectors: str | None = None
     epochs: int = EPOCHS
     minutes: float | None = None
+    kind: str | None = None
 
     KIND: ClassVar[str] = "probe"
     COMMAND: ClassVar[str] = "headroles probe"
     OF_MODELS: ClassVar[tuple[str, ...]] = (
-        "data", "layout", *CommonOptions.OF_MODELS, "window", "stride", "classifier"
+        "data", "layout", *CommonOptions.OF_MODELS, "max_length", "stride", "classifier", "kind"
     )  # fmt: skip
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("probes",)
-    LEAST: ClassVar[dict[str, int]] = CommonOptions.LEAST | {"window": 8, "stride": 1, "epochs": 1}
+    LEAST: ClassVar[dict[str, int]] = CommonOptions.LEAST | {"max_length": 8, "stride": 1, "epochs": 1}
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
@@ -70,11 +72,18 @@ class ProbeOptions(CommonOptions):
                 "probes need gold annotation: name a file of it with --data, or with --attention stored maps "
                 "whose list has it"
             )
-        self._check_training()
-        if self.stride is not None and self.stride > (self.window or WINDOW):
+        if self.kind is not None and self.kind not in KINDS:
+            raise UnknownName("kind of attention", self.kind, KINDS)
+        if self.kind in (DECODER, CROSS):
             raise BadInput(
-                f"the stride is at most the window, so that no word is skipped, but got a stride of "
-                f"{self.stride} with a window of {self.window or WINDOW}"
+                f"probes ask about one annotated text, which an encoder or a model with one stack reads, but "
+                f"--kind is {self.kind!r}, whose decoder reads a second text; leave it out"
+            )
+        self._check_training()
+        if self.stride is not None and self.stride > (self.max_length or WINDOW):
+            raise BadInput(
+                f"the stride is at most the window, so that no word is skipped, but got a --stride of "
+                f"{self.stride} with a --max-length of {self.max_length or WINDOW}"
             )
         self._check_used()
 

@@ -30,6 +30,8 @@ class CommonOptions:
 
     Attributes:
         attention: A file of stored maps that is read instead of running a model; None runs a model.
+        limit: Number of inputs in a random subset, which ``seed`` draws; None for all.
+        first: Number of inputs that are read, the first ones; None for all.
         shard_size: Examples in a shard, which is scored and written as one.
         workers: Processes that score shards in parallel.
         threads: Threads of each worker; None: the processors of the machine shared among them.
@@ -46,6 +48,7 @@ class CommonOptions:
     model: str | None = None
     revision: str | None = None
     limit: int | None = None
+    first: int | None = None
     seed: int = 0
     preset: str = "calibrated"
     margin: float | None = None
@@ -75,10 +78,13 @@ class CommonOptions:
     COMMAND: ClassVar[str] = ""
     """First words of the command line of this kind of run."""
     LEAST: ClassVar[dict[str, int]] = {
-        "limit": 1, "batch_size": 1, "seed": 0, "splits": 0, "shard_size": 1, "workers": 1, "threads": 1
+        "limit": 1, "first": 1, "batch_size": 1, "seed": 0, "splits": 0, "shard_size": 1, "workers": 1,
+        "threads": 1,
     }  # fmt: skip
     """Smallest value of whole numbers."""
-    OF_MODELS: ClassVar[tuple[str, ...]] = ("limit", "model", "revision", "device", "dtype")
+    OF_MODELS: ClassVar[tuple[str, ...]] = (
+        "limit", "first", "model", "revision", "device", "dtype"
+    )  # fmt: skip
     """Options of runs of a model, which runs on stored maps do not accept."""
     PLACES: ClassVar[tuple[str, ...]] = (
         "out", "overwrite", "workers", "threads", "engine", "address", "gpus"
@@ -109,6 +115,7 @@ class CommonOptions:
             raise BadInput(f"margin must be a number of at least 0, but got {self.margin}")
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
+        check_subset(self.limit, self.first, self.streamed)
         if self.out is not None:
             check_place(self.out)
         self._check_engine()
@@ -199,6 +206,24 @@ class CommonOptions:
         shared = {field.name for field in fields(CommonOptions)}
         ordered = sorted(fields(self), key=lambda field: field.name in shared)
         return [field for field in ordered if field.name not in self.PLACES]
+
+
+def check_subset(limit: int | None, first: int | None, stream: bool = False) -> None:
+    """Check that a subset of the inputs is either random or their first ones, and possible in a stream.
+
+    Raises:
+        BadInput: When both are given, or a random subset of a stream, whose inputs are not counted.
+    """
+    if limit is not None and first is not None:
+        raise BadInput(
+            f"--limit draws a random subset and --first takes the first inputs, but got --limit {limit} and "
+            f"--first {first}; give one of them"
+        )
+    if limit is not None and stream:
+        raise BadInput(
+            f"a stream is read in order, without counting its inputs, but --limit {limit} draws them at "
+            f"random; use --first {limit}, or leave --stream out"
+        )
 
 
 Kind = TypeVar("Kind")

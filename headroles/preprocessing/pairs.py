@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.options.run import check_name, typed_options
+from headroles.options.run import check_name, check_subset, typed_options
 from headroles.storage.folder import write_text
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class PairFile:
     Attributes:
         file: Path of the file.
         count: Number of pairs written.
-        found: Number of pairs in the text; more than ``count`` where a limit was set.
+        found: Number of pairs in the text that was read; more than ``count`` where a limit was set.
         documents: Number of documents read.
         short: Number of documents too short for a pair.
         shortest: Tokens of the shortest written pair, special tokens included.
@@ -69,8 +69,9 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> PairFile:
             to write, ending in ``.jsonl``), ``model`` (its tokenizer counts; None: the embedded one),
             ``revision`` (for models on the hub), ``max_length`` (longest input in tokens, special tokens
             included; 128), ``limit`` (pairs to keep, drawn at random without replacement and kept in
-            order; None: all), ``seed`` (for the division into segments and the choice of pairs; 0) and
-            ``overwrite`` (whether an existing file is replaced).
+            order; None: all), ``first`` (pairs to keep, the first ones; the text is read no further),
+            ``seed`` (for the division into segments and the choice of pairs; 0) and ``overwrite`` (whether
+            an existing file is replaced).
 
     Raises:
         BadInput: For numbers out of range, a file that cannot be read or written, or one whose
@@ -96,8 +97,12 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> PairFile:
         before = kept.found
         for pair in cutter.pairs(document.text, split):
             kept.offer((pair, document.name))
+            if kept.found == settings.first:
+                break
         documents += 1
         short += kept.found == before
+        if kept.found == settings.first:
+            break
     if not kept.found:
         raise BadInput(
             f"a document gives a pair of segments from {-(-cutter.room // 2)} tokens on, but the {documents} "
@@ -121,6 +126,7 @@ class PreparationOptions:
     file: str
     out: str = ""
     limit: int | None = None
+    first: int | None = None
     seed: int = 0
     overwrite: bool = False
 
@@ -136,9 +142,14 @@ class PreparationOptions:
             )
         if target.exists() and not self.overwrite:
             raise BadInput(f"'{target}' exists already; give --overwrite to replace it, or another --out")
-        for name, value, least in (("limit", self.limit, 1), ("seed", self.seed, 0)):
+        for name, value, least in (
+            ("limit", self.limit, 1),
+            ("first", self.first, 1),
+            ("seed", self.seed, 0),
+        ):
             if value is not None and value < least:
                 raise BadInput(f"{name} must be a whole number of at least {least}, but got {value}")
+        check_subset(self.limit, self.first)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

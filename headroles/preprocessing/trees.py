@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,8 +105,8 @@ def preprocess_depparse(file: Path | str, **options: Any) -> TreeFile:
             from the file), ``text_a``, ``text_b`` and ``group`` (columns of a table), ``parser`` (an
             installed spaCy pipeline or its path; None: the one shipped), ``cache`` (folder for stored parses,
             or "none"; None: in the user's cache folder), ``limit`` (documents to keep, drawn at random
-            without replacement and kept in order; None: all), ``seed`` (of that draw; 0) and
-            ``overwrite`` (whether an existing file is replaced).
+            without replacement and kept in order; None: all), ``first`` (documents to keep, the first
+            ones), ``seed`` (of the random draw; 0) and ``overwrite`` (whether an existing file is replaced).
 
     Raises:
         UnknownName: For a layout that does not exist.
@@ -120,7 +121,8 @@ def preprocess_depparse(file: Path | str, **options: Any) -> TreeFile:
     kept: RandomSample[Document | PlainDocument] = RandomSample(
         settings.limit, np.random.default_rng([settings.seed, 1])
     )
-    for document in read_any(Path(settings.file), settings.layout, settings.columns, settings.group):
+    all_documents = read_any(Path(settings.file), settings.layout, settings.columns, settings.group)
+    for document in islice(all_documents, settings.first):
         kept.offer(document)
     documents = kept.rows()
     untreed = [document for document in documents if isinstance(document, PlainDocument)]

@@ -7,6 +7,7 @@ from typing import Any
 from headroles.extraction.model.checkpoint import EMBEDDED
 from headroles.options.inputs import input_name
 from headroles.sieves.base import Sieve
+from headroles.tasks import task_of
 
 
 def default_folder(options: Mapping[str, Any], kind: str = "") -> str:
@@ -26,7 +27,7 @@ def default_folder(options: Mapping[str, Any], kind: str = "") -> str:
     if options["attention"]:
         parts = kind, input_name(options["attention"]), "maps"
     else:
-        inputs = options["task"] or input_name(options["data"])
+        inputs = task_of(options["task"]).name if options["task"] else input_name(options["data"])
         parts = kind, inputs, Path(options["model"] or EMBEDDED).resolve().name
     return str(Path("runs") / "-".join(part for part in parts if part))
 

@@ -207,7 +207,7 @@ _COMMANDS = (
         "--limit",
         "3",
     ),
-    ("probe", "dependency", "--data", "nowhere.conllu", "--relations", "nsubj,det", "--window", "64"),
+    ("probe", "dependency", "--data", "nowhere.conllu", "--relations", "nsubj,det", "--max-length", "64"),
     ("surface", "--data", "nowhere.csv", "--text-a", "a", "--marks", ".,", "--margin", "0.1"),
     ("cluster", "--data", "nowhere.csv", "--text-a", "a", "--draws", "20", "--clusters", "3"),
     ("table", "nowhere", "--name", "roles", "--latex"),

@@ -65,6 +65,42 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def name_groups(rows: Sequence[dict[str, Any]], field: str | None, place: str) -> list[dict[str, Any]]:
+    """Return objects whose ``group`` is the value of another field; unchanged where none is named.
+
+    Args:
+        rows: The objects.
+        field: Name of the field with the document or paragraph of each object, text or a whole number, or
+            null where it is unknown; None to leave groups as they are.
+        place: The file, for errors.
+
+    Raises:
+        BadInput: When an object has no such field, or something else in it.
+
+    Example:
+        >>> name_groups([{"text": "It rains.", "page": 7}], "page", "texts.json")
+        [{'text': 'It rains.', 'page': 7, 'group': '7'}]
+    """
+    if field is None:
+        return list(rows)
+    named = []
+    for number, row in enumerate(rows):
+        if field not in row:
+            raise BadInput(
+                f"{place}, object {number}: the field {field!r} is needed but not there; fields: "
+                f"{', '.join(map(str, row)) or 'none'}"
+            )
+        unit = row[field]
+        if unit is not None and (isinstance(unit, bool) or not isinstance(unit, str | int)):
+            raise BadInput(
+                f"{place}, object {number}: {field!r} is a name or a whole number, or null where it is "
+                f"unknown, but got {unit!r:.40}"
+            )
+        named.append({name: value for name, value in row.items() if name != "group"})
+        named[-1] |= {} if unit is None else {"group": str(unit)}
+    return named
+
+
 def split_sentences(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return documents with dependency trees as one object for each sentence, as probes read them.
 
@@ -120,7 +156,9 @@ def encode_json(kept: Any, place: str) -> str:
     return text
 
 
-def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path) -> list[MapInput]:
+def map_inputs(
+    tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path, numbers: Sequence[int] | None = None
+) -> list[MapInput]:
     """Tokenise objects without truncation.
 
     Args:
@@ -129,11 +167,13 @@ def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path) -> l
             with "text_b" for a pair), "words" (strings) or "tokens" (the tokenizer's own, special tokens
             included).
         place: The file, for errors.
+        numbers: Number of each object in the file; None for those from 0 on.
 
     Raises:
         BadInput: Naming the object and the rule it breaks.
     """
-    return [_input(tokenizer, row, f"{place}, object {number}", number) for number, row in enumerate(rows)]
+    numbered = zip(range(len(rows)) if numbers is None else numbers, rows, strict=True)
+    return [_input(tokenizer, row, f"{place}, object {number}", number) for number, row in numbered]
 
 
 def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapInput:

@@ -27,7 +27,7 @@ def cluster(
         task: As for ``headroles.label``.
         sieve: As for ``headroles.label``; the roles are compared with the clusters.
         progress: Called with the inputs done and their total.
-        **options: The options of ``headroles.label`` but ``kind``, ``stream`` and ``keep``; and
+        **options: The options of ``headroles.label`` but ``keep``; and
             ``divergence`` ("mean", or "published": summed and smoothed as released), ``smoothing`` (share of
             even attention mixed into every row; None: 0, or 0.001 as released), ``method`` ("average"
             linkage, "spectral" or "dbscan"), ``clusters`` (their number; None: chosen by silhouette and

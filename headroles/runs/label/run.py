@@ -28,13 +28,15 @@ def label(
             ``headroles.options.label``: ``model`` (folder or hub name; None: the embedded one),
             ``revision``, ``source`` ("sample" or "hub"), ``data`` (file, folder, pattern or address; with
             ``source="hub"`` a dataset in GLUE's layout), ``text_a``, ``text_b``, ``group`` (columns),
-            ``limit`` and ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``,
+            ``limit`` and ``seed`` (a random subset), ``first`` (the first inputs), ``preset``,
+            ``statistic``, ``margin``, ``alpha``,
             ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``,
             ``splits``, ``bayes``, ``parser``, ``vectors`` (word vectors), ``maps`` (most attention maps
             kept for head cards, with the tokens of their inputs; 0: none, and no text),
             ``device``, ``dtype``, ``batch_size``, ``max_length``, ``out`` (run folder or address; None:
             nothing is written) and ``overwrite``; ``kind`` (of attention, for encoder-decoders),
-            ``attention`` (a file of stored maps), ``stream`` and ``keep`` (corpora), ``shard_size``,
+            ``attention`` (a file of stored maps), ``stream`` (inputs are read in order, not counted first),
+            ``keep`` (corpora), ``shard_size``,
             ``workers``, ``threads``, ``engine``, ``address``, ``gpus`` and ``cache``, as
             ``headroles.options.label`` describes them.
 
