@@ -44,16 +44,16 @@ TASKS: Mapping[str, Task] = MappingProxyType(
 
 
 def task_of(name: str) -> Task:
-    """Return the task with a name of GLUE or of the hub's configuration, in upper or lower case.
+    """Return the task with a name, in upper or lower case.
 
     Raises:
         UnknownName: When there is none, with the nearest known name.
 
     Example:
-        >>> task_of("mrpc").columns, task_of("sst2").name
+        >>> task_of("mrpc").columns, task_of("sst-2").name
         (('#1 String', '#2 String'), 'SST-2')
     """
-    for task in TASKS.values():
-        if name.casefold() in (task.name.casefold(), task.config):
-            return task
-    raise UnknownName("task", name, TASKS)
+    task = TASKS.get(name.upper())
+    if task is None:
+        raise UnknownName("task", name, TASKS)
+    return task

@@ -79,7 +79,7 @@ INPUTS = (
     option(
         "data",
         str,
-        "Your inputs: .tsv, .csv, .jsonl or .conllu (.gz too) or .parquet; or a folder or pattern of tables.",
+        "Your inputs: .tsv, .csv, .json, .jsonl, .conllu (.gz too) or .parquet; a folder or pattern of them.",
     ),
     option("text-a", str, "Column of --data with the text."),
     option("text-b", str, "Column with the second text of a pair."),

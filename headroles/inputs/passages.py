@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
+from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.model.checkpoint import Checkpoint
-from headroles.extraction.texts.files import file_format, list_files
-from headroles.extraction.texts.rows import HUB_ENDINGS, TABLE_ENDINGS
+from headroles.extraction.texts.files import Location, file_format, list_files
+from headroles.extraction.texts.rows import HUB_ENDINGS, JSON_ENDINGS, TABLE_ENDINGS
 from headroles.extraction.texts.sources import (
     CONLLU_ENDING,
     check_readable,
@@ -19,6 +20,7 @@ from headroles.extraction.texts.sources import (
     stream_hub,
 )
 from headroles.inputs.corpora import Corpus, ListCorpus, StreamedCorpus, first_inputs
+from headroles.inputs.json_files import has_trees, stream_objects
 from headroles.options.inputs import InputOptions
 from headroles.records.documents import Document
 from headroles.records.passage import Passage
@@ -84,8 +86,10 @@ def _list_corpus(passages: list[Passage], options: InputOptions, source: dict[st
 def _file_corpus(options: InputOptions, subset: dict[str, Any]) -> Corpus:
     """Return the passages of a file, of the files in a folder, or of the files that a pattern names."""
     data = str(options.data)
-    files = list_files(data, TABLE_ENDINGS)
+    files = list_files(data, TABLE_ENDINGS, beside=(".json",))
     columns = _text_columns(options, file_format(files[0]))
+    if not columns and file_format(files[0]) in JSON_ENDINGS:
+        return _json_corpus(files, options, subset)
     check_readable(files[0], columns)
     gold = file_format(files[0]) == CONLLU_ENDING
     if gold:
@@ -94,6 +98,17 @@ def _file_corpus(options: InputOptions, subset: dict[str, Any]) -> Corpus:
     several = {"files": len(files)} if len(files) > 1 else {}
     source = {"kind": "file", "name": data} | several | _tree_facts(files[0])
     return StreamedCorpus(read, source, gold=gold, **subset)
+
+
+def _json_corpus(files: list[Location], options: InputOptions, subset: dict[str, Any]) -> Corpus:
+    """Return the passages of JSON objects whose fields say what they are, where no column is named."""
+    trees = has_trees(files[0])
+    parser = parser_of(files[0]) if trees else None
+    read = partial(stream_objects, files, options.group, options.name, trees)
+    several = {"files": len(files)} if len(files) > 1 else {}
+    kind = {"trees": "gold" if parser is None else f"automatic: {parser}"} if trees else {}
+    source = {"kind": "file", "name": str(options.data)} | several | kind
+    return StreamedCorpus(read, source, gold=trees, **subset)
 
 
 def _tree_facts(file: Any) -> dict[str, str]:

@@ -49,7 +49,7 @@ def test_a_file_whose_name_looks_like_a_pattern_is_a_file(tmp_path: Path) -> Non
     ("make", "data", "sentence"),
     [
         (("a.jsonl", "b.parquet"), "", r"are of one kind, but .* names .jsonl and .parquet; name those"),
-        (("a.txt",), "", r"files that end in .tsv, .csv, .jsonl, .parquet, .* names none"),
+        (("a.txt",), "", r"files that end in .tsv, .csv, .json, .jsonl, .parquet, .* names none"),
         (("a.jsonl",), "/*.parquet", r"/\*\.parquet' names none"),
         (("a.jsonl",), "/b.jsonl", r"must exist, but there is none at"),
     ],

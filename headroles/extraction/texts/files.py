@@ -119,7 +119,7 @@ def _open_remote(url: str) -> Iterator[io.BufferedReader]:
         raise BadInput(f"a file to read must exist, but there is none at '{url}'") from error
 
 
-def list_files(where: Location, kinds: tuple[str, ...]) -> list[Location]:
+def list_files(where: Location, kinds: tuple[str, ...], beside: tuple[str, ...] = ()) -> list[Location]:
     """List the files that a path, a folder or a pattern such as ``texts/*.parquet`` names, sorted by name.
 
     For a folder these are its files of one of the kinds, at any depth. Files and folders whose names begin
@@ -128,6 +128,7 @@ def list_files(where: Location, kinds: tuple[str, ...]) -> list[Location]:
     Args:
         where: What the user named; a path without such files in it names itself.
         kinds: Endings that readers know.
+        beside: Those of them that files about the others often have; such files are read where no other is.
 
     Raises:
         BadInput: When a folder or pattern holds no such file, or files of several kinds.
@@ -143,6 +144,7 @@ def list_files(where: Location, kinds: tuple[str, ...]) -> list[Location]:
             f"a folder or pattern of data names files that end in {', '.join(kinds)}, with or without .gz, "
             f"but '{where}' names none"
         )
+    known = [file for file in known if file_format(file) not in beside] or known
     several = sorted({file_format(file) for file in known})
     if len(several) > 1:
         raise BadInput(
