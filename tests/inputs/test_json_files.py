@@ -62,7 +62,10 @@ def test_fields_say_what_the_texts_are_where_no_column_is_named(ending: str, tmp
 
 
 def test_a_group_that_is_named_is_that_of_another_field(tmp_path: Path) -> None:
-    rows = [{"text": "It rains.", "group": "a", "page": 3}, {"text": "It rains.", "page": " "}]
+    rows: list[dict[str, Any]] = [
+        {"text": "It rains.", "group": "a", "page": 3},
+        {"text": "It rains.", "page": " "},
+    ]
     assert [each.group for each in _corpus(_file(tmp_path, ".json", rows), group="page")] == ["3", None]
     with pytest.raises(
         BadInput, match="line 1: the field 'chapter' is needed but not there; fields: text, gr"
