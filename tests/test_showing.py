@@ -93,7 +93,7 @@ def test_tokens_and_names_in_the_picture_are_text_and_never_markup() -> None:
     texts = [element.text or "" for element in root.iter(f"{SVG}text")]
     assert {"a<b>&", "<i>?", "<b>", "&amp;"} <= set(texts)
     assert {element.tag for element in root.iter()} <= {
-        f"{SVG}{tag}" for tag in ("svg", "title", "desc", "rect", "text")
+        f"{SVG}{tag}" for tag in ("svg", "title", "desc", "metadata", "rect", "text")
     }
 
 

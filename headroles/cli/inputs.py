@@ -15,16 +15,16 @@ from headroles.cli.options import Commands, command
     "headroles sieves patterns",
     'headroles sieves block --show "Who sat?" --show "The cat sat."',
 )
-def sieves_command(name: str | None, json: bool, show: tuple[str, ...], **given: Any) -> None:
+def sieves_command(sieve_name: str | None, json: bool, show: tuple[str, ...], **given: Any) -> None:
     """List the sieves, or show one: its facts, or what it counts on a text."""
     if show:
-        _show_sieve(str(name), *show, **given)
+        _show_sieve(str(sieve_name), *show, **given)
         return
     from headroles.catalogue import entries_of, sieves_json
     from headroles.terminal.console import console
     from headroles.terminal.sieves import show_sieve_facts, show_sieves
 
-    listed = entries_of(name)
+    listed = entries_of(sieve_name)
     if json:
         click.echo(sieves_json(listed))
     elif len(listed) == 1:

@@ -40,6 +40,7 @@ class Option:
         group: The heading of help that lists it, from ``GROUPS``.
         detail: What it means for one command in particular, as a sentence; "" for nothing more.
         choices: Names that it takes; () for any value.
+        any_case: Whether these names may be given in capital or small letters.
         kind: Name of the thing in errors, such as "kind of attention"; "" for the name of the option.
         least: Smallest value; None for no limit.
         most: Largest value; None for no limit.
@@ -57,6 +58,7 @@ class Option:
     group: str
     detail: str = ""
     choices: tuple[str, ...] = ()
+    any_case: bool = False
     kind: str = ""
     least: float | None = None
     most: float | None = None

@@ -11,12 +11,17 @@ from headroles.options.shared import (
     BATCH_SIZE,
     DEVICE,
     DTYPE,
+    FIRST,
+    GROUP,
+    KIND,
     LIMIT,
     MAX_LENGTH,
     MODEL,
     OUT,
     OVERWRITE,
     REVISION,
+    SEED,
+    check_subset,
 )
 from headroles.storage.integrity.leftovers import has_leftover
 from headroles.storage.map_files import KINDS, file_form
@@ -45,9 +50,13 @@ class ExtractOptions:
         Option("Sum attention to the pieces of a word, and average attention from them.", "Questions"),
     ] = False
     precision: Annotated[str, Option("Precision of the maps.", "Output", choices=tuple(KINDS))] = "float16"
+    group: Annotated[str | None, GROUP.but(default="group")] = None
+    kind: Annotated[str | None, KIND.but(default="encoder; self for one stack")] = None
     limit: Annotated[int | None, LIMIT] = None
+    first: Annotated[int | None, FIRST] = None
+    seed: Annotated[int, SEED] = 0
     max_length: Annotated[int, MAX_LENGTH.but(detail="Longer inputs are left out.")] = 128
-    batch_size: Annotated[int, BATCH_SIZE] = 16
+    batch_size: Annotated[int, BATCH_SIZE] = 32
     device: Annotated[str, DEVICE] = "auto"
     dtype: Annotated[str, DTYPE] = "float32"
     overwrite: Annotated[bool, OVERWRITE] = False
@@ -55,6 +64,12 @@ class ExtractOptions:
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         check_values(self)
+        check_subset(self.limit, self.first)
+        if self.kind == "cross":
+            raise BadInput(
+                "a file of maps lists one text for the rows and the columns of a map, but the rows of cross "
+                "attention are of another text than its columns; give --kind encoder or --kind decoder"
+            )
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         target = Path(self.out)

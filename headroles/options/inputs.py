@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar
 
 from headroles.errors import BadInput
 from headroles.options.run import CommonOptions
-from headroles.options.shared import COLUMN_B, DATA, GROUP, MAX_LENGTH, SOURCE, TASK, TEXT_A
+from headroles.options.shared import COLUMN_B, DATA, GROUP, KIND, MAX_LENGTH, SOURCE, STREAM, TASK, TEXT_A
 
 TABLES = (
-    "As .tsv, .csv, .jsonl or .conllu (.gz too) or .parquet; or a folder or pattern of tables; "
+    "As .tsv, .csv, .json, .jsonl, .conllu (.gz too) or .parquet; or a folder or pattern of them; "
     "with --source hub, a dataset in the layout of GLUE."
 )
 
@@ -30,9 +30,12 @@ class InputOptions(CommonOptions):
     text_b: Annotated[str | None, COLUMN_B] = None
     group: Annotated[str | None, GROUP] = None
     max_length: Annotated[int, MAX_LENGTH.but(detail="Longer inputs are cut.")] = 128
+    kind: Annotated[str | None, KIND.but(default="encoder; self for one stack")] = None
+    stream: Annotated[bool, STREAM] = False
 
     OF_MODELS: ClassVar[tuple[str, ...]] = (
-        "task", "source", "data", "text_a", "text_b", "group", *CommonOptions.OF_MODELS, "seed", "max_length"
+        "task", "source", "data", "text_a", "text_b", "group", *CommonOptions.OF_MODELS, "seed", "max_length",
+        "kind", "stream",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -53,6 +56,11 @@ class InputOptions(CommonOptions):
                     raise BadInput(
                         f"--{name.replace('_', '-')} names a column of --data, but no file was given"
                     )
+
+    @property
+    def streamed(self) -> bool:
+        """Whether inputs are read one by one, without counting them beforehand."""
+        return self.stream
 
     @property
     def name(self) -> str:

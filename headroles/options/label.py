@@ -8,13 +8,11 @@ from headroles.options.inputs import InputOptions
 from headroles.options.shared import (
     CACHE,
     KEEP,
-    KIND,
     MAPS,
     MARGIN,
     PARSER,
     SIEVE,
     STATISTIC,
-    STREAM,
     TEST,
     VECTORS,
 )
@@ -67,6 +65,11 @@ class Options(InputOptions):
         InputOptions.__post_init__(self)
         if self.statistic != "selectivity" and self.preset == "published":
             raise BadInput("the preset 'published' has a statistic of its own; leave --statistic out")
+        if self.kind == "cross" and self.preset == "published":
+            raise BadInput(
+                "the preset 'published' scores attention of a stack to itself, as the released code does, "
+                "but --kind is 'cross'; leave --preset out"
+            )
 
 
 MOST_KEPT = 100_000
@@ -89,27 +92,11 @@ class LabelOptions(Options):
         BadInput: For numbers out of range, and values that ``Options`` refuses.
     """
 
-    kind: Annotated[str | None, KIND.but(default="encoder; self for one stack")] = None
-    stream: Annotated[bool, STREAM] = False
     keep: Annotated[int, KEEP] = MOST_KEPT
 
-    OF_MODELS: ClassVar[tuple[str, ...]] = (*Options.OF_MODELS, "kind", "stream", "keep")
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without opening anything."""
-        Options.__post_init__(self)
-        if self.kind == "cross" and self.preset == "published":
-            raise BadInput(
-                "the preset 'published' scores attention of a stack to itself, as the released code does, "
-                "but --kind is 'cross'; leave --preset out"
-            )
+    OF_MODELS: ClassVar[tuple[str, ...]] = (*Options.OF_MODELS, "keep")
 
     @property
     def most_kept(self) -> int:
         """Most examples whose scores are all kept."""
         return self.keep
-
-    @property
-    def streamed(self) -> bool:
-        """Whether inputs are read one by one, without counting them beforehand."""
-        return self.stream

@@ -10,6 +10,7 @@ from headroles.options.described import Option, check_values
 from headroles.options.shared import (
     CACHE,
     COLUMN_B,
+    FIRST,
     GROUP,
     LAYOUT,
     LIMIT,
@@ -21,6 +22,7 @@ from headroles.options.shared import (
     REVISION,
     SEED,
     TEXT_A,
+    check_subset,
 )
 
 LAYOUTS = ("conllu", "words", "table", "text")
@@ -39,12 +41,14 @@ class PreparationOptions:
     file: Annotated[str, FILE]
     out: Annotated[str, OUT.but(detail="A .jsonl file.", required=True)] = ""
     limit: Annotated[int | None, LIMIT] = None
+    first: Annotated[int | None, FIRST] = None
     seed: Annotated[int, SEED] = 0
     overwrite: Annotated[bool, OVERWRITE] = False
 
     def __post_init__(self) -> None:
         """Check the options without opening a file."""
         check_values(self)
+        check_subset(self.limit, self.first)
         source, target = Path(self.file), Path(self.out)
         if target.suffix != ".jsonl":
             raise BadInput(f"the output is JSON lines, so --out ends in .jsonl, but got '{target}'")

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from headroles.errors import BadInput
 from headroles.options.described import Option
 from headroles.options.run import CommonOptions
-from headroles.options.shared import DATA, LAYOUT, MARGIN, TEST, VECTORS
+from headroles.options.shared import DATA, KIND, LAYOUT, MARGIN, MAX_LENGTH, TEST, VECTORS
 from headroles.records.example import Decision
 from headroles.records.probes import CLASSIFIERS
 from headroles.sieves.language.relations import SCHEMES
@@ -52,14 +52,9 @@ class ProbeOptions(CommonOptions):
     ] = ()
     scheme: Annotated[str, Option("Scheme of relation names.", "Questions", choices=tuple(SCHEMES))] = "ud"
     root: Annotated[str, Option("Root of directed trees.", "Questions", choices=ROOTS)] = "found"
-    window: Annotated[
+    max_length: Annotated[
         int | None,
-        Option(
-            "Longest input in tokens; longer documents are cut into windows.",
-            "Inputs",
-            least=8,
-            default=str(WINDOW),
-        ),
+        MAX_LENGTH.but(detail="Longer documents are cut into windows.", least=8, default=str(WINDOW)),
     ] = None
     stride: Annotated[
         int | None,
@@ -83,13 +78,14 @@ class ProbeOptions(CommonOptions):
         ),
     ] = None
 
+    kind: Annotated[str | None, KIND.but(detail="Probes ask about one text.", default="encoder")] = None
     margin: Annotated[float | None, MARGIN.but(default="0.05")] = None
     test: Annotated[str | None, TEST.but(default="t")] = None
 
     KIND: ClassVar[str] = "probe"
     COMMAND: ClassVar[str] = "headroles probe"
     OF_MODELS: ClassVar[tuple[str, ...]] = (
-        "data", "layout", *CommonOptions.OF_MODELS, "window", "stride", "classifier"
+        "data", "layout", *CommonOptions.OF_MODELS, "max_length", "stride", "classifier", "kind"
     )  # fmt: skip
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("probes",)
 
@@ -103,11 +99,16 @@ class ProbeOptions(CommonOptions):
                 "probes need gold annotation: name a file of it with --data, or with --attention stored maps "
                 "whose list has it"
             )
-        self._check_training()
-        if self.stride is not None and self.stride > (self.window or WINDOW):
+        if self.kind in ("decoder", "cross"):
             raise BadInput(
-                f"the stride is at most the window, so that no word is skipped, but got a stride of "
-                f"{self.stride} with a window of {self.window or WINDOW}"
+                f"probes ask about one annotated text, which an encoder or a model with one stack reads, but "
+                f"--kind is {self.kind!r}, whose decoder reads a second text; leave it out"
+            )
+        self._check_training()
+        if self.stride is not None and self.stride > (self.max_length or WINDOW):
+            raise BadInput(
+                f"the stride is at most the window, so that no word is skipped, but got a --stride of "
+                f"{self.stride} with a --max-length of {self.max_length or WINDOW}"
             )
         self._check_used()
 

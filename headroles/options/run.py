@@ -19,6 +19,7 @@ from headroles.options.shared import (
     DTYPE,
     ENGINE,
     FAMILY,
+    FIRST,
     GPUS,
     INTERVAL,
     LIMIT,
@@ -37,6 +38,7 @@ from headroles.options.shared import (
     TEST,
     THREADS,
     WORKERS,
+    check_subset,
 )
 from headroles.presets import preset_of
 from headroles.records.example import Decision
@@ -55,6 +57,7 @@ class CommonOptions:
     model: Annotated[str | None, MODEL] = None
     revision: Annotated[str | None, REVISION] = None
     limit: Annotated[int | None, LIMIT] = None
+    first: Annotated[int | None, FIRST] = None
     seed: Annotated[int, SEED] = 0
     preset: Annotated[str, PRESET] = "calibrated"
     margin: Annotated[float | None, MARGIN] = None
@@ -83,7 +86,9 @@ class CommonOptions:
     """Name of this kind of run in ``headroles.kinds``."""
     COMMAND: ClassVar[str] = ""
     """First words of the command line of this kind of run."""
-    OF_MODELS: ClassVar[tuple[str, ...]] = ("limit", "model", "revision", "device", "dtype")
+    OF_MODELS: ClassVar[tuple[str, ...]] = (
+        "limit", "first", "model", "revision", "device", "dtype"
+    )  # fmt: skip
     """Options of runs of a model, which runs on stored maps do not accept."""
     PLACES: ClassVar[tuple[str, ...]] = (
         "out", "overwrite", "workers", "threads", "engine", "address", "gpus"
@@ -97,6 +102,7 @@ class CommonOptions:
         check_values(self)
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
+        check_subset(self.limit, self.first, self.streamed)
         if self.out is not None:
             check_place(self.out)
         self._check_engine()

@@ -1,5 +1,6 @@
 """Descriptions of options that several commands take, each written once."""
 
+from headroles.errors import BadInput
 from headroles.options.described import INFINITY, Option
 from headroles.presets import PRESETS
 from headroles.stats.decision import ALL_CORRECTIONS, FEWEST, INTERVALS, MOST, TESTS
@@ -17,7 +18,7 @@ EMBEDDED = "the embedded MiniLM encoder"
 USER_CACHE = "in the user's cache folder"
 
 # inputs
-TASK = Option("A task of GLUE, in any case.", "Inputs", choices=tuple(TASKS))
+TASK = Option("A task of GLUE, in any case.", "Inputs", choices=tuple(TASKS), any_case=True)
 SOURCE = Option("Inputs of the task: sample (shipped) or hub.", "Inputs", choices=SOURCES)
 DATA = Option("A file of your inputs.", "Inputs", path=True)
 ATTENTION = Option(
@@ -28,6 +29,7 @@ TEXT_B = Option("Second text of a pair.", "Inputs")
 COLUMN_B = TEXT_B.but(detail="Its column of --data.")
 GROUP = Option("Column of --data with the document or paragraph, which becomes the unit.", "Inputs")
 LIMIT = Option("A random sample of this many inputs.", "Inputs", least=1)
+FIRST = Option("Only this many inputs, the first ones.", "Inputs", least=1)
 SEED = Option("Seed of every random choice among inputs.", "Inputs", least=0)
 MAX_LENGTH = Option("Longest input in tokens, special tokens included.", "Inputs", least=4)
 LAYOUT = Option("Layout of the file.", "Inputs", default="detected")
@@ -102,7 +104,7 @@ KEEP = Option(
     "Running",
     least=1,
 )
-STREAM = Option("Read inputs one after another without counting them first.", "Running")
+STREAM = Option("Read inputs in order, without counting or fetching them first; not with --limit.", "Running")
 CACHE = Option("Folder for stored parses, or none.", "Running", default=USER_CACHE, path=True)
 SHARD_SIZE = Option("Examples per shard, scored and written together.", "Running", least=1)
 WORKERS = Option("Processes that score shards in parallel.", "Running", least=1)
@@ -114,6 +116,25 @@ ADDRESS = Option(
     "Address of a Ray cluster.", "Running", default="RAY_ADDRESS, else a new Ray on this machine"
 )
 GPUS = Option("GPUs of each worker, fractions allowed; for Ray.", "Running", least=0, below=INFINITY)
+
+
+def check_subset(limit: int | None, first: int | None, stream: bool = False) -> None:
+    """Check that a subset of the inputs is either random or their first ones, and possible in a stream.
+
+    Raises:
+        BadInput: When both are given, or a random subset of a stream, whose inputs are not counted.
+    """
+    if limit is not None and first is not None:
+        raise BadInput(
+            f"--limit draws a random sample and --first takes the first inputs, but got --limit {limit} and "
+            f"--first {first}; give one of them"
+        )
+    if limit is not None and stream:
+        raise BadInput(
+            f"a stream is read in order, without counting its inputs, but --limit {limit} draws them at "
+            f"random; use --first {limit}, or leave --stream out"
+        )
+
 
 AS_IN_A = "as in DIR_A"
 """Default of decisions about two runs."""

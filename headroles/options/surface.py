@@ -68,9 +68,19 @@ class SurfaceOptions(InputOptions):
                 f"gradients are taken in float32, because 16 bits lose most of them, but --dtype is "
                 f"{self.dtype}; leave it out"
             )
+        if self.gradients and self.kind is not None:
+            raise BadInput(
+                "gradients are taken in models that are all encoder or all decoder, which have one kind of "
+                f"attention, but --kind is {self.kind!r}; leave it out"
+            )
         for name, usual in (("label", None), ("mask", MASK)):
             if getattr(self, name) != usual and not self.gradients:
                 raise BadInput(f"--{name} is for losses, which only --gradients asks for; leave it out")
+        if self.gradients and self.kind is not None:
+            raise BadInput(
+                "gradients are taken in models that are all encoder or all decoder, which have one kind of "
+                f"attention, but --kind is {self.kind!r}; leave it out"
+            )
         if self.label is not None and (self.data is None or self.source == "hub"):
             raise BadInput("--label names a column of --data, but no file was given")
 

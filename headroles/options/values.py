@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from types import NoneType
 from typing import Any, TypeVar
@@ -13,6 +13,8 @@ from headroles.options.described import Described, described
 LARGEST = 10**18
 """Whole numbers lie below it; longer ones are mistakes."""
 RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
+RENAMED = {"window": "max_length"}
+"""Today's names of settings of earlier versions."""
 WORDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text in UTF-8"}
 
 Record = TypeVar("Record")
@@ -40,6 +42,24 @@ def record_of(record: type[Record], /, **given: Any) -> Record:
         if name not in known:
             raise UnknownName("option", name, known)
     return record(**{name: value_of(known[name], value) for name, value in given.items()})
+
+
+def stored_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a manifest of any version, as the options of today take them.
+
+    In a stream, ``limit`` was the number of first inputs, which is ``first`` now. Probes called their
+    ``max_length`` ``window``.
+
+    Example:
+        >>> stored_settings({"stream": True, "limit": 30})
+        {'stream': True, 'limit': None, 'first': 30}
+        >>> stored_settings({"window": 64})
+        {'max_length': 64}
+    """
+    today = {RENAMED.get(name, name): value for name, value in settings.items()}
+    if today.get("stream") and today.get("limit") is not None:
+        today |= {"limit": None, "first": today["limit"]}
+    return today
 
 
 def value_of(option: Described, value: Any) -> Any:
@@ -90,7 +110,8 @@ def _to_type(option: Described, value: Any) -> Any:
         return float(value)
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if str in kinds and isinstance(text, str) and _is_utf8(text):
-        return text
+        names = {name.lower(): name for name in option.option.choices} if option.option.any_case else {}
+        return names.get(text.lower(), text)
     allowed = next(words for kind, words in WORDS.items() if kind in kinds)
     digits = "" if small or not {int, float} & {*kinds} else " of at most 18 digits"
     raise BadInput(f"{option.name} must be {allowed}{digits}, but got {shorten(value)}")

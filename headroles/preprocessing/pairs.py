@@ -26,7 +26,7 @@ class PairFile:
     Attributes:
         file: Path of the file.
         count: Number of pairs written.
-        found: Number of pairs in the text; more than ``count`` where a limit was set.
+        found: Number of pairs in the text that was read; more than ``count`` where a limit was set.
         documents: Number of documents read.
         short: Number of documents too short for a pair.
         shortest: Tokens of the shortest written pair, special tokens included.
@@ -91,8 +91,12 @@ def preprocess_unlabeled(options: PairOptions) -> PairFile:
         before = kept.found
         for pair in cutter.pairs(document.text, split):
             kept.offer((pair, document.name))
+            if kept.found == options.first:
+                break
         documents += 1
         short += kept.found == before
+        if kept.found == options.first:
+            break
     if not kept.found:
         raise BadInput(
             f"a document gives a pair of segments from {-(-cutter.room // 2)} tokens on, but the {documents} "

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,8 @@ def preprocess_depparse(options: TreeOptions) -> TreeFile:
     kept: RandomSample[Document | PlainDocument] = RandomSample(
         options.limit, np.random.default_rng([options.seed, 1])
     )
-    for document in read_any(Path(options.file), options.layout, options.columns, options.group):
+    all_documents = read_any(Path(options.file), options.layout, options.columns, options.group)
+    for document in islice(all_documents, options.first):
         kept.offer(document)
     documents = kept.rows()
     untreed = [document for document in documents if isinstance(document, PlainDocument)]

@@ -338,7 +338,7 @@ def test_questions_about_itself_are_answered_with_code_0(
         (["label", "--alpha", "small"], "'small' is not a valid float"),
         (["label", "--limit", "2.5"], "'2.5' is not a valid integer"),
         (["judge"], "Missing argument 'FOLDER'"),
-        (["sieves", "now"], "unexpected extra argument"),
+        (["tasks", "now"], "unexpected extra argument"),
         ([], "Usage: "),
     ],
 )
@@ -479,7 +479,7 @@ def test_the_table_of_counts_is_not_broken_where_there_is_no_terminal(run: Path,
 
 def test_a_broken_sieve_is_listed_with_its_error(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = [Entry("good", "them", "Is it [red]?", "a book"), Entry("bad", "them", error="it is broken")]
-    monkeypatch.setattr("headroles.catalogue.entries", lambda: listed)
+    monkeypatch.setattr("headroles.catalogue.entries_of", lambda name: listed)
     code, out, _ = command("sieves")
     assert code == 0
     heading, good, bad, *_ = out.splitlines()

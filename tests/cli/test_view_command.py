@@ -70,6 +70,7 @@ def test_the_options_of_view_are_the_keywords_of_view_with_the_same_defaults() -
     given = command.make_context("view", ["It rains."], parent=whole).params
     usual = ViewOptions(text="It rains.")
     expected = {each.name: getattr(usual, each.name) or None for each in fields(ViewOptions)}
+    expected["overwrite"] = False
     assert given == expected
     described = inspect.getdoc(headroles.view) or ""
     assert not [name for name in given if f"``{name}``" not in described and f"{name}:" not in described]

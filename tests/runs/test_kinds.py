@@ -73,7 +73,7 @@ def start(inputs: dict[str, Path], headed: Callable[[str, str], Path]) -> Start:
         if source == GRADIENTS:
             given = texts | {"model": headed("bert", "MaskedLM"), "gradients": True}
         elif source == "model" and kind == "probe":
-            given = {"data": inputs["gold"], "model": inputs["model"], "window": 48}
+            given = {"data": inputs["gold"], "model": inputs["model"], "max_length": 48}
         elif source == "model":
             given = texts | {"model": inputs["model"]}
         given |= OPTIONS[kind] | {"shard_size": 4, "threads": 1}
