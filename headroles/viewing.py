@@ -109,8 +109,9 @@ def view(text: Any = None, text_b: Any = None, *, segments: Any = None, **option
             text (a pair: the two lists), no special tokens.
         **options: The options of ``headroles view``, by the same names, checked by
             ``headroles.options.view``: ``attention`` (a file of stored maps, instead of a text), ``example``
-            (its key or number; None: the first), ``model`` (folder or hub name; None: the embedded one),
-            ``revision``, ``show`` (view that the page opens with: "head", "model" or "neuron"), ``layers``
+            (its key or number; None: the first), ``model`` (folder or hub name; None: the embedded one;
+            or a loaded one, with ``tokenizer``), ``revision``, ``show`` (view that the page opens with:
+            "head", "model" or "neuron"), ``layers``
             and ``heads`` ("0,2-4", or numbers from 0; None: all), ``max_length`` (longest input in tokens,
             special tokens included; 512), ``device``, ``dtype``, ``out`` (HTML file), ``svg`` (SVG file of
             the one layer that ``layers`` names) and ``kind`` (attention of an encoder-decoder in the SVG:
@@ -151,24 +152,26 @@ def _read(chosen: ViewOptions) -> View:
         from headroles.maps.shown import view_of_stored
 
         return view_of_stored(Path(chosen.attention), chosen.example, layers=layers, heads=heads)
+    from headroles.extraction.model.borrow import borrow
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.views.view import read_view
 
-    return read_view(
-        find_checkpoint(chosen.model, chosen.revision),
-        tuple(text for text in (chosen.text, chosen.text_b) if text is not None),
-        layers=layers,
-        heads=heads,
-        neurons=chosen.svg is None or chosen.out is not None,
-        device=chosen.device,
-        dtype=chosen.dtype,
-        max_length=chosen.max_length,
-    )
+    with borrow(chosen.model):
+        return read_view(
+            find_checkpoint(chosen.model, chosen.revision),
+            tuple(text for text in (chosen.text, chosen.text_b) if text is not None),
+            layers=layers,
+            heads=heads,
+            neurons=chosen.svg is None or chosen.out is not None,
+            device=chosen.device,
+            dtype=chosen.dtype,
+            max_length=chosen.max_length,
+        )
 
 
 def _options_of_arrays(options: dict[str, Any]) -> ViewOptions:
     """Return the options of a view of plain attention, which name no model and no stored maps."""
-    refused = sorted({"attention", "example", *MODEL_OPTIONS} & options.keys())
+    refused = sorted({"attention", "example", "tokenizer", *MODEL_OPTIONS} & options.keys())
     if refused:
         raise BadInput(
             f"plain attention is shown without a model or stored maps, so {refused[0]} has no effect; leave "

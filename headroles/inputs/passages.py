@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.extraction.gold.read import read_documents
+from headroles.extraction.gold.read import object_documents, read_documents
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.texts.files import file_format, list_files
 from headroles.extraction.texts.rows import HUB_ENDINGS, TABLE_ENDINGS
@@ -19,8 +19,10 @@ from headroles.extraction.texts.sources import (
     stream_hub,
 )
 from headroles.inputs.corpora import Corpus, ListCorpus, StreamedCorpus
+from headroles.inputs.objects import object_corpus
 from headroles.options.inputs import InputOptions
 from headroles.records.documents import Document
+from headroles.records.objects import DataObject, refuse_name
 from headroles.records.passage import Passage
 from headroles.tasks import HUB, task_of
 
@@ -60,14 +62,22 @@ def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkp
     stream = options.streamed
     if "mentions" in needs:
         windows = mention_windows(options, needs, checkpoint)
-        source = {"kind": "file", "name": options.data, "rows": len(windows)}
-        return ListCorpus(_limited(windows, options, stream), source | _tree_facts(options.data))
+        given = options.data
+        source = (
+            {"kind": "object", "name": given.name, "rows": len(windows)}
+            if isinstance(given, DataObject)
+            else {"kind": "file", "name": given, "rows": len(windows)} | _tree_facts(given)
+        )
+        return ListCorpus(_limited(windows, options, stream), source)
     subset: dict[str, Any] = {"limit": options.limit, "seed": options.seed, "first": stream}
     if options.source == "hub" and task is not None:
-        name = options.data or HUB
+        name = options.file or HUB
         read = partial(stream_hub, task, name, options.name, stream=stream)
         return StreamedCorpus(read, {"kind": "hub", "name": name}, gold=False, **subset)
+    if isinstance(options.data, DataObject):
+        return object_corpus(options, options.data, subset)
     if options.data is not None:
+        refuse_name(options.data)
         return _file_corpus(options, subset)
     if task is None:
         raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
@@ -140,8 +150,11 @@ def mention_windows(options: InputOptions, needs: frozenset[str], checkpoint: Ch
             "file of them with --data (GUM's CoNLL-U, CoNLL-2012, GAP, WinoBias or JSON lines), or leave the "
             "sieve out"
         )
-    documents = read_documents(Path(options.data), options.name)
-    _check_annotation(documents, needs, options.data)
+    if isinstance(options.data, DataObject):
+        documents, place = object_documents(options.data, options.name), options.data.name
+    else:
+        documents, place = read_documents(Path(options.data), options.name), options.data
+    _check_annotation(documents, needs, place)
     from headroles.extraction.model.load import load_tokenizer
     from headroles.extraction.texts.pieces import count_pieces, text_room
     from headroles.extraction.texts.windows import document_windows, window_passage

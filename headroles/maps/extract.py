@@ -11,6 +11,7 @@ from headroles.arrays import ROUNDING
 from headroles.errors import BadInput
 from headroles.maps.writer import open_maps, size_in_bytes
 from headroles.options.extract import ExtractOptions, extract_options_of
+from headroles.records.objects import DataObject
 
 if TYPE_CHECKING:
     from headroles.extraction.model.load import Model
@@ -60,7 +61,7 @@ class ExtractedMaps:
 
 
 def extract(
-    file: str | Path,
+    file: Any,
     *,
     announce: Callable[[ExtractedMaps], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -72,12 +73,14 @@ def extract(
         file: JSON objects, as a list or one a line (``.gz`` too), each with exactly one of ``text`` (a
             string, or a list of two for a pair), ``text_a`` (a string, with ``text_b`` for a pair, as
             ``preprocess unlabeled`` writes them), ``words`` (a list) or ``tokens`` (the model's own, special
-            tokens included); all other fields are kept.
+            tokens included); all other fields are kept. Or a list of such dictionaries, of texts or of pairs
+            of texts, a DataFrame, or a ``datasets.Dataset``.
         announce: Called before anything is written, with the maps to write and their size.
         progress: Called with the inputs done and their total.
         **options: The options of ``headroles extract``, by the same names: ``out`` (ends in .safetensors
             or .npz; the list of examples is written beside it, ending in .json), ``model`` (None: the
-            embedded one), ``revision``, ``word_level`` (attention to a word summed over its pieces, from
+            embedded one; or a loaded one, with ``tokenizer``), ``revision``, ``word_level`` (attention to
+            a word summed over its pieces, from
             one averaged; special tokens stand alone), ``precision`` ("float16", as published, or
             "float32"), ``limit`` (the first so many), ``max_length`` (128; longer inputs are left out, not
             cut), ``batch_size``, ``device``, ``dtype`` and ``overwrite``.
@@ -91,31 +94,47 @@ def extract(
     Source: the layout of ``extract_attention.py`` of Clark et al. (2019), without its pickle.
     """
     settings = extract_options_of(file=file, **options)
+    from headroles.extraction.model.borrow import borrow
+
+    with borrow(settings.model):
+        return _extract(settings, announce, progress)
+
+
+def _extract(
+    settings: ExtractOptions,
+    announce: Callable[[ExtractedMaps], None] | None,
+    progress: Callable[[int, int], None] | None,
+) -> ExtractedMaps:
+    """Load the model and the inputs, and write the maps."""
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load
     from headroles.extraction.texts.json_inputs import map_inputs, read_rows, split_sentences
+    from headroles.extraction.texts.rows import object_rows
 
-    rows = split_sentences(read_rows(Path(settings.file)))[: settings.limit]
+    given = settings.file
+    place = given.name if isinstance(given, DataObject) else given
+    rows = object_rows(given) if isinstance(given, DataObject) else read_rows(Path(given))
+    rows = split_sentences(rows)[: settings.limit]
     checkpoint = find_checkpoint(settings.model, settings.revision)
     model = load(checkpoint, device=settings.device, dtype=settings.dtype, max_length=settings.max_length)
     most = min(settings.max_length, model.limit or settings.max_length)
-    all_items = map_inputs(model.tokenizer, rows, Path(settings.file))
+    all_items = map_inputs(model.tokenizer, rows, place)
     items = [item for item in all_items if item.tokenised.size <= most]
     if not items:
         raise BadInput(
-            f"inputs longer than {most} tokens are left out, but all {len(all_items)} of '{settings.file}' "
+            f"inputs longer than {most} tokens are left out, but all {len(all_items)} of '{place}' "
             f"are; give a larger --max-length, or shorter texts"
         )
-    _check_words(items, settings)
+    _check_words(items, settings, place)
     return _write_maps(items, len(all_items) - len(items), model, settings, announce, progress)
 
 
-def _check_words(items: Sequence["MapInput"], settings: ExtractOptions) -> None:
+def _check_words(items: Sequence["MapInput"], settings: ExtractOptions, place: str) -> None:
     """Check that the words of all inputs are known if maps of words are wanted."""
     tokens = sum(item.given == "tokens" for item in items)
     if settings.word_level and tokens:
         raise BadInput(
-            f"--word-level needs to know the words, but {tokens} inputs of '{settings.file}' give 'tokens'; "
+            f"--word-level needs to know the words, but {tokens} inputs of '{place}' give 'tokens'; "
             f"give 'words' or 'text', or leave --word-level out"
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from headroles.errors import BadInput, UnknownName
 from headroles.options.run import DEVICES, DTYPES, check_name, typed_options
+from headroles.records.objects import DataObject, ModelObject
 from headroles.storage.integrity.leftovers import has_leftover
 from headroles.storage.map_files import KINDS, file_form
 
@@ -19,9 +20,9 @@ class ExtractOptions:
         BadInput: For numbers out of range, or a file that cannot be written where it is named.
     """
 
-    file: str
+    file: str | DataObject
     out: str = ""
-    model: str | None = None
+    model: str | ModelObject | None = None
     revision: str | None = None
     word_level: bool = False
     precision: str = "float16"
@@ -48,7 +49,7 @@ class ExtractOptions:
         file_form(target)
         check_name(target)
         for path in (target, target.with_suffix(".json")):
-            if path.resolve() == Path(self.file).resolve():
+            if isinstance(self.file, str) and path.resolve() == Path(self.file).resolve():
                 raise BadInput(f"'{path}' would be written over the inputs; give another --out")
             if path.exists() and not self.overwrite and not is_unfinished(target):
                 raise BadInput(f"'{path}' is there already; give --overwrite to replace it, or another --out")

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from headroles.errors import BadInput, UnknownName
 from headroles.options.run import CommonOptions
+from headroles.records.objects import DataObject
 from headroles.tasks import task_of
 
 SOURCES = ("sample", "hub")
@@ -22,7 +23,7 @@ class InputOptions(CommonOptions):
 
     task: str | None = None
     source: str = "sample"
-    data: str | None = None
+    data: str | DataObject | None = None
     text_a: str | None = None
     text_b: str | None = None
     group: str | None = None
@@ -45,6 +46,11 @@ class InputOptions(CommonOptions):
                 "a run needs inputs: name a task with --task, a file with --data, or stored maps with "
                 "--attention"
             )
+        if self.source == "hub" and isinstance(self.data, DataObject):
+            raise BadInput(
+                f"source 'hub' names a dataset of the hub, but data is an object ({self.data.name}); leave "
+                f"source out"
+            )
         if self.source == "hub" and self.task is None:
             raise BadInput("inputs from the hub are those of a task; name it with --task")
         if self.text_b is not None and self.text_a is None:
@@ -59,7 +65,12 @@ class InputOptions(CommonOptions):
     @property
     def name(self) -> str:
         """Name of the inputs: the task's, or the file's."""
-        return self.task or input_name(self.attention or self.data)
+        return self.task or input_name(self.attention or self.file)
+
+    @property
+    def file(self) -> str | None:
+        """Path, address or pattern of the inputs; None where there is none, or they are an object."""
+        return None if isinstance(self.data, DataObject) else self.data
 
 
 def input_name(data: str | None) -> str:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from headroles.errors import BadInput, UnknownName
 from headroles.options.run import CommonOptions, typed_options
 from headroles.records.example import Decision
+from headroles.records.objects import DataObject
 from headroles.records.probes import CLASSIFIERS
 from headroles.sieves.language.relations import SCHEMES
 from headroles.sieves.probes.trees import ROOTS
@@ -30,7 +31,7 @@ class ProbeOptions(CommonOptions):
     """
 
     probes: tuple[str, ...] = ()
-    data: tuple[str, ...] = ()
+    data: tuple[str | DataObject, ...] = ()
     layout: str | None = None
     relations: tuple[str, ...] = ()
     scheme: str = "ud"
@@ -120,7 +121,8 @@ class ProbeOptions(CommonOptions):
     @property
     def name(self) -> str:
         """Name of the inputs: the first file's."""
-        return Path(self.attention or self.data[0]).name.split(".")[0]
+        first = self.attention or self.data[0]
+        return "data" if isinstance(first, DataObject) else Path(first).name.split(".")[0]
 
     @property
     def asked_relations(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from headroles.addresses import check_place
 from headroles.errors import BadInput, UnknownName, shorten
 from headroles.presets import preset_of
 from headroles.records.example import Decision
+from headroles.records.objects import DataObject, ModelObject, take_objects
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DTYPES = ("float32", "bfloat16", "float16")
@@ -43,7 +44,7 @@ class CommonOptions:
     """
 
     attention: str | None = None
-    model: str | None = None
+    model: str | ModelObject | None = None
     revision: str | None = None
     limit: int | None = None
     seed: int = 0
@@ -174,6 +175,8 @@ class CommonOptions:
         for name, value in settings.items():
             if isinstance(value, tuple):
                 settings[name] = [item if isinstance(item, str) else item.name for item in value]
+            elif isinstance(value, ModelObject | DataObject):
+                settings[name] = value.name
         return settings
 
     def command(self) -> str:
@@ -213,6 +216,12 @@ def typed_options(kind: type[Kind], given: dict[str, Any]) -> Kind:
     """
     known = {field.name: get_args(field.type) or (field.type,) for field in fields(kind)}  # type: ignore[arg-type]
     typed: dict[str, Any] = {}
+    given = take_objects(
+        given,
+        model="model" in known,
+        data=next((name for name in ("data", "file") if _takes_data(known.get(name, ()))), ""),
+        files=Ellipsis in known.get("data", ()),
+    )
     for name, value in given.items():
         if name not in known:
             raise UnknownName("option", name, known)
@@ -221,6 +230,11 @@ def typed_options(kind: type[Kind], given: dict[str, Any]) -> Kind:
             _to_tuple(name, value, known[name][0]) if repeatable else _to_type(name, value, known[name])
         )
     return kind(**typed)
+
+
+def _takes_data(kinds: tuple[Any, ...]) -> bool:
+    """Return whether an option takes inputs as an object."""
+    return any(DataObject in (kind, *get_args(kind)) for kind in kinds)
 
 
 def _to_tuple(name: str, value: Any, kind: Any) -> tuple[Any, ...]:
@@ -261,8 +275,9 @@ def _to_type(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
     Raises:
         BadInput: For a value of another type.
     """
-    if value is None and NoneType in kinds:
-        return None
+    objects = tuple(kind for kind in kinds if kind in (ModelObject, DataObject))
+    if (value is None and NoneType in kinds) or isinstance(value, objects):
+        return value
     flag = isinstance(value, bool)
     if bool in kinds and flag:
         return bool(value)

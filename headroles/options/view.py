@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from headroles.errors import BadInput, UnknownName, shorten
 from headroles.options.run import DEVICES, DTYPES, typed_options
+from headroles.records.objects import ModelObject
 from headroles.records.view import KINDS
 
 SHOWS = ("head", "model", "neuron")
@@ -35,7 +36,7 @@ class ViewOptions:
     text_b: str | None = None
     attention: str | None = None
     example: str | None = None
-    model: str | None = None
+    model: str | ModelObject | None = None
     revision: str | None = None
     show: str = "head"
     layers: tuple[int, ...] = ()

@@ -9,6 +9,7 @@ import numpy as np
 
 from headroles.errors import BadInput
 from headroles.options.run import check_name, typed_options
+from headroles.records.objects import ModelObject, take_objects
 from headroles.storage.folder import write_text
 
 if TYPE_CHECKING:
@@ -67,8 +68,9 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> PairFile:
             `` = Title = `` (WikiText, detected from the first line).
         **options: The options of ``headroles preprocess unlabeled``, by the same names: ``out`` (the file
             to write, ending in ``.jsonl``), ``model`` (its tokenizer counts; None: the embedded one),
-            ``revision`` (for models on the hub), ``max_length`` (longest input in tokens, special tokens
-            included; 128), ``limit`` (pairs to keep, drawn at random without replacement and kept in
+            ``tokenizer`` (a loaded one, in place of a model), ``revision`` (for models on the hub),
+            ``max_length`` (longest input in tokens, special tokens included; 128), ``limit`` (pairs to
+            keep, drawn at random without replacement and kept in
             order; None: all), ``seed`` (for the division into segments and the choice of pairs; 0) and
             ``overwrite`` (whether an existing file is replaced).
 
@@ -79,7 +81,8 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> PairFile:
 
     Source: Clark et al. (2019), section 3: segments of at most 128 tokens, two paragraphs of text each.
     """
-    settings = typed_options(_Unlabeled, {"file": file} | options)
+    given = take_objects(options, model=True, weights=False)
+    settings = typed_options(_Unlabeled, {"file": file} | given)
     source, target = Path(settings.file), Path(settings.out)
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load_tokenizer
@@ -145,7 +148,7 @@ class PreparationOptions:
 class _Unlabeled(PreparationOptions):
     """Options for pairs: also the model whose tokenizer counts the tokens."""
 
-    model: str | None = None
+    model: str | ModelObject | None = None
     revision: str | None = None
     max_length: int = 128
 

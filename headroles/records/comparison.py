@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from headroles.records.example import Decision
 from headroles.records.findings import Findings, HeadGrid
-from headroles.records.notebook import comparison_html
+from headroles.records.shown.notebook import comparison_html
 
 if TYPE_CHECKING:
     import pandas as pd

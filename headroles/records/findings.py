@@ -17,8 +17,8 @@ from headroles.records.clusters import ClusterResults
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.kept_maps import KeptMaps
 from headroles.records.moments import Moments
-from headroles.records.notebook import labelling_html
 from headroles.records.probes import ProbeResults
+from headroles.records.shown.notebook import labelling_html
 from headroles.records.surface import SurfaceResults
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Read documents from JSON lines: one object each, with words and any annotation of them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,12 @@ def parser_of(path: Path) -> str | None:
         row = json.loads(first)
     except (ValueError, RecursionError):
         return None
-    automatic = isinstance(row, dict) and row.get("trees") == "automatic"
-    return str(row.get("parser", "a parser")) if automatic else None
+    return parser_of_row(row) if isinstance(row, dict) else None
+
+
+def parser_of_row(row: Mapping[str, Any]) -> str | None:
+    """Return the parser that made the trees of an object; None unless it names one, as ``parser_of`` says."""
+    return str(row.get("parser", "a parser")) if row.get("trees") == "automatic" else None
 
 
 def document_of(row: dict[str, Any], key: str, path: Location, number: int, *, group: str = "") -> Document:

@@ -112,7 +112,7 @@ def encode_json(kept: Any, place: str) -> str:
     try:
         text = json.dumps(kept, ensure_ascii=False, indent=1, allow_nan=False)
         text.encode()
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(
             f"{place}: all fields are kept as JSON in UTF-8, but some cannot be written so ({error}); mend "
             f"or drop them"
@@ -120,7 +120,7 @@ def encode_json(kept: Any, place: str) -> str:
     return text
 
 
-def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path) -> list[MapInput]:
+def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: str) -> list[MapInput]:
     """Tokenise objects without truncation.
 
     Args:
@@ -128,7 +128,7 @@ def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path) -> l
         rows: Each with exactly one of "text" (a string, or a list of two for a pair), "text_a" (a string,
             with "text_b" for a pair), "words" (strings) or "tokens" (the tokenizer's own, special tokens
             included).
-        place: The file, for errors.
+        place: The file or object, for errors.
 
     Raises:
         BadInput: Naming the object and the rule it breaks.

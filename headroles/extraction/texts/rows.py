@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headroles.errors import BadInput
 from headroles.extraction.texts.files import Location, file_format, open_binary, open_text
+from headroles.records.objects import DataObject
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,6 +90,15 @@ def read_json_objects(lines: Iterable[str], where: Location) -> Iterator[tuple[s
         if not isinstance(row, dict):
             raise BadInput(f"{place}: each line is one JSON object, but got a {type(row).__name__}")
         yield place, row
+
+
+def object_rows(data: DataObject) -> list[dict[str, Any]]:
+    """Return inputs that are given as an object as JSON objects; fields without a value are left out.
+
+    Raises:
+        BadInput: For a row of another form than the first.
+    """
+    return [{name: value for name, value in row.items() if value is not None} for _, row in data.rows()]
 
 
 def _json_rows(where: Location, labels: Sequence[str]) -> Iterator[Row]:

@@ -25,9 +25,11 @@ def label(
         progress: Called with the inputs done and their total; inputs that are run again for head cards
             are not counted twice.
         **options: The options of ``headroles label``, by the same names, checked by
-            ``headroles.options.label``: ``model`` (folder or hub name; None: the embedded one),
-            ``revision``, ``source`` ("sample" or "hub"), ``data`` (file, folder, pattern or address; with
-            ``source="hub"`` a dataset in GLUE's layout), ``text_a``, ``text_b``, ``group`` (columns),
+            ``headroles.options.label``: ``model`` (folder or hub name; None: the embedded one; or
+            a loaded transformers model, with its fast ``tokenizer``), ``revision``, ``source`` ("sample" or
+            "hub"), ``data`` (file, folder, pattern or address; a DataFrame, a ``datasets.Dataset``, or a list
+            of texts, pairs or dictionaries; with ``source="hub"`` a dataset in GLUE's layout),
+            ``text_a``, ``text_b``, ``group`` (columns),
             ``limit`` and ``seed`` (a random subset), ``preset``, ``statistic``, ``margin``, ``alpha``,
             ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``,
             ``splits``, ``bayes``, ``parser``, ``vectors`` (word vectors), ``maps`` (most attention maps

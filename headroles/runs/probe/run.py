@@ -21,11 +21,13 @@ def probe(
         probes: "dependency", "trees", "coreference", or several, which share one forward pass.
         progress: Called with the inputs done and their total.
         **options: The options of ``headroles probe``, by the same names, checked by
-            ``headroles.options.probe``: ``data`` (a file or several), ``layout`` (None: detected from
+            ``headroles.options.probe``: ``data`` (a file or several, or a list of
+            dictionaries with the fields of JSON lines), ``layout`` (None: detected from
             the file), ``relations`` (None: all with enough arcs), ``scheme`` ("ud" or "clearnlp"), ``root``
             of directed trees ("found" or "given"), ``window`` and ``stride`` in tokens, ``classifier``
             (probes to train), ``train`` (their sentences), ``vectors``, ``epochs``, ``minutes``,
-            ``model``, ``revision``, ``limit`` and ``seed`` (a random subset of the documents; the seed
+            ``model`` (a folder, a hub name, or a loaded one with ``tokenizer``), ``revision``, ``limit``
+            and ``seed`` (a random subset of the documents; the seed
             also draws the halves), ``preset``, ``margin`` (beyond the best baseline), ``alpha``,
             ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``,
             ``splits``, ``bayes``, ``device``, ``dtype``, ``batch_size``, ``attention`` (a file of stored maps

@@ -34,7 +34,8 @@ def surface(
             class, for losses of classifiers; None: the model's own prediction), ``mask`` (share of tokens
             masked for losses of masked words), ``marks`` (characters that count as punctuation),
             ``preset`` ("published": entropies smoothed as released); and of ``headroles.label``
-            ``model``, ``revision``, ``source``, ``data``, ``text_a``, ``text_b``, ``group``, ``limit``,
+            ``model``, ``tokenizer``, ``revision``, ``source``, ``data``, ``text_a``, ``text_b``,
+            ``group``, ``limit``,
             ``seed``, ``alpha``, ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``,
             ``interval``, ``splits``, ``bayes``, ``device``, ``dtype``, ``batch_size``, ``max_length``,
             ``attention``, ``shard_size``, ``workers``, ``threads``, ``engine``, ``address``, ``gpus``,
