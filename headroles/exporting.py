@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headroles.addresses import check_place, is_address
-from headroles.errors import BadInput
+from headroles.errors import BadInput, describe_object
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.page import page_of
@@ -42,6 +42,8 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
     Raises:
         BadInput: When the folder holds something else, or cannot be written.
     """
+    if not isinstance(labelling, Labelling):
+        raise BadInput(f"save() writes a labelling, but got {describe_object(labelling)}; give the run first")
     check_place(folder)
     target = Path(folder)
     with lock_run_folder(target):

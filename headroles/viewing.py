@@ -10,6 +10,7 @@ from typing import Any
 
 from headroles.errors import BadInput
 from headroles.options.view import MODEL_OPTIONS, ViewOptions, parse_numbers, view_options_of
+from headroles.records.shown.brief import brief_lines, describe
 from headroles.records.view import Maps, View
 from headroles.storage.folder import COMPARISON, RUN, make_folder, read_manifest, write_errors, write_files
 
@@ -33,6 +34,20 @@ class Viewed:
 
     view: View
     show: str = "head"
+
+    def __repr__(self) -> str:
+        """Return model, texts and the attention that the view holds."""
+        view = self.view
+        facts = [("model", view.model), ("texts", describe(view.texts))]
+        facts += [
+            (
+                maps.kind,
+                f"{len(maps.layers)} layers × {len(maps.heads)} heads, "
+                f"{maps.queries.size} × {maps.keys.size} tokens",
+            )
+            for maps in view.maps
+        ]
+        return brief_lines("Viewed", [*facts, ("shown by", ".html(), .svg(layer), .save(path)")])
 
     def html(self) -> str:
         """Return one self-contained page with all three views."""

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from headroles.errors import BadSieve
 from headroles.records.example import Example
+from headroles.records.shown.brief import brief
 
 NEEDS = frozenset({"words", "arcs", "mentions", "likeness", "frequencies"})
 """Annotation a sieve can ask for: words alone, dependency arcs between them, mentions of entities, lemmas or
@@ -43,6 +44,8 @@ class Contrast:
     words: bool = False
     groups: Callable[[Example], Int[np.ndarray, " units"]] | None = None
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, slots=True)
 class MaskSieve:
@@ -74,6 +77,8 @@ class MaskSieve:
     specials: bool = False
     margin: float = MARGIN
     contrast: Contrast | None = None
+
+    __repr__ = brief
 
 
 @runtime_checkable

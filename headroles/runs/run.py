@@ -108,7 +108,7 @@ def _run_shards(
     labelling = _with_record(kind, options, scored, judged, corpus, more)
     if work.folder is not None:
         _finish(kind, work, work.folder, labelling, tally)
-    return labelling
+    return replace(labelling, folder=options.out)
 
 
 def _with_record(
