@@ -281,7 +281,7 @@ def data_object(data: Any, name: str = "data", *, files: bool = False) -> DataOb
 
     Example:
         >>> data_object([("Is it late?", "It is late."), ("Who came?", "Ann came.")]).name
-        'list of 2 pairs (sha256 a09e93c6b0b6)'
+        'list of 2 pairs (sha256 92b9d95e97d1)'
     """
     table = next((kind for module, kind in TABLES.items() if _is_a(data, module, kind)), "")
     form = "table" if table else _form_of_list(data, name, files)

@@ -30,9 +30,9 @@ def file(tmp_path: Path) -> Path:
 
 def _same(one: Labelling, other: Labelling) -> bool:
     """Whether two runs have the same scores, up to rounding, and as many units."""
-    values = [run.scores.values for run in (one, other)]
     units = [len(set(run.scores.units)) for run in (one, other)]
-    return np.allclose(*values, rtol=0, atol=1e-6, equal_nan=True) and units[0] == units[1]
+    close = np.allclose(one.scores.values, other.scores.values, rtol=0, atol=1e-6, equal_nan=True)
+    return close and units[0] == units[1]
 
 
 def _frame() -> pd.DataFrame:
@@ -42,7 +42,7 @@ def _frame() -> pd.DataFrame:
 def test_every_object_scores_as_the_same_pairs_in_a_file(planted: Path, file: Path) -> None:
     from datasets import Dataset
 
-    columns = {"text_a": "a", "text_b": "b", "group": "doc"}
+    columns: dict[str, Any] = {"text_a": "a", "text_b": "b", "group": "doc"}
     usual = [{"text_a": a, "text_b": b, "group": number // 2} for number, (a, b) in enumerate(PAIRS)]
     of_file = label(data=file, model=planted, **columns, **FEW)
     assert len(set(of_file.scores.units)) == len(PAIRS) // 2
@@ -65,7 +65,7 @@ def test_a_list_of_texts_is_a_run_of_single_texts(planted: Path) -> None:
 
 
 def test_a_limit_draws_the_same_inputs_as_of_a_file(planted: Path, file: Path) -> None:
-    limited = {"limit": 5, "seed": 3, "text_a": "a", "text_b": "b"}
+    limited: dict[str, Any] = {"limit": 5, "seed": 3, "text_a": "a", "text_b": "b"}
     assert _same(
         label(data=_frame(), model=planted, **limited, **FEW),
         label(data=file, model=planted, **limited, **FEW),
@@ -109,7 +109,7 @@ def test_several_workers_get_the_rows(planted: Path) -> None:
     ],
 )
 def test_columns_are_those_named_then_the_tasks_then_the_usual_ones(
-    data: Any, named: dict[str, str], columns: tuple[Any, ...]
+    data: Any, named: dict[str, Any], columns: tuple[Any, ...]
 ) -> None:
     options = label_options_of(data=data, **named)
     assert object_columns(options, options.data) == columns  # type: ignore[arg-type]
@@ -130,7 +130,7 @@ def test_columns_are_those_named_then_the_tasks_then_the_usual_ones(
     ],
 )
 def test_inputs_without_their_columns_or_texts_are_refused(
-    data: Any, named: dict[str, str], sentence: str, planted: Path
+    data: Any, named: dict[str, Any], sentence: str, planted: Path
 ) -> None:
     with pytest.raises(HeadrolesError) as error:
         label(data=data, model=planted, sieve="local", **SHORT, **named)
@@ -152,7 +152,13 @@ def test_labels_of_a_table_give_the_losses_of_a_file(headed: Callable[..., Path]
     file = tmp_path / "labelled.csv"
     table.to_csv(file, index=False)
     model = headed("bert", "SequenceClassification")
-    how = {"text_a": "text", "gradients": True, "label": "class", "model": model, "max_length": 32}
+    how: dict[str, Any] = {
+        "text_a": "text",
+        "gradients": True,
+        "label": "class",
+        "model": model,
+        "max_length": 32,
+    }
     assert _same(surface(data=table, **how), surface(data=file, **how))
 
 
