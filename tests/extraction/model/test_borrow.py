@@ -54,6 +54,23 @@ def test_a_loaded_model_scores_as_its_folder_and_stays_as_it_was(
     assert of_object.manifest["settings"]["model"] == of_object.manifest["model"]["name"]
 
 
+@pytest.mark.parametrize("name", ["t5", "bart"])
+def test_a_decoder_of_a_loaded_model_starts_as_that_of_its_folder(
+    name: str, headed: Callable[..., Path]
+) -> None:
+    folder = headed(name, "Seq2SeqLM")
+    given = _open(folder, "AutoModelForSeq2SeqLM")
+    given["model"].config.decoder_start_token_id = None
+    before = list(_state(given["model"]))
+    for kind in ("decoder", "cross"):
+        of_object = label(**given, **SHORT, kind=kind)
+        of_folder = label(model=folder, **SHORT, kind=kind)
+        assert np.allclose(
+            of_object.scores.values, of_folder.scores.values, rtol=0, atol=1e-6, equal_nan=True
+        )
+    assert list(_state(given["model"])) == before
+
+
 @pytest.mark.parametrize("name", ["bert", "mpnet"])
 def test_gradients_of_a_loaded_model_are_those_of_its_folder(name: str, headed: Callable[..., Path]) -> None:
     folder = headed(name, "MaskedLM")
