@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
+from headroles.options.finished import ReplicateOptions
+from headroles.options.keywords import keywords_of
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, Labelling
 from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
@@ -74,13 +76,8 @@ class _Runs:
         )
 
 
-def replicate(
-    dir_a: str | Path,
-    dir_b: str | Path,
-    *,
-    correction: str | None = None,
-    out: str | Path | None = None,
-) -> Replication:
+@keywords_of(ReplicateOptions, "dir_a", "dir_b")
+def replicate(options: ReplicateOptions) -> Replication:
     """Test the roles that run A found on the inputs of run B, and count how many hold there.
 
     Both runs are of one model; their inputs differ. B is an independent test of the roles of A.
@@ -88,16 +85,15 @@ def replicate(
     model is needed. Heads that have a role in B only are not reported.
 
     Args:
-        dir_a: Folder of run A, whose roles are tested.
-        dir_b: Folder of run B, on whose inputs they are tested.
-        correction: Correction of B, such as "holm"; None: that of A.
-        out: CSV file to write, one row per role of A; None: nothing is written.
+        {options}
 
     Raises:
         HeadrolesError: When the folders are no runs, the inputs are the same, or no column is in both;
             in one sentence.
     """
-    first, second = (load(folder) for folder in (dir_a, dir_b))
+    folders = options.dir_a, options.dir_b
+    first, second = (load(folder) for folder in folders)
+    correction = options.correction
     decision = first.decision if correction is None else replace(first.decision, correction=correction)
     check_decision(decision)
     runs = _matched_runs(first, second)
@@ -105,11 +101,11 @@ def replicate(
     facts = {
         name: {"folder": str(folder)}
         | {key: run.manifest[key] for key in MANIFEST_FIELDS if key in run.manifest}
-        for name, folder, run in (("a", dir_a, first), ("b", dir_b, second))
+        for name, folder, run in zip("ab", folders, (first, second), strict=True)
     }
     replication = replace(replication, manifest=facts, notes=tuple(_notes(runs, replication)))
-    if out is not None:
-        write_text(Path(out), replication.frame().to_csv(index=False, lineterminator="\n"))
+    if options.out is not None:
+        write_text(Path(options.out), replication.frame().to_csv(index=False, lineterminator="\n"))
     return replication
 
 

@@ -47,8 +47,9 @@ def object_columns(options: InputOptions, data: DataObject) -> tuple[tuple[str, 
         BadInput: When a named column is not there, or no column is known to hold texts.
 
     Example:
-        >>> from headroles.options.label import label_options_of
-        >>> options = label_options_of(data=[{"text": "It rains.", "group": "notes"}])
+        >>> from headroles.options.label import LabelOptions
+        >>> from headroles.options.values import record_of
+        >>> options = record_of(LabelOptions, data=[{"text": "It rains.", "group": "notes"}])
         >>> object_columns(options, options.data)
         (('text',), 'group')
     """

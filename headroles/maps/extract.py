@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from headroles.arrays import ROUNDING
 from headroles.errors import BadInput
 from headroles.maps.writer import open_maps, size_in_bytes
-from headroles.options.extract import ExtractOptions, extract_options_of
+from headroles.options.extract import ExtractOptions
+from headroles.options.keywords import keywords_of
 from headroles.records.objects import DataObject
 
 if TYPE_CHECKING:
@@ -60,30 +61,24 @@ class ExtractedMaps:
         )
 
 
+@keywords_of(ExtractOptions, "file")
 def extract(
-    file: Any,
+    settings: ExtractOptions,
     *,
     announce: Callable[[ExtractedMaps], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **options: Any,
 ) -> ExtractedMaps:
     """Run a model on texts, and write an array (layers, heads, tokens, tokens) of attention for each input.
 
+    The file has JSON objects, as a list or one a line (``.gz`` too), each with exactly one of ``text`` (a
+    string, or a list of two for a pair), ``text_a`` (a string, with ``text_b`` for a pair, as
+    ``preprocess unlabeled`` writes them), ``words`` (a list) or ``tokens`` (the model's own, special
+    tokens included); all other fields are kept.
+
     Args:
-        file: JSON objects, as a list or one a line (``.gz`` too), each with exactly one of ``text`` (a
-            string, or a list of two for a pair), ``text_a`` (a string, with ``text_b`` for a pair, as
-            ``preprocess unlabeled`` writes them), ``words`` (a list) or ``tokens`` (the model's own, special
-            tokens included); all other fields are kept. Or a list of such dictionaries, of texts or of pairs
-            of texts, a DataFrame, or a ``datasets.Dataset``.
         announce: Called before anything is written, with the maps to write and their size.
         progress: Called with the inputs done and their total.
-        **options: The options of ``headroles extract``, by the same names: ``out`` (ends in .safetensors
-            or .npz; the list of examples is written beside it, ending in .json), ``model`` (None: the
-            embedded one; or a loaded one, with ``tokenizer``), ``revision``, ``word_level`` (attention to
-            a word summed over its pieces, from
-            one averaged; special tokens stand alone), ``precision`` ("float16", as published, or
-            "float32"), ``limit`` (the first so many), ``max_length`` (128; longer inputs are left out, not
-            cut), ``batch_size``, ``device``, ``dtype`` and ``overwrite``.
+        {options}
 
     Returns:
         The maps that were written.
@@ -93,7 +88,6 @@ def extract(
 
     Source: the layout of ``extract_attention.py`` of Clark et al. (2019), without its pickle.
     """
-    settings = extract_options_of(file=file, **options)
     from headroles.extraction.model.borrow import borrow
 
     with borrow(settings.model):

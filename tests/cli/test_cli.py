@@ -27,12 +27,16 @@ from headroles.catalogue import Entry
 from headroles.cli.main import cli
 from headroles.errors import BadInput
 from headroles.options.label import LabelOptions
+from headroles.planning import study
 from headroles.records.passage import Passage
+from headroles.shards.verify import verify
 from headroles.sieves import BUILT_IN
 from headroles.tasks import TASKS
 
 Command = Callable[..., tuple[int, str, str]]
 SIEVES = ("--sieve", "local", "--sieve", "block")
+BASIC = "-data-pairs-max-length-48-sieve-local+block"
+"""What the options of a small run add to the name of its folder."""
 
 
 @pytest.fixture
@@ -71,13 +75,28 @@ def test_the_options_of_label_are_the_keywords_of_label_with_the_same_defaults()
     assert not [name for name in given if f"``{name}``" not in described and f"{name}:" not in described]
 
 
-def test_the_options_of_other_commands_are_keywords_too() -> None:
-    judge, figures, report = (
-        set(inspect.signature(each).parameters)
-        for each in (headroles.judge_again, headroles.figures, headroles.exporting.report)
-    )
-    assert {option.name for option in cli.commands["judge"].params} == judge
-    assert {option.name for option in cli.commands["report"].params} == figures > report
+def test_every_option_is_a_keyword_of_its_function() -> None:
+    functions: dict[str, Callable[..., Any]] = {
+        "label": headroles.label,
+        "probe": headroles.probe,
+        "surface": headroles.surface,
+        "cluster": headroles.cluster,
+        "view": headroles.view,
+        "extract": headroles.extract,
+        "judge": headroles.judge_again,
+        "compare": headroles.compare,
+        "replicate": headroles.replicate,
+        "table": headroles.table,
+        "verify": verify,
+        "plan": study,
+    }
+    for name, function in functions.items():
+        keywords = inspect.signature(function).parameters
+        for option in cli.commands[name].params:
+            assert option.name in keywords
+            usual = keywords[option.name].default
+            if not option.required and option.default is not None:
+                assert usual == option.default, option.name
 
 
 GIVEN: dict[str, tuple[tuple[object, ...], object]] = {
@@ -246,9 +265,28 @@ def test_without_out_a_run_goes_to_a_folder_named_after_inputs_and_model(
     monkeypatch.chdir(tmp_path)
     code, out, _ = command("label", *basic)
     assert code == 0
-    assert out.splitlines()[-1] == "report  runs/QNLI-planted/report.html"
-    assert (tmp_path / "runs" / "QNLI-planted" / "findings.csv").is_file()
-    assert [each.name for each in (tmp_path / "runs").iterdir()] == ["QNLI-planted"]
+    folder = f"QNLI-planted{BASIC}"
+    assert out.splitlines()[-1] == f"report  runs/{folder}/report.html"
+    assert (tmp_path / "runs" / folder / "findings.csv").is_file()
+    assert [each.name for each in (tmp_path / "runs").iterdir()] == [folder]
+
+
+def test_commands_typed_one_after_the_other_never_meet_in_one_folder(
+    command: Command, basic: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for more in ([], ["--margin", "0.2"], ["--alpha", "0.01", "--correction", "holm"], ["--seed", "1"]):
+        code, out, err = command("label", *basic, *more)
+        assert (code, err) == (0, "")
+        hint = f"headroles judge runs/QNLI-planted{BASIC} --alpha 0.01 --correction holm"
+        assert (hint in out.replace("\n", "")) is ("--alpha" in more)
+    (tmp_path / "other").mkdir()
+    same_name = [shutil.copy(word, tmp_path / "other") if word.endswith(".tsv") else word for word in basic]
+    assert command("label", *same_name)[0] == 0
+    names = {each.name for each in (tmp_path / "runs").iterdir()}
+    assert len(names) == 5
+    assert {f"QNLI-planted{BASIC}", f"QNLI-planted-alpha-0.01-correction-holm{BASIC}"} < names
+    assert [name for name in names if re.fullmatch(f"QNLI-planted{re.escape(BASIC)}-[0-9a-f]{{6}}", name)]
 
 
 @pytest.mark.with_report

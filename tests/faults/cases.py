@@ -104,7 +104,7 @@ def _other_cases(runs: dict[str, tuple[Words, Words]]) -> list[Case]:
             "compare --overwrite",
             (*compare, "--overwrite"),
             (*others, (*compare, "--alpha", "0.2")),
-            ("table", "run", "--csv"),
+            ("table", "run", "--format", "csv"),
         ),
         Case("replicate", ("replicate", "a", "b", "--out", "replication.csv"), (others[0], elsewhere)),
         Case("extract", (*extract, *maps)),

@@ -210,7 +210,7 @@ _COMMANDS = (
     ("probe", "dependency", "--data", "nowhere.conllu", "--relations", "nsubj,det", "--window", "64"),
     ("surface", "--data", "nowhere.csv", "--text-a", "a", "--marks", ".,", "--margin", "0.1"),
     ("cluster", "--data", "nowhere.csv", "--text-a", "a", "--draws", "20", "--clusters", "3"),
-    ("table", "nowhere", "--name", "roles", "--latex"),
+    ("table", "nowhere", "--name", "roles", "--format", "latex"),
     ("report", "nowhere", "--figures", "svg", "--width", "89"),
     ("judge", "nowhere", "--margin", "0.1", "--interval", "bca"),
     ("compare", "nowhere", "elsewhere", "--bound", "0.1", "--swaps", "99"),

@@ -12,7 +12,8 @@ from headroles.errors import BadInput
 from headroles.extraction.texts.sources import fingerprint, read_table, sample_passages
 from headroles.inputs.corpora import StreamedCorpus
 from headroles.inputs.passages import read_corpus, read_inputs
-from headroles.options.label import LabelOptions, label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 from headroles.records.passage import Passage
 from tests.inputs.corpus_files import NOWHERE, ROWS, options_for, read, written
 
@@ -86,7 +87,7 @@ def test_a_stream_takes_the_first_rows_and_says_so(tmp_path: Path) -> None:
 
 def test_a_stream_of_a_shipped_sample_takes_its_first_rows_too() -> None:
     first, drawn = (
-        list(read_corpus(label_options_of(task="QNLI", limit=7, stream=stream), frozenset(), NOWHERE))
+        list(read_corpus(record_of(LabelOptions, task="QNLI", limit=7, stream=stream), frozenset(), NOWHERE))
         for stream in (True, False)
     )
     assert [each.key for each in first] == [f"QNLI/{n}" for n in range(7)]
@@ -116,7 +117,7 @@ def test_a_treebank_is_read_sentence_by_sentence(tmp_path: Path) -> None:
     line = "\t".join(("1", "Yes", "yes", "_", "_", "_", "0", "root", "_", "_"))
     bad = line.replace("\t0\t", "\t9\t")
     (tmp_path / "own.conllu").write_text("# newdoc = d\n" + f"{line}\n\n" * 3 + f"{bad}\n\n")
-    corpus = read_corpus(label_options_of(data=str(tmp_path / "own.conllu")), frozenset(), NOWHERE)
+    corpus = read_corpus(record_of(LabelOptions, data=str(tmp_path / "own.conllu")), frozenset(), NOWHERE)
     assert corpus.gold
     assert corpus.source["trees"] == "gold"
     passages = iter(corpus)
@@ -131,7 +132,7 @@ def _many(ending: str, folder: Path, rows: int) -> LabelOptions:
         rest = "\t".join(("_", "_", "_", "_", "0", "root", "_", "_"))
         sentences = (f"1\tword{n}{'x' * 300}\t{rest}\n\n" for n in range(rows))
         (folder / "own.conllu").write_text("".join(sentences))
-        return label_options_of(data=str(folder / "own.conllu"))
+        return record_of(LabelOptions, data=str(folder / "own.conllu"))
     texts = [{"text": f"{n} {'word ' * 60}", "from": f"document {n}"} for n in range(rows)]
     return options_for(written(folder / f"own.{ending}", texts))
 

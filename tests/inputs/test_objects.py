@@ -12,7 +12,8 @@ import pytest
 from headroles import HeadrolesError, Labelling, extract, label, load, probe, surface
 from headroles.errors import BadInput
 from headroles.inputs.objects import object_columns
-from headroles.options.label import label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 
 PAIRS = [(f"Is number {number} here?", f"It is here, with {number + 1}.") for number in range(12)]
 SHORT: dict[str, Any] = {"maps": 0, "max_length": 48}
@@ -111,7 +112,7 @@ def test_several_workers_get_the_rows(planted: Path) -> None:
 def test_columns_are_those_named_then_the_tasks_then_the_usual_ones(
     data: Any, named: dict[str, Any], columns: tuple[Any, ...]
 ) -> None:
-    options = label_options_of(data=data, **named)
+    options = record_of(LabelOptions, data=data, **named)
     assert object_columns(options, options.data) == columns  # type: ignore[arg-type]
 
 

@@ -271,7 +271,7 @@ def test_mistakes_are_one_sentence_and_leave_nothing(
 def test_an_unknown_layout_and_a_text_without_words_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_text("It rains.\n")
-    with pytest.raises(UnknownName, match="layout of a file to parse"):
+    with pytest.raises(UnknownName, match="no layout is called"):
         preprocess_depparse(file, out=tmp_path / "a.jsonl", layout="conll")
     file.write_text(" = Title = \n\n\u00a0 \n\n = Other = \n")
     with pytest.raises(BadInput, match="holds at least one word"):

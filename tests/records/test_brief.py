@@ -97,7 +97,7 @@ def results(
         "view": view(*texts, model=planted),
         "view of arrays": view(np.full((2, 3, 4, 4), 0.25), list("abcd")),
         "verify": verify(folder / "a"),
-        "study": study(effect=0.5, heads=144),
+        "study": study(effect=0.5, head_count=144),
         "extract": extract(list(texts), out=folder / "maps.npz", model=planted),
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headroles.options.run import SPLITS
+from headroles.options.shared import SPLITS
 from headroles.records.assessment import Assessment, Precision, RoleOverlap, SensitivityRow
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling

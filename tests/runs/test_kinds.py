@@ -13,7 +13,8 @@ import pytest
 import headroles
 from headroles import Labelling
 from headroles.kinds import KINDS, kind_of
-from headroles.options.label import label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 from headroles.runs import run as skeleton
 from headroles.shards.verify import Verified, verify
 from headroles.shards.work import Order, Receipt, Task
@@ -209,7 +210,7 @@ def ray_here() -> Iterator[None]:
     """A Ray that the process has joined, so that not every run starts one."""
     from headroles.shards.engines.on_ray.session import connect_to_ray
 
-    with connect_to_ray(Order(label_options_of(task="QNLI", engine="ray", workers=2), None, True, 1)):
+    with connect_to_ray(Order(record_of(LabelOptions, task="QNLI", engine="ray", workers=2), None, True, 1)):
         yield
 
 

@@ -12,12 +12,13 @@ import torch
 
 import headroles
 from headroles import HeadrolesError
-from headroles.options.cluster import ClusterOptions, cluster_options_of
-from headroles.options.extract import ExtractOptions, extract_options_of
-from headroles.options.label import LabelOptions, label_options_of
-from headroles.options.probe import ProbeOptions, probe_options_of
-from headroles.options.surface import SurfaceOptions, surface_options_of
-from headroles.options.view import ViewOptions, view_options_of
+from headroles.options.cluster import ClusterOptions
+from headroles.options.extract import ExtractOptions
+from headroles.options.label import LabelOptions
+from headroles.options.probe import ProbeOptions
+from headroles.options.surface import SurfaceOptions
+from headroles.options.values import record_of
+from headroles.options.view import ViewOptions
 
 WRONG: dict[str, Any] = {
     "module": torch.nn.Linear(200, 300),
@@ -35,13 +36,13 @@ WRONG: dict[str, Any] = {
     "empty": "",
     "list of nothing": [None],
 }
-KINDS: dict[str, tuple[type, Callable[..., object], dict[str, Any]]] = {
-    "label": (LabelOptions, label_options_of, {"data": ["a"]}),
-    "cluster": (ClusterOptions, cluster_options_of, {"data": ["a"]}),
-    "surface": (SurfaceOptions, surface_options_of, {"data": ["a"]}),
-    "probe": (ProbeOptions, probe_options_of, {"probes": "trees", "data": "a.conllu"}),
-    "view": (ViewOptions, view_options_of, {"text": "It rains."}),
-    "extract": (ExtractOptions, extract_options_of, {"file": "texts.json", "out": "maps.npz"}),
+KINDS: dict[str, tuple[type, dict[str, Any]]] = {
+    "label": (LabelOptions, {"data": ["a"]}),
+    "cluster": (ClusterOptions, {"data": ["a"]}),
+    "surface": (SurfaceOptions, {"data": ["a"]}),
+    "probe": (ProbeOptions, {"probes": "trees", "data": "a.conllu"}),
+    "view": (ViewOptions, {"text": "It rains."}),
+    "extract": (ExtractOptions, {"file": "texts.json", "out": "maps.npz"}),
 }
 NO_OPTIONS = {"sieve"}
 """Functions that make sieves, which check their own arguments."""
@@ -75,7 +76,7 @@ def test_a_public_function_refuses_an_object_as_its_first_arguments(name: str, w
 @pytest.mark.parametrize("wrong", ["module", "object", "dictionary", "array", "table", "list of modules"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_option_refuses_an_object_of_another_library(kind: str, wrong: str) -> None:
-    record, options_of, usual = KINDS[kind]
+    record, usual = KINDS[kind]
     names = {"data", "file", "sieve"} if wrong in ("table", "dictionary") else set()
     for name in {field.name for field in fields(record)} - names:
-        _check(lambda given=usual | {name: WRONG[wrong]}: options_of(**given))  # type: ignore[misc]
+        _check(lambda given=usual | {name: WRONG[wrong]}: record_of(record, **given))  # type: ignore[misc]

@@ -274,4 +274,4 @@ def test_a_sieve_from_a_file_labels_heads(command: Command, planted: Path, tmp_p
 @pytest.mark.parametrize("given", [None, 3, object()])
 def test_what_has_no_name_is_no_sieve_of_a_run(given: object) -> None:
     with pytest.raises(BadInput, match="sieve holds names, or objects that have one, but got"):
-        label("QNLI", sieve=["local", given])  # type: ignore[list-item]
+        label("QNLI", sieve=["local", given])

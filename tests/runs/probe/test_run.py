@@ -261,7 +261,7 @@ def test_the_options_of_probe_are_the_keywords_of_probe_with_the_same_defaults()
         ({"probes": "coreference", "window": 64, "stride": 65}, "the stride is at most the window"),
         ({"window": 4}, "window must be a whole number of at least 8"),
         ({"relations": ["punct"]}, "other than punct"),
-        ({"layout": "conll"}, "no layout of gold annotation is called"),
+        ({"layout": "conll"}, "no layout is called"),
         ({"window": 10_000}, "takes at most"),
         ({"margin": -1.0}, "margin must be"),
         ({"minutes": 3.0}, "--minutes is for trained probes"),
@@ -290,7 +290,7 @@ def test_data_without_the_annotation_asked_about_is_refused(tmp_path: Path, mode
         with pytest.raises(BadInput, match=f"needs gold {what}, but 4 of 4 documents have none"):
             headroles.probe(name, data=plain, model=model_of("bert"))
     with pytest.raises(UnknownName, match="no option is called"):
-        headroles.probe("dependency", data=plain, sieves="local")
+        headroles.probe("dependency", data=plain, sieves="local")  # type: ignore[call-arg]
 
 
 def _long(words: int) -> str:
