@@ -1,5 +1,6 @@
 """Loaded models: their attention is that of the same weights in a folder, and they stay as they were."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import torch
 import transformers
 
+import headroles
 from headroles import HeadrolesError, cluster, label, probe, surface, view
 from headroles.extraction.model.borrow import borrow
 from headroles.extraction.model.checkpoint import find_checkpoint
@@ -226,3 +228,11 @@ def test_the_weights_of_a_given_model_are_never_copied(model_of: Callable[[str],
     with borrow(given):
         loaded = load(find_checkpoint(given, None), device="auto", dtype="float32", max_length=48)
         assert loaded.network is given.network
+
+
+def test_every_function_with_a_model_names_its_tokenizer() -> None:
+    functions = ("label", "cluster", "surface", "probe", "extract", "view", "preprocess_unlabeled")
+    for name in functions:
+        names = list(inspect.signature(getattr(headroles, name)).parameters)
+        assert names[names.index("model") + 1] == "tokenizer"
+        assert "tokenizer: Fast tokenizer of a model" in (inspect.getdoc(getattr(headroles, name)) or "")
