@@ -23,6 +23,7 @@ from headroles.options.shared import (
     SEED,
     check_subset,
 )
+from headroles.records.objects import DataObject, ModelObject
 from headroles.storage.integrity.leftovers import has_leftover
 from headroles.storage.map_files import KINDS, file_form
 
@@ -36,14 +37,24 @@ class ExtractOptions:
         BadInput: For numbers out of range, or a file that cannot be written where it is named.
     """
 
-    file: Annotated[str, Option("JSON objects with texts.", "Inputs", path=True, argument=True)]
+    file: Annotated[
+        str | DataObject,
+        Option(
+            "JSON objects with texts.",
+            "Inputs",
+            path=True,
+            argument=True,
+            python="str | Path | Any",
+            in_python="Or a list of dictionaries, texts or pairs, a DataFrame, or a datasets.Dataset.",
+        ),
+    ]
     out: Annotated[
         str,
         OUT.but(
             detail="A .safetensors or .npz file; a .json file of the same name lists the maps.", required=True
         ),
     ] = ""
-    model: Annotated[str | None, MODEL] = None
+    model: Annotated[str | ModelObject | None, MODEL] = None
     revision: Annotated[str | None, REVISION] = None
     word_level: Annotated[
         bool,
@@ -76,7 +87,7 @@ class ExtractOptions:
         file_form(target)
         check_place(target)
         for path in (target, target.with_suffix(".json")):
-            if path.resolve() == Path(self.file).resolve():
+            if isinstance(self.file, str) and path.resolve() == Path(self.file).resolve():
                 raise BadInput(f"'{path}' would be written over the inputs; give another --out")
             if path.exists() and not self.overwrite and not is_unfinished(target):
                 raise BadInput(f"'{path}' is there already; give --overwrite to replace it, or another --out")

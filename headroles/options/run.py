@@ -42,6 +42,7 @@ from headroles.options.shared import (
 )
 from headroles.presets import preset_of
 from headroles.records.example import Decision
+from headroles.records.objects import DataObject, ModelObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,7 @@ class CommonOptions:
     """
 
     attention: Annotated[str | None, ATTENTION] = None
-    model: Annotated[str | None, MODEL] = None
+    model: Annotated[str | ModelObject | None, MODEL] = None
     revision: Annotated[str | None, REVISION] = None
     limit: Annotated[int | None, LIMIT] = None
     first: Annotated[int | None, FIRST] = None
@@ -166,6 +167,8 @@ class CommonOptions:
         for name, value in settings.items():
             if isinstance(value, tuple):
                 settings[name] = [item if isinstance(item, str) else item.name for item in value]
+            elif isinstance(value, ModelObject | DataObject):
+                settings[name] = value.name
         return settings
 
     def command(self) -> str:

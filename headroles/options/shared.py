@@ -20,7 +20,7 @@ USER_CACHE = "in the user's cache folder"
 # inputs
 TASK = Option("A task of GLUE, in any case.", "Inputs", choices=tuple(TASKS), any_case=True)
 SOURCE = Option("Inputs of the task: sample (shipped) or hub.", "Inputs", choices=SOURCES)
-DATA = Option("A file of your inputs.", "Inputs", path=True)
+DATA = Option("A file of your inputs.", "Inputs", path=True, python="str | Path | Any | None")
 ATTENTION = Option(
     "A file of stored maps (.npz, .safetensors) to read; no model is run.", "Inputs", path=True
 )
@@ -35,7 +35,16 @@ MAX_LENGTH = Option("Longest input in tokens, special tokens included.", "Inputs
 LAYOUT = Option("Layout of the file.", "Inputs", default="detected")
 
 # model
-MODEL = Option("A folder of a model, or its name on the hub.", "Model", path=True, default=EMBEDDED)
+MODEL = Option(
+    "A folder of a model, or its name on the hub.",
+    "Model",
+    path=True,
+    default=EMBEDDED,
+    python="str | Path | Any | None",
+    in_python="Or a loaded transformers model, with its tokenizer.",
+)
+TOKENIZER = Option("Fast tokenizer of a model that is given as an object.", "Model", python="Any | None")
+"""A keyword of functions that take a loaded model; it becomes a part of the model."""
 REVISION = Option("Branch, tag or commit of a model on the hub.", "Model")
 DEVICE = Option("Device of the model.", "Model", choices=DEVICES)
 DTYPE = Option("Precision of the model's numbers.", "Model", choices=DTYPES)

@@ -20,6 +20,7 @@ from headroles.options.shared import (
     SVG,
     TEXT_B,
 )
+from headroles.records.objects import ModelObject
 
 SHOWS = ("head", "model", "neuron")
 """The three views on a page, of which one opens first."""
@@ -55,7 +56,7 @@ class ViewOptions:
         str | None,
         Option("Key or number (from 0) of the example of stored maps.", "Inputs", default="the first"),
     ] = None
-    model: Annotated[str | None, MODEL] = None
+    model: Annotated[str | ModelObject | None, MODEL] = None
     revision: Annotated[str | None, REVISION] = None
     view: Annotated[str, Option("View that opens first.", "Output", choices=SHOWS)] = "head"
     layers: Annotated[

@@ -76,7 +76,10 @@ MISTAKES: list[tuple[str, str]] = [
     ("probe dependency --data nope.conllu", "No such file: nope.conllu"),
     ("extract nope.json --out maps.npz", "No such file: nope.json"),
     ("preprocess unlabeled nope.txt --out pairs.jsonl", "No such file: nope.txt"),
-    ("plan --effect 0.3 --head-count 144 --power 2", "power must lie between 0 and 1, both excluded, but got 2.0"),
+    (
+        "plan --effect 0.3 --head-count 144 --power 2",
+        "power must lie between 0 and 1, both excluded, but got 2.0",
+    ),
     (
         "plan --effect 0.3 --head-count 144 --correction holmes",
         "no correction is called 'holmes'; did you mean ",

@@ -69,7 +69,7 @@ def load(
     Raises:
         BadInput: When it cannot be loaded, or the weights that are read differ from the plain model's.
     """
-    place = device_of(device)
+    place = place_of(checkpoint, device)
     with silence_library():
         network, missing = open_network(checkpoint, DTYPES[dtype], head)
         tokenizer = load_tokenizer(checkpoint)
@@ -126,6 +126,17 @@ def device_of(name: str) -> torch.device:
     return torch.device(name)
 
 
+def place_of(checkpoint: Checkpoint, device: str) -> torch.device:
+    """Return the device for a model: a loaded one stays where it is, unless another device is named.
+
+    Raises:
+        BadInput: When this machine has no such device.
+    """
+    if checkpoint.given is not None and device == "auto":
+        return torch.device(checkpoint.given.network.device)
+    return device_of(device)
+
+
 @contextmanager
 def silence_library() -> Iterator[None]:
     """Silence the library's messages; those that matter are raised as errors of headroles."""
@@ -148,6 +159,11 @@ def open_network(checkpoint: Checkpoint, dtype: torch.dtype, head: Any = None) -
         BadInput: When it cannot be loaded, lacks weights that attention depends on, or has some that are no
             finite numbers.
     """
+    if checkpoint.given is not None:
+        whole = checkpoint.given.network
+        network = whole.base_model if head is None else whole
+        _check_finite(network, checkpoint)
+        return network, []
     try:
         network, notes = (head or AutoModel).from_pretrained(
             checkpoint.target,
@@ -193,6 +209,8 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
     Raises:
         BadInput: When it has none that can be loaded.
     """
+    if checkpoint.given is not None:
+        return checkpoint.given.tokenizer
     try:
         tokenizer = AutoTokenizer.from_pretrained(
             checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
@@ -219,7 +237,9 @@ def move_to_device(network: Any, device: torch.device, name: str) -> None:
         BadInput: When the device cannot hold it.
     """
     try:
-        network.to(device).eval()
+        if network.device != device:
+            network.to(device)
+        network.eval()
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:200]
         raise BadInput(
@@ -249,6 +269,8 @@ def limit_of(checkpoint: Checkpoint, tokenizer: Any) -> int | None:
     Raises:
         BadInput: When its configuration cannot be used.
     """
+    if checkpoint.given is not None:
+        return length_limit(checkpoint.given.network.base_model, tokenizer)
     try:
         with silence_library(), torch.device("meta"):
             config = AutoConfig.from_pretrained(
@@ -274,6 +296,8 @@ def one_or_list(key_heads: tuple[int, ...]) -> int | list[int]:
 
 
 def _weights_sha256(checkpoint: Checkpoint, network: Any) -> str:
+    if checkpoint.given is not None:
+        return checkpoint.given.sha256
     folder = Path(checkpoint.target)
     if folder.is_dir():
         return weights_hash(folder)

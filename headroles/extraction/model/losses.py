@@ -109,14 +109,7 @@ def load_with_loss(checkpoint: Checkpoint, *, device: str, dtype: str, max_lengt
 
 def _find_head(checkpoint: Checkpoint) -> tuple[str, Any]:
     """Return the kind of a checkpoint's loss, and the class that loads it."""
-    try:
-        config = AutoConfig.from_pretrained(
-            checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
-        )
-    except Exception as error:  # the library raises many kinds; each becomes one sentence
-        reason = " ".join(str(error).split())[:300]
-        raise BadInput(f"the model {checkpoint.name!r} has no config that can be read: {reason}") from error
-    names = [str(name) for name in getattr(config, "architectures", None) or ()]
+    config, names = _architectures(checkpoint)
     if getattr(config, "is_encoder_decoder", False):
         raise BadInput(
             f"gradients are taken in models that are all encoder or all decoder, but {checkpoint.name!r} "
@@ -137,6 +130,21 @@ def _find_head(checkpoint: Checkpoint) -> tuple[str, Any]:
         f"…{', …'.join(LOSS_HEADS)}), but {checkpoint.name!r} is {', '.join(names) or 'of no named one'}; "
         f"give such a model with --model, or leave --gradients out"
     )
+
+
+def _architectures(checkpoint: Checkpoint) -> tuple[Any, list[str]]:
+    """Return the configuration of a checkpoint, and the names of the classes that it was saved from."""
+    if checkpoint.given is not None:
+        network = checkpoint.given.network
+        return network.config, [type(network).__name__]
+    try:
+        config = AutoConfig.from_pretrained(
+            checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
+        )
+    except Exception as error:  # the library raises many kinds; each becomes one sentence
+        reason = " ".join(str(error).split())[:300]
+        raise BadInput(f"the model {checkpoint.name!r} has no config that can be read: {reason}") from error
+    return config, [str(name) for name in getattr(config, "architectures", None) or ()]
 
 
 def _begin_graph(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor | None:

@@ -10,10 +10,10 @@ from headroles.extraction.capture.plain import run_plain, run_with_calls
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.model.load import (
     DTYPES,
-    device_of,
     load_tokenizer,
     move_to_device,
     open_network,
+    place_of,
     silence_library,
 )
 from headroles.extraction.model.two_texts import set_decoder_start
@@ -84,7 +84,7 @@ def _open(
     checkpoint: Checkpoint, texts: tuple[str, ...], device: str, dtype: str, max_length: int
 ) -> tuple[Any, ViewInput]:
     """Return the network that reads the texts, and its input."""
-    place = device_of(device)
+    place = place_of(checkpoint, device)
     with silence_library():
         network, _ = open_network(checkpoint, DTYPES[dtype])
         tokenizer = load_tokenizer(checkpoint)
