@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from headroles.errors import HeadrolesError
     from headroles.exporting import figures, save, table
     from headroles.judging.again import judge_again
+    from headroles.maps.adapters import from_nnsight, from_transformer_lens
     from headroles.maps.extract import extract
+    from headroles.maps.write import write_maps
     from headroles.plain import head_distances, probe_of
     from headroles.preprocessing.pairs import preprocess_unlabeled
     from headroles.preprocessing.trees import preprocess_depparse
@@ -47,6 +49,8 @@ _HOMES = {
     "compare": "headroles.comparing.compare",
     "extract": "headroles.maps.extract",
     "figures": "headroles.exporting",
+    "from_nnsight": "headroles.maps.adapters",
+    "from_transformer_lens": "headroles.maps.adapters",
     "head_distances": "headroles.plain",
     "judge_again": "headroles.judging.again",
     "label": "headroles.runs.label.run",
@@ -63,6 +67,7 @@ _HOMES = {
     "surface_of": "headroles.arrays",
     "table": "headroles.exporting",
     "view": "headroles.viewing",
+    "write_maps": "headroles.maps.write",
 }
 
 __all__ = [
@@ -82,6 +87,8 @@ __all__ = [
     "compare",
     "extract",
     "figures",
+    "from_nnsight",
+    "from_transformer_lens",
     "head_distances",
     "judge_again",
     "label",
@@ -98,6 +105,7 @@ __all__ = [
     "surface_of",
     "table",
     "view",
+    "write_maps",
 ]
 
 

@@ -1,6 +1,7 @@
 """Scores and surface statistics of plain attention arrays, from any source and without torch."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -104,6 +105,19 @@ def score(
     for scorer in selection.scorers:
         named[scorer.name] = np.stack([score_layer(scorer, layer, example, seen) for layer in weights])
     return named
+
+
+def array_of(weights: Any) -> np.ndarray:
+    """Return an array, or a tensor of any device and precision, as an array; half precision as float32.
+
+    Example:
+        >>> array_of([[0.5, 0.5]]).shape
+        (1, 2)
+    """
+    if hasattr(weights, "detach"):
+        tensor = weights.detach().cpu()
+        weights = (tensor if str(tensor.dtype).endswith("64") else tensor.float()).numpy()
+    return np.asarray(weights)
 
 
 def checked_attention(
