@@ -10,7 +10,10 @@ from headroles.arrays import surface_of as surface_of
 from headroles.errors import HeadrolesError as HeadrolesError
 from headroles.exporting import figures as figures
 from headroles.exporting import save as save
+from headroles.maps.adapters import from_nnsight as from_nnsight
+from headroles.maps.adapters import from_transformer_lens as from_transformer_lens
 from headroles.maps.extract import ExtractedMaps
+from headroles.maps.write import write_maps as write_maps
 from headroles.plain import head_distances as head_distances
 from headroles.plain import probe_of as probe_of
 from headroles.preprocessing.pairs import PairFile
@@ -69,6 +72,8 @@ __all__ = [
     "compare",
     "extract",
     "figures",
+    "from_nnsight",
+    "from_transformer_lens",
     "head_distances",
     "judge_again",
     "label",
@@ -87,6 +92,7 @@ __all__ = [
     "surface_of",
     "table",
     "view",
+    "write_maps",
 ]
 
 def cluster(
@@ -112,6 +118,7 @@ def cluster(
     splits: int | None = None,
     bayes: bool | None = None,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     batch_size: int = 32,
     shard_size: int = 256,
@@ -181,6 +188,7 @@ def extract(
     max_length: int = 128,
     batch_size: int = 32,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     overwrite: bool = False,
 ) -> ExtractedMaps:
@@ -225,6 +233,7 @@ def label(
     splits: int | None = None,
     bayes: bool | None = None,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     batch_size: int = 32,
     shard_size: int = 256,
@@ -308,6 +317,7 @@ def probe(
     splits: int | None = None,
     bayes: bool | None = None,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     batch_size: int = 32,
     shard_size: int = 256,
@@ -366,6 +376,7 @@ def surface(
     splits: int | None = None,
     bayes: bool | None = None,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     batch_size: int = 32,
     shard_size: int = 256,
@@ -416,6 +427,7 @@ def view(
     heads: str | int | Iterable[int] | None = (),
     max_length: int = 512,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     out: str | Path | None = None,
     svg: str | Path | None = None,

@@ -136,6 +136,19 @@ def check_examples(examples: list[Any]) -> list[Example]:
     return examples
 
 
+def array_of(weights: Any) -> np.ndarray:
+    """Return an array, or a tensor of any device and precision, as an array; half precision as float32.
+
+    Example:
+        >>> array_of([[0.5, 0.5]]).shape
+        (1, 2)
+    """
+    if hasattr(weights, "detach"):
+        tensor = weights.detach().cpu()
+        weights = (tensor if str(tensor.dtype).endswith("64") else tensor.float()).numpy()
+    return np.asarray(weights)
+
+
 def checked_attention(
     attention: np.ndarray, example: Example, *, sinks: bool = False
 ) -> Float[np.ndarray, "layers heads tokens tokens"]:

@@ -188,6 +188,7 @@ def _read(chosen: ViewOptions) -> View:
             heads=heads,
             neurons=chosen.svg is None or chosen.out is not None,
             device=chosen.device,
+            device_map=chosen.device_map,
             dtype=chosen.dtype,
             max_length=chosen.max_length,
         )

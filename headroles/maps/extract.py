@@ -121,6 +121,7 @@ def _extract(
     model = load(
         checkpoint,
         device=settings.device,
+        device_map=settings.device_map,
         dtype=settings.dtype,
         max_length=settings.max_length,
         kind=settings.kind,
@@ -214,11 +215,11 @@ def _write_maps(
             "sinks": job.least < 1 - ROUNDING,
         }
         rows = [_row(item, number, reaches[number], settings) for number, item in enumerate(items)]
-        writing.listed = partial(_list_text, listed, rows, f"'{target}'")
+        writing.listed = partial(list_text, listed, rows, f"'{target}'")
     return extracted
 
 
-def _list_text(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
+def list_text(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
     """Return the text of the list of the maps, with the SHA-256 of their file."""
     from headroles.extraction.texts.json_inputs import encode_json
 

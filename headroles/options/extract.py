@@ -10,6 +10,7 @@ from headroles.options.described import Option, check_values
 from headroles.options.shared import (
     BATCH_SIZE,
     DEVICE,
+    DEVICE_MAP,
     DTYPE,
     FIRST,
     GROUP,
@@ -21,6 +22,7 @@ from headroles.options.shared import (
     OVERWRITE,
     REVISION,
     SEED,
+    check_devices,
     check_subset,
 )
 from headroles.records.objects import DataObject, ModelObject
@@ -69,12 +71,14 @@ class ExtractOptions:
     max_length: Annotated[int, MAX_LENGTH.but(detail="Longer inputs are left out.")] = 128
     batch_size: Annotated[int, BATCH_SIZE] = 32
     device: Annotated[str, DEVICE] = "auto"
+    device_map: Annotated[str | None, DEVICE_MAP] = None
     dtype: Annotated[str, DTYPE] = "float32"
     overwrite: Annotated[bool, OVERWRITE] = False
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         check_values(self)
+        check_devices(self.device, self.device_map)
         check_subset(self.limit, self.first)
         if self.kind == "cross":
             raise BadInput(

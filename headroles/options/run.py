@@ -16,6 +16,7 @@ from headroles.options.shared import (
     BAYES,
     CORRECTION,
     DEVICE,
+    DEVICE_MAP,
     DTYPE,
     ENGINE,
     FAMILY,
@@ -38,6 +39,7 @@ from headroles.options.shared import (
     TEST,
     THREADS,
     WORKERS,
+    check_devices,
     check_subset,
 )
 from headroles.presets import preset_of
@@ -72,6 +74,7 @@ class CommonOptions:
     splits: Annotated[int | None, STABILITY] = None
     bayes: Annotated[bool | None, BAYES] = None
     device: Annotated[str, DEVICE] = "auto"
+    device_map: Annotated[str | None, DEVICE_MAP] = None
     dtype: Annotated[str, DTYPE] = "float32"
     batch_size: Annotated[int, BATCH_SIZE] = 32
     shard_size: Annotated[int, SHARD_SIZE] = 256
@@ -88,7 +91,7 @@ class CommonOptions:
     COMMAND: ClassVar[str] = ""
     """First words of the command line of this kind of run."""
     OF_MODELS: ClassVar[tuple[str, ...]] = (
-        "limit", "first", "model", "revision", "device", "dtype"
+        "limit", "first", "model", "revision", "device", "device_map", "dtype"
     )  # fmt: skip
     """Options of runs of a model, which runs on stored maps do not accept."""
     PLACES: ClassVar[tuple[str, ...]] = (
@@ -101,6 +104,7 @@ class CommonOptions:
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         check_values(self)
+        check_devices(self.device, self.device_map)
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         check_subset(self.limit, self.first, self.streamed)

@@ -9,6 +9,7 @@ from headroles.tasks import TASKS
 
 SOURCES = ("sample", "hub")
 DEVICES = ("auto", "cpu", "cuda", "mps")
+DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 DTYPES = ("float32", "bfloat16", "float16")
 ENGINES = ("local", "ray")
 STACKS = ("self", "encoder", "decoder", "cross")
@@ -47,6 +48,11 @@ TOKENIZER = Option("Fast tokenizer of a model that is given as an object.", "Mod
 """A keyword of functions that take a loaded model; it becomes a part of the model."""
 REVISION = Option("Branch, tag or commit of a model on the hub.", "Model")
 DEVICE = Option("Device of the model.", "Model", choices=DEVICES)
+DEVICE_MAP = Option(
+    "Place parts of the model on several devices by this rule; needs accelerate.",
+    "Model",
+    choices=DEVICE_MAPS,
+)
 DTYPE = Option("Precision of the model's numbers.", "Model", choices=DTYPES)
 BATCH_SIZE = Option("Largest batch.", "Model", least=1)
 KIND = Option("Attention of an encoder-decoder.", "Model", kind="kind of attention", choices=STACKS)
@@ -125,6 +131,19 @@ ADDRESS = Option(
     "Address of a Ray cluster.", "Running", default="RAY_ADDRESS, else a new Ray on this machine"
 )
 GPUS = Option("GPUs of each worker, fractions allowed; for Ray.", "Running", least=0, below=INFINITY)
+
+
+def check_devices(device: str, device_map: str | None) -> None:
+    """Refuse a device beside a device map.
+
+    Raises:
+        BadInput: When both are given.
+    """
+    if device_map is not None and device != "auto":
+        raise BadInput(
+            f"a device map places the parts of a model, so --device {device} has no effect beside it; give "
+            f"one of the two"
+        )
 
 
 def check_subset(limit: int | None, first: int | None, stream: bool = False) -> None:

@@ -66,7 +66,11 @@ def model_with_loss(checkpoint: Checkpoint, options: SurfaceOptions, losses: Los
         BadInput: When the model has no loss, or an option does not fit its loss.
     """
     model = load_with_loss(
-        checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length
+        checkpoint,
+        device=options.device,
+        device_map=options.device_map,
+        dtype=options.dtype,
+        max_length=options.max_length,
     )
     describe_loss(model, losses)
     if options.mask != MASK and model.about != MASKED:
