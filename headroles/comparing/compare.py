@@ -63,7 +63,7 @@ def compare(
     if out is not None:
         check_place(out)
     if is_address(out or ""):
-        with local_copy(out or "", back=True) as local_folder:
+        with local_copy(out or "", back=True, new=True) as local_folder:
             return compare(
                 dir_a, dir_b, bound=bound, swaps=swaps, out=local_folder, overwrite=overwrite, **decision
             )
