@@ -38,7 +38,7 @@ def compare(options: CompareOptions) -> Comparison:
     for where in (options.dir_a, options.dir_b):
         check_run_folder(where)
     if is_address(options.out or ""):
-        with local_copy(options.out or "", back=True) as local_folder:
+        with local_copy(options.out or "", back=True, new=True) as local_folder:
             return _compare(options, local_folder)
     return _compare(options, None if options.out is None else Path(options.out))
 

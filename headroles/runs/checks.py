@@ -14,7 +14,7 @@ FILES = ("data", "attention", "train", "vectors")
 
 
 def check_named(options: CommonOptions) -> None:
-    """Refuse files, a model folder and a parser that are not there.
+    """Refuse files and a model folder that are not there.
 
     Args:
         options: Of a run of any kind.
@@ -30,8 +30,6 @@ def check_named(options: CommonOptions) -> None:
                 check_present(where)
     if isinstance(options.model, str):
         check_model_folder(options.model)
-    if isinstance(parser := getattr(options, "parser", None), str):
-        check_parser(parser)
 
 
 def check_model_folder(name: str) -> None:

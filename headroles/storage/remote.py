@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Concatenate, ParamSpec, TypeVar
 
-from headroles.addresses import check_place, explain_errors, is_address
+from headroles.addresses import check_place, explain_errors, is_address, no_such_folder
 from headroles.errors import HeadrolesError
 from headroles.storage.folder import MANIFEST
 from headroles.storage.places import Place, place_of, sha256_of
@@ -19,16 +19,17 @@ Where = str | Path
 
 
 @contextmanager
-def local_copy(where: Where, *, back: bool = False) -> Iterator[Path]:
+def local_copy(where: Where, *, back: bool = False, new: bool = False) -> Iterator[Path]:
     """Yield a run as a local folder: the folder itself, or a temporary copy of an address.
 
     Args:
         where: A path, which is used as it is, or an address.
         back: Whether changes in the copy are written back on success, the manifest last; when two
             processes change one run at the same time, the later one wins.
+        new: Whether nothing needs to be at the address yet.
 
     Raises:
-        BadInput: When the address cannot be read or written.
+        BadInput: When nothing is at the address, or it cannot be read or written.
         HeadrolesError: Any error inside the block, whose message then names the address, not the copy.
     """
     if not is_address(where):
@@ -39,6 +40,8 @@ def local_copy(where: Where, *, back: bool = False) -> Iterator[Path]:
         folder = Path(temporary) / (place.url.rpartition("/")[2] or "run")
         with name_address(folder, place.url):
             before = fetch_files(place, folder)
+            if not (before or new):
+                raise no_such_folder(place.url, "give the address of a finished run")
             yield folder
             if back:
                 put_back(place, folder, before)

@@ -205,7 +205,7 @@ def test_options_of_a_model_or_of_inputs_are_refused_beside_maps(tmp_path: Path)
     for name, value in others.items():
         with pytest.raises(BadInput, match=rf"so --{name.replace('_', '-')} has no effect"):
             headroles.label(attention=tmp_path / "maps.npz", **{name: value})
-    with pytest.raises(BadInput, match=r"read from a whole \.npz file, but .* cannot be read"):
+    with pytest.raises(BadInput, match=r"^No such file: .*maps\.npz$"):
         headroles.label(attention=tmp_path / "maps.npz")
     (tmp_path / "maps.npz").write_bytes(b"PK\x03\x04 cut")
     with pytest.raises(BadInput, match=r"read from a whole \.npz file"):

@@ -205,6 +205,12 @@ def test_reports_tables_and_comparisons_are_made_of_addresses(there: str, run: P
     assert compared["settings"]["a"] == there
 
 
+def test_an_address_with_nothing_is_no_folder() -> None:
+    for read in (headroles.load, headroles.judge_again, headroles.table, headroles.figures, report, verify):
+        with pytest.raises(BadInput, match=r"^No such folder: memory://nowhere; give the address of a fini"):
+            read("memory://nowhere")
+
+
 def test_a_path_is_passed_on_as_it_is(run: Path) -> None:
     with local_copy(run, back=True) as place:
         assert place == run

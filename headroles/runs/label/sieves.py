@@ -9,6 +9,8 @@ from headroles.extraction.texts.sources import CONLLU_ENDING
 from headroles.inputs.corpora import Corpus
 from headroles.inputs.passages import check_data
 from headroles.options.label import Options
+from headroles.runs.checks import check_parser
+from headroles.sieves.base import COUNTED
 from headroles.sieves.built_in.syntactic import named_relations
 from headroles.sieves.language.relations import check_relations, unknown_relations
 from headroles.sieves.selection import Selection
@@ -24,7 +26,7 @@ def selection_of_run(options: Options) -> Selection:
 
 
 def check_sieves(options: Options) -> None:
-    """Refuse sieves that do not exist, and data that they cannot read, before anything is opened.
+    """Refuse sieves, data and a parser that do not exist, before anything is opened.
 
     A relation that no scheme has is refused here where only the parser of headroles can read the inputs.
 
@@ -33,14 +35,16 @@ def check_sieves(options: Options) -> None:
         HeadrolesError: When a sieve breaks its contract, or the data cannot be read.
     """
     selection = selection_of_run(options)
-    if "mentions" not in selection.needs:
-        check_data(options)
-    wanted = named_relations(options.sieve)
-    if not wanted or options.parser is not None or options.attention is not None:
+    if "mentions" in selection.needs:
         return
+    check_data(options)
     data = options.data if isinstance(options.data, str) else ""
-    if file_format(data) != CONLLU_ENDING and "mentions" not in selection.needs:
-        check_relations(wanted, shipped_relations())
+    if options.attention is not None or file_format(data) == CONLLU_ENDING:
+        return
+    if options.parser is None:
+        check_relations(named_relations(options.sieve), shipped_relations())
+    elif selection.needs - COUNTED:
+        check_parser(options.parser)
 
 
 def check_data_relations(options: Options, corpus: Corpus) -> None:

@@ -16,7 +16,7 @@ FORMAT = 2
 """Number of the format that folders of runs and comparisons get. Format 1 had neither number nor seal."""
 SEAL = "sha256"
 """Field of a manifest with the SHA-256 of all its other fields, as they stand in the file."""
-TAKES_COMPARISONS = "headroles figures and table take one, and all other commands take runs"
+TAKES_COMPARISONS = "report --figures and table take one, and all other commands take runs"
 
 
 def manifest_text(record: Mapping[str, Any]) -> str:
