@@ -16,7 +16,9 @@ class SieveListOptions:
         BadInput: For options that need another one, or more than two texts.
     """
 
-    name: Annotated[str | None, Option("A sieve, or a set of sieves.", "Questions", argument=True)] = None
+    sieve_name: Annotated[str | None, Option("A sieve, or a set of sieves.", "Questions", argument=True)] = (
+        None
+    )
     show: Annotated[
         tuple[str, ...],
         Option("Draw what the sieve NAME counts on this text; given twice, on a pair.", "Questions"),

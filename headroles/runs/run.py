@@ -20,7 +20,6 @@ from headroles.options.run import CommonOptions
 from headroles.progress import Progress, ignore_progress, progress_counter
 from headroles.records.findings import Labelling
 from headroles.runs.checks import check_named
-from headroles.runs.manifest import subset_notes
 from headroles.runs.scored import ScoredRun
 from headroles.shards.engines import engine_of, threads_per_worker, uses_other_processes
 from headroles.shards.files import find_finished_shard, shard_name
@@ -127,6 +126,8 @@ def _with_record(
     more: list[str],
 ) -> Labelling:
     """Return a labelling with its manifest, and with a note on everything that was left out."""
+    from headroles.runs.manifest import subset_notes
+
     shards = {"shards": {"size": options.shard_size, "count": scored.shards}}
     return replace(
         judged,
