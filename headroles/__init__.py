@@ -1,48 +1,35 @@
 """Test which roles the attention heads of a model play, as hypotheses with corrected p values.
 
-The public functions are listed in ``__all__`` and are imported when they are first used.
+The public functions are listed in ``__all__`` and are imported when they are first used. Their types are in
+``__init__.pyi``, which ``python -m headroles.cli.reference`` makes from the records of options.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from headroles.arrays import score, surface_of
-    from headroles.comparing.compare import compare
-    from headroles.comparing.replicate import replicate
-    from headroles.errors import HeadrolesError
-    from headroles.exporting import figures, save, table
-    from headroles.judging.again import judge_again
-    from headroles.maps.extract import extract
-    from headroles.plain import head_distances, probe_of
-    from headroles.preprocessing.pairs import preprocess_unlabeled
-    from headroles.preprocessing.trees import preprocess_depparse
-    from headroles.records.comparison import Comparison
-    from headroles.records.example import Arc, Example
-    from headroles.records.findings import Labelling
-    from headroles.records.replication import Replication
-    from headroles.runs.cluster.run import cluster
-    from headroles.runs.label.run import label
-    from headroles.runs.probe.run import probe
-    from headroles.runs.surface.run import surface
-    from headroles.sieves.base import MaskSieve, Scorer, sieve
-    from headroles.sieves.masks import Band, Pairs, Same
-    from headroles.storage.run import load
-    from headroles.viewing import Viewed, view
+from typing import Any
 
 _HOMES = {
     "Arc": "headroles.records.example",
     "Band": "headroles.sieves.masks",
+    "Cells": "headroles.sieves.masks",
     "Comparison": "headroles.records.comparison",
+    "Contrast": "headroles.sieves.base",
+    "Every": "headroles.sieves.masks",
     "Example": "headroles.records.example",
     "HeadrolesError": "headroles.errors",
+    "Keys": "headroles.sieves.masks",
     "Labelling": "headroles.records.findings",
+    "Lexical": "headroles.records.example",
     "MaskSieve": "headroles.sieves.base",
+    "Match": "headroles.sieves.masks",
+    "Mention": "headroles.records.example",
     "Pairs": "headroles.sieves.masks",
     "Replication": "headroles.records.replication",
     "Same": "headroles.sieves.masks",
     "Scorer": "headroles.sieves.base",
+    "ShownSieve": "headroles.showing",
+    "SieveFamily": "headroles.sieves.families",
     "Viewed": "headroles.viewing",
+    "Without": "headroles.sieves.masks",
     "cluster": "headroles.runs.cluster.run",
     "compare": "headroles.comparing.compare",
     "extract": "headroles.maps.extract",
@@ -58,47 +45,17 @@ _HOMES = {
     "replicate": "headroles.comparing.replicate",
     "save": "headroles.exporting",
     "score": "headroles.arrays",
+    "show_sieve": "headroles.showing",
     "sieve": "headroles.sieves.base",
+    "sieve_family": "headroles.sieves.families",
     "surface": "headroles.runs.surface.run",
     "surface_of": "headroles.arrays",
     "table": "headroles.exporting",
     "view": "headroles.viewing",
 }
+"""Modules of the public names."""
 
-__all__ = [
-    "Arc",
-    "Band",
-    "Comparison",
-    "Example",
-    "HeadrolesError",
-    "Labelling",
-    "MaskSieve",
-    "Pairs",
-    "Replication",
-    "Same",
-    "Scorer",
-    "Viewed",
-    "cluster",
-    "compare",
-    "extract",
-    "figures",
-    "head_distances",
-    "judge_again",
-    "label",
-    "load",
-    "preprocess_depparse",
-    "preprocess_unlabeled",
-    "probe",
-    "probe_of",
-    "replicate",
-    "save",
-    "score",
-    "sieve",
-    "surface",
-    "surface_of",
-    "table",
-    "view",
-]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
@@ -110,4 +67,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return sorted(__all__)
+    return __all__

@@ -216,7 +216,7 @@ def surface_of(
     weights = checked_attention(np.asarray(attention), example)
     surface = lay_surface(example, visible_keys(weights, visible), marks=marks, smoothing=smoothing)
     values = np.stack([apply(surface.plan, layer) for layer in weights], axis=1)
-    spread = entropies(weights, smoothing)
+    spread = entropies(weights[..., : surface.queries, surface.keys :], smoothing)
     for column, rows in enumerate((spread, spread[..., surface.first]), start=len(MASSES)):
         if not np.isnan(surface.even[column]):
             values[column] = rows.mean(axis=-1)

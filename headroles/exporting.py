@@ -10,6 +10,8 @@ from pathlib import Path
 
 from headroles.addresses import check_place, is_address
 from headroles.errors import BadInput
+from headroles.options.finished import TableOptions
+from headroles.options.keywords import keywords_of
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.print.settings import WIDTH, check_form, check_width
@@ -165,25 +167,15 @@ def _write_figures(drawings: Mapping[str, bytes], where: Path | Place) -> tuple[
     return tuple(contents)
 
 
-def table(
-    folder: str | Path,
-    name: str | None = None,
-    form: str = "markdown",
-    *,
-    out: str | Path | None = None,
-    overwrite: bool = False,
-) -> str:
+@keywords_of(TableOptions, "folder", "name", "format")
+def table(options: TableOptions) -> str:
     """Return a table of a run or a comparison as text for a paper, and write it to a file on request.
 
+    Markdown and LaTeX have the numbers as the report writes them, and a caption with test, correction, alpha
+    and units. CSV has all digits.
+
     Args:
-        folder: Folder of a run of any kind, or of a comparison.
-        name: "roles", "heads", "findings", "best" (runs of probes), "statistics" (of surface runs),
-            "clusters" (of runs that cluster heads), "changes" or "differences" (of comparisons); None
-            for the main table of the run.
-        form: "markdown", "latex" (for booktabs) or "csv". The first two have the numbers as the report
-            writes them and a caption with test, correction, alpha and units; "csv" has all digits.
-        out: File to write the text to; None: none is written.
-        overwrite: Whether a file at ``out`` that is no table of headroles with the same columns is replaced.
+        {options}
 
     Returns:
         The text, ending with a line feed.
@@ -192,6 +184,7 @@ def table(
         HeadrolesError: When the folder holds neither, the run has no table of that name, or the file cannot
             be written.
     """
+    folder, out = options.folder, options.out
     _check_places(folder, out)
     if out is not None:
         _check_table_file(folder, out)
@@ -199,9 +192,9 @@ def table(
         result = _load_run_or_comparison(run_folder)
     from headroles.reports.print.tables import table_text
 
-    text = table_text(result, name, form)
+    text = table_text(result, options.name, options.format)
     if out is not None:
-        check_replaceable(Path(out), mark_of(text), overwrite)
+        check_replaceable(Path(out), mark_of(text), options.overwrite)
         write_text(Path(out), text)
     return text
 

@@ -3,16 +3,14 @@
 Values are checked before scipy is imported.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
 
 import numpy as np
 
-from headroles.errors import BadInput, UnknownName, shorten
-from headroles.options.run import LARGEST
-from headroles.stats.decision import ALL_CORRECTIONS, check_effect, check_probability, check_share
-from headroles.stats.families import FAMILIES
+from headroles.errors import BadInput
+from headroles.options.finished import PlanOptions
+from headroles.options.keywords import keywords_of
+from headroles.stats.decision import ENOUGH_FOR_NOT, check_share
 
 SIZES = (50, 100, 128, 200, 500, 1000)
 """Numbers of examples for which the smallest effect is given."""
@@ -81,8 +79,6 @@ class Study:
     @property
     def notes(self) -> tuple[str, ...]:
         """Limits of the number, one sentence each."""
-        from headroles.stats.engine import ENOUGH_FOR_NOT
-
         notes = [
             "Roles with a contrast (block, syntactic) need both means beyond their margins: plan for "
             "the smaller of the two effects.",
@@ -94,18 +90,8 @@ class Study:
         return tuple(notes)
 
 
-def study(
-    effect: float,
-    heads: int,
-    sieves: int = 1,
-    *,
-    power: float = 0.8,
-    alpha: float = 0.05,
-    correction: str = "fdr_bh",
-    family: str = "sieve",
-    share: float | None = None,
-    layers: int | None = None,
-) -> Study:
+@keywords_of(PlanOptions, "effect", "head_count", "sieves")
+def study(options: PlanOptions) -> Study:
     """Return how many examples to collect so that a head with an effect is labelled with its role.
 
     One head's one-sided t test (statsmodels' ``TTestPower``: normal scores, independent units) at the
@@ -114,34 +100,24 @@ def study(
     counted in units: where examples come from groups (documents), it is groups that are needed.
 
     Args:
-        effect: Distance of the head's mean from θ = null + margin (not from chance), in standard
-            deviations over units; more than 0. A labelling has it as ``effect`` in ``findings.csv``.
-        heads: Heads of the model, over all its layers.
-        sieves: Number of roles; they share a family for ``family="run"`` only.
-        power: The wanted probability of finding the head, between 0 and 1.
-        alpha: Level of the correction, between 0 and 1.
-        correction: ``fdr_bh``, ``fdr_by``, ``fdr_tsbh``, ``holm``, ``holm-sidak``, ``bonferroni``,
-            ``sidak``, ``maxT`` or ``none``.
-        family: Tests corrected together: ``sieve``, ``run`` or ``layer``.
-        share: Expected share of the family's tests that come out as roles, above 0 and up to 1, for
-            a false discovery rate. None for the cautious case: a single one.
-        layers: Layers of the model, for ``family="layer"``.
+        {options}
+
+    A labelling has the effect as ``effect`` in ``findings.csv``. Roles share a
+    family for ``family="run"`` only. ``share`` counts tests that come out as roles, above 0 and up to 1.
 
     Raises:
         UnknownName: For a correction or family that does not exist.
         BadInput: For numbers out of range, or options that do not go together.
 
     Example:
-        >>> plan = study(effect=0.3, heads=144, correction="holm")
+        >>> plan = study(effect=0.3, head_count=144, correction="holm")
         >>> plan.examples, plan.case.words
         (205, 'alpha / 144 heads')
     """
-    counts = {"heads": heads, "sieves": sieves, "layers": layers}
-    _check_types(counts, {"effect": effect, "power": power, "alpha": alpha, "share": share})
-    check_effect(effect)
-    check_probability("power", power)
-    check_probability("alpha", alpha)
-    _check_names(correction, family, heads, share, layers)
+    effect, heads, sieves, layers = options.effect, options.head_count, options.sieves, options.layer_count
+    power, alpha, share = options.power, options.alpha, options.share
+    correction, family = options.correction, options.family
+    _check_together(correction, family, heads, share, layers)
     from headroles.stats.power import assumed_cut, detectable_effect, required_units, t_test_power
 
     tests = {"sieve": heads, "run": heads * sieves, "layer": heads // (layers or 1)}[family]
@@ -196,23 +172,10 @@ def _cut_formula(correction: str, counted: str, tests: int, share: float | None)
     return f"{words} / harmonic sum {harmonic(tests):.3g}"
 
 
-def _check_types(counts: Mapping[str, int | None], numbers: Mapping[str, float | None]) -> None:
-    """Refuse values that are no numbers."""
-    for name, count in counts.items():
-        if count is None and name == "layers":
-            continue
-        if not isinstance(count, Integral) or not 1 <= count < LARGEST:
-            raise BadInput(f"{name} must be a whole number of at least 1, but got {shorten(count)}")
-    for name, number in numbers.items():
-        large = isinstance(number, Integral) and abs(number) >= LARGEST
-        if (number is None and name != "share") or not isinstance(number, Real | None) or large:
-            raise BadInput(f"{name} must be a number, but got {shorten(number)}")
-
-
-def _check_names(correction: str, family: str, heads: int, share: float | None, layers: int | None) -> None:
-    for kind, name, known in (("correction", correction, ALL_CORRECTIONS), ("family", family, FAMILIES)):
-        if not isinstance(name, str) or name not in known:
-            raise UnknownName(kind, name, known)
+def _check_together(
+    correction: str, family: str, heads: int, share: float | None, layers: int | None
+) -> None:
+    """Refuse options that do not go together."""
     if share is not None:
         check_share(share)
     if share is not None and not _is_fdr(correction):
@@ -221,8 +184,8 @@ def _check_names(correction: str, family: str, heads: int, share: float | None, 
             f"leave it out with the correction {correction!r}"
         )
     if (layers is None) == (family == "layer"):
-        given = "got none" if layers is None else f"got layers with the family {family!r}"
-        raise BadInput(f"layers are needed for the family 'layer' and for no other, but {given}")
+        given = "got none" if layers is None else f"got it with the family {family!r}"
+        raise BadInput(f"--layer-count is needed for the family 'layer' and for no other, but {given}")
     if layers is not None and heads % layers:
         raise BadInput(
             f"heads are those of all layers, the same number in each, but got {heads} heads "

@@ -44,15 +44,16 @@ TASKS: Mapping[str, Task] = MappingProxyType(
 
 
 def task_of(name: str) -> Task:
-    """Return the task with a name.
+    """Return the task with a name, in upper or lower case.
 
     Raises:
         UnknownName: When there is none, with the nearest known name.
 
     Example:
-        >>> task_of("MRPC").columns
-        ('#1 String', '#2 String')
+        >>> task_of("mrpc").columns, task_of("sst-2").name
+        (('#1 String', '#2 String'), 'SST-2')
     """
-    if name not in TASKS:
+    task = TASKS.get(name.upper())
+    if task is None:
         raise UnknownName("task", name, TASKS)
-    return TASKS[name]
+    return task

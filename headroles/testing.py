@@ -7,11 +7,16 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.arrays import score
-from headroles.errors import BadSieve
+from headroles.catalogue import check_usable
+from headroles.errors import BadSieve, shorten
+from headroles.plans.scorers import RowScorer, score_block, score_layer
 from headroles.records.example import Arc, Example
-from headroles.sieves.base import MaskSieve, Sieve
+from headroles.sieves.base import MaskSieve, Scorer, Sieve
+from headroles.sieves.families import SieveFamily
 
 Attention = Float[np.ndarray, "tokens tokens"]
+ROUNDING = 1e-6
+"""Rounding that bounds and blocks of rows are allowed."""
 
 
 def made_example(rng: np.random.Generator, *, texts: int = 2, words: int = 12, key: str = "made") -> Example:
@@ -135,15 +140,23 @@ def planted(
     return rows
 
 
-def check_sieve(sieve: Sieve, examples: Sequence[Example] | None = None) -> None:
+def check_sieve(sieve: Sieve | SieveFamily, examples: Sequence[Example] | None = None) -> None:
     """Check the contract of a sieve on random examples, or on given ones.
 
     A sieve must score without changing its input or remembering anything, give one finite number or NaN
-    per head, follow heads that change places, and (a mask sieve) score even attention 0.
+    per head, and follow heads that change places. A mask sieve must score even attention 0, and so must its
+    contrast. A scorer must state a finite chance value, stay within its bounds, and give the same number in
+    blocks of rows, where it reads those.
+
+    Args:
+        sieve: A sieve, or a family, of which the sieve of its own example is checked.
+        examples: With the annotation that the sieve needs; None for random ones, with words and arcs.
 
     Raises:
         BadSieve: Naming the broken rule and the example.
+        BadInput: When examples lack annotation that the sieve needs.
     """
+    sieve = check_usable(sieve.sieve(sieve.example) if isinstance(sieve, SieveFamily) else sieve)
     rng = np.random.default_rng(20210202)
     given = examples or [made_example(rng, texts=1 + k % 2, words=6 + k, key=f"made/{k}") for k in range(8)]
     for example in given:
@@ -151,11 +164,11 @@ def check_sieve(sieve: Sieve, examples: Sequence[Example] | None = None) -> None
         heads.flags.writeable = False
         try:
             first = _scores(sieve, heads, example)
-        except ValueError as error:
+        except (ValueError, BadSieve) as error:
             if "read-only" not in str(error):
                 raise
             raise BadSieve(f"sieve {sieve.name!r} writes into the attention of {example.key!r}") from error
-        if first.shape != (3,) or np.isinf(first).any():
+        if first.shape[-1:] != (3,) or np.isinf(first).any():
             raise BadSieve(
                 f"sieve {sieve.name!r} must give one finite number or NaN per head, shape (3,), but gave "
                 f"{first.tolist()} of shape {first.shape} on {example.key!r}"
@@ -163,7 +176,7 @@ def check_sieve(sieve: Sieve, examples: Sequence[Example] | None = None) -> None
         if not np.array_equal(first, _scores(sieve, heads, example), equal_nan=True):
             raise BadSieve(f"sieve {sieve.name!r} must be pure, but scored {example.key!r} differently twice")
         turned = _scores(sieve, heads[[2, 0, 1]], example)
-        if not np.allclose(turned, first[[2, 0, 1]], rtol=0, atol=1e-9, equal_nan=True):
+        if not np.allclose(turned, first[..., [2, 0, 1]], rtol=0, atol=1e-9, equal_nan=True):
             raise BadSieve(
                 f"sieve {sieve.name!r} must follow heads that change places, as on {example.key!r}"
             )
@@ -173,9 +186,43 @@ def check_sieve(sieve: Sieve, examples: Sequence[Example] | None = None) -> None
                 raise BadSieve(
                     f"sieve {sieve.name!r} must score even attention 0, but not on {example.key!r}"
                 )
+        else:
+            _check_scorer(sieve, heads, first, example)
+
+
+def _check_scorer(
+    scorer: Scorer, heads: Float[np.ndarray, "heads tokens tokens"], scores: np.ndarray, example: Example
+) -> None:
+    """Check chance value, bounds and blocks of rows of a scorer on one example.
+
+    Raises:
+        BadSieve: Naming the broken rule and the example.
+    """
+    name = scorer.name
+    null = scorer.null(example)
+    if not isinstance(null, int | float | np.floating) or not np.isfinite(null):
+        raise BadSieve(f"the null of {name!r} is a finite number, but got {shorten(null)} on {example.key!r}")
+    low, high = (getattr(scorer, bound, float("nan")) for bound in ("low", "high"))
+    outside = (scores < low - ROUNDING) | (scores > high + ROUNDING)
+    if outside.any():
+        raise BadSieve(
+            f"scores of {name!r} lie between its bounds {low} and {high}, but one is "
+            f"{scores[outside][0]:.6g} on {example.key!r}; mend the bounds"
+        )
+    if isinstance(scorer, RowScorer):
+        half = example.size // 2
+        parts = [
+            score_block(scorer, heads[:, start:stop], start, example, None)
+            for start, stop in ((0, half), (half, example.size))
+        ]
+        if not np.allclose(sum(parts), scores, rtol=0, atol=ROUNDING, equal_nan=True):
+            raise BadSieve(
+                f"score_rows of {name!r} adds up to the score of the whole layer, but not on {example.key!r}"
+            )
 
 
 def _scores(sieve: Sieve, heads: Float[np.ndarray, "heads tokens tokens"], example: Example) -> np.ndarray:
+    """Return the scores of three heads, those of a mask's contrast in a second row."""
     if isinstance(sieve, MaskSieve):
-        return np.asarray(score(heads[None], example, [sieve])[sieve.name][0])
-    return np.asarray(sieve.score(heads, example))
+        return np.stack([column[0] for column in score(heads[None], example, [sieve]).values()])
+    return score_layer(sieve, heads, example, None)

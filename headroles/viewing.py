@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.options.view import MODEL_OPTIONS, ViewOptions, parse_numbers, view_options_of
+from headroles.options.keywords import keywords_of
+from headroles.options.values import parse_numbers, record_of
+from headroles.options.view import MODEL_OPTIONS, ViewOptions
 from headroles.records.view import Maps, View
 from headroles.storage.folder import COMPARISON, RUN, make_folder, read_manifest, write_errors, write_files
 from headroles.storage.integrity.origin import PAGE_MARK, SVG_MARK, check_replaceable
@@ -102,28 +104,18 @@ class Viewed:
         )
 
 
-def view(
-    text: Any = None, text_b: Any = None, *, segments: Any = None, overwrite: bool = False, **options: Any
-) -> Viewed:
+@keywords_of(ViewOptions, "text", "text_b", read=dict)
+def view(options: dict[str, Any], *, segments: Any = None) -> Viewed:
     """Read a model's attention over a sentence or a pair, stored maps or plain arrays, and return a view.
 
+    ``text`` may also be plain attention: an array (layers, heads, tokens, tokens), or a sequence with an
+    array or tensor for each layer, (heads, tokens, tokens) or (1, heads, tokens, tokens). ``text_b`` then
+    has its tokens, special tokens included, or two lists of tokens for a pair.
+
     Args:
-        text: Text for the model; for the encoder of an encoder-decoder. Or plain attention: an array (layers,
-            heads, tokens, tokens), or a sequence with an array or tensor for each layer, (heads, tokens,
-            tokens) or (1, heads, tokens, tokens).
-        text_b: The second text of a pair; for the decoder of an encoder-decoder. With plain attention its
-            tokens, special tokens included, or two lists of tokens for a pair.
         segments: With plain attention, the text of each token, 0 or 1, and −1 on special tokens; None: one
             text (a pair: the two lists), no special tokens.
-        overwrite: Whether files at ``out`` and ``svg`` that headroles did not write are replaced.
-        **options: The options of ``headroles view``, by the same names, checked by
-            ``headroles.options.view``: ``attention`` (a file of stored maps, instead of a text), ``example``
-            (its key or number; None: the first), ``model`` (folder or hub name; None: the embedded one),
-            ``revision``, ``show`` (view that the page opens with: "head", "model" or "neuron"), ``layers``
-            and ``heads`` ("0,2-4", or numbers from 0; None: all), ``max_length`` (longest input in tokens,
-            special tokens included; 512), ``device``, ``dtype``, ``out`` (HTML file), ``svg`` (SVG file of
-            the one layer that ``layers`` names) and ``kind`` (attention of an encoder-decoder in the SVG:
-            "encoder", "decoder" or "cross"). ``out`` and ``svg`` None: no file is written.
+        {options}
 
     Returns:
         The view. A notebook shows it by itself; ``.html()``, ``.svg(layer)`` and ``.save(path)`` return
@@ -132,20 +124,21 @@ def view(
     Raises:
         HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
+    text, text_b = options.pop("text", None), options.pop("text_b", None)
     if text is None or isinstance(text, str):
-        chosen = view_options_of(text=text, text_b=text_b, **options)
+        chosen = record_of(ViewOptions, text=text, text_b=text_b, **options)
         if segments is not None:
             raise BadInput("segments are those of plain attention, but a text was given; leave segments out")
-        _check_files(_marks_of(chosen), overwrite)
+        _check_files(_marks_of(chosen), chosen.overwrite)
         shown = _read(chosen)
     else:
         chosen = _options_of_arrays(options)
-        _check_files(_marks_of(chosen), overwrite)
+        _check_files(_marks_of(chosen), chosen.overwrite)
         from headroles.maps.shown import view_of_arrays
 
         numbers = {"layers": chosen.layers or None, "heads": chosen.heads or None}
         shown = view_of_arrays(text, () if text_b is None else text_b, segments, **numbers)
-    viewed = Viewed(shown, chosen.show)
+    viewed = Viewed(shown, chosen.view)
     contents: dict[Path, str] = {}
     if chosen.svg is not None:
         contents[Path(chosen.svg)] = viewed.svg(chosen.layers[0], kind=chosen.kind)
@@ -192,7 +185,7 @@ def _options_of_arrays(options: dict[str, Any]) -> ViewOptions:
             f"plain attention is shown without a model or stored maps, so {refused[0]} has no effect; leave "
             f"it out"
         )
-    return view_options_of(text=PLAIN, **options)
+    return record_of(ViewOptions, text=PLAIN, **options)
 
 
 def _marks_of(chosen: ViewOptions) -> dict[Path, str]:

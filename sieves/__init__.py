@@ -47,12 +47,10 @@ GROUPS = {"patterns": tuple(PATTERNS)}
 """Names of groups of sieves; a member whose annotation is missing is left out."""
 
 FAMILIES = {
-    "local": "headroles.sieves.built_in.local:within",
-    "offset": "headroles.sieves.built_in.positions:at_offset",
-    "punctuation": "headroles.sieves.built_in.punctuation:marks",
-    "syntactic": "headroles.sieves.built_in.syntactic:relation",
+    name: f"headroles.sieves.built_in.families:{name}"
+    for name in ("local", "offset", "punctuation", "syntactic")
 }
-"""Functions that make built-in sieves with a parameter, ``name:parameter``, as ``module:function``."""
+"""Families of built-in sieves with a parameter, ``name:parameter``, as ``module:object``."""
 
 PUBLISHED = {name: f"headroles.sieves.built_in.published:{name.replace(':', '_')}" for name in BUILT_IN}
 """Sieves of the same names as the released notebooks compute them (preset ``published``)."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.errors import BadSieve
+from headroles.errors import BadSieve, shorten
+from headroles.plans.masks import Same
 from headroles.records.example import Example
 
 NEEDS = frozenset({"words", "arcs", "mentions", "likeness", "frequencies"})
@@ -21,6 +23,12 @@ MARGIN = 0.1
 """A tenth of the attention budget beyond chance: a convention, reported with its sensitivity."""
 
 MaskFunction = Callable[[Example], Any]
+LabelFunction = Callable[[Example], Int[np.ndarray, " units"]]
+
+
+def both_texts(example: Example) -> Same:
+    """Return all pairs of tokens of the texts; special tokens are in none."""
+    return Same(np.where(example.segment >= 0, 0, -1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +41,20 @@ class Contrast:
             mask of ``headroles.sieves.masks``.
         scope: The cells compared within, over the same units.
         words: Whether the units are words (word attention) or tokens.
-        groups: Label per unit; each label's queries weigh one, and labels are summed. None: one
-            group of all queries.
+        groups: Label per unit, from 0; each label's queries weigh one, and labels are summed. A unit with
+            label −1 asks nothing. None: one group of all queries.
+
+    Example:
+        >>> contrast = Contrast(margin=0.05, cells=lambda example: Same(example.segment), scope=both_texts)
+        >>> contrast.words, contrast.groups is None
+        (False, True)
     """
 
     margin: float
     cells: MaskFunction
     scope: MaskFunction
     words: bool = False
-    groups: Callable[[Example], Int[np.ndarray, " units"]] | None = None
+    groups: LabelFunction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +68,8 @@ class MaskSieve:
         source: The source of the idea.
         needs: Annotation it reads, a subset of ``NEEDS``.
         scope: The cells that the counted keys are compared within; None for every visible key.
-        groups: Label per token; each label's eligible queries weigh the same in all. None: every
-            query by itself.
+        groups: Label per token, from 0; each label's eligible queries weigh the same in all. A token with
+            label −1 asks nothing. None: every query by itself.
         arcs: Whether ``cells`` in the findings counts groups (arcs) rather than queries.
         specials: Whether special tokens may be counted as keys (they are never queries).
         margin: Default margin of the selectivity.
@@ -69,7 +82,7 @@ class MaskSieve:
     source: str = ""
     needs: frozenset[str] = frozenset()
     scope: MaskFunction | None = None
-    groups: Callable[[Example], Int[np.ndarray, " tokens"]] | None = None
+    groups: LabelFunction | None = None
     arcs: bool = False
     specials: bool = False
     margin: float = MARGIN
@@ -80,8 +93,9 @@ class MaskSieve:
 class Scorer(Protocol):
     """A sieve that needs attention itself; optional members: question, source, margin, low, high, contrast.
 
-    ``low`` and ``high`` bound the score; without them constant scores are untestable. A ``Contrast`` is
-    what a role must also pass, as for a mask sieve. Two further members are used where they exist:
+    ``low`` and ``high`` are the smallest and largest possible score; without them constant scores are
+    untestable. A ``Contrast`` is what a role must also pass, as for a mask sieve. Two further members are
+    used where they exist:
 
     - ``score_visible(attention, example, visible)``: as ``score``, knowing which keys each query can see
       (bool (tokens, tokens); None: all).
@@ -116,6 +130,10 @@ def sieve(
     *,
     needs: Iterable[str] = (),
     specials: bool = False,
+    scope: MaskFunction | None = None,
+    groups: LabelFunction | None = None,
+    arcs: bool = False,
+    contrast: Contrast | float | None = None,
     margin: float = MARGIN,
     question: str = "",
     source: str = "",
@@ -125,18 +143,28 @@ def sieve(
     The function takes an ``Example`` and returns the cells that count: bool (tokens, tokens), or
     bool (tokens,) for the same keys at every query, or a mask that needs no memory of tokens × tokens:
     ``Band``, ``Pairs``, ``Same``, or another of ``headroles.plans.masks``. It never
-    sees attention. headroles handles chance, visible keys, special tokens and weights.
+    sees attention. headroles handles chance, visible keys, special tokens and weights, and computes the
+    smallest and largest possible score on every example.
 
     Args:
         name: Name in options, tables and files; for a plug-in the entry point's name.
         needs: Annotation the function reads: "words", "arcs" and the like, from ``NEEDS``.
         specials: Whether special tokens may be counted as keys.
+        scope: Returns the cells that the counted keys are compared within, as a mask; None for every
+            visible key.
+        groups: Returns a label per token, int (tokens,): each label's queries weigh the same in all. A token
+            with label −1 asks nothing. None: every query weighs the same.
+        arcs: Whether ``cells`` in the findings counts groups (arcs) rather than queries.
+        contrast: What a role must also pass: a ``Contrast`` against the head's own distance profile. A number
+            is its margin, and the contrast is that of the sieve's own cells within ``scope`` (None: all pairs
+            of tokens of the texts).
         margin: Default margin: how far beyond chance counts as a role.
         question: Its question; the first line of the docstring when empty.
         source: The source of the idea; the module when empty.
 
     Raises:
-        BadSieve: For an empty name, or annotation that does not exist.
+        BadSieve: For an empty name, annotation that does not exist, a margin that is no number, or a contrast
+            that cannot count the sieve's cells.
 
     Example:
         >>> @sieve("punctuation")
@@ -154,6 +182,14 @@ def sieve(
         )
 
     def make(mask: MaskFunction) -> MaskSieve:
+        beyond = contrast if contrast is None or isinstance(contrast, Contrast) else None
+        if contrast is not None and beyond is None:
+            beyond = Contrast(check_margin(contrast, name), mask, scope or both_texts)
+            if specials and scope is None:
+                raise BadSieve(
+                    f"a contrast that is a number compares tokens of the texts, but {name!r} counts "
+                    f"special tokens; give a Contrast with a scope that holds them"
+                )
         first = (mask.__doc__ or "").strip().splitlines()
         return MaskSieve(
             name=name,
@@ -161,11 +197,30 @@ def sieve(
             question=question or (first[0] if first else ""),
             source=source or mask.__module__,
             needs=wanted,
+            scope=scope,
+            groups=groups,
+            arcs=arcs,
             specials=specials,
-            margin=margin,
+            margin=check_margin(margin, name),
+            contrast=beyond,
         )
 
     return make
+
+
+def check_margin(margin: object, name: str) -> float:
+    """Return the margin of a sieve or contrast after checking that it is a finite number.
+
+    Raises:
+        BadSieve: When it is not.
+    """
+    number = isinstance(margin, int | float | np.integer | np.floating) and not isinstance(margin, bool)
+    if not number or not isfinite(margin):  # type: ignore[arg-type]
+        raise BadSieve(
+            f"a margin is a finite number, such as {MARGIN}, but the sieve {name!r} has {shorten(margin)}; "
+            f"mend it"
+        )
+    return margin  # type: ignore[return-value]
 
 
 def annotation_of(example: Example) -> frozenset[str]:

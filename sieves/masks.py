@@ -22,15 +22,16 @@ KINDS = (Band, Cells, Every, Keys, Match, Pairs, Same, Without)
 """The kinds of headroles; any other object with ``rows`` is a mask, too."""
 
 
-def as_mask(returned: object, size: int, sieve: str, key: str) -> Mask:
+def as_mask(returned: object, size: int, sieve: str, key: str, unit: str = "tokens") -> Mask:
     """Return the result of a mask function as one of the kinds of mask.
 
     Args:
         returned: A kind of mask, or anything else with their ``rows``, or a bool array of shape
             (tokens, tokens) or (tokens,).
-        size: Tokens of the example.
+        size: Tokens of the example, or words for a contrast over words.
         sieve: Name of the sieve, for the error.
         key: Key of the example, for the error.
+        unit: "tokens" or "words", for the error.
 
     Raises:
         BadSieve: When it is neither, or has another shape.
@@ -54,5 +55,5 @@ def as_mask(returned: object, size: int, sieve: str, key: str) -> Mask:
             return Keys(array)
     raise BadSieve(
         f"sieve {sieve!r} made a mask of shape {shape} and type {kind} for example {key!r}, which has "
-        f"{size} tokens; a mask is bool of shape (tokens, tokens) = ({size}, {size}) or (tokens,) = ({size},)"
+        f"{size} {unit}; a mask is bool of shape ({unit}, {unit}) = ({size}, {size}) or ({unit},) = ({size},)"
     )

@@ -1,7 +1,7 @@
 """Surface statistics of attention, whatever role a head plays: kinds of tokens, neighbours, entropy."""
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput, shorten
 from headroles.plans.plan import Plan, SurfacePlan
@@ -145,7 +145,8 @@ def lay_surface(
     special tokens included (so that the first token, which has no previous one, counts with 0), and for
     the two columns with an arrow over the queries named. A column is not applicable where the visible
     keys leave no choice: nothing of the kind is there, or, in causal models, the next token and the row
-    of the token at position 0.
+    of the token at position 0. In cross attention the decoder's tokens are the queries and those of the
+    encoder the keys; offsets exist within one stack, so no token is previous, next or the same.
 
     Args:
         example: The input.
@@ -160,14 +161,16 @@ def lay_surface(
     Source:
         Clark et al. 2019, sections 3.1 to 3.3; definitions of the released code.
     """
-    n = example.size
+    n, asking = example.size, example.stack == 0
+    queries = int(asking.sum())
+    keys_from = queries % n
     seen = np.ones((n, n), dtype=np.bool_) if visible is None else visible
     room = np.maximum(seen.sum(axis=1), 1)
     of = kinds(example, marks)
     weight = np.zeros((len(MASSES), n, n), dtype=dtype)
     cells, even, low, high = (np.full(len(COLUMNS), np.nan) for _ in range(4))
     linear: list[int] = []
-    for column, (query, keys) in enumerate(_mass_cells(of, n)):
+    for column, (query, keys) in enumerate(_mass_cells(of, example.stack)):
         counted = keys & seen
         hits, share = counted.sum(axis=1), query / max(int(query.sum()), 1)
         least, most = float(share @ (hits == room)), float(share @ (hits > 0))
@@ -176,11 +179,14 @@ def lay_surface(
             linear.append(column)
             cells[column], even[column] = int(query.sum()), float(share @ (hits / room))
             low[column], high[column] = least, most
-    spread = even_entropy(room, n, smoothing)
-    for column, query in enumerate((np.ones(n, dtype=np.bool_), of["first"]), start=len(MASSES)):
+    spread = even_entropy(room, n - keys_from, smoothing)
+    for column, query in enumerate((asking, asking & of["first"]), start=len(MASSES)):
         if room[query].max(initial=1) > 1:
             cells[column], even[column] = int(query.sum()), float(spread[query].mean())
-            low[column], high[column] = 0.0, float(np.log(room[query] if smoothing == 0 else n).mean())
+            low[column], high[column] = (
+                0.0,
+                float(np.log(room[query] if smoothing == 0 else n - keys_from).mean()),
+            )
     plan = Plan(
         columns=len(COLUMNS),
         linear=np.array(linear, dtype=np.int64),
@@ -191,19 +197,20 @@ def lay_surface(
         low=low,
         high=high,
     )
-    return SurfacePlan(plan, even, np.flatnonzero(of["first"]))
+    return SurfacePlan(plan, even, np.flatnonzero(asking & of["first"]), queries, keys_from)
 
 
 def _mass_cells(
-    of: dict[str, Bool[np.ndarray, " tokens"]], n: int
+    of: dict[str, Bool[np.ndarray, " tokens"]], stack: Int[np.ndarray, " tokens"]
 ) -> list[tuple[Bool[np.ndarray, " tokens"], Bool[np.ndarray, "#tokens tokens"]]]:
     """Return the queries and keys of each mass, in the order of ``MASSES``."""
-    every, separator = np.ones(n, dtype=np.bool_), of["separator"]
+    every, separator = stack == 0, of["separator"]
+    same = stack[:, None] == stack[None, :]
     return [
         (every, of["first"][None]),
         (every, separator[None]),
-        (separator, separator[None]),
-        (~separator, separator[None]),
+        (every & separator, separator[None]),
+        (every & ~separator, separator[None]),
         (every, of["punctuation"][None]),
-        *((every, np.eye(n, k=offset, dtype=np.bool_)) for offset in (-1, 1, 0)),
+        *((every, same & np.eye(len(stack), k=offset, dtype=np.bool_)) for offset in (-1, 1, 0)),
     ]

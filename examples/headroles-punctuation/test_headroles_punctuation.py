@@ -1,7 +1,7 @@
 """Tests that the sieve keeps the contract and counts punctuation marks."""
 
 import numpy as np
-from headroles_punctuation import marks
+from headroles_punctuation import mark, marks
 
 from headroles import Example, score
 from headroles.testing import check_sieve
@@ -12,6 +12,7 @@ EXAMPLE = Example("note", ("it", "rains", ",", "again", "."))
 def test_the_sieve_keeps_the_contract() -> None:
     check_sieve(marks)
     check_sieve(marks, [EXAMPLE])
+    check_sieve(mark.sieve(","), [EXAMPLE])
 
 
 def test_a_head_that_looks_at_marks_only_scores_one() -> None:

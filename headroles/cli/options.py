@@ -1,304 +1,208 @@
-"""Options of all commands, named like the keywords of the functions they call."""
+"""Options of the command line, made from the records of options, and help in groups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import NoneType
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
+
+from headroles.options.described import Described, in_groups, shown
+from headroles.options.values import record_of
+
+SECTIONS = ("Label and ask", "Compare and combine", "Look", "Keep and check")
+"""Headings of ``headroles --help``, in their order."""
+NUMBERS: dict[type, Any] = {int: click.INT, float: click.FLOAT}
 
 
-def option(name: str, kind: Any, text: str, **settings: Any) -> Callable[[Any], Any]:
-    """Make an option from its name, type and help text."""
-    return click.option(f"--{name}", type=kind, help=text, **settings)
+class Name(click.Choice[str]):
+    """One of several names: shown in help and completed by shells; records refuse other names."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return any text, so that the record says which name is nearest."""
+        return str(value)
 
 
-Options = tuple[Callable[[Any], Any], ...]
+class SieveName(click.ParamType[str]):
+    """A sieve, which shells complete."""
+
+    name = "sieve"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the sieves and groups whose names begin like this."""
+        from headroles.catalogue import sieve_names
+
+        return [CompletionItem(name) for name in sieve_names() if name.startswith(incomplete)]
 
 
-def with_options(options: Options) -> Callable[[Any], Any]:
-    """Return a decorator that adds options to a command, in their order."""
-
-    def apply(command: Any) -> Any:
-        for add_option in reversed(options):
-            command = add_option(command)
-        return command
-
-    return apply
-
-
-def _margin(usual: str) -> Any:
-    """Make the option --margin with its usual value."""
-    return option(
-        "margin", float, f"How far above chance a score must be, for every sieve.  [default: {usual}]"
+def parameter_of(option: Described) -> click.Parameter:
+    """Return an option as a parameter of the command line."""
+    if option.option.argument:
+        return click.Argument(
+            [option.name],
+            required=option.required or option.repeatable,
+            nargs=-1 if option.repeatable else 1,
+            type=_type_of(option),
+        )
+    flag = option.flag
+    words = f"{flag}/--no-{flag[2:]}" if option.types == (bool, NoneType) else flag
+    several = option.repeatable and int not in option.types
+    is_flag = bool in option.types
+    value = None if option.repeatable and not several else option.value
+    default: dict[str, Any] = {} if option.required else {"default": value}
+    return click.Option(
+        [words],
+        type=None if is_flag else _type_of(option),
+        help=_help_of(option),
+        required=option.required,
+        multiple=several,
+        is_flag=is_flag,
+        **default,
     )
 
 
-def _decision(test: str) -> Options:
-    """Make the options for judging scores; the usual test depends on the kind of run."""
-    return (
-        option(
-            "alpha", float, "Level of both corrections, for false roles and for false nots.  [default: 0.05]"
-        ),
-        option("test", str, f"t-skew, t, bootstrap-t, sign-flip, wilcoxon or sign.  [default: {test}]"),
-        option(
-            "correction",
-            str,
-            "fdr_bh, fdr_by, fdr_tsbh, holm, holm-sidak, bonferroni, sidak, maxT or none.  [default: fdr_bh]",
-        ),
-        option("family", str, "Tests corrected together: of a sieve, run, or layer.  [default: sieve]"),
-        option("resamples", int, "Draws of resampling tests, maxT and bca.  [default: 10000]"),
-        option("resample-seed", int, "Seed of these draws and of the half-samples.  [default: 0]"),
-        option(
-            "interval", str, "95 % interval of the mean: test (as in the test), t or bca.  [default: test]"
-        ),
-        option("splits", int, "Random half-samples for the stability; 0 for none.  [default: 200]"),
-        click.option(
-            "--bayes/--no-bayes",
-            default=None,
-            help="Bayes factor of a point null for every head.  [default: no]",
-        ),
+def _type_of(option: Described) -> Any:
+    """Return the type of an option on the command line."""
+    if option.name == "sieve":
+        return SieveName()
+    if option.option.choices:
+        return Name(option.option.choices)
+    if option.option.path:
+        return click.Path()
+    return next(
+        (NUMBERS[kind] for kind in option.types if kind in NUMBERS and not option.repeatable), click.STRING
     )
 
 
-def folder(default: str) -> Options:
-    """Make the options for the folder of a run."""
-    return (
-        option("out", str, f"Run folder, or an address such as s3://bucket/run.  [default: {default}]"),
-        click.option("--overwrite", is_flag=True, help="Replace a run with other settings."),
-    )
+def _help_of(option: Described) -> str:
+    """Return the help of an option, with its default at the end."""
+    default = f"  [default: {option.default}]" if option.default and not option.required else ""
+    return f"{option.option.meaning}{default}"
 
 
-DECISION = (_margin("each sieve's own"), *_decision("t-skew"))
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How help shows a command.
 
-INPUTS = (
-    option("task", str, "QNLI, QQP, MRPC or SST-2."),
-    option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
-    option("revision", str, "Branch, tag or commit of a model on the hub."),
-    option(
-        "source", str, "Inputs of the task: sample (shipped) or hub.", default="sample", show_default=True
-    ),
-    option(
-        "data",
-        str,
-        "Your inputs: .tsv, .csv, .jsonl or .conllu (.gz too) or .parquet; or a folder or pattern of tables.",
-    ),
-    option("text-a", str, "Column of --data with the text."),
-    option("text-b", str, "Column with the second text of a pair."),
-    option("group", str, "Column with the document or paragraph, which becomes the unit."),
-    option("limit", int, "A random subset of this many inputs."),
-    option("seed", int, "Seed of that subset.", default=0, show_default=True),
-    option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
-    option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
-    option("batch-size", int, "Largest batch.", default=32, show_default=True),
-    option(
-        "max-length", int, "Longest input in tokens; longer inputs are cut.", default=128, show_default=True
-    ),
-)
-"""Options for the inputs and the model."""
+    Attributes:
+        section: Heading of ``headroles --help`` that lists it, from ``SECTIONS``.
+        examples: Command lines that work as they are, or after a change of names.
+    """
 
-SIEVES = (
-    option(
-        "sieve",
-        str,
-        "A sieve or a group of sieves; may be repeated.  [default: all built-in sieves]",
-        multiple=True,
-    ),
-    option("preset", str, "calibrated or published.", default="calibrated", show_default=True),
-    option("statistic", str, "selectivity or bias.", default="selectivity", show_default=True),
-    option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
-    option("vectors", str, "Word vectors as text, such as GloVe's, for related:other."),
-    option(
-        "maps",
-        int,
-        "Largest number of attention maps kept for head cards, with the tokens of their inputs; with 0, no "
-        "text of the inputs is in the folder or the report.",
-        default=1000,
-        show_default=True,
-    ),
-)
+    section: str = ""
+    examples: tuple[str, ...] = ()
 
 
-CACHE = (option("cache", str, "Folder for stored parses, or none.  [default: in the user's cache folder]"),)
+class Command(click.Command):
+    """A command whose options are those of a record, listed in groups, with examples.
 
-CORPORA = (
-    option("kind", str, "Attention of an encoder-decoder: encoder, decoder or cross.  [default: encoder]"),
-    click.option(
-        "--stream",
-        is_flag=True,
-        help="Read inputs one after another without counting them first; --limit then takes the first ones.",
-    ),
-    option(
-        "keep",
-        int,
-        "Largest number of examples with all scores kept; of more, moments and a random subsample.",
-        default=100_000,
-        show_default=True,
-    ),
-)
-"""Options for corpora of any size, which only label has."""
+    The record is imported when the options are needed, so that other commands start without it.
+    """
 
-SHARDS = (
-    option("attention", str, "Read the maps stored in this file (.npz, .safetensors); no model is run."),
-    option(
-        "shard-size", int, "Examples per shard, scored and written together.", default=256, show_default=True
-    ),
-    option("workers", int, "Processes that score shards in parallel.", default=1, show_default=True),
-    option("threads", int, "Threads of each worker.  [default: the processors, shared among workers]"),
-    option("engine", str, "local or ray.", default="local", show_default=True),
-    option(
-        "address", str, "Address of a Ray cluster.  [default: RAY_ADDRESS, else a new Ray on this machine]"
-    ),
-    option("gpus", float, "GPUs of each worker; for Ray.", default=0.0, show_default=True),
-)
-"""Options for stored maps, for shards, and for the processes that score them."""
+    def __init__(self, *given: Any, place: str = "", page: Page | None = None, **more: Any) -> None:
+        """Take the place of the record, such as ``"label:LabelOptions"``, and how help shows the command."""
+        self._place, self.page = place, page or Page()
+        self._params: list[click.Parameter] | None = None
+        super().__init__(*given, **more)
 
-LABEL = (
-    *INPUTS,
-    *SIEVES,
-    *CACHE,
-    *CORPORA,
-    *SHARDS,
-    *DECISION,
-    *folder("runs/<task>-<model>"),
-)
+    @property
+    def record(self) -> type:
+        """The record of options."""
+        module, _, name = self._place.partition(":")
+        record: type = getattr(import_module(f"headroles.options.{module}"), name)
+        return record
 
-CLUSTER = (
-    option("divergence", str, "mean, or published (summed, smoothed).", default="mean", show_default=True),
-    option(
-        "smoothing", float, "Share of even attention mixed into every row.  [default: 0; published: 0.001]"
-    ),
-    option("method", str, "average (linkage), spectral or dbscan.", default="average", show_default=True),
-    option("clusters", int, "Number of clusters.  [default: chosen by silhouette and stability]"),
-    option("draws", int, "Resamples of the units.", default=200, show_default=True),
-    *INPUTS,
-    *SIEVES,
-    *CACHE,
-    *SHARDS,
-    *DECISION,
-    *folder("runs/cluster-<task>-<model>"),
-)
+    @property
+    def params(self) -> list[click.Parameter]:
+        """The parameters of the command line, made from the record."""
+        if self._params is None:
+            self._params = [parameter_of(option) for option in shown(self.record)]
+        return self._params
 
-SURFACE = (
-    click.option("--gradients", is_flag=True, help="Measure how much the loss depends on attention; slow."),
-    option("label", str, "Column of --data with the class, for losses of classifiers."),
-    option(
-        "mask",
-        float,
-        "Share of tokens masked, drawn with --seed; for losses of masked words.",
-        default=0.15,
-        show_default=True,
-    ),
-    option("marks", str, "Punctuation marks.", default=".,", show_default=True),
-    *INPUTS,
-    option("preset", str, "calibrated, or published (as released).", default="calibrated", show_default=True),
-    *SHARDS,
-    *_decision("t-skew"),
-    *folder("runs/surface-<task>-<model>"),
-)
+    @params.setter
+    def params(self, given: list[click.Parameter]) -> None:
+        """Leave the parameters to the record; click sets none."""
 
-UNLABELED = (
-    option("out", str, "JSON-lines file to write.", required=True),
-    click.option("--overwrite", is_flag=True, help="Replace an existing file."),
-    option("model", str, "Model whose tokenizer counts the tokens.  [default: the embedded MiniLM encoder]"),
-    option("revision", str, "Branch, tag or commit of a model on the hub."),
-    option(
-        "max-length", int, "Longest input in tokens, special tokens included.", default=128, show_default=True
-    ),
-    option("limit", int, "A random subset of this many pairs."),
-    option("seed", int, "Seed of the splits and of the subset.", default=0, show_default=True),
-)
+    def check(self, ctx: click.Context) -> None:
+        """Refuse wrong values, before anything else is imported.
 
-DEPPARSE = (
-    option("out", str, "JSON-lines file to write.", required=True),
-    click.option("--overwrite", is_flag=True, help="Replace an existing file."),
-    option("layout", str, "conllu, words, table or text.  [default: detected from the file]"),
-    option("text-a", str, "Column of a table with the text."),
-    option("text-b", str, "Column with a second text of the same document."),
-    option("group", str, "Column with the document that a row belongs to."),
-    option("parser", str, "An installed spaCy pipeline or its path.  [default: the one shipped]"),
-    option("cache", str, "Folder for stored parses, or none.  [default: in the user's cache folder]"),
-    option("limit", int, "A random subset of this many documents."),
-    option("seed", int, "Seed of that subset.", default=0, show_default=True),
-)
+        Raises:
+            HeadrolesError: As the record says.
+        """
+        record_of(self.record, **ctx.params)
 
-VIEW = (
-    option("attention", str, "A file of stored maps to show instead of a model's."),
-    option("example", str, "Key or number (from 0) of the example of stored maps.  [default: the first]"),
-    option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
-    option("revision", str, "Branch, tag or commit of a model on the hub."),
-    option("show", str, "View that opens first: head, model or neuron.", default="head", show_default=True),
-    option("layers", str, "Layers such as 0,2-4, counted from 0.  [default: all]"),
-    option("heads", str, "Heads such as 0-3, counted from 0.  [default: all]"),
-    option("max-length", int, "Longest input in tokens.", default=512, show_default=True),
-    option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
-    option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
-    option("out", str, "HTML file to write.  [default: view.html, or none with --svg]"),
-    option("svg", str, "SVG file to write: the heads of one layer, which --layers names."),
-    option("kind", str, "Attention of an encoder-decoder in the SVG: encoder, decoder or cross."),
-)
+    def invoke(self, ctx: click.Context) -> Any:
+        """Check all values, and then do what the command does."""
+        self.check(ctx)
+        return super().invoke(ctx)
 
-AS_A = "  [default: as in DIR_A]"
-COMPARE = (
-    option("bound", float, "Largest difference that counts as none.", default=0.05, show_default=True),
-    option("swaps", int, "Random swaps of A and B; 0 for none.", default=1000, show_default=True),
-    option("alpha", float, "Level of every correction." + AS_A),
-    option("test", str, "A test, as for judge." + AS_A),
-    option("correction", str, "A correction, as for judge." + AS_A),
-    option("family", str, "Tests corrected together." + AS_A),
-    option("resamples", int, "Draws of resampling tests, maxT and bca." + AS_A),
-    option("resample-seed", int, "Seed of these draws and of the swaps." + AS_A),
-    option("interval", str, "95 % interval of the difference: test, t or bca." + AS_A),
-    option("out", str, "Folder to write.  [default: compare/<name of A>-<name of B>]"),
-    click.option("--overwrite", is_flag=True, help="Replace a comparison with other settings."),
-)
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in their groups, then the examples."""
+        parameters = {parameter.name: parameter for parameter in self.get_params(ctx)}
+        for group, members in in_groups(shown(self.record)):
+            _write_list(formatter, group, (parameters.pop(member.name) for member in members), ctx)
+        _write_list(formatter, "Other", parameters.values(), ctx)
+        if self.page.examples:
+            with formatter.section("Examples"):
+                for example in self.page.examples:
+                    formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
 
-REPLICATE = (
-    option("correction", str, "A correction of B over the roles of A, as for judge." + AS_A),
-    option("out", str, "CSV file to write, one row per role of A.  [default: none]"),
-)
 
-PROBE = (
-    option("data", str, "Gold annotation; may be repeated (GAP, WinoBias pro and anti).", multiple=True),
-    option(
-        "layout", str, "conllu, words, conll2012, gap, winobias or jsonl.  [default: detected from the file]"
-    ),
-    option(
-        "relations",
-        str,
-        "A relation with a row of its own, or several joined by commas.  [default: all frequent]",
-        multiple=True,
-    ),
-    option("scheme", str, "Scheme of relation names: ud or clearnlp.", default="ud", show_default=True),
-    option("root", str, "Root of directed trees: found or given.", default="found", show_default=True),
-    option("window", int, "Longest input in tokens; longer documents are cut into windows.  [default: 256]"),
-    option("stride", int, "Fewest tokens between windows of a document.  [default: half a window]"),
-    option(
-        "classifier",
-        str,
-        "Probe to train: attention, attention+words, distances+words; may be repeated.",
-        multiple=True,
-    ),
-    option("train", str, "File of trees to train on."),
-    option("vectors", str, "Word vectors as text, such as GloVe's, for classifiers with words."),
-    option("epochs", int, "Largest number of passes over the training data.", default=100, show_default=True),
-    option(
-        "minutes", float, "Time limit in minutes for all training together; each probe may then stop early."
-    ),
-    option("model", str, "A folder or a name on the hub.  [default: the embedded MiniLM encoder]"),
-    option("revision", str, "Branch, tag or commit of a model on the hub."),
-    option("limit", int, "A random subset of this many documents."),
-    option("seed", int, "Seed of that subset, of the halves and of training.", default=0, show_default=True),
-    option(
-        "preset",
-        str,
-        "calibrated, or published (counted like the released code).",
-        default="calibrated",
-        show_default=True,
-    ),
-    _margin("0.05"),
-    *_decision("t"),
-    option("device", str, "auto, cpu, cuda or mps.", default="auto", show_default=True),
-    option("dtype", str, "float32, bfloat16 or float16.", default="float32", show_default=True),
-    option("batch-size", int, "Largest batch.", default=32, show_default=True),
-    *SHARDS,
-    *folder("runs/<probes>-<data>-<model>"),
-)
+class Commands(click.Group):
+    """All commands, listed in sections."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one line for every command, in the sections."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        for section in SECTIONS:
+            rows = [
+                (name, command.get_short_help_str(limit=90))
+                for name, command in commands.items()
+                if command is not None and section_of(command) == section
+            ]
+            if rows:
+                with formatter.section(section):
+                    formatter.write_dl(rows)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order in which they were added."""
+        return list(self.commands)
+
+
+def section_of(command: click.Command) -> str:
+    """Return the heading that lists a command."""
+    page = getattr(command, "page", None)
+    return page.section if isinstance(page, Page) else SECTIONS[-1]
+
+
+def command(
+    name: str, place: str, section: str, *examples: str
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command from a function that takes the options of a record by name.
+
+    Args:
+        name: Name of the command.
+        place: Module in ``headroles.options`` and class of its options, such as ``"label:LabelOptions"``.
+        section: Heading of ``headroles --help`` that lists it, from ``SECTIONS``.
+        *examples: Command lines for its help.
+    """
+    return click.command(name, cls=Command, place=place, page=Page(section, examples))
+
+
+def _write_list(
+    formatter: click.HelpFormatter,
+    heading: str,
+    parameters: Iterable[click.Parameter],
+    ctx: click.Context,
+) -> None:
+    """Write parameters under a heading; arguments have no line."""
+    rows: Sequence[tuple[str, str]] = [
+        record for parameter in parameters if (record := parameter.get_help_record(ctx)) is not None
+    ]
+    if rows:
+        with formatter.section(heading):
+            formatter.write_dl(rows)

@@ -46,7 +46,7 @@ class StreamedCorpus:
     """A ``Corpus`` that is read from its source in every pass.
 
     A limit selects the random subset that the seed draws, in the order of the inputs; for this they are
-    counted once, in a separate pass. Where they may not be counted first, it selects the first ones.
+    counted once, in a separate pass. The first ones are selected without counting.
     Memory is that of one passage and, with a limit, of the drawn indices.
     """
 
@@ -58,7 +58,7 @@ class StreamedCorpus:
         gold: bool,
         limit: int | None = None,
         seed: int = 0,
-        first: bool = False,
+        first: int | None = None,
     ) -> None:
         """Keep the settings, without reading.
 
@@ -66,9 +66,9 @@ class StreamedCorpus:
             read: Function that starts to read from the first passage.
             source: Source of the passages: ``kind``, ``name`` and whatever else is known of it.
             gold: Whether every passage has words and trees of its own.
-            limit: Number of passages selected; None for all.
+            limit: Number of passages in a random subset; None for all.
             seed: Seed of the random subset.
-            first: Whether a limit selects the first passages.
+            first: Number of passages selected from the first on; None for all.
         """
         self._read, self._source, self.gold = read, source, gold
         self._limit, self._seed, self._first = limit, seed, first
@@ -78,10 +78,8 @@ class StreamedCorpus:
     @property
     def source(self) -> dict[str, Any]:
         """Source of the inputs, with their number as ``rows`` once they were all counted."""
-        source = dict(self._source)
-        if self._limit is not None and self._first:
-            source["taken"] = f"the first {self._limit}"
-        return source | ({} if self._rows is None else {"rows": self._rows})
+        rows = {} if self._rows is None else {"rows": self._rows}
+        return self._source | first_inputs(self._first) | rows
 
     def __iter__(self) -> Iterator[Passage]:
         """Yield the selected passages, from the first.
@@ -89,9 +87,9 @@ class StreamedCorpus:
         Raises:
             HeadrolesError: When file or dataset cannot be used, naming the place.
         """
-        if self._limit is not None and self._first:
+        if self._first is not None:
             with closing(_generator(self._read_all())) as passages:
-                yield from islice(passages, self._limit)
+                yield from islice(passages, self._first)
         elif self._limit is not None:
             yield from self._read_subset(self._limit)
         else:
@@ -131,6 +129,16 @@ class StreamedCorpus:
 
     def close(self) -> None:
         """Do nothing: each pass closes its files."""
+
+
+def first_inputs(first: int | None) -> dict[str, str]:
+    """Return the entry of a source that says how many inputs were taken, from the first; none for all.
+
+    Example:
+        >>> first_inputs(30), first_inputs(None)
+        ({'taken': 'the first 30'}, {})
+    """
+    return {} if first is None else {"taken": f"the first {first}"}
 
 
 def _generator(passages: Iterator[Passage]) -> Any:

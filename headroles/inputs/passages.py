@@ -6,10 +6,11 @@ from typing import Any
 
 from headroles.addresses import is_address
 from headroles.errors import BadInput
+from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.model.checkpoint import Checkpoint
-from headroles.extraction.texts.files import file_format, list_files
-from headroles.extraction.texts.rows import HUB_ENDINGS, TABLE_ENDINGS
+from headroles.extraction.texts.files import Location, file_format, list_files
+from headroles.extraction.texts.rows import HUB_ENDINGS, JSON_ENDINGS, TABLE_ENDINGS
 from headroles.extraction.texts.sources import (
     CONLLU_ENDING,
     check_readable,
@@ -19,7 +20,8 @@ from headroles.extraction.texts.sources import (
     stream_files,
     stream_hub,
 )
-from headroles.inputs.corpora import Corpus, ListCorpus, StreamedCorpus
+from headroles.inputs.corpora import Corpus, ListCorpus, StreamedCorpus, first_inputs
+from headroles.inputs.json_files import has_trees, stream_objects
 from headroles.options.inputs import InputOptions
 from headroles.records.documents import Document
 from headroles.records.passage import Passage
@@ -58,15 +60,14 @@ def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkp
         HeadrolesError: When it is known before reading that file, column or dataset cannot be used.
     """
     task = None if options.task is None else task_of(options.task)
-    stream = options.streamed
     if "mentions" in needs:
         windows = mention_windows(options, needs, checkpoint)
         source = {"kind": "file", "name": options.data, "rows": len(windows)}
-        return ListCorpus(_limited(windows, options, stream), source | _tree_facts(options.data))
-    subset: dict[str, Any] = {"limit": options.limit, "seed": options.seed, "first": stream}
+        return _list_corpus(windows, options, source | _tree_facts(options.data))
+    subset: dict[str, Any] = {"limit": options.limit, "seed": options.seed, "first": options.first}
     if options.source == "hub" and task is not None:
         name = options.data or HUB
-        read = partial(stream_hub, task, name, options.name, stream=stream)
+        read = partial(stream_hub, task, name, options.name, stream=options.streamed)
         return StreamedCorpus(read, {"kind": "hub", "name": name}, gold=False, **subset)
     if options.data is not None:
         return _file_corpus(options, subset)
@@ -74,7 +75,7 @@ def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkp
         raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
     sample = read_sample(task)
     source = {"kind": "sample", "name": "written for headroles", "rows": len(sample)}
-    return ListCorpus(_limited(sample, options, stream), source)
+    return _list_corpus(sample, options, source)
 
 
 def check_data(options: InputOptions) -> None:
@@ -88,16 +89,19 @@ def check_data(options: InputOptions) -> None:
         check_readable(files[0], _text_columns(options, file_format(files[0])))
 
 
-def _limited(passages: list[Passage], options: InputOptions, stream: bool) -> list[Passage]:
-    """Return the passages within the limit: the first of a stream, else a random subset."""
-    return passages[: options.limit] if stream else sample_passages(passages, options.limit, options.seed)
+def _list_corpus(passages: list[Passage], options: InputOptions, source: dict[str, Any]) -> ListCorpus:
+    """Return the corpus of the first passages of a list, or of a random subset, or of all."""
+    chosen = sample_passages(passages[: options.first], options.limit, options.seed)
+    return ListCorpus(chosen, source | first_inputs(options.first))
 
 
 def _file_corpus(options: InputOptions, subset: dict[str, Any]) -> Corpus:
     """Return the passages of a file, of the files in a folder, or of the files that a pattern names."""
     data = str(options.data)
-    files = list_files(data, TABLE_ENDINGS)
+    files = list_files(data, TABLE_ENDINGS, beside=(".json",))
     columns = _text_columns(options, file_format(files[0]))
+    if not columns and file_format(files[0]) in JSON_ENDINGS:
+        return _json_corpus(files, options, subset)
     check_readable(files[0], columns)
     gold = file_format(files[0]) == CONLLU_ENDING
     if gold:
@@ -106,6 +110,17 @@ def _file_corpus(options: InputOptions, subset: dict[str, Any]) -> Corpus:
     several = {"files": len(files)} if len(files) > 1 else {}
     source = {"kind": "file", "name": data} | several | _tree_facts(files[0])
     return StreamedCorpus(read, source, gold=gold, **subset)
+
+
+def _json_corpus(files: list[Location], options: InputOptions, subset: dict[str, Any]) -> Corpus:
+    """Return the passages of JSON objects whose fields say what they are, where no column is named."""
+    trees = has_trees(files[0])
+    parser = parser_of(files[0]) if trees else None
+    read = partial(stream_objects, files, options.group, options.name, trees)
+    several = {"files": len(files)} if len(files) > 1 else {}
+    kind = {"trees": "gold" if parser is None else f"automatic: {parser}"} if trees else {}
+    source = {"kind": "file", "name": str(options.data)} | several | kind
+    return StreamedCorpus(read, source, gold=trees, **subset)
 
 
 def _tree_facts(file: Any) -> dict[str, str]:

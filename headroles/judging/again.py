@@ -1,59 +1,45 @@
 """Judge stored scores by other rules: ``judge_again()``; no model is needed."""
 
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 from headroles.kinds import kind_of
-from headroles.options.label import options_of
+from headroles.options.finished import JudgeOptions
+from headroles.options.keywords import keywords_of
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.stats.decision import check_decision
 from headroles.storage.integrity.lock import lock_present_folder
 from headroles.storage.integrity.manifest import check_run_folder
-from headroles.storage.remote import accept_address
+from headroles.storage.remote import local_copy
 from headroles.storage.run import load, write_results
 
 DECISION_NAMES = {"resample_seed": "seed"}
 """Names of options in a decision, where they differ."""
 
 
-@accept_address(back=True)
-def judge_again(
-    folder: str | Path,
-    *,
-    alpha: float | None = None,
-    margin: float | None = None,
-    test: str | None = None,
-    correction: str | None = None,
-    family: str | None = None,
-    resamples: int | None = None,
-    resample_seed: int | None = None,
-    interval: str | None = None,
-    splits: int | None = None,
-    bayes: bool | None = None,
-) -> Labelling:
+@keywords_of(JudgeOptions, "folder")
+def judge_again(options: JudgeOptions) -> Labelling:
     """Judge the stored scores of a run folder again, and write the result into it.
 
     No model is needed. Settings that are not given stay as they were. In a run of probes the halves stay,
     too. In a run of clusters the clusters stay, unless another ``resample_seed`` is given: then they are
     computed again. Kept attention maps stay: a head that gains a role has no map for it.
 
+    Args:
+        {options}
+
     Raises:
         HeadrolesError: When the folder is no run, another command writes it, a file of it was altered, or a
             setting does not exist; the folder then stays as it was.
     """
-    options_given = {
-        "alpha": alpha, "test": test, "correction": correction, "family": family,
-        "resamples": resamples, "resample_seed": resample_seed, "interval": interval,
-        "splits": splits, "bayes": bayes,
-    }  # fmt: skip
-    given = {name: value for name, value in options_given.items() if value is not None}
+    given = options.given()
+    folder, margin = given.pop("folder"), given.pop("margin", None)
     check_run_folder(folder)
-    check_decision(options_of(data="scores", margin=margin, **given).decision)
-    with lock_present_folder(folder):
-        after = _judge_by(load(folder), given, margin)
-        write_results(Path(folder), after, kind_of(after).page(after))
+    check_decision(Decision(**_of_decision(given)))
+    with local_copy(folder, back=True) as place, lock_present_folder(place):
+        after = _judge_by(load(place), given, margin)
+        write_results(place, after, kind_of(after).page(after))
     return after
 
 
@@ -63,11 +49,7 @@ def _judge_by(before: Labelling, given: dict[str, Any], margin: float | None) ->
     settings |= {} if margin is None else {"margin": margin}
     kind = kind_of(before)
     options = kind.options(_with_inputs(settings))
-    decision_fields = {field.name for field in fields(Decision)}
-    changed = {DECISION_NAMES.get(name, name): getattr(options, name) for name in given}
-    decision = replace(
-        before.decision, **{name: value for name, value in changed.items() if name in decision_fields}
-    )
+    decision = replace(before.decision, **_of_decision({name: getattr(options, name) for name in given}))
     rules = before.findings.rules
     if margin is not None:
         rules = tuple(replace(rule, margin=float(margin)) if rule.role else rule for rule in rules)
@@ -76,6 +58,12 @@ def _judge_by(before: Labelling, given: dict[str, Any], margin: float | None) ->
     if "settings" in manifest:
         manifest |= {"settings": options.settings(), "command": options.command()}
     return replace(after, manifest=manifest, skipped=before.skipped, exhibited=before.exhibited)
+
+
+def _of_decision(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the given options that are fields of a decision, by their names there."""
+    renamed = {DECISION_NAMES.get(name, name): value for name, value in given.items()}
+    return {field.name: renamed[field.name] for field in fields(Decision) if field.name in renamed}
 
 
 def _with_inputs(settings: dict[str, Any]) -> dict[str, Any]:

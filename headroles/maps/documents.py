@@ -42,7 +42,7 @@ def _document(given: Tokenised, row: dict[str, Any], place: str) -> Document:
             f"{place}: probes ask about words, but the list does not say to which word each token belongs; "
             f"give 'word' in it, with 'heads' and 'relations', or 'mentions' and 'clusters'"
         )
-    words = row.get("words", _spelled_words(given, len(row.get("relations") or ())))
+    words = row.get("words", _spelled_words(given, len(row.get("relations", row.get("relns")) or ())))
     annotation = {field: value for field, value in row.items() if field != "spaces"} | {"words": words}
     document = document_of(annotation, given.passage.key, place, 1, group=given.passage.group or "")
     if given.word.max() >= len(document.words):

@@ -118,8 +118,8 @@ def read_map_list(path: Path, name: str) -> MapList:
       absent;
     - ``first``: positions of class tokens; a special token that opens the input where absent;
     - ``word``: word of each token, −1 for none;
-    - ``heads``, ``relations``: a tree over the words of one text, heads from 1 as in CoNLL-U, 0 for the
-      root; with ``sentences``, their numbers of words, heads count within each;
+    - ``heads``, ``relations`` (or ``relns``): a tree over the words of one text, heads from 1 as in CoNLL-U,
+      0 for the root; with ``sentences``, their numbers of words, heads count within each;
     - ``mentions``, ``clusters``: mentions of the words, as in JSON lines of gold annotation;
     - ``texts``, ``spans``: characters of each token in its text. Texts without a tree and mentions can be
       parsed;
@@ -259,7 +259,7 @@ def _check_spans(texts: Sequence[str], spans: np.ndarray, segment: np.ndarray, p
 
 def _tree(row: dict[str, Any], word: np.ndarray | None, place: str) -> Words | None:
     """Read the tree of an example; None without heads, relations and words."""
-    relations, heads = _strings(row, "relations", place), row.get("heads")
+    relations, heads = _strings(row, "relations" if "relations" in row else "relns", place), row.get("heads")
     if relations is None or heads is None or word is None:
         return None
     count = len(relations)

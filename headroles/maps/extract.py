@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from headroles.arrays import ROUNDING
 from headroles.errors import BadInput
 from headroles.maps.writer import open_maps, size_in_bytes
-from headroles.options.extract import ExtractOptions, extract_options_of
+from headroles.options.extract import ExtractOptions
+from headroles.options.keywords import keywords_of
+from headroles.records.view import DECODER
 
 if TYPE_CHECKING:
     from headroles.extraction.model.load import Model
@@ -59,28 +61,24 @@ class ExtractedMaps:
         )
 
 
+@keywords_of(ExtractOptions, "file")
 def extract(
-    file: str | Path,
+    settings: ExtractOptions,
     *,
     announce: Callable[[ExtractedMaps], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **options: Any,
 ) -> ExtractedMaps:
     """Run a model on texts, and write an array (layers, heads, tokens, tokens) of attention for each input.
 
+    The file has JSON objects, as a list or one a line (``.gz`` too), each with exactly one of ``text`` (a
+    string, or a list of two for a pair), ``text_a`` (a string, with ``text_b`` for a pair, as
+    ``preprocess unlabeled`` writes them), ``words`` (a list) or ``tokens`` (the model's own, special
+    tokens included); all other fields are kept.
+
     Args:
-        file: JSON objects, as a list or one a line (``.gz`` too), each with exactly one of ``text`` (a
-            string, or a list of two for a pair), ``text_a`` (a string, with ``text_b`` for a pair, as
-            ``preprocess unlabeled`` writes them), ``words`` (a list) or ``tokens`` (the model's own, special
-            tokens included); all other fields are kept.
         announce: Called before anything is written, with the maps to write and their size.
         progress: Called with the inputs done and their total.
-        **options: The options of ``headroles extract``, by the same names: ``out`` (ends in .safetensors
-            or .npz; the list of examples is written beside it, ending in .json), ``model`` (None: the
-            embedded one), ``revision``, ``word_level`` (attention to a word summed over its pieces, from
-            one averaged; special tokens stand alone), ``precision`` ("float16", as published, or
-            "float32"), ``limit`` (the first so many), ``max_length`` (128; longer inputs are left out, not
-            cut), ``batch_size``, ``device``, ``dtype`` and ``overwrite``.
+        {options}
 
     Returns:
         The maps that were written.
@@ -90,20 +88,29 @@ def extract(
 
     Source: the layout of ``extract_attention.py`` of Clark et al. (2019), without its pickle.
     """
-    settings = extract_options_of(file=file, **options)
     from headroles.extraction.texts.files import check_present
 
     check_present(settings.file)
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load
-    from headroles.extraction.texts.json_inputs import map_inputs, read_rows, split_sentences
+    from headroles.extraction.texts.json_inputs import map_inputs, name_groups, read_rows, split_sentences
 
-    rows = split_sentences(read_rows(Path(settings.file)))[: settings.limit]
+    rows = read_rows(Path(settings.file))
+    rows = split_sentences(name_groups(rows, settings.group, settings.file))
+    numbers = _drawn(len(rows), settings)
+    rows = [rows[number] for number in numbers]
+    _check_pairs(rows, settings)
     checkpoint = find_checkpoint(settings.model, settings.revision)
-    model = load(checkpoint, device=settings.device, dtype=settings.dtype, max_length=settings.max_length)
+    model = load(
+        checkpoint,
+        device=settings.device,
+        dtype=settings.dtype,
+        max_length=settings.max_length,
+        kind=settings.kind,
+    )
     most = min(settings.max_length, model.limit or settings.max_length)
-    all_items = map_inputs(model.tokenizer, rows, Path(settings.file))
-    items = [item for item in all_items if item.tokenised.size <= most]
+    all_items = map_inputs(model.tokenizer, rows, Path(settings.file), numbers)
+    items = [item for item in all_items if _longest_side(item) <= most]
     if not items:
         raise BadInput(
             f"inputs longer than {most} tokens are left out, but all {len(all_items)} of '{settings.file}' "
@@ -111,6 +118,31 @@ def extract(
         )
     _check_words(items, settings)
     return _write_maps(items, len(all_items) - len(items), model, settings, announce, progress)
+
+
+def _drawn(count: int, settings: ExtractOptions) -> list[int]:
+    """Return the numbers of the inputs to run: all, the first ones, or a random subset."""
+    from headroles.extraction.texts.sources import draw_indices
+
+    if settings.limit is None or settings.limit >= count:
+        return list(range(count))[: settings.first]
+    drawn: list[int] = draw_indices(count, settings.limit, settings.seed).tolist()
+    return drawn
+
+
+def _check_pairs(rows: Sequence[dict[str, Any]], settings: ExtractOptions) -> None:
+    """Check that a decoder, whose text is the second of a pair, gets pairs of texts."""
+    for row in rows if settings.kind == DECODER else ():
+        if "text_b" not in row and not isinstance(row.get("text"), list):
+            raise BadInput(
+                f"a decoder reads the second text of a pair, but an object of '{settings.file}' has none; "
+                f"give 'text_a' and 'text_b', or 'text' as a list of two, or leave --kind out"
+            )
+
+
+def _longest_side(item: "MapInput") -> int:
+    """Return the number of tokens of an input, or of its encoder's text where that has more."""
+    return max(item.tokenised.size, len(item.tokenised.inputs["input_ids"]))
 
 
 def _check_words(items: Sequence["MapInput"], settings: ExtractOptions) -> None:
@@ -185,8 +217,10 @@ def _row(item: "MapInput", number: int, reach: Sequence[Any], settings: ExtractO
     first = (pieces.class_id & (pieces.texts < 0)).tolist()
     written = ARRAY_FIELDS if item.given == "tokens" else ARRAY_FIELDS + TEXT_FIELDS
     row = {name: value for name, value in item.row.items() if name not in written}
-    if len(row) < len(item.row):
-        row[INPUT] = {name: value for name, value in item.row.items() if name in (*written, INPUT)}
+    if settings.limit is not None:
+        row = {"key": pieces.passage.key} | row
+    own = {name: value for name, value in item.row.items() if name in (*written, INPUT)}
+    row |= {INPUT: own} if own.keys() & {*written} else {}
     row |= {"tokens": list(pieces.tokens), "attns": str(number), "segment": segment}
     if item.given != "tokens":
         row |= {"word": word, "texts": list(pieces.passage.texts), "spans": pieces.spans.tolist()}

@@ -1,6 +1,8 @@
-"""Options of every command as frozen dataclasses, with the names of the command line and of the functions.
+"""Options of every command as frozen dataclasses; everything about an option is written once.
 
-Each class checks its values without opening any file. ``run`` has the options that all runs share, and
-``inputs`` those of all runs on texts; the other files add one command each. Options may import records,
-presets, tasks, the kinds of map files, and names that ``sieves`` defines. Start with ``run``, then ``label``.
+``described`` holds what a description is, ``shared`` the descriptions of options that several commands take,
+``values`` the conversion of given values, and ``keywords`` the functions whose keywords are options. ``run``
+has the options that all runs share, and ``inputs`` those of all runs on texts; ``finished`` has those of
+commands on finished runs; the other files add one command each. Records check their values without opening
+any file. Start with ``described``, then ``run`` and ``label``.
 """

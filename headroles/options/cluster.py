@@ -1,11 +1,11 @@
 """Options of a run of sieves that also clusters heads."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from headroles.errors import BadInput, UnknownName
+from headroles.errors import BadInput
+from headroles.options.described import Option
 from headroles.options.label import Clustering, Options
-from headroles.options.run import typed_options
 from headroles.records.clusters import METHODS
 
 WAYS = ("mean", "published")
@@ -22,24 +22,32 @@ class ClusterOptions(Options):
         BadInput: For numbers out of range, and values that ``Options`` refuses.
     """
 
-    divergence: str = "mean"
-    smoothing: float | None = None
-    method: str = "average"
-    clusters: int | None = None
-    draws: int = 200
+    divergence: Annotated[
+        str, Option("Distances: mean, or published (summed, smoothed).", "Questions", choices=WAYS)
+    ] = "mean"
+    smoothing: Annotated[
+        float | None,
+        Option(
+            "Share of even attention mixed into every row.",
+            "Questions",
+            least=0,
+            below=1,
+            default="0; published: 0.001",
+        ),
+    ] = None
+    method: Annotated[str, Option("Method of clustering.", "Questions", choices=METHODS)] = "average"
+    clusters: Annotated[
+        int | None,
+        Option("Number of clusters.", "Questions", least=2, default="chosen by silhouette and stability"),
+    ] = None
+    draws: Annotated[int, Option("Resamples of the units for clusters.", "Decision", least=20)] = 200
 
     KIND: ClassVar[str] = "cluster"
     COMMAND: ClassVar[str] = "headroles cluster"
-    LEAST: ClassVar[dict[str, int]] = Options.LEAST | {"clusters": 2, "draws": 20}
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         Options.__post_init__(self)
-        for kind, value, known in (("divergence", self.divergence, WAYS), ("method", self.method, METHODS)):
-            if value not in known:
-                raise UnknownName(kind, value, known)
-        if self.smoothing is not None and not 0 <= self.smoothing < 1:
-            raise BadInput(f"smoothing must be at least 0 and below 1, but got {self.smoothing}")
         if self.method == "dbscan" and self.clusters is not None:
             raise BadInput("dbscan finds the number of clusters itself; leave --clusters out")
 
@@ -55,17 +63,3 @@ class ClusterOptions(Options):
             clusters=self.clusters,
             draws=self.draws,
         )
-
-
-def cluster_options_of(**given: object) -> ClusterOptions:
-    """Return options from given values, converting paths and numpy numbers.
-
-    Raises:
-        UnknownName: For an option that does not exist, or a name that ``ClusterOptions`` refuses.
-        BadInput: For values of another type, or values that ``ClusterOptions`` refuses.
-
-    Example:
-        >>> cluster_options_of(task="QNLI", divergence="published").clustering.smoothing
-        0.001
-    """
-    return typed_options(ClusterOptions, given)

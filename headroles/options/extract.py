@@ -1,11 +1,28 @@
-"""Options of ``headroles extract``, with the names of the command line and of ``extract()``."""
+"""Options of storing attention maps."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from headroles.errors import BadInput, UnknownName
-from headroles.options.run import DEVICES, DTYPES, check_name, typed_options
+from headroles.addresses import check_place
+from headroles.errors import BadInput
+from headroles.options.described import Option, check_values
+from headroles.options.shared import (
+    BATCH_SIZE,
+    DEVICE,
+    DTYPE,
+    FIRST,
+    GROUP,
+    KIND,
+    LIMIT,
+    MAX_LENGTH,
+    MODEL,
+    OUT,
+    OVERWRITE,
+    REVISION,
+    SEED,
+    check_subset,
+)
 from headroles.storage.integrity.leftovers import has_leftover
 from headroles.storage.map_files import KINDS, file_form
 
@@ -19,53 +36,50 @@ class ExtractOptions:
         BadInput: For numbers out of range, or a file that cannot be written where it is named.
     """
 
-    file: str
-    out: str = ""
-    model: str | None = None
-    revision: str | None = None
-    word_level: bool = False
-    precision: str = "float16"
-    limit: int | None = None
-    max_length: int = 128
-    batch_size: int = 16
-    device: str = "auto"
-    dtype: str = "float32"
-    overwrite: bool = False
+    file: Annotated[str, Option("JSON objects with texts.", "Inputs", path=True, argument=True)]
+    out: Annotated[
+        str,
+        OUT.but(
+            detail="A .safetensors or .npz file; a .json file of the same name lists the maps.", required=True
+        ),
+    ] = ""
+    model: Annotated[str | None, MODEL] = None
+    revision: Annotated[str | None, REVISION] = None
+    word_level: Annotated[
+        bool,
+        Option("Sum attention to the pieces of a word, and average attention from them.", "Questions"),
+    ] = False
+    precision: Annotated[str, Option("Precision of the maps.", "Output", choices=tuple(KINDS))] = "float16"
+    group: Annotated[str | None, GROUP.but(default="group")] = None
+    kind: Annotated[str | None, KIND.but(default="encoder; self for one stack")] = None
+    limit: Annotated[int | None, LIMIT] = None
+    first: Annotated[int | None, FIRST] = None
+    seed: Annotated[int, SEED] = 0
+    max_length: Annotated[int, MAX_LENGTH.but(detail="Longer inputs are left out.")] = 128
+    batch_size: Annotated[int, BATCH_SIZE] = 32
+    device: Annotated[str, DEVICE] = "auto"
+    dtype: Annotated[str, DTYPE] = "float32"
+    overwrite: Annotated[bool, OVERWRITE] = False
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
-        allowed = (("precision", KINDS), ("device", DEVICES), ("dtype", DTYPES))
-        for name, known in allowed:
-            if getattr(self, name) not in known:
-                raise UnknownName(name, getattr(self, name), tuple(known))
-        for name, least in (("limit", 1), ("max_length", 4), ("batch_size", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise BadInput(f"{name} must be a whole number of at least {least}, but got {value}")
+        check_values(self)
+        check_subset(self.limit, self.first)
+        if self.kind == "cross":
+            raise BadInput(
+                "a file of maps lists one text for the rows and the columns of a map, but the rows of cross "
+                "attention are of another text than its columns; give --kind encoder or --kind decoder"
+            )
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         target = Path(self.out)
         file_form(target)
-        check_name(target)
+        check_place(target)
         for path in (target, target.with_suffix(".json")):
             if path.resolve() == Path(self.file).resolve():
                 raise BadInput(f"'{path}' would be written over the inputs; give another --out")
             if path.exists() and not self.overwrite and not is_unfinished(target):
                 raise BadInput(f"'{path}' is there already; give --overwrite to replace it, or another --out")
-
-
-def extract_options_of(**given: Any) -> ExtractOptions:
-    """Return options from given values, converting paths and numpy numbers.
-
-    Raises:
-        UnknownName: For an option, precision or device that does not exist.
-        BadInput: For values of another type or out of range.
-
-    Example:
-        >>> extract_options_of(file="texts.json", out="maps.npz").precision
-        'float16'
-    """
-    return typed_options(ExtractOptions, given)
 
 
 def is_unfinished(target: Path) -> bool:

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from headroles.errors import BadInput, UnknownName
+from headroles.errors import BadInput
 from headroles.options.run import CommonOptions
-from headroles.tasks import task_of
+from headroles.options.shared import COLUMN_B, DATA, GROUP, KIND, MAX_LENGTH, SOURCE, STREAM, TASK, TEXT_A
 
-SOURCES = ("sample", "hub")
+TABLES = (
+    "As .tsv, .csv, .json, .jsonl, .conllu (.gz too) or .parquet; or a folder or pattern of them; "
+    "with --source hub, a dataset in the layout of GLUE."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,26 +23,24 @@ class InputOptions(CommonOptions):
         BadInput: For numbers out of range, or options that exclude each other.
     """
 
-    task: str | None = None
-    source: str = "sample"
-    data: str | None = None
-    text_a: str | None = None
-    text_b: str | None = None
-    group: str | None = None
-    max_length: int = 128
+    task: Annotated[str | None, TASK] = None
+    source: Annotated[str, SOURCE] = "sample"
+    data: Annotated[str | None, DATA.but(detail=TABLES)] = None
+    text_a: Annotated[str | None, TEXT_A] = None
+    text_b: Annotated[str | None, COLUMN_B] = None
+    group: Annotated[str | None, GROUP] = None
+    max_length: Annotated[int, MAX_LENGTH.but(detail="Longer inputs are cut.")] = 128
+    kind: Annotated[str | None, KIND.but(default="encoder; self for one stack")] = None
+    stream: Annotated[bool, STREAM] = False
 
-    LEAST: ClassVar[dict[str, int]] = CommonOptions.LEAST | {"max_length": 4}
     OF_MODELS: ClassVar[tuple[str, ...]] = (
-        "task", "source", "data", "text_a", "text_b", "group", *CommonOptions.OF_MODELS, "seed", "max_length"
+        "task", "source", "data", "text_a", "text_b", "group", *CommonOptions.OF_MODELS, "seed", "max_length",
+        "kind", "stream",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         CommonOptions.__post_init__(self)
-        if self.task is not None:
-            task_of(self.task)
-        if self.source not in SOURCES:
-            raise UnknownName("source", self.source, SOURCES)
         if self.task is None and self.data is None and self.attention is None:
             raise BadInput(
                 "a run needs inputs: name a task with --task, a file with --data, or stored maps with "
@@ -55,6 +56,11 @@ class InputOptions(CommonOptions):
                     raise BadInput(
                         f"--{name.replace('_', '-')} names a column of --data, but no file was given"
                     )
+
+    @property
+    def streamed(self) -> bool:
+        """Whether inputs are read one by one, without counting them beforehand."""
+        return self.stream
 
     @property
     def name(self) -> str:

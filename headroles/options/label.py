@@ -1,11 +1,21 @@
-"""Options of runs of sieves and of ``headroles label``, named as on the command line and in ``label()``."""
+"""Options of runs of sieves, and of ``headroles label``."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from headroles.errors import BadInput, UnknownName
+from headroles.errors import BadInput
 from headroles.options.inputs import InputOptions
-from headroles.options.run import typed_options
+from headroles.options.shared import (
+    CACHE,
+    KEEP,
+    MAPS,
+    MARGIN,
+    PARSER,
+    SIEVE,
+    STATISTIC,
+    TEST,
+    VECTORS,
+)
 from headroles.sieves.base import Sieve
 
 
@@ -32,24 +42,22 @@ class Clustering:
 class Options(InputOptions):
     """Options of a run of sieves; ``headroles.label`` documents each.
 
-    Attributes:
-        cache: Folder of cached parses, or "none"; None: a cache folder of the user.
-
     Raises:
         UnknownName: For a task, source, preset, device or precision that does not exist.
         BadInput: For numbers out of range, or options that exclude each other.
     """
 
-    sieve: tuple[str | Sieve, ...] = ()
-    statistic: str = "selectivity"
-    parser: str | None = None
-    vectors: str | None = None
-    maps: int = 1000
-    cache: str | None = None
+    sieve: Annotated[tuple[str | Sieve, ...], SIEVE] = ()
+    statistic: Annotated[str, STATISTIC] = "selectivity"
+    parser: Annotated[str | None, PARSER] = None
+    vectors: Annotated[str | None, VECTORS.but(detail="For related:other.")] = None
+    maps: Annotated[int, MAPS] = 1000
+    margin: Annotated[float | None, MARGIN.but(default="each sieve's own")] = None
+    test: Annotated[str | None, TEST.but(default="t-skew")] = None
+    cache: Annotated[str | None, CACHE] = None
 
     KIND: ClassVar[str] = "label"
     COMMAND: ClassVar[str] = "headroles label"
-    LEAST: ClassVar[dict[str, int]] = InputOptions.LEAST | {"maps": 0}
     PLACES: ClassVar[tuple[str, ...]] = (*InputOptions.PLACES, "cache")
 
     def __post_init__(self) -> None:
@@ -57,24 +65,13 @@ class Options(InputOptions):
         InputOptions.__post_init__(self)
         if self.statistic != "selectivity" and self.preset == "published":
             raise BadInput("the preset 'published' has a statistic of its own; leave --statistic out")
+        if self.kind == "cross" and self.preset == "published":
+            raise BadInput(
+                "the preset 'published' scores attention of a stack to itself, as the released code does, "
+                "but --kind is 'cross'; leave --preset out"
+            )
 
 
-def options_of(**given: object) -> Options:
-    """Return options from given values, converting paths and numpy numbers.
-
-    Raises:
-        UnknownName: For an option, task, source, preset, device or precision that does not exist.
-        BadInput: For values of another type or out of range, or options that exclude each other.
-
-    Example:
-        >>> from pathlib import Path
-        >>> options_of(task="QNLI", model=Path("models") / "bert").model
-        'models/bert'
-    """
-    return typed_options(Options, given)
-
-
-KINDS = ("self", "encoder", "decoder", "cross")
 MOST_KEPT = 100_000
 """Most examples whose scores are all kept; above it, moments and a random subsample are kept."""
 
@@ -95,44 +92,11 @@ class LabelOptions(Options):
         BadInput: For numbers out of range, and values that ``Options`` refuses.
     """
 
-    kind: str | None = None
-    stream: bool = False
-    keep: int = MOST_KEPT
+    keep: Annotated[int, KEEP] = MOST_KEPT
 
-    LEAST: ClassVar[dict[str, int]] = Options.LEAST | {"keep": 1}
-    OF_MODELS: ClassVar[tuple[str, ...]] = (*Options.OF_MODELS, "kind", "stream", "keep")
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without opening anything."""
-        Options.__post_init__(self)
-        if self.kind is not None and self.kind not in KINDS:
-            raise UnknownName("kind of attention", self.kind, KINDS)
-        if self.kind == "cross" and self.preset == "published":
-            raise BadInput(
-                "the preset 'published' scores attention of a stack to itself, as the released code does, "
-                "but --kind is 'cross'; leave --preset out"
-            )
+    OF_MODELS: ClassVar[tuple[str, ...]] = (*Options.OF_MODELS, "keep")
 
     @property
     def most_kept(self) -> int:
         """Most examples whose scores are all kept."""
         return self.keep
-
-    @property
-    def streamed(self) -> bool:
-        """Whether inputs are read one by one, without counting them beforehand."""
-        return self.stream
-
-
-def label_options_of(**given: object) -> LabelOptions:
-    """Return options from given values, converting paths and numpy numbers.
-
-    Raises:
-        UnknownName: For an option that does not exist, or a name that ``LabelOptions`` refuses.
-        BadInput: For values of another type, or values that ``LabelOptions`` refuses.
-
-    Example:
-        >>> label_options_of(task="QNLI", workers=2).settings()["shard_size"]
-        256
-    """
-    return typed_options(LabelOptions, given)

@@ -1,16 +1,20 @@
-"""Options of a run of probes, with the names of the command line and of ``probe()``."""
+"""Options of a run of probes."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
-from headroles.errors import BadInput, UnknownName
-from headroles.options.run import CommonOptions, typed_options
+from headroles.errors import BadInput
+from headroles.options.described import Option
+from headroles.options.run import CommonOptions
+from headroles.options.shared import DATA, KIND, LAYOUT, MARGIN, MAX_LENGTH, TEST, VECTORS
 from headroles.records.example import Decision
 from headroles.records.probes import CLASSIFIERS
 from headroles.sieves.language.relations import SCHEMES
 from headroles.sieves.probes.trees import ROOTS
 
+LAYOUTS = ("conllu", "words", "conll2012", "gap", "winobias", "jsonl")
+"""Layouts of gold annotation, those of ``extraction.gold.read.LAYOUTS``."""
 PROBES = ("dependency", "trees", "coreference")
 WINDOW = 256
 """Default length of the longest window in tokens, special tokens included."""
@@ -29,40 +33,65 @@ class ProbeOptions(CommonOptions):
         BadInput: For numbers out of range, or options that exclude each other.
     """
 
-    probes: tuple[str, ...] = ()
-    data: tuple[str, ...] = ()
-    layout: str | None = None
-    relations: tuple[str, ...] = ()
-    scheme: str = "ud"
-    root: str = "found"
-    window: int | None = None
-    stride: int | None = None
-    classifier: tuple[str, ...] = ()
-    train: str | None = None
-    vectors: str | None = None
-    epochs: int = EPOCHS
-    minutes: float | None = None
+    probes: Annotated[
+        tuple[str, ...],
+        Option("Probes to run.", "Questions", kind="probe", choices=PROBES, argument=True),
+    ] = ()
+    data: Annotated[
+        tuple[str, ...],
+        DATA.but(detail="Gold annotation; may be repeated (GAP, WinoBias pro and anti)."),
+    ] = ()
+    layout: Annotated[str | None, LAYOUT.but(choices=LAYOUTS)] = None
+    relations: Annotated[
+        tuple[str, ...],
+        Option(
+            "A relation with a row of its own, or several joined by commas; may be repeated.",
+            "Questions",
+            default="all frequent",
+        ),
+    ] = ()
+    scheme: Annotated[str, Option("Scheme of relation names.", "Questions", choices=tuple(SCHEMES))] = "ud"
+    root: Annotated[str, Option("Root of directed trees.", "Questions", choices=ROOTS)] = "found"
+    max_length: Annotated[
+        int | None,
+        MAX_LENGTH.but(detail="Longer documents are cut into windows.", least=8, default=str(WINDOW)),
+    ] = None
+    stride: Annotated[
+        int | None,
+        Option("Fewest tokens between windows of a document.", "Inputs", least=1, default="half a window"),
+    ] = None
+    classifier: Annotated[
+        tuple[str, ...],
+        Option("Probe to train; may be repeated.", "Questions", choices=CLASSIFIERS),
+    ] = ()
+    train: Annotated[str | None, Option("File of trees to train on.", "Questions", path=True)] = None
+    vectors: Annotated[str | None, VECTORS.but(detail="For classifiers with words.")] = None
+    epochs: Annotated[
+        int, Option("Largest number of passes over the training data.", "Questions", least=1)
+    ] = EPOCHS
+    minutes: Annotated[
+        float | None,
+        Option(
+            "Time limit in minutes for all training together; each probe may then stop early.",
+            "Questions",
+            above=0,
+        ),
+    ] = None
+
+    kind: Annotated[str | None, KIND.but(detail="Probes ask about one text.", default="encoder")] = None
+    margin: Annotated[float | None, MARGIN.but(default="0.05")] = None
+    test: Annotated[str | None, TEST.but(default="t")] = None
 
     KIND: ClassVar[str] = "probe"
     COMMAND: ClassVar[str] = "headroles probe"
     OF_MODELS: ClassVar[tuple[str, ...]] = (
-        "data", "layout", *CommonOptions.OF_MODELS, "window", "stride", "classifier"
+        "data", "layout", *CommonOptions.OF_MODELS, "max_length", "stride", "classifier", "kind"
     )  # fmt: skip
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("probes",)
-    LEAST: ClassVar[dict[str, int]] = CommonOptions.LEAST | {"window": 8, "stride": 1, "epochs": 1}
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         CommonOptions.__post_init__(self)
-        for kind, values, known in (
-            ("probe", self.probes, PROBES),
-            ("scheme", (self.scheme,), SCHEMES),
-            ("root", (self.root,), ROOTS),
-            ("classifier", self.classifier, CLASSIFIERS),
-        ):
-            for value in values:
-                if value not in known:
-                    raise UnknownName(kind, value, known)
         if not self.probes:
             raise BadInput(f"a run of probes names at least one of {', '.join(PROBES)}, but got none")
         if not self.data and self.attention is None:
@@ -70,11 +99,16 @@ class ProbeOptions(CommonOptions):
                 "probes need gold annotation: name a file of it with --data, or with --attention stored maps "
                 "whose list has it"
             )
-        self._check_training()
-        if self.stride is not None and self.stride > (self.window or WINDOW):
+        if self.kind in ("decoder", "cross"):
             raise BadInput(
-                f"the stride is at most the window, so that no word is skipped, but got a stride of "
-                f"{self.stride} with a window of {self.window or WINDOW}"
+                f"probes ask about one annotated text, which an encoder or a model with one stack reads, but "
+                f"--kind is {self.kind!r}, whose decoder reads a second text; leave it out"
+            )
+        self._check_training()
+        if self.stride is not None and self.stride > (self.max_length or WINDOW):
+            raise BadInput(
+                f"the stride is at most the window, so that no word is skipped, but got a --stride of "
+                f"{self.stride} with a --max-length of {self.max_length or WINDOW}"
             )
         self._check_used()
 
@@ -92,8 +126,6 @@ class ProbeOptions(CommonOptions):
 
     def _check_training(self) -> None:
         """Refuse options of trained probes that do not fit together."""
-        if self.minutes is not None and not self.minutes > 0:
-            raise BadInput(f"minutes must be a number above 0, but got {self.minutes}")
         if self.classifier and "dependency" not in self.probes:
             raise BadInput("classifiers are trained to find head words, so the probe must be dependency")
         if self.classifier and self.train is None:
@@ -132,17 +164,3 @@ class ProbeOptions(CommonOptions):
     def windowed(self) -> bool:
         """Whether a model reads windows of whole documents rather than sentences."""
         return "coreference" in self.probes
-
-
-def probe_options_of(**given: Any) -> ProbeOptions:
-    """Return options from given values, converting paths and numpy numbers.
-
-    Raises:
-        UnknownName: For an option, or a name in one, that does not exist.
-        BadInput: For values of another type or out of range, or options that exclude each other.
-
-    Example:
-        >>> probe_options_of(probes="dependency", data="dev.conllu").command()
-        'headroles probe dependency --data dev.conllu'
-    """
-    return typed_options(ProbeOptions, given)

@@ -1,84 +1,94 @@
-"""Options that all kinds of run share, and the conversion of given values to the types of options."""
+"""Options that all kinds of run share."""
 
-import errno
-import os
 import shlex
 import sys
 from dataclasses import Field, dataclass, fields
-from numbers import Integral, Real
-from pathlib import Path
-from types import NoneType
-from typing import Any, ClassVar, TypeVar, get_args
+from typing import Annotated, Any, ClassVar
 
 from headroles.addresses import check_place
-from headroles.errors import BadInput, UnknownName, shorten
+from headroles.errors import BadInput
+from headroles.options.described import check_values
+from headroles.options.shared import (
+    ADDRESS,
+    ALPHA,
+    ATTENTION,
+    BATCH_SIZE,
+    BAYES,
+    CORRECTION,
+    DEVICE,
+    DTYPE,
+    ENGINE,
+    FAMILY,
+    FIRST,
+    GPUS,
+    INTERVAL,
+    LIMIT,
+    MARGIN,
+    MODEL,
+    OUT,
+    OVERWRITE,
+    PRESET,
+    RESAMPLE_SEED,
+    RESAMPLES,
+    REVISION,
+    SEED,
+    SHARD_SIZE,
+    SPLITS,
+    STABILITY,
+    TEST,
+    THREADS,
+    WORKERS,
+    check_subset,
+)
 from headroles.presets import preset_of
 from headroles.records.example import Decision
-
-DEVICES = ("auto", "cpu", "cuda", "mps")
-DTYPES = ("float32", "bfloat16", "float16")
-ENGINES = ("local", "ray")
-LARGEST = 10**18
-"""Whole numbers lie below it; longer ones are mistakes."""
-SPLITS, MOST_SPLITS = 200, 100_000
-"""Random half-samples behind the stability: default number, and most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOptions:
     """Model, decision, shards and folder of a run; each kind of run adds its own options.
 
-    Attributes:
-        attention: A file of stored maps that is read instead of running a model; None runs a model.
-        shard_size: Examples in a shard, which is scored and written as one.
-        workers: Processes that score shards in parallel.
-        threads: Threads of each worker; None: the processors of the machine shared among them.
-        engine: "local" or "ray".
-        address: Address of a Ray cluster; None uses that of ``RAY_ADDRESS``, or starts one on this machine.
-        gpus: GPUs of each worker, for Ray; fractions are allowed.
-
     Raises:
         UnknownName: For a preset, device, precision or engine that does not exist.
         BadInput: For numbers out of range, or options of a model beside stored maps.
     """
 
-    attention: str | None = None
-    model: str | None = None
-    revision: str | None = None
-    limit: int | None = None
-    seed: int = 0
-    preset: str = "calibrated"
-    margin: float | None = None
-    alpha: float | None = None
-    test: str | None = None
-    correction: str | None = None
-    family: str | None = None
-    resamples: int | None = None
-    resample_seed: int | None = None
-    interval: str | None = None
-    splits: int | None = None
-    bayes: bool | None = None
-    device: str = "auto"
-    dtype: str = "float32"
-    batch_size: int = 32
-    shard_size: int = 256
-    workers: int = 1
-    threads: int | None = None
-    engine: str = "local"
-    address: str | None = None
-    gpus: float = 0.0
-    out: str | None = None
-    overwrite: bool = False
+    attention: Annotated[str | None, ATTENTION] = None
+    model: Annotated[str | None, MODEL] = None
+    revision: Annotated[str | None, REVISION] = None
+    limit: Annotated[int | None, LIMIT] = None
+    first: Annotated[int | None, FIRST] = None
+    seed: Annotated[int, SEED] = 0
+    preset: Annotated[str, PRESET] = "calibrated"
+    margin: Annotated[float | None, MARGIN] = None
+    alpha: Annotated[float | None, ALPHA] = None
+    test: Annotated[str | None, TEST] = None
+    correction: Annotated[str | None, CORRECTION] = None
+    family: Annotated[str | None, FAMILY] = None
+    resamples: Annotated[int | None, RESAMPLES] = None
+    resample_seed: Annotated[int | None, RESAMPLE_SEED] = None
+    interval: Annotated[str | None, INTERVAL] = None
+    splits: Annotated[int | None, STABILITY] = None
+    bayes: Annotated[bool | None, BAYES] = None
+    device: Annotated[str, DEVICE] = "auto"
+    dtype: Annotated[str, DTYPE] = "float32"
+    batch_size: Annotated[int, BATCH_SIZE] = 32
+    shard_size: Annotated[int, SHARD_SIZE] = 256
+    workers: Annotated[int, WORKERS] = 1
+    threads: Annotated[int | None, THREADS] = None
+    engine: Annotated[str, ENGINE] = "local"
+    address: Annotated[str | None, ADDRESS] = None
+    gpus: Annotated[float, GPUS] = 0.0
+    out: Annotated[str | None, OUT.but(detail="A run folder, or an address such as s3://bucket/run.")] = None
+    overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a run with other settings.")] = False
 
     KIND: ClassVar[str] = ""
     """Name of this kind of run in ``headroles.kinds``."""
     COMMAND: ClassVar[str] = ""
     """First words of the command line of this kind of run."""
-    LEAST: ClassVar[dict[str, int]] = {
-        "limit": 1, "batch_size": 1, "seed": 0, "splits": 0, "shard_size": 1, "workers": 1, "threads": 1
-    }  # fmt: skip
-    """Smallest value of whole numbers."""
-    OF_MODELS: ClassVar[tuple[str, ...]] = ("limit", "model", "revision", "device", "dtype")
+    OF_MODELS: ClassVar[tuple[str, ...]] = (
+        "limit", "first", "model", "revision", "device", "dtype"
+    )  # fmt: skip
     """Options of runs of a model, which runs on stored maps do not accept."""
     PLACES: ClassVar[tuple[str, ...]] = (
         "out", "overwrite", "workers", "threads", "engine", "address", "gpus"
@@ -89,26 +99,10 @@ class CommonOptions:
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
-        preset_of(self.preset)
-        for kind, value, known in (
-            ("device", self.device, DEVICES),
-            ("dtype", self.dtype, DTYPES),
-            ("engine", self.engine, ENGINES),
-        ):
-            if value not in known:
-                raise UnknownName(kind, value, known)
-        for name, least in self.LEAST.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise BadInput(f"{name} must be a whole number of at least {least}, but got {value}")
-        if self.splits is not None and self.splits > MOST_SPLITS:
-            raise BadInput(f"splits must be at most {MOST_SPLITS:,}, but got {self.splits}")
-        if self.alpha is not None and not 0 < self.alpha < 1:
-            raise BadInput(f"alpha must lie between 0 and 1, both excluded, but got {self.alpha}")
-        if self.margin is not None and not 0 <= self.margin < float("inf"):
-            raise BadInput(f"margin must be a number of at least 0, but got {self.margin}")
+        check_values(self)
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
+        check_subset(self.limit, self.first, self.streamed)
         if self.out is not None:
             check_place(self.out)
         self._check_engine()
@@ -117,8 +111,6 @@ class CommonOptions:
 
     def _check_engine(self) -> None:
         """Refuse options of another engine."""
-        if not 0 <= self.gpus < float("inf"):
-            raise BadInput(f"gpus must be a number of at least 0, but got {self.gpus}")
         if self.engine != "ray":
             for name, default in (("address", None), ("gpus", 0.0)):
                 if getattr(self, name) != default:
@@ -199,92 +191,3 @@ class CommonOptions:
         shared = {field.name for field in fields(CommonOptions)}
         ordered = sorted(fields(self), key=lambda field: field.name in shared)
         return [field for field in ordered if field.name not in self.PLACES]
-
-
-Kind = TypeVar("Kind")
-
-
-def typed_options(kind: type[Kind], given: dict[str, Any]) -> Kind:
-    """Return an options dataclass from given values, converting paths, numpy numbers and the like.
-
-    Raises:
-        UnknownName: For an option that does not exist, or a value that the kind refuses.
-        BadInput: For values of another type, or values that the kind refuses.
-    """
-    known = {field.name: get_args(field.type) or (field.type,) for field in fields(kind)}  # type: ignore[arg-type]
-    typed: dict[str, Any] = {}
-    for name, value in given.items():
-        if name not in known:
-            raise UnknownName("option", name, known)
-        repeatable = Ellipsis in known[name]
-        typed[name] = (
-            _to_tuple(name, value, known[name][0]) if repeatable else _to_type(name, value, known[name])
-        )
-    return kind(**typed)
-
-
-def _to_tuple(name: str, value: Any, kind: Any) -> tuple[Any, ...]:
-    """Return the values of a repeatable option as a tuple; a single value becomes a tuple of one.
-
-    Raises:
-        BadInput: For a value that is neither a name nor an object with a name, unless they are numbers.
-    """
-    single = isinstance(value, str | os.PathLike) or not hasattr(value, "__iter__")
-    items = tuple(
-        os.fspath(item) if isinstance(item, os.PathLike) else item for item in ((value,) if single else value)
-    )
-    for item in items:
-        if kind is not int and not isinstance(item, str) and not hasattr(item, "name"):
-            raise BadInput(f"{name} holds names, or objects that have one, but got {shorten(item)}")
-    return items
-
-
-def check_name(path: Path) -> None:
-    """Check that the system takes the name of a path, whether there is such a file or not.
-
-    Raises:
-        BadInput: For a name that is too long.
-    """
-    try:
-        path.lstat()
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise BadInput(
-                f"a name in a path has at most 255 bytes on most systems, but got '{path!s:.60}…'; give a "
-                f"shorter path"
-            ) from error
-
-
-def _to_type(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
-    """Convert a value to the plain type of its option, for JSON; paths become text.
-
-    Raises:
-        BadInput: For a value of another type.
-    """
-    if value is None and NoneType in kinds:
-        return None
-    flag = isinstance(value, bool)
-    if bool in kinds and flag:
-        return bool(value)
-    small = not isinstance(value, Integral) or abs(int(value)) < LARGEST
-    if int in kinds and isinstance(value, Integral) and not flag and small:
-        return int(value)
-    if float in kinds and isinstance(value, Real) and not flag and small:
-        return float(value)
-    text = os.fspath(value) if isinstance(value, os.PathLike) else value
-    if str in kinds and isinstance(text, str) and _is_utf8(text):
-        return text
-    descriptions = {bool: "True or False", int: "a whole number", float: "a number", str: "text in UTF-8"}
-    allowed = next(words for kind, words in descriptions.items() if kind in kinds)
-    digits = "" if small or not {int, float} & {*kinds} else " of at most 18 digits"
-    raise BadInput(f"{name} must be {allowed}{digits}, but got {shorten(value)}")
-
-
-def _is_utf8(text: str) -> bool:
-    if "\0" in text:
-        return False
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -1,11 +1,12 @@
-"""Options of a run of surface statistics, with the names of the command line and of ``surface()``."""
+"""Options of a run of surface statistics."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from headroles.errors import BadInput
+from headroles.options.described import Option
 from headroles.options.inputs import InputOptions
-from headroles.options.run import typed_options
+from headroles.options.shared import MARGIN, TEST
 from headroles.records.example import Decision
 from headroles.sieves.built_in.punctuation import USUAL
 from headroles.sieves.spread import SMOOTHING
@@ -24,10 +25,30 @@ class SurfaceOptions(InputOptions):
         BadInput: For numbers out of range, or options that exclude each other.
     """
 
-    gradients: bool = False
-    label: str | None = None
-    mask: float = MASK
-    marks: str = USUAL
+    gradients: Annotated[
+        bool, Option("Measure how much the loss depends on attention; slow.", "Questions")
+    ] = False
+    label: Annotated[
+        str | None,
+        Option(
+            "Column of --data with the class, for losses of classifiers.",
+            "Questions",
+            default="the model's own prediction",
+        ),
+    ] = None
+    mask: Annotated[
+        float,
+        Option(
+            "Share of tokens masked, drawn with --seed; for losses of masked words.",
+            "Questions",
+            above=0,
+            below=1,
+        ),
+    ] = MASK
+    marks: Annotated[str, Option("Punctuation marks.", "Questions")] = USUAL
+
+    margin: Annotated[float | None, MARGIN.but(hidden=True)] = None
+    test: Annotated[str | None, TEST.but(default="t-skew")] = None
 
     KIND: ClassVar[str] = "surface"
     COMMAND: ClassVar[str] = "headroles surface"
@@ -37,8 +58,6 @@ class SurfaceOptions(InputOptions):
         """Check what can be checked without opening anything."""
         InputOptions.__post_init__(self)
         check_marks(self.marks)
-        if not 0 < self.mask < 1:
-            raise BadInput(f"mask must lie between 0 and 1, both excluded, but got {self.mask}")
         if self.margin is not None:
             raise BadInput(
                 "surface statistics are tested against even attention itself, without a margin; "
@@ -49,9 +68,19 @@ class SurfaceOptions(InputOptions):
                 f"gradients are taken in float32, because 16 bits lose most of them, but --dtype is "
                 f"{self.dtype}; leave it out"
             )
+        if self.gradients and self.kind is not None:
+            raise BadInput(
+                "gradients are taken in models that are all encoder or all decoder, which have one kind of "
+                f"attention, but --kind is {self.kind!r}; leave it out"
+            )
         for name, usual in (("label", None), ("mask", MASK)):
             if getattr(self, name) != usual and not self.gradients:
                 raise BadInput(f"--{name} is for losses, which only --gradients asks for; leave it out")
+        if self.gradients and self.kind is not None:
+            raise BadInput(
+                "gradients are taken in models that are all encoder or all decoder, which have one kind of "
+                f"attention, but --kind is {self.kind!r}; leave it out"
+            )
         if self.label is not None and (self.data is None or self.source == "hub"):
             raise BadInput("--label names a column of --data, but no file was given")
 
@@ -64,17 +93,3 @@ class SurfaceOptions(InputOptions):
     def smoothing(self) -> float:
         """Share of even attention mixed into each row before entropies: none, or as in the released code."""
         return SMOOTHING if self.preset == "published" else 0.0
-
-
-def surface_options_of(**given: object) -> SurfaceOptions:
-    """Return options from given values, converting paths and numpy numbers.
-
-    Raises:
-        UnknownName: For an option, task, source, preset, device or precision that does not exist.
-        BadInput: For values of another type or out of range, or options that exclude each other.
-
-    Example:
-        >>> surface_options_of(task="QNLI", preset="published").command()
-        'headroles surface --task QNLI --preset published'
-    """
-    return typed_options(SurfaceOptions, given)

@@ -1,24 +1,30 @@
-"""Options of a view, with the names of the command line and of ``view()``."""
+"""Options of a view."""
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from numbers import Integral
 from os.path import isdir
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated
 
-from headroles.errors import BadInput, UnknownName, shorten
-from headroles.options.run import DEVICES, DTYPES, typed_options
-from headroles.records.view import KINDS
+from headroles.errors import BadInput
+from headroles.options.described import Option, check_values
+from headroles.options.shared import (
+    ATTENTION,
+    DEVICE,
+    DTYPE,
+    KIND,
+    MAX_LENGTH,
+    MODEL,
+    OUT,
+    OVERWRITE,
+    REVISION,
+    SVG,
+    TEXT_B,
+)
 
 SHOWS = ("head", "model", "neuron")
 """The three views on a page, of which one opens first."""
-LEAST_LENGTH = 4
-"""Fewest tokens of an input: special tokens of a pair and one more."""
 MODEL_OPTIONS = ("model", "revision", "max_length", "device", "dtype", "kind")
 """Options of views of a model, which views of stored maps and of arrays do not accept."""
-RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,41 +37,65 @@ class ViewOptions:
             that exclude each other, or files that cannot be written where they are named.
     """
 
-    text: str | None = None
-    text_b: str | None = None
-    attention: str | None = None
-    example: str | None = None
-    model: str | None = None
-    revision: str | None = None
-    show: str = "head"
-    layers: tuple[int, ...] = ()
-    heads: tuple[int, ...] = ()
-    max_length: int = 512
-    device: str = "auto"
-    dtype: str = "float32"
-    out: str | None = None
-    svg: str | None = None
-    kind: str | None = None
-
-    NAMED: ClassVar[dict[str, tuple[str, ...]]] = {
-        "show": SHOWS, "device": DEVICES, "dtype": DTYPES, "kind": KINDS
-    }  # fmt: skip
-    """Allowed names of options that take one of several names."""
+    text: Annotated[
+        str | None,
+        Option(
+            "Text for the model; for the encoder of an encoder-decoder.",
+            "Inputs",
+            argument=True,
+            python="str | Any | None",
+        ),
+    ] = None
+    text_b: Annotated[
+        str | None,
+        TEXT_B.but(detail="For the decoder of an encoder-decoder.", argument=True, python="str | Any | None"),
+    ] = None
+    attention: Annotated[str | None, ATTENTION] = None
+    example: Annotated[
+        str | None,
+        Option("Key or number (from 0) of the example of stored maps.", "Inputs", default="the first"),
+    ] = None
+    model: Annotated[str | None, MODEL] = None
+    revision: Annotated[str | None, REVISION] = None
+    view: Annotated[str, Option("View that opens first.", "Output", choices=SHOWS)] = "head"
+    layers: Annotated[
+        tuple[int, ...],
+        Option(
+            "Layers such as 0,2-4, counted from 0.",
+            "Questions",
+            default="all",
+            python="str | int | Iterable[int] | None",
+        ),
+    ] = ()
+    heads: Annotated[
+        tuple[int, ...],
+        Option(
+            "Heads such as 0-3, counted from 0.",
+            "Questions",
+            default="all",
+            python="str | int | Iterable[int] | None",
+        ),
+    ] = ()
+    max_length: Annotated[int, MAX_LENGTH] = 512
+    device: Annotated[str, DEVICE] = "auto"
+    dtype: Annotated[str, DTYPE] = "float32"
+    out: Annotated[str | None, OUT.but(detail="An HTML file.", default="view.html, or none with --svg")] = (
+        None
+    )
+    svg: Annotated[
+        str | None,
+        SVG.but(detail="The heads of one layer, which --layers names."),
+    ] = None
+    overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for files that headroles did not write.")] = False
+    kind: Annotated[str | None, KIND.but(detail="In the SVG.", default="the first")] = None
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
+        check_values(self)
         self._check_source()
         for name, text in (("text", self.text), ("text_b", self.text_b)):
             if text is not None and not text.strip():
                 raise BadInput(f"a view shows attention between tokens, but {name} is empty; give a sentence")
-        for name, known in self.NAMED.items():
-            value = getattr(self, name)
-            if value is not None and value not in known:
-                raise UnknownName(name, value, known)
-        if self.max_length < LEAST_LENGTH:
-            raise BadInput(
-                f"max_length must be a whole number of at least {LEAST_LENGTH}, but got {self.max_length}"
-            )
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         self._check_files()
@@ -104,67 +134,3 @@ class ViewOptions:
             )
         if self.out is not None and Path(self.out).resolve() == Path(self.svg).resolve():
             raise BadInput(f"--out and --svg both name the file '{self.svg}'; name another for one of them")
-
-
-def view_options_of(**given: Any) -> ViewOptions:
-    """Return options of a view from given values, converting paths, numpy numbers and text such as "0,2-4".
-
-    Raises:
-        UnknownName: For an option, first view, kind, device or precision that does not exist.
-        BadInput: For values of another type or out of range, or options that exclude each other.
-
-    Example:
-        >>> view_options_of(text="It rains.", layers="2,0").layers
-        (0, 2)
-    """
-    for name in ("layers", "heads"):
-        if name in given:
-            given[name] = parse_numbers(name, given[name])
-    return typed_options(ViewOptions, given)
-
-
-def parse_numbers(name: str, value: Any) -> tuple[int, ...]:
-    """Return indices of layers or heads, each once and in order.
-
-    Args:
-        name: Name of the option, for the error: "layers" or "heads".
-        value: Text such as "0,2-4", one number or several; None for all.
-
-    Returns:
-        The indices; empty for None.
-
-    Raises:
-        BadInput: For anything except whole numbers from 0 to 9999, or for no number.
-
-    Example:
-        >>> parse_numbers("layers", "4,0-2"), parse_numbers("heads", [3, 3]), parse_numbers("heads", None)
-        ((0, 1, 2, 4), (3,), ())
-    """
-    if value is None:
-        return ()
-    try:
-        numbers = sorted(set(_expand(value)))
-    except (TypeError, ValueError):
-        numbers = []
-    if not numbers or not 0 <= numbers[0] <= numbers[-1] < 10_000:
-        raise BadInput(
-            f"{name} are whole numbers from 0, such as 0,2-4 (in Python also a sequence of them), but got "
-            f"{shorten(value)}; leave {name} out for all"
-        )
-    return tuple(numbers)
-
-
-def _expand(value: Any) -> Iterable[int]:
-    """Yield every number of a text with ranges, of one number or of several numbers."""
-    if isinstance(value, str):
-        for part in value.split(","):
-            match = RANGE.fullmatch(part.strip())
-            first, last = (match[1], match[2] or match[1]) if match else ("", "")
-            if int(last) < int(first):
-                raise ValueError(value)
-            yield from range(int(first), int(last) + 1)
-        return
-    for number in (value,) if isinstance(value, Integral) else value:
-        if isinstance(number, bool) or not isinstance(number, Integral):
-            raise TypeError(number)
-        yield int(number)

@@ -226,8 +226,13 @@ class SurfacePlan:
             The entropies are its last two columns, which have no row either.
         even: Value of even attention over the visible keys in each column; NaN where not applicable.
         first: Queries of the first or class token.
+        queries: Number of queries, which come first. In a joint example of cross attention these are the
+            decoder's tokens; else all tokens.
+        keys: Place of the first key: that of the encoder's first token in cross attention, else 0.
     """
 
     plan: Plan
     even: Float[np.ndarray, " columns"]
     first: Int[np.ndarray, " first"]
+    queries: int
+    keys: int

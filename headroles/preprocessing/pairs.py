@@ -3,12 +3,13 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.options.run import check_name, typed_options
+from headroles.options.keywords import keywords_of
+from headroles.options.prepare import PairOptions
 from headroles.storage.folder import write_text
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class PairFile:
     Attributes:
         file: Path of the file.
         count: Number of pairs written.
-        found: Number of pairs in the text; more than ``count`` where a limit was set.
+        found: Number of pairs in the text that was read; more than ``count`` where a limit was set.
         documents: Number of documents read.
         short: Number of documents too short for a pair.
         shortest: Tokens of the shortest written pair, special tokens included.
@@ -53,7 +54,8 @@ class PairFile:
         )
 
 
-def preprocess_unlabeled(file: Path | str, **options: Any) -> PairFile:
+@keywords_of(PairOptions, "file")
+def preprocess_unlabeled(options: PairOptions) -> PairFile:
     """Cut running text into pairs of segments that follow each other, as for unlabelled Wikipedia.
 
     Each document is cut into consecutive spans, and each span into two segments A and B, so that
@@ -63,14 +65,7 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> PairFile:
     lines with the fields "text_a", "text_b" and "group" (the document), and appears when it is complete.
 
     Args:
-        file: Plain text in UTF-8, ``.gz`` too: blank lines separate documents, or articles begin at a line
-            `` = Title = `` (WikiText, detected from the first line).
-        **options: The options of ``headroles preprocess unlabeled``, by the same names: ``out`` (the file
-            to write, ending in ``.jsonl``), ``model`` (its tokenizer counts; None: the embedded one),
-            ``revision`` (for models on the hub), ``max_length`` (longest input in tokens, special tokens
-            included; 128), ``limit`` (pairs to keep, drawn at random without replacement and kept in
-            order; None: all), ``seed`` (for the division into segments and the choice of pairs; 0) and
-            ``overwrite`` (whether an existing file is replaced).
+        {options}
 
     Raises:
         BadInput: For numbers out of range, a file that cannot be read or written, or one whose
@@ -79,28 +74,29 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> PairFile:
 
     Source: Clark et al. (2019), section 3: segments of at most 128 tokens, two paragraphs of text each.
     """
-    settings = typed_options(_Unlabeled, {"file": file} | options)
-    source, target = Path(settings.file), Path(settings.out)
+    source, target = Path(options.file), Path(options.out)
     from headroles.extraction.texts.files import check_present
 
-    check_present(settings.file)
+    check_present(options.file)
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load_tokenizer
     from headroles.extraction.texts.running_text import read_running_text
     from headroles.preprocessing.spans import Pair, PairCutter
 
-    cutter = PairCutter(
-        load_tokenizer(find_checkpoint(settings.model, settings.revision)), settings.max_length
-    )
-    kept = RandomSample[tuple[Pair, str]](settings.limit, np.random.default_rng([settings.seed, 1]))
-    split = np.random.default_rng([settings.seed, 0])
+    cutter = PairCutter(load_tokenizer(find_checkpoint(options.model, options.revision)), options.max_length)
+    kept = RandomSample[tuple[Pair, str]](options.limit, np.random.default_rng([options.seed, 1]))
+    split = np.random.default_rng([options.seed, 0])
     documents = short = 0
     for document in read_running_text(source):
         before = kept.found
         for pair in cutter.pairs(document.text, split):
             kept.offer((pair, document.name))
+            if kept.found == options.first:
+                break
         documents += 1
         short += kept.found == before
+        if kept.found == options.first:
+            break
     if not kept.found:
         raise BadInput(
             f"a document gives a pair of segments from {-(-cutter.room // 2)} tokens on, but the {documents} "
@@ -111,46 +107,6 @@ def preprocess_unlabeled(file: Path | str, **options: Any) -> PairFile:
     tokens = [pair.tokens for pair, _ in rows]
     mean = sum(tokens) / len(tokens)
     return PairFile(target, len(rows), kept.found, documents, short, min(tokens), mean, max(tokens))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparationOptions:
-    """Options that all ways of preparing a file share, checked before anything is read.
-
-    Raises:
-        BadInput: For numbers out of range, or a file that would be overwritten by mistake.
-    """
-
-    file: str
-    out: str = ""
-    limit: int | None = None
-    seed: int = 0
-    overwrite: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the options without opening a file."""
-        source, target = Path(self.file), Path(self.out)
-        if target.suffix != ".jsonl":
-            raise BadInput(f"the output is JSON lines, so --out ends in .jsonl, but got '{target}'")
-        check_name(target)
-        if source.resolve() == target.resolve():
-            raise BadInput(
-                f"--out must be another file than the text, but both are '{source}'; name a new one"
-            )
-        if target.exists() and not self.overwrite:
-            raise BadInput(f"'{target}' exists already; give --overwrite to replace it, or another --out")
-        for name, value, least in (("limit", self.limit, 1), ("seed", self.seed, 0)):
-            if value is not None and value < least:
-                raise BadInput(f"{name} must be a whole number of at least {least}, but got {value}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Unlabeled(PreparationOptions):
-    """Options for pairs: also the model whose tokenizer counts the tokens."""
-
-    model: str | None = None
-    revision: str | None = None
-    max_length: int = 128
 
 
 def _json_line(pair: "Pair", name: str) -> str:

@@ -5,14 +5,16 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.options.run import typed_options
-from headroles.preprocessing.pairs import PreparationOptions, RandomSample
+from headroles.options.keywords import keywords_of
+from headroles.options.prepare import TreeOptions
+from headroles.preprocessing.pairs import RandomSample
 from headroles.storage.folder import make_folder, write_errors
 
 if TYPE_CHECKING:
@@ -60,30 +62,8 @@ class TreeFile:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Depparse(PreparationOptions):
-    """Options for trees: also the layout and columns of the file, and the parser."""
-
-    parser: str | None = None
-    cache: str | None = None
-    layout: str | None = None
-    text_a: str | None = None
-    text_b: str | None = None
-    group: str | None = None
-
-    def __post_init__(self) -> None:
-        """Check the options without opening a file."""
-        PreparationOptions.__post_init__(self)
-        if self.text_b is not None and self.text_a is None:
-            raise BadInput("--text-b names the second text of a pair, so --text-a must name the first")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the texts."""
-        return tuple(column for column in (self.text_a, self.text_b) if column is not None)
-
-
-def preprocess_depparse(file: Path | str, **options: Any) -> TreeFile:
+@keywords_of(TreeOptions, "file")
+def preprocess_depparse(options: TreeOptions) -> TreeFile:
     """Write words and dependency trees of texts in the format that probes of dependency read.
 
     Gold trees pass through as they are, with tags, features and mentions. Texts are parsed, paragraph by
@@ -96,16 +76,7 @@ def preprocess_depparse(file: Path | str, **options: Any) -> TreeFile:
     "heads" (numbered from 1 within a sentence, 0 for its root) and "relations"; it appears when complete.
 
     Args:
-        file: CoNLL-U or lines as in ``cat 3-nsubj`` (gold trees); a table (``.tsv``, ``.csv``, ``.jsonl``,
-            ``.parquet``), a document per row, or per value of ``group``; or running text, with documents
-            between blank lines or after titles as in WikiText; ``.gz`` too.
-        **options: The options of ``headroles preprocess depparse``, by the same names: ``out`` (the file to
-            write, ending in ``.jsonl``), ``layout`` ("conllu", "words", "table" or "text"; None: detected
-            from the file), ``text_a``, ``text_b`` and ``group`` (columns of a table), ``parser`` (an
-            installed spaCy pipeline or its path; None: the one shipped), ``cache`` (folder for stored parses,
-            or "none"; None: in the user's cache folder), ``limit`` (documents to keep, drawn at random
-            without replacement and kept in order; None: all), ``seed`` (of that draw; 0) and
-            ``overwrite`` (whether an existing file is replaced).
+        {options}
 
     Raises:
         UnknownName: For a layout that does not exist.
@@ -114,41 +85,41 @@ def preprocess_depparse(file: Path | str, **options: Any) -> TreeFile:
 
     Source: the layout of words, heads and relations follows the data of Clark et al. (2019), section 5.
     """
-    settings = typed_options(_Depparse, {"file": file} | options)
     from headroles.preprocessing.documents import PlainDocument, gold_row, read_any
 
     kept: RandomSample[Document | PlainDocument] = RandomSample(
-        settings.limit, np.random.default_rng([settings.seed, 1])
+        options.limit, np.random.default_rng([options.seed, 1])
     )
-    for document in read_any(Path(settings.file), settings.layout, settings.columns, settings.group):
+    all_documents = read_any(Path(options.file), options.layout, options.columns, options.group)
+    for document in islice(all_documents, options.first):
         kept.offer(document)
     documents = kept.rows()
     untreed = [document for document in documents if isinstance(document, PlainDocument)]
     if untreed:
-        annotator, parser, note = _load_annotator(settings)
+        annotator, parser, note = _load_annotator(options)
         rows = _parsed_rows(untreed, annotator, parser)
     else:
         gold = (document for document in documents if not isinstance(document, PlainDocument))
         annotator, parser, note, rows = None, None, None, map(gold_row, gold)
     try:
-        counts = _write_rows(Path(settings.out), rows, settings.file)
+        counts = _write_rows(Path(options.out), rows, options.file)
     finally:
         if annotator is not None:
             annotator.close()
-    return TreeFile(Path(settings.out), counts[0], kept.found, counts[1], counts[2], parser, note)
+    return TreeFile(Path(options.out), counts[0], kept.found, counts[1], counts[2], parser, note)
 
 
-def _load_annotator(settings: _Depparse) -> "tuple[Annotator, str, str | None]":
+def _load_annotator(options: TreeOptions) -> "tuple[Annotator, str, str | None]":
     """Load the parser; return it, its name and version, and a sentence where parses cannot be kept."""
     from headroles.extraction.parsing.annotate import Annotator
     from headroles.extraction.parsing.cache import open_cache
     from headroles.extraction.parsing.pipeline import identity_of, load_parser
     from headroles.extraction.parsing.pool import ParserPool, processes_here
 
-    parser, described = load_parser(settings.parser)
-    cache, note = open_cache(settings.cache, identity_of(described))
+    parser, described = load_parser(options.parser)
+    cache, note = open_cache(options.cache, identity_of(described))
     processes = processes_here()
-    pool = partial(ParserPool, settings.parser, described, processes) if processes else None
+    pool = partial(ParserPool, options.parser, described, processes) if processes else None
     return Annotator(parser, cache, pool), f"{described['name']} {described['version']}", note
 
 

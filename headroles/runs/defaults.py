@@ -1,36 +1,115 @@
-"""Defaults that several kinds of runs share: the run folder, and the sieves of a caller as a tuple."""
+"""The folder that a run goes to by default, and the command that decides again instead of a new run."""
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from headroles.extraction.model.checkpoint import EMBEDDED
+from headroles.options.described import Described, described
+from headroles.options.finished import JudgeOptions
 from headroles.options.inputs import input_name
-from headroles.sieves.base import Sieve
+from headroles.options.run import CommonOptions
+from headroles.storage.folder import MANIFEST, PLAN, read_manifest
+
+MODEL = "all-MiniLM-L6-v2"
+"""Name of the embedded model in folders."""
+IN_NAME = {"attention", "data", "group", "model", "probes", "revision", "task", "text_a", "text_b"}
+"""Options that the first part of a folder's name stands for."""
+LONGEST = 80
+"""Most characters that other options add to a folder's name; more become a digest."""
+DECIDED = frozenset(option.name for option in described(JudgeOptions)) - {"folder"}
+"""Options that a stored run can be judged by again."""
 
 
-def default_folder(options: Mapping[str, Any], kind: str = "") -> str:
-    """Return the run folder that a command uses by default: ``runs/<inputs>-<model>``, or the kind first.
+def default_folder(options: CommonOptions) -> str:
+    """Return the folder that a command uses where none is named: ``runs/<inputs>-<model>``.
 
-    Args:
-        options: Those of the command, with ``task``, ``data``, ``model`` and ``attention``.
-        kind: First word of the name; "" for none.
+    The kind of run comes first, except for ``label``. Every option that decides the numbers and differs from
+    its default is appended. Where that folder holds a run with other settings (such as one on another file
+    of the same name), a digest of the settings is appended, too. So runs never meet in one folder.
 
     Example:
-        >>> nothing = dict.fromkeys(("task", "data", "model", "attention"))
-        >>> default_folder(nothing | {"task": "QNLI"})
+        >>> from headroles.options.label import LabelOptions
+        >>> default_folder(LabelOptions(task="QNLI"))
         'runs/QNLI-all-MiniLM-L6-v2'
-        >>> default_folder(nothing | {"attention": "stored.npz"}, "surface")
-        'runs/surface-stored-maps'
+        >>> default_folder(LabelOptions(task="QNLI", sieve=("patterns",), alpha=0.01))
+        'runs/QNLI-all-MiniLM-L6-v2-alpha-0.01-sieve-patterns'
     """
-    if options["attention"]:
-        parts = kind, input_name(options["attention"]), "maps"
+    return _free(_name(options), options)
+
+
+def judge_instead(options: CommonOptions) -> str | None:
+    """Return a sentence with the command that decides a stored run again; None where none is stored.
+
+    It is for options that differ from a run in the default folder by its decision only.
+    """
+    decided = [(option, value) for option, value in _differing(options) if option.name in DECIDED]
+    if not decided:
+        return None
+    stored = _name(options, DECIDED)
+    settings, before = options.settings(), _settings_of(Path(stored))
+    names = {*settings, *before} - DECIDED
+    if not before or any(settings.get(name) != before.get(name) for name in names):
+        return None
+    flags = " ".join(option.flag if value is True else f"{option.flag} {value}" for option, value in decided)
+    return f"{stored} has these scores; without the model: headroles judge {stored} {flags}"
+
+
+def _name(options: CommonOptions, without: frozenset[str] = frozenset()) -> str:
+    """Return the name of a folder from options; those in ``without`` add nothing to it."""
+    if options.attention is not None:
+        inputs, model = input_name(options.attention), "maps"
     else:
-        inputs = options["task"] or input_name(options["data"])
-        parts = kind, inputs, Path(options["model"] or EMBEDDED).resolve().name
-    return str(Path("runs") / "-".join(part for part in parts if part))
+        inputs = str(options.name)  # type: ignore[attr-defined]
+        model = MODEL if options.model is None else Path(options.model).resolve().name
+    kind = "-".join(getattr(options, "probes", ())) or (options.KIND if options.KIND != "label" else "")
+    more = "-".join(
+        f"{option.flag[2:]}-{_words(option, value)}".removesuffix("-")
+        for option, value in _differing(options)
+        if option.name not in without
+    )
+    if len(more) > LONGEST:
+        more = sha256(more.encode()).hexdigest()[:8]
+    return str(Path("runs") / "-".join(part for part in (kind, inputs, model, more) if part))
 
 
-def sieve_tuple(sieve: str | Sieve | Sequence[str | Sieve]) -> tuple[str | Sieve, ...]:
-    """Return the sieves of a caller, one or several, as a tuple."""
-    return (sieve,) if isinstance(sieve, str) or not isinstance(sieve, Sequence) else tuple(sieve)
+def _differing(options: CommonOptions) -> list[tuple[Described, Any]]:
+    """Return the options that decide the numbers, differ from their defaults, and are not in the name."""
+    with_file = {"data"} if getattr(options, "task", None) is not None else set()
+    named = (IN_NAME - with_file) | set(options.PLACES)
+    every = sorted(described(type(options)), key=lambda option: option.name)
+    values = [(option, getattr(options, option.name)) for option in every if option.name not in named]
+    return [(option, value) for option, value in values if value != option.value]
+
+
+def _words(option: Described, value: Any) -> str:
+    """Return a value as part of a name: letters, digits and few signs; "" for True."""
+    texts = [_word(option, item) for item in (value if isinstance(value, tuple) else (value,))]
+    return re.sub(r"[^\w.+=,-]+", "_", "+".join(texts))
+
+
+def _word(option: Described, value: Any) -> str:
+    """Return a single value as text; of a file its name, of a sieve in a file the sieve's."""
+    text = "" if value is True else str(getattr(value, "name", value))
+    if ".py:" in text:
+        return text.rpartition(":")[2]
+    return input_name(text) if option.option.path else text
+
+
+def _free(folder: str, options: CommonOptions) -> str:
+    """Return the folder, or with a digest of the settings where it holds a run with others."""
+    before, settings = _settings_of(Path(folder)), options.settings()
+    if all(before.get(name) == settings.get(name) for name in {*before, *settings}) or not before:
+        return folder
+    text = json.dumps(settings, sort_keys=True, default=str)
+    return f"{folder}-{sha256(text.encode()).hexdigest()[:6]}"
+
+
+def _settings_of(folder: Path) -> dict[str, Any]:
+    """Return the settings of the run in a folder, finished or not; empty where there is none."""
+    for name in (MANIFEST, PLAN):
+        settings = read_manifest(folder, name).get("settings")
+        if isinstance(settings, dict):
+            return settings
+    return {}

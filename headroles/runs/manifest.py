@@ -16,32 +16,32 @@ from headroles.records.arrays import shared_keys_note
 from headroles.records.example import Scores
 from headroles.records.moments import GROUPS, Moments
 from headroles.runs.scored import ScoredRun
-from headroles.stats.engine import ENOUGH_FOR_NOT
+from headroles.stats.decision import ENOUGH_FOR_NOT
 
 SHIFTED = (
     "the decoder reads the second text, shifted right by one token, so that the row of a token is where the "
     "model predicts the one after it"
 )
 ATTENTION_NOTES = {
-    "encoder": "The encoder's attention is labelled; layers and heads are those of the encoder.",
-    "decoder": f"The decoder's attention to its own tokens is labelled: {SHIFTED}.",
+    "encoder": "The encoder's attention is read; layers and heads are those of the encoder.",
+    "decoder": f"The decoder's attention to its own tokens is read: {SHIFTED}.",
     "cross": (
-        "Cross attention is labelled, from the decoder's tokens to those of the first text, which the "
-        f"encoder reads: {SHIFTED}. Sieves of offsets and of the query's own text do not apply to it."
+        "Cross attention is read, from the decoder's tokens to those of the first text, which the "
+        f"encoder reads: {SHIFTED}. What counts offsets, or the query's own text, does not apply to it."
     ),
 }
 """By kind of attention, as manifests name it."""
 
 
 def attention_notes(model: Mapping[str, Any]) -> list[str]:
-    """Return a sentence on which attention is labelled; none for a model with one stack.
+    """Return a sentence on which attention is read; none for a model with one stack.
 
     Args:
         model: The model as a manifest describes it.
 
     Example:
         >>> attention_notes({"kind": "encoder"})
-        ["The encoder's attention is labelled; layers and heads are those of the encoder."]
+        ["The encoder's attention is read; layers and heads are those of the encoder."]
         >>> attention_notes({})
         []
     """
@@ -143,6 +143,17 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
     if options.data and file_format(Path(options.data)) == ".conllu" and options.task is not None:
         notes.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
     return notes
+
+
+def subset_notes(first: int | None) -> list[str]:
+    """Return a sentence on inputs that were taken from the first on; none where all or random ones were.
+
+    Example:
+        >>> subset_notes(30)
+        ['only the first 30 inputs were read (--first), which are no random sample of all.']
+    """
+    few = f"only the first {first} inputs were read (--first), which are no random sample of all."
+    return [] if first is None else [few]
 
 
 def truncation_notes(truncated: int, total: int, max_length: int) -> list[str]:

@@ -19,6 +19,7 @@ from headroles.options.run import CommonOptions
 from headroles.progress import Progress, ignore_progress, progress_counter
 from headroles.records.findings import Labelling
 from headroles.runs.checks import check_named
+from headroles.runs.manifest import subset_notes
 from headroles.runs.scored import ScoredRun
 from headroles.shards.engines import engine_of, threads_per_worker, uses_other_processes
 from headroles.shards.files import find_finished_shard, shard_name
@@ -128,7 +129,7 @@ def _with_record(
     return replace(
         judged,
         manifest=kind.record(options, scored, judged, corpus) | shards,
-        skipped=(*kind.notes(options, scored, judged, corpus), *more),
+        skipped=(*subset_notes(options.first), *kind.notes(options, scored, judged, corpus), *more),
     )
 
 

@@ -1,6 +1,7 @@
 """The inputs of a run: count and fingerprint them in one pass, then cut them into shards."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +56,7 @@ def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
         HeadrolesError: When the inputs cannot be read, or there is none.
     """
     bonds, texts, everything, count = UnitFinder(), sha256(), sha256(), 0
-    for passage in islice(corpus, keep + 1) if stream else corpus:
+    for passage in islice(corpus, min(keep + 1, sys.maxsize)) if stream else corpus:
         count += 1
         text = _text_bytes(passage)
         texts.update(text)
@@ -63,9 +64,7 @@ def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
         if count <= keep:
             bonds.add(passage.group, passage.texts, passage.key)
     if not count:
-        raise BadInput(
-            "a run reads at least one input, but there is none; give more data, or a larger --limit"
-        )
+        raise BadInput("a run reads at least one input, but there is none; give more data")
     names = bonds.names() if corpus.units is None else corpus.units
     few = count <= keep
     known = count if few or not stream else None

@@ -1,4 +1,4 @@
-"""Show a labelling in the terminal: role letters, counts, strongest heads; also sieves, tasks and plans."""
+"""Show a labelling in the terminal: role letters, counts, strongest heads; also tasks and plans."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headroles.catalogue import Entry
 from headroles.records.findings import Labelling
 from headroles.reports.records import Summary
 from headroles.reports.sections.role_sheets import roles_sheet
@@ -143,27 +142,6 @@ def _counts(summary: Summary, gap: int) -> Table:
         "strongest head": "strongest\nhead", f"its mean {ENDS}": f"mean {ENDS}", "contrast": "contrast",
     }  # fmt: skip
     return terminal_table(sheet.pick(headings), gap=gap)
-
-
-def show_sieves(console: Console, entries: Sequence[Entry]) -> None:
-    """Print every sieve with its question, source and origin."""
-    for entry in entries:
-        console.print(Text(entry.name, style="bold"))
-        if entry.error:
-            console.print(Text(f"  broken: {entry.error}", style="red"))
-        else:
-            console.print(Text(f"  {entry.question}"))
-            group = f"; in the group {entry.group}" if entry.group else ""
-            console.print(Text(f"  source: {entry.source}; from {entry.origin}{group}", style="dim"))
-    console.print(
-        Text(
-            "also: syntactic:RELATION (any dependency relation), local:N (window of N), offset:K (K tokens "
-            "on), punctuation:MARKS (these marks, or all), file.py:name"
-        )
-    )
-    for group in sorted({entry.group for entry in entries if entry.group}):
-        names = ", ".join(entry.name for entry in entries if entry.group == group)
-        console.print(Text(f"{group}: all of {names}"))
 
 
 def show_tasks(console: Console, tasks: Sequence[Task]) -> None:

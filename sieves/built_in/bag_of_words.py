@@ -28,8 +28,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.example import Example
-from headroles.sieves.base import MARGIN, Contrast
-from headroles.sieves.built_in.block import both_texts, text_of
+from headroles.sieves.base import MARGIN, Contrast, both_texts
+from headroles.sieves.built_in.block import text_of
 from headroles.sieves.built_in.local import own_text
 from headroles.sieves.masks import Mask
 from headroles.sieves.spread import entropies

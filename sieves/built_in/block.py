@@ -4,16 +4,10 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.records.example import Example
-from headroles.sieves.base import Contrast, MaskSieve
+from headroles.sieves.base import Contrast, MaskSieve, both_texts
 from headroles.sieves.built_in.local import own_text
-from headroles.sieves.masks import Same
 
 CONTRAST_MARGIN = 0.02
-
-
-def both_texts(example: Example) -> Same:
-    """Return all pairs of tokens of the texts; special tokens are in none."""
-    return Same(np.where(example.segment >= 0, 0, -1))
 
 
 def text_of(example: Example) -> Int[np.ndarray, " tokens"]:

@@ -8,6 +8,7 @@ from headroles.sieves.base import MaskSieve
 from headroles.sieves.masks import Band, Every, Same
 
 WINDOW = 2
+SOURCE = "Pande et al. 2021, local sieve; compared within the query's own text"
 
 
 def own_text(example: Example) -> Same:
@@ -36,7 +37,7 @@ def _local(name: str, window: int) -> MaskSieve:
         name=name,
         mask=mask,
         question=f"Does the head look at keys at most {window} tokens away, within its own text?",
-        source="Pande et al. 2021, local sieve; compared within the query's own text",
+        source=SOURCE,
         scope=own_text,
     )
 

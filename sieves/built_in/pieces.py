@@ -14,8 +14,7 @@ from jaxtyping import Bool
 
 from headroles.errors import BadInput
 from headroles.records.example import Example
-from headroles.sieves.base import Contrast, MaskSieve
-from headroles.sieves.built_in.block import both_texts
+from headroles.sieves.base import Contrast, MaskSieve, both_texts
 from headroles.sieves.masks import Band, Every, Match, Same, Without
 
 CONTRAST_MARGIN = 0.1

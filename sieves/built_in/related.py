@@ -11,8 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
 from headroles.records.example import Example, Lexical
-from headroles.sieves.base import Contrast, MaskSieve
-from headroles.sieves.built_in.block import both_texts
+from headroles.sieves.base import Contrast, MaskSieve, both_texts
 from headroles.sieves.built_in.syntactic import word_count
 from headroles.sieves.language.spelling import spelling_of
 from headroles.sieves.masks import Same, Without

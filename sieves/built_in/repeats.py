@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.records.example import Example
-from headroles.sieves.base import Contrast, MaskSieve
-from headroles.sieves.built_in.block import both_texts
+from headroles.sieves.base import Contrast, MaskSieve, both_texts
 from headroles.sieves.masks import Band, Every, Match, Same, Without
 
 CONTRAST_MARGIN = 0.05

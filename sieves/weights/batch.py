@@ -1,15 +1,12 @@
 """The masks of an example, sieve by sieve, for the engine that reads whole batches."""
 
-from collections.abc import Callable, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from headroles.plans.batch import SieveLayout, SieveMasks
-from headroles.plans.masks import Cells, Mask
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
-from headroles.sieves.masks import KINDS, as_mask
-from headroles.sieves.weights.plan import column_names, contrast_column, mask_of
+from headroles.sieves.weights.calls import SieveCalls
+from headroles.sieves.weights.plan import column_names, contrast_column
 
 
 def contrasts_of(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast]) -> dict[str, Contrast]:
@@ -61,39 +58,16 @@ def sieve_masks(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast], exa
         BadSieve: When a mask function fails, or a mask has the wrong shape or type.
         BadInput: When a sieve needs annotation the example lacks.
     """
-    known: dict[object, object] = {}
-
-    def once(function: Callable[[Example], object]) -> object:
-        if function not in known:
-            known[function] = function(example)
-        return known[function]
-
-    def scope_of(mask: MaskSieve) -> Mask | None:
-        if mask.scope is None:
-            return None
-        return as_mask(once(mask.scope), example.size, mask.name, example.key)
-
+    calls = SieveCalls(example)
     contrasts = contrasts_of(sieves, beside)
-    scopes = dict.fromkeys((contrast.words, contrast.scope) for contrast in contrasts.values())
+    scopes: dict[tuple[bool, object], tuple[Contrast, str]] = {}
+    for name, contrast in contrasts.items():
+        scopes.setdefault((contrast.words, contrast.scope), (contrast, name))
     return SieveMasks(
-        counted=tuple(
-            as_mask(mask_of(mask, example), example.size, mask.name, example.key) for mask in sieves
-        ),
-        scope=tuple(scope_of(mask) for mask in sieves),
-        labels=tuple(None if mask.groups is None else _array(once(mask.groups)) for mask in sieves),
-        cells=tuple(_cells(once(contrast.cells)) for contrast in contrasts.values()),
-        compared=tuple(_cells(once(scope)) for _, scope in scopes),
-        families=tuple(
-            None if contrast.groups is None else _array(once(contrast.groups))
-            for contrast in contrasts.values()
-        ),
+        counted=tuple(calls.mask(mask) for mask in sieves),
+        scope=tuple(calls.scope(mask) for mask in sieves),
+        labels=tuple(calls.labels(mask) for mask in sieves),
+        cells=tuple(calls.contrast_cells(contrast, name) for name, contrast in contrasts.items()),
+        compared=tuple(calls.contrast_scope(contrast, name) for contrast, name in scopes.values()),
+        families=tuple(calls.contrast_labels(contrast, name) for name, contrast in contrasts.items()),
     )
-
-
-def _array(labels: object) -> np.ndarray:
-    return np.asarray(labels)
-
-
-def _cells(returned: object) -> Mask:
-    """Return the cells of a contrast as a mask over its units."""
-    return returned if isinstance(returned, (*KINDS, Mask)) else Cells(np.asarray(returned))

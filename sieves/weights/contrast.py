@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.plans.plan import Profile
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast
-from headroles.sieves.masks import as_mask
+from headroles.sieves.weights.calls import SieveCalls
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +33,7 @@ class _Units:
 
 
 def profiles(
-    example: Example,
+    calls: SieveCalls,
     contrasts: Mapping[str, Contrast],
     columns: Sequence[str],
     visible: Bool[np.ndarray, "tokens tokens"] | None,
@@ -46,12 +46,12 @@ def profiles(
     e_j; in general it is attention that is even over the visible keys, which keeps the contrast of
     even attention at 0 under every mask.
     """
-    shared: dict[tuple[bool, object], list[tuple[int, Contrast]]] = {}
+    shared: dict[tuple[bool, object], list[tuple[str, Contrast]]] = {}
     for column, contrast in contrasts.items():
-        shared.setdefault((contrast.words, contrast.scope), []).append((columns.index(column), contrast))
+        shared.setdefault((contrast.words, contrast.scope), []).append((column, contrast))
     kept, bounds = [], []
     for members in shared.values():
-        profile, reach = _profile(example, members, visible, dtype)
+        profile, reach = _profile(calls, members, columns, visible, dtype)
         bounds += reach
         if profile is not None:
             kept.append(profile)
@@ -59,30 +59,32 @@ def profiles(
 
 
 def _profile(
-    example: Example,
-    members: list[tuple[int, Contrast]],
+    calls: SieveCalls,
+    members: list[tuple[str, Contrast]],
+    names: Sequence[str],
     visible: np.ndarray | None,
     dtype: type[np.floating],
 ) -> tuple[Profile | None, list[tuple[int, int, float]]]:
-    units = _words(example, visible) if members[0][1].words else _tokens(example, visible)
+    example, (first, within) = calls.example, members[0]
+    units = _words(example, visible) if within.words else _tokens(example, visible)
     count = len(units.lead)
     if count < 2:
         return None, []
     pick = np.ix_(units.names, units.names)
-    total = int(example.word.max(initial=-1)) + 1 if members[0][1].words else example.size
-    inside = _cells(members[0][1].scope(example), total, example)[pick] & (units.even > 0)
+    total = int(example.word.max(initial=-1)) + 1 if within.words else example.size
+    inside = calls.contrast_scope(within, first).rows(0, total)[pick] & (units.even > 0)
     room = inside.sum(axis=1)
     columns: list[int] = []
     queries, weights, bounds = [], [], []
-    for column, contrast in members:
-        counted = _cells(contrast.cells(example), total, example)[pick] & inside
+    for name, contrast in members:
+        counted = calls.contrast_cells(contrast, name).rows(0, total)[pick] & inside
         size = counted.sum(axis=1)
-        eligible = np.flatnonzero((size > 0) & (size < room))
+        given = calls.contrast_labels(contrast, name)
+        labels = np.zeros(count, dtype=np.int64) if given is None else given[units.names]
+        eligible = np.flatnonzero((size > 0) & (size < room) & (labels >= 0))
         if not eligible.size:
             continue
-        labels = np.zeros(count, dtype=np.int64)
-        if contrast.groups is not None:
-            labels = contrast.groups(example)[units.names]
+        column = names.index(name)
         per_group = np.bincount(labels[eligible])
         columns.append(column)
         queries.append(eligible)
@@ -109,11 +111,6 @@ def _profile(
         ),
         bounds,
     )
-
-
-def _cells(returned: object, total: int, example: Example) -> Bool[np.ndarray, "units units"]:
-    """Return all cells of a mask that the function of a contrast returned."""
-    return as_mask(returned, total, "of a contrast", example.key).rows(0, total)
 
 
 def _tokens(example: Example, visible: np.ndarray | None) -> _Units:

@@ -1,9 +1,4 @@
-"""The plan of one example: chance, visible keys, eligible queries and weights of all sieves.
-
-A joint example of cross attention has the decoder's tokens before the encoder's. The distance of its keys
-depends on the length of the decoder's text and means nothing, so that sieves of offsets do not apply: a band
-of offsets only counts keys of the query's own stack of layers.
-"""
+"""The plan of one example: chance, visible keys, eligible queries and weights of all sieves."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -11,32 +6,11 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.errors import BadSieve, HeadrolesError
-from headroles.plans.masks import Band, Every, Same
 from headroles.plans.plan import Plan
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve, Sieve
-from headroles.sieves.masks import as_mask
+from headroles.sieves.weights.calls import SieveCalls
 from headroles.sieves.weights.contrast import profiles
-
-
-def within_stacks(returned: object, example: Example) -> object:
-    """Limit the bands of a mask to keys of the query's own stack.
-
-    Args:
-        returned: Anything that a mask function returned; only a ``Band``, alone or in ``Every``, is changed.
-        example: The input.
-
-    Example:
-        >>> import numpy as np
-        >>> joint = Example("joint", ("a", "b", "c"), stack=np.array([0, 0, 1]))
-        >>> within_stacks(Band(1, 1, 3), joint).rows(0, 3).astype(int).tolist()
-        [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
-    """
-    masks = returned.masks if isinstance(returned, Every) else (returned,)
-    if not any(isinstance(mask, Band) for mask in masks) or not example.stack.any():
-        return returned
-    return Every((*masks, Same(example.stack)))
 
 
 def plan(
@@ -74,17 +48,17 @@ def plan(
         BadInput: When a sieve needs annotation the example lacks.
     """
     columns = column_names(sieves) + tuple(beside)
+    calls = SieveCalls(example)
     cells = np.full(len(columns), np.nan)
     low, high = cells.copy(), cells.copy()
     linear: list[int] = []
     weight = np.zeros((len(sieves), example.size, example.size), dtype=dtype)
     divisor = np.zeros_like(weight) if statistic == "bias" else None
     for mask in sieves:
-        counted, scope = _cells(mask, example, visible)
+        counted, scope = cells_of(mask, calls, visible)
         size = counted.sum(axis=1)
         room = np.full(example.size, example.size) if scope is None else scope.sum(axis=1)
-        labels = None if mask.groups is None else mask.groups(example)
-        query, groups = query_weights(labels, (size > 0) & (size < room) & ~example.special)
+        query, groups = query_weights(calls.labels(mask), (size > 0) & (size < room) & ~example.special)
         if groups == 0:
             continue
         column, row = columns.index(mask.name), len(linear)
@@ -103,7 +77,7 @@ def plan(
         weight[row] -= within * (scaled * chance)[:, None].astype(dtype)
         low[column], high[column] = -expected / (1 - expected), 1.0
     contrasts = {contrast_column(mask): mask.contrast for mask in sieves if mask.contrast is not None}
-    laid = profiles(example, contrasts | dict(beside), columns, visible, dtype)
+    laid = profiles(calls, contrasts | dict(beside), columns, visible, dtype)
     for column, number, reach in laid.bounds:
         cells[column], low[column], high[column] = number, -reach, reach
     pairs = example.size**2
@@ -138,32 +112,18 @@ def contrast_column(sieve: Sieve) -> str:
     return f"{sieve.name}:matched"
 
 
-def _cells(
-    mask: MaskSieve, example: Example, visible: np.ndarray | None
+def cells_of(
+    mask: MaskSieve, calls: SieveCalls, visible: np.ndarray | None
 ) -> tuple[Bool[np.ndarray, "tokens tokens"], Bool[np.ndarray, "tokens tokens"] | None]:
     """Return S and R of every query: counted cells, and the cells they are compared within (None: all)."""
-    n = example.size
-    scope = visible
-    if mask.scope is not None:
-        own = as_mask(mask.scope(example), n, mask.name, example.key).rows(0, n)
-        scope = own if visible is None else own & visible
-    counted = as_mask(mask_of(mask, example), n, mask.name, example.key).rows(0, n)
+    n, special = calls.example.size, calls.example.special
+    within = calls.scope(mask)
+    own = None if within is None else within.rows(0, n)
+    scope = visible if own is None else own if visible is None else own & visible
+    counted = calls.mask(mask).rows(0, n)
     if scope is not None:
         counted = counted & scope
-    return counted if mask.specials else counted & ~example.special, scope
-
-
-def mask_of(mask: MaskSieve, example: Example) -> object:
-    """Return the mask of a sieve for an example; any error of its function becomes one sentence."""
-    try:
-        return within_stacks(mask.mask(example), example)
-    except HeadrolesError:
-        raise
-    except Exception as error:  # a third party's function may raise anything
-        raise BadSieve(
-            f"the mask of sieve {mask.name!r} failed on example {example.key!r} "
-            f"({type(error).__name__}: {error}); mend the sieve"
-        ) from error
+    return counted if mask.specials else counted & ~special, scope
 
 
 def query_weights(
@@ -172,13 +132,15 @@ def query_weights(
     """Return the weights of the eligible queries, which sum to 1, and the number of groups.
 
     Args:
-        labels: The group of each query, at least 0 for eligible ones; None: each query is its own group.
+        labels: The group of each query, −1 for queries that ask nothing; None: each query is its own group.
         eligible: Which queries count.
 
     Example:
         >>> query_weights(np.array([0, 0, 1, -1]), np.array([True, True, True, False]))[0].tolist()
         [0.25, 0.25, 0.5, 0.0]
     """
+    if labels is not None:
+        eligible = eligible & (labels >= 0)
     if not eligible.any():
         return np.zeros(len(eligible)), 0
     if labels is None:

@@ -170,7 +170,7 @@ FILES: dict[str, tuple[str, bytes, str]] = {
     "a JSON object": (
         "x.jsonl",
         b'["a", "b"]\n',
-        "x.jsonl, line 1: each line is one JSON object, but got a list",
+        "x.jsonl, object 0: each is a JSON object, but got a str",
     ),
     "a JSON text": ("x.jsonl", b'{"question": "a", "sentence": 3}\n', "x.jsonl, line 1: every row has its "),
     "whole characters": (
@@ -178,7 +178,11 @@ FILES: dict[str, tuple[str, bytes, str]] = {
         b'{"question": "a", "sentence": "b"}\n{"question": "c", "sentence": "\\ud800"}\n',
         "x.jsonl, line 2: every text is Unicode, but 'sentence' holds half a character (a lone surrogate)",
     ),
-    "a known ending": ("x.xlsx", b"PK\x03\x04", "data files end in .tsv, .csv, .jsonl or .conllu, with or "),
+    "a known ending": (
+        "x.xlsx",
+        b"PK\x03\x04",
+        "data files end in .tsv, .csv, .json, .jsonl or .conllu, with or ",
+    ),
     "ten cells": ("x.conllu", b"1\ta\tb\n\n", "x.conllu, line 1: a CoNLL-U line has 10 cells between tabs, "),
     "sentences": ("x.conllu", b"# newdoc\n", "a CoNLL-U file holds at least one sentence, but 'x.conllu' "),
     "a whole archive": (
@@ -201,7 +205,7 @@ def test_a_file_that_is_not_there_is_refused(refused: Refused) -> None:
     assert refused("--data", "no.tsv") == wanted
     Path("folder.tsv").mkdir()
     assert refused("--data", "folder.tsv").startswith(
-        "a folder or pattern of data names files that end in .tsv, .csv, .jsonl, .parquet"
+        "a folder or pattern of data names files that end in .tsv, .csv, .json, .jsonl, .parquet"
     )
 
 

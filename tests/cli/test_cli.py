@@ -27,12 +27,16 @@ from headroles.catalogue import Entry
 from headroles.cli.main import cli
 from headroles.errors import BadInput
 from headroles.options.label import LabelOptions
+from headroles.planning import study
 from headroles.records.passage import Passage
+from headroles.shards.verify import verify
 from headroles.sieves import BUILT_IN
 from headroles.tasks import TASKS
 
 Command = Callable[..., tuple[int, str, str]]
 SIEVES = ("--sieve", "local", "--sieve", "block")
+BASIC = "-data-pairs-max-length-48-sieve-local+block"
+"""What the options of a small run add to the name of its folder."""
 
 
 @pytest.fixture
@@ -71,13 +75,28 @@ def test_the_options_of_label_are_the_keywords_of_label_with_the_same_defaults()
     assert not [name for name in given if f"``{name}``" not in described and f"{name}:" not in described]
 
 
-def test_the_options_of_other_commands_are_keywords_too() -> None:
-    judge, figures, report = (
-        set(inspect.signature(each).parameters)
-        for each in (headroles.judge_again, headroles.figures, headroles.exporting.report)
-    )
-    assert {option.name for option in cli.commands["judge"].params} == judge
-    assert {option.name for option in cli.commands["report"].params} == figures > report
+def test_every_option_is_a_keyword_of_its_function() -> None:
+    functions: dict[str, Callable[..., Any]] = {
+        "label": headroles.label,
+        "probe": headroles.probe,
+        "surface": headroles.surface,
+        "cluster": headroles.cluster,
+        "view": headroles.view,
+        "extract": headroles.extract,
+        "judge": headroles.judge_again,
+        "compare": headroles.compare,
+        "replicate": headroles.replicate,
+        "table": headroles.table,
+        "verify": verify,
+        "plan": study,
+    }
+    for name, function in functions.items():
+        keywords = inspect.signature(function).parameters
+        for option in cli.commands[name].params:
+            assert option.name in keywords
+            usual = keywords[option.name].default
+            if option.param_type_name == "option" and not option.required and option.default is not None:
+                assert usual == option.default, option.name
 
 
 GIVEN: dict[str, tuple[tuple[object, ...], object]] = {
@@ -246,9 +265,28 @@ def test_without_out_a_run_goes_to_a_folder_named_after_inputs_and_model(
     monkeypatch.chdir(tmp_path)
     code, out, _ = command("label", *basic)
     assert code == 0
-    assert out.splitlines()[-1] == "report  runs/QNLI-planted/report.html"
-    assert (tmp_path / "runs" / "QNLI-planted" / "findings.csv").is_file()
-    assert [each.name for each in (tmp_path / "runs").iterdir()] == ["QNLI-planted"]
+    folder = f"QNLI-planted{BASIC}"
+    assert out.splitlines()[-1] == f"report  runs/{folder}/report.html"
+    assert (tmp_path / "runs" / folder / "findings.csv").is_file()
+    assert [each.name for each in (tmp_path / "runs").iterdir()] == [folder]
+
+
+def test_commands_typed_one_after_the_other_never_meet_in_one_folder(
+    command: Command, basic: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for more in ([], ["--margin", "0.2"], ["--alpha", "0.01", "--correction", "holm"], ["--seed", "1"]):
+        code, out, err = command("label", *basic, *more)
+        assert (code, err) == (0, "")
+        hint = f"headroles judge runs/QNLI-planted{BASIC} --alpha 0.01 --correction holm"
+        assert (hint in out.replace("\n", "")) is ("--alpha" in more)
+    (tmp_path / "other").mkdir()
+    same_name = [shutil.copy(word, tmp_path / "other") if word.endswith(".tsv") else word for word in basic]
+    assert command("label", *same_name)[0] == 0
+    names = {each.name for each in (tmp_path / "runs").iterdir()}
+    assert len(names) == 5
+    assert {f"QNLI-planted{BASIC}", f"QNLI-planted-alpha-0.01-correction-holm{BASIC}"} < names
+    assert [name for name in names if re.fullmatch(f"QNLI-planted{re.escape(BASIC)}-[0-9a-f]{{6}}", name)]
 
 
 @pytest.mark.with_report
@@ -267,7 +305,8 @@ def test_report_writes_where_it_is_told(command: Command, run: Path, tmp_path: P
 def test_sieves_and_tasks_are_listed(command: Command) -> None:
     code, out, err = command("sieves")
     assert (code, err) == (0, "")
-    assert [line for line in out.splitlines() if line in BUILT_IN] == sorted(BUILT_IN)
+    default = [line.split()[0] for line in out.splitlines() if line.split()[1:2] == ["default"]]
+    assert default == sorted(BUILT_IN)
     assert "Pande et al. 2021" in out
     code, out, err = command("tasks")
     assert (code, err) == (0, "")
@@ -299,7 +338,7 @@ def test_questions_about_itself_are_answered_with_code_0(
         (["label", "--alpha", "small"], "'small' is not a valid float"),
         (["label", "--limit", "2.5"], "'2.5' is not a valid integer"),
         (["judge"], "Missing argument 'FOLDER'"),
-        (["sieves", "now"], "unexpected extra argument"),
+        (["tasks", "now"], "unexpected extra argument"),
         ([], "Usage: "),
     ],
 )
@@ -429,7 +468,7 @@ def test_a_terminal_without_the_letters_gets_question_marks(run: Path) -> None:
 def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
     words = f"{shlex.quote(sys.executable)} -m headroles sieves | head -n 1"
     done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=240, check=True)
-    assert (done.stdout, done.stderr) == ("block\n", "")
+    assert (done.stdout.split()[:2], done.stderr) == (["sieve", "set"], "")
 
 
 def test_the_table_of_counts_is_not_broken_where_there_is_no_terminal(run: Path, command: Command) -> None:
@@ -440,16 +479,24 @@ def test_the_table_of_counts_is_not_broken_where_there_is_no_terminal(run: Path,
 
 def test_a_broken_sieve_is_listed_with_its_error(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = [Entry("good", "them", "Is it [red]?", "a book"), Entry("bad", "them", error="it is broken")]
-    monkeypatch.setattr("headroles.catalogue.entries", lambda: listed)
+    monkeypatch.setattr("headroles.catalogue.entries_of", lambda name: listed)
     code, out, _ = command("sieves")
     assert code == 0
-    assert out.splitlines()[:5] == [
-        "good",
-        "  Is it [red]?",
-        "  source: a book; from them",
-        "bad",
-        "  broken: it is broken",
+    heading, good, bad, *_ = out.splitlines()
+    assert heading.split() == [
+        "sieve",
+        "set",
+        "needs",
+        "contrast",
+        "does",
+        "the",
+        "head",
+        "…",
+        "source",
+        "from",
     ]
+    assert good.split() == ["good", "Is", "it", "[red]?", "a", "book", "them"]
+    assert bad == "bad  broken: it is broken"
 
 
 def test_tables_can_be_read_by_anything(run: Path) -> None:

@@ -56,7 +56,7 @@ MISTAKES: list[tuple[str, str]] = [
     ),
     (
         "label --data notes.txt",
-        "data files end in .tsv, .csv, .jsonl or .conllu, with or without .gz, or in ",
+        "data files end in .tsv, .csv, .json, .jsonl or .conllu, with or without .gz, ",
     ),
     (
         "label --task QNLI --model ./nope",
@@ -76,9 +76,12 @@ MISTAKES: list[tuple[str, str]] = [
     ("probe dependency --data nope.conllu", "No such file: nope.conllu"),
     ("extract nope.json --out maps.npz", "No such file: nope.json"),
     ("preprocess unlabeled nope.txt --out pairs.jsonl", "No such file: nope.txt"),
-    ("plan --effect 0.3 --heads 144 --power 2", "power must lie between 0 and 1, both excluded, but got 2.0"),
     (
-        "plan --effect 0.3 --heads 144 --correction holmes",
+        "plan --effect 0.3 --head-count 144 --power 2",
+        "power must lie between 0 and 1, both excluded, but got ",
+    ),
+    (
+        "plan --effect 0.3 --head-count 144 --correction holmes",
         "no correction is called 'holmes'; did you mean ",
     ),
     ("judge run --alpha 5", "alpha must lie between 0 and 1, both excluded, but got 5.0"),

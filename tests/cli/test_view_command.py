@@ -18,7 +18,8 @@ import headroles
 from headroles.cli.main import cli
 from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.model.checkpoint import EMBEDDED
-from headroles.options.view import ViewOptions, parse_numbers, view_options_of
+from headroles.options.values import parse_numbers, record_of
+from headroles.options.view import ViewOptions
 from headroles.records.example import Example
 from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, View
 from headroles.viewing import Viewed
@@ -69,6 +70,7 @@ def test_the_options_of_view_are_the_keywords_of_view_with_the_same_defaults() -
     given = command.make_context("view", ["It rains."], parent=whole).params
     usual = ViewOptions(text="It rains.")
     expected = {each.name: getattr(usual, each.name) or None for each in fields(ViewOptions)}
+    expected["overwrite"] = False
     assert given == expected
     described = inspect.getdoc(headroles.view) or ""
     assert not [name for name in given if f"``{name}``" not in described and f"{name}:" not in described]
@@ -113,10 +115,10 @@ def test_a_page_is_written_and_its_path_printed(
     assert command("view", "It rains .") == (0, f"{said}view    view.html\n", "")
     page = Path("view.html").read_text()
     assert page.startswith("<!doctype html>")
-    assert command("view", "It rains .", "--show", "model", "--out", "new/[b]x.html") == (
+    assert command("view", "It rains .", "--view", "model", "--out", "new/[b]x.html") == (
         0, f"{said}view    new/[b]x.html\n", ""
     )  # fmt: skip
-    assert Path("new/[b]x.html").read_text() == headroles.view("It rains .", show="model").html() != page
+    assert Path("new/[b]x.html").read_text() == headroles.view("It rains .", view="model").html() != page
 
 
 @pytest.mark.usefixtures("asked")
@@ -140,7 +142,7 @@ def test_an_svg_is_written_alone_or_beside_a_page(
 MISTAKES = [
     (["  "], "a view shows attention between tokens, but text is empty; give a sentence"),
     (["It rains .", ""], "but text_b is empty"),
-    (["It rains .", "--show", "heads"], "no show is called 'heads'; did you mean 'head'? known: head, model"),
+    (["It rains .", "--view", "heads"], "no view is called 'heads'; did you mean 'head'? known: head, model"),
     (["It rains .", "--device", "gpu"], "no device is called 'gpu'"),
     (["It rains .", "--dtype", "float8"], "no dtype is called 'float8'"),
     (["It rains .", "--layers", "3-1"], "layers are whole numbers from 0, such as 0,2-4"),
@@ -207,10 +209,10 @@ def test_what_is_no_number_of_a_layer_is_refused(value: Any) -> None:
 
 
 def test_paths_and_numbers_of_numpy_are_taken_and_strange_options_named() -> None:
-    chosen = view_options_of(text="a", out=Path("x.html"), layers=range(2), heads=np.int64(3))
+    chosen = record_of(ViewOptions, text="a", out=Path("x.html"), layers=range(2), heads=np.int64(3))
     assert (chosen.out, chosen.layers, chosen.heads) == ("x.html", (0, 1), (3,))
     with pytest.raises(HeadrolesError, match="no option is called 'layer'; did you mean 'layers'"):
-        headroles.view("It rains.", layer=3)
+        headroles.view("It rains.", layer=3)  # type: ignore[call-arg]
 
 
 @pytest.mark.usefixtures("asked")
@@ -268,7 +270,7 @@ def test_a_frame_in_a_notebook_holds_the_page_and_nothing_else() -> None:
 def test_two_views_in_one_notebook_both_work_and_keep_to_themselves(
     browser: "Browser",
 ) -> None:
-    one, two = headroles.view("It rains ."), headroles.view("Now it pours again .", show="model")
+    one, two = headroles.view("It rains ."), headroles.view("Now it pours again .", view="model")
     page = browser.new_page(viewport={"width": 1000, "height": 1500})
     problems: list[str] = []
     page.on("console", lambda message: problems.append(message.text))

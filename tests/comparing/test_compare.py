@@ -13,8 +13,9 @@ import pytest
 
 import headroles
 from headroles import Comparison, Labelling, compare
-from headroles.comparing.compare import check_bound, check_swaps
 from headroles.errors import BadInput, UnknownName
+from headroles.options.finished import CompareOptions
+from headroles.options.values import record_of
 from headroles.records.example import Rule
 from headroles.records.findings import COLUMNS
 from headroles.records.moments import GROUPS, moments_of
@@ -327,7 +328,7 @@ def test_that_runs_of_sums_are_compared_on_their_subsamples_is_said(
 
 @pytest.mark.parametrize("bound", [0.0, -0.1, float("nan"), float("inf")])
 def test_a_bound_is_a_number_above_zero(finished: Path, bound: float) -> None:
-    with pytest.raises(BadInput, match="a number above 0 on the scale of the scores"):
+    with pytest.raises(BadInput, match="bound must be a number above 0"):
         compare(finished, finished, bound=bound)
 
 
@@ -341,23 +342,23 @@ def test_swaps_are_enough_or_none(finished: Path, swaps: int) -> None:
 
 def test_settings_of_another_type_are_refused_and_numbers_of_numpy_taken() -> None:
     for bound in ("wide", True, None):
-        with pytest.raises(BadInput, match="a number above 0"):
-            check_bound(bound)
+        with pytest.raises(BadInput, match="bound must be a number"):
+            record_of(CompareOptions, dir_a="A", dir_b="B", bound=bound)
     for swaps in (99.5, "many", True, None):
-        with pytest.raises(BadInput, match="a whole number"):
-            check_swaps(swaps)
-    assert check_bound(np.float64(0.25)) == 0.25
-    assert type(check_bound(1)) is float
-    assert type(check_swaps(np.int64(200))) is int
+        with pytest.raises(BadInput, match="swaps must be a whole number"):
+            record_of(CompareOptions, dir_a="A", dir_b="B", swaps=swaps)
+    chosen = record_of(CompareOptions, dir_a="A", dir_b="B", bound=np.int64(1), swaps=np.int64(200))
+    assert (chosen.bound, type(chosen.bound)) == (1.0, float)
+    assert (chosen.swaps, type(chosen.swaps)) == (200, int)
 
 
 def test_unknown_options_and_folders_are_named(finished: Path, tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="no option is called 'alhpa'; did you mean 'alpha'"):
-        compare(finished, finished, alhpa=0.1)
+        compare(finished, finished, alhpa=0.1)  # type: ignore[call-arg]
     with pytest.raises(UnknownName, match="no test is called 'u'"):
         compare(finished, finished, test="u", **QUICK)
     with pytest.raises(BadInput, match="alpha must be a number"):
-        compare(finished, finished, alpha="high")
+        compare(finished, finished, alpha="high")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match=r"^No such folder: .*/nowhere; give the folder of a finished run"):
         compare(finished, tmp_path / "nowhere")
 

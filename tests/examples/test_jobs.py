@@ -15,7 +15,8 @@ import yaml
 
 from headroles.addresses import is_address
 from headroles.cli.main import cli
-from headroles.options.label import LabelOptions, label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 
 ROOT = Path(__file__).resolve().parents[2]
 JOB, RAYJOB = ROOT / "examples" / "ray-job", ROOT / "examples" / "kuberay"
@@ -28,7 +29,7 @@ def _asked(entrypoint: str) -> LabelOptions:
     name, command, rest = cli.resolve_command(cli.make_context("headroles", list(words)), words)
     assert command is not None
     assert name == "label"
-    return label_options_of(**command.make_context("label", list(rest)).params)
+    return record_of(LabelOptions, **command.make_context("label", list(rest)).params)
 
 
 def _commands(page: str) -> list[str]:

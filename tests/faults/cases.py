@@ -62,8 +62,8 @@ def _runs() -> dict[str, tuple[Words, Words]]:
         "surface": ("surface $TEXTS --shard-size 4", "--limit 12"),
         "cluster": ("cluster $TEXTS $SIEVES --draws 20 --maps 4 --shard-size 4", "--limit 12"),
         "probe": (
-            "probe dependency trees --data $I/trees.conllu --model $I/model --relations nsubj --window 48 "
-            "--splits 5 --shard-size 16",
+            "probe dependency trees --data $I/trees.conllu --model $I/model --relations nsubj "
+            "--max-length 48 --splits 5 --shard-size 16",
             "--limit 12",
         ),
         "maps": ("label --attention $I/maps.safetensors $STORED $SIEVES --maps 4", "--alpha 0.2"),
@@ -104,7 +104,7 @@ def _other_cases(runs: dict[str, tuple[Words, Words]]) -> list[Case]:
             "compare --overwrite",
             (*compare, "--overwrite"),
             (*others, (*compare, "--alpha", "0.2")),
-            ("table", "run", "--csv"),
+            ("table", "run", "--format", "csv"),
         ),
         Case("replicate", ("replicate", "a", "b", "--out", "replication.csv"), (others[0], elsewhere)),
         Case("extract", (*extract, *maps)),

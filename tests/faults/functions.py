@@ -57,6 +57,7 @@ DECISION: dict[str, tuple[Any, ...]] = {
 COMMON = DECISION | {
     "revision": (None,),
     "limit": (None, 3),
+    "first": (None, 3),
     "seed": (0, 5),
     "preset": ("calibrated", "published"),
     "device": ("auto", "cpu"),
@@ -70,6 +71,8 @@ INPUTS = COMMON | {
     "text_b": ("sentence", None),
     "group": ("document", None),
     "max_length": (4, 128),
+    "kind": (None, "encoder", "cross"),
+    "stream": (False, True),
 }
 SIEVES = INPUTS | {
     "sieve": ("local", ["local:2", "block"], "patterns"),
@@ -79,8 +82,6 @@ SIEVES = INPUTS | {
     "maps": (0, 10),
 }
 SHARDS = SIEVES | {
-    "kind": (None, "encoder"),
-    "stream": (False, True),
     "keep": (10, 100),
     "shard_size": (1, 256),
     "workers": (1, 2),
@@ -114,7 +115,8 @@ def functions(work: Path) -> tuple[Function, ...]:
         "relations": ((), "nsubj", ["det,obj"]),
         "scheme": ("ud", "clearnlp"),
         "root": ("found", "given"),
-        "window": (None, 64),
+        "max_length": (None, 64),
+        "kind": (None, "encoder"),
         "stride": (None, 8),
         "classifier": ((), "attention"),
         "train": (None, "nowhere.conllu"),
@@ -122,7 +124,9 @@ def functions(work: Path) -> tuple[Function, ...]:
         "epochs": (1, 100),
         "minutes": (None, 0.5),
     }
-    extract = {name: COMMON[name] for name in ("limit", "batch_size", "device", "dtype", "overwrite")}
+    subset = ("limit", "first", "seed")
+    extract = {name: COMMON[name] for name in (*subset, "batch_size", "device", "dtype", "overwrite")}
+    extract |= {"group": (None, "page"), "kind": (None, "decoder")}
     extract |= {"out": ("maps.npz", "m.safetensors"), "word_level": (False, True), "max_length": (8,)}
     extract |= {"file": ("nowhere.json",), "precision": ("float16", "float32")}
     view = {name: COMMON[name] for name in ("device", "dtype", "revision")}
@@ -134,7 +138,7 @@ def functions(work: Path) -> tuple[Function, ...]:
         "kind": (None, "cross"),
     }
     view |= {"svg": (None, "a.svg"), "out": (None, "a.html")}
-    prepared = {"file": ("nowhere.txt",), "out": ("a.jsonl",), "limit": (None, 3), "seed": (0,)}
+    prepared = {"file": ("nowhere.txt",), "out": ("a.jsonl",)} | {name: COMMON[name] for name in subset}
     plan: dict[str, tuple[Any, ...]] = {
         "effect": (0.3, 2), "heads": (144,), "sieves": (1, 5), "power": (0.8,), "alpha": (0.05,),
         "correction": ("fdr_bh", "holm", "maxT"), "family": ("sieve", "run", "layer"), "share": (None, 0.1),
@@ -207,10 +211,10 @@ _COMMANDS = (
         "--limit",
         "3",
     ),
-    ("probe", "dependency", "--data", "nowhere.conllu", "--relations", "nsubj,det", "--window", "64"),
+    ("probe", "dependency", "--data", "nowhere.conllu", "--relations", "nsubj,det", "--max-length", "64"),
     ("surface", "--data", "nowhere.csv", "--text-a", "a", "--marks", ".,", "--margin", "0.1"),
     ("cluster", "--data", "nowhere.csv", "--text-a", "a", "--draws", "20", "--clusters", "3"),
-    ("table", "nowhere", "--name", "roles", "--latex"),
+    ("table", "nowhere", "--name", "roles", "--format", "latex"),
     ("report", "nowhere", "--figures", "svg", "--width", "89"),
     ("judge", "nowhere", "--margin", "0.1", "--interval", "bca"),
     ("compare", "nowhere", "elsewhere", "--bound", "0.1", "--swaps", "99"),

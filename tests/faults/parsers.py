@@ -166,6 +166,17 @@ def _vectors(path: Path) -> Any:
     return read_vectors(path), read_vectors(path, {"the"})
 
 
+def _objects(path: Path) -> Any:
+    from headroles.inputs.json_files import has_trees, stream_objects
+
+    return list(stream_objects([path], None, "x", has_trees(path)))
+
+
+def _listed(lines: str) -> str:
+    """Return JSON lines as one list."""
+    return "[" + ",\n".join(lines.splitlines()) + "]"
+
+
 def _map_list(path: Path) -> Any:
     from headroles.maps.examples import read_map_list
 
@@ -207,13 +218,15 @@ def parsers(work: Path) -> tuple[Parser, ...]:
         "jsonl": ("x.jsonl", GOLD),
     }
     tables = {"x.tsv": TSV, "x.csv": CSV, "x.jsonl": TABLE_LINES, "x.conllu": CONLLU}
-    json_list = "[" + ",\n".join(TEXTS.splitlines()) + "]"
+    tables |= {"x.json": _listed(TABLE_LINES)}
     return (
         *(Parser(f"gold {name}", file, (text.encode(),), _gold(name)) for name, (file, text) in gold.items()),
         Parser("gold, detected", "x.txt", tuple(text.encode() for _, text in gold.values()), _gold(None)),
+        Parser("gold, a list", "x.json", (_listed(GOLD).encode(),), _gold(None)),
         *(Parser(f"table {file}", file, (text.encode(),), _table) for file, text in tables.items()),
+        Parser("objects", "x.json", tuple(text.encode() for text in (TEXTS, _listed(TEXTS), GOLD)), _objects),
         Parser("texts to parse", "x.txt", (RUNNING.encode(), WORDS.encode(), WINOBIAS.encode()), _plain),
-        Parser("texts of extract", "x.json", (TEXTS.encode(), json_list.encode()), texts, 3),
+        Parser("texts of extract", "x.json", (TEXTS.encode(), _listed(TEXTS).encode()), texts, 3),
         Parser("word vectors", "x.txt", (VECTORS.encode(), PLAIN_VECTORS.encode()), _vectors),
         Parser("list of maps", "x.json", (MAP_LIST.encode(),), _map_list),
         Parser("maps npz", "x.npz", (npz,), _map_file, 40),

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.inputs.passages import read_corpus
-from headroles.options.label import LabelOptions, label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 
 ROWS = [{"text": f"sentence number {n} is here", "from": f"document {n // 4}"} for n in range(50)]
 NOWHERE = Checkpoint("none", "none", None, "nowhere")
@@ -34,7 +35,7 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def options_for(data: Path | str, **more: Any) -> LabelOptions:
-    return label_options_of(**{"data": str(data), "text_a": "text", "group": "from"} | more)
+    return record_of(LabelOptions, **{"data": str(data), "text_a": "text", "group": "from"} | more)
 
 
 def read(data: Path | str, **more: Any) -> list[tuple[str, tuple[str, ...], str | None]]:

@@ -12,7 +12,8 @@ from headroles.errors import BadInput
 from headroles.extraction.texts.sources import fingerprint, read_table, sample_passages
 from headroles.inputs.corpora import StreamedCorpus
 from headroles.inputs.passages import read_corpus, read_inputs
-from headroles.options.label import LabelOptions, label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 from headroles.records.passage import Passage
 from tests.inputs.corpus_files import NOWHERE, ROWS, options_for, read, written
 
@@ -49,7 +50,7 @@ def test_a_file_whose_name_looks_like_a_pattern_is_a_file(tmp_path: Path) -> Non
     ("make", "data", "sentence"),
     [
         (("a.jsonl", "b.parquet"), "", r"are of one kind, but .* names .jsonl and .parquet; name those"),
-        (("a.txt",), "", r"files that end in .tsv, .csv, .jsonl, .parquet, .* names none"),
+        (("a.txt",), "", r"files that end in .tsv, .csv, .json, .jsonl, .parquet, .* names none"),
         (("a.jsonl",), "/*.parquet", r"/\*\.parquet' names none"),
         (("a.jsonl",), "/b.jsonl", r"^No such file: "),
     ],
@@ -77,20 +78,45 @@ def test_a_limit_takes_the_subset_that_it_took_of_a_list(limit: int | None, tmp_
     assert fingerprint(chosen) == source["sha256"] == fingerprint(listed) == fingerprint(iter(listed))
 
 
-def test_a_stream_takes_the_first_rows_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stream", [True, False])
+def test_first_takes_the_first_rows_and_says_so(stream: bool, tmp_path: Path) -> None:
     file = written(tmp_path / "own.jsonl.gz", ROWS)
-    corpus = read_corpus(options_for(file, limit=7, stream=True), frozenset(), NOWHERE)
+    corpus = read_corpus(options_for(file, first=7, stream=stream), frozenset(), NOWHERE)
     assert [each.key for each in corpus] == [f"own/{n}" for n in range(7)]
     assert corpus.source == {"kind": "file", "name": str(file), "taken": "the first 7"}
 
 
-def test_a_stream_of_a_shipped_sample_takes_its_first_rows_too() -> None:
+def test_more_first_rows_than_there_are_is_all_of_them_counted(tmp_path: Path) -> None:
+    file = written(tmp_path / "own.tsv", ROWS)
+    corpus = read_corpus(options_for(file, first=80), frozenset(), NOWHERE)
+    assert len(list(corpus)) == 50
+    assert corpus.source["rows"] == 50
+
+
+def test_the_first_rows_of_a_shipped_sample_are_no_random_subset() -> None:
     first, drawn = (
-        list(read_corpus(label_options_of(task="QNLI", limit=7, stream=stream), frozenset(), NOWHERE))
-        for stream in (True, False)
+        read_corpus(record_of(LabelOptions, task="QNLI", **{name: 7}), frozenset(), NOWHERE)
+        for name in ("first", "limit")
     )
     assert [each.key for each in first] == [f"QNLI/{n}" for n in range(7)]
     assert [each.key for each in drawn] != [each.key for each in first]
+    assert first.source["taken"] == "the first 7"
+    assert "taken" not in drawn.source
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"limit": 7, "first": 7}, "--limit draws a random subset and --first takes the first inputs, but"),
+        ({"limit": 7, "stream": True}, "a stream is read in order, .* use --first 7, or leave --stream out"),
+        ({"first": 0}, "first must be a whole number of at least 1, but got 0"),
+    ],
+)
+def test_a_subset_is_either_random_or_the_first_and_a_stream_has_only_first_ones(
+    given: dict[str, int], sentence: str
+) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        record_of(LabelOptions, task="QNLI", **given)
 
 
 def test_a_stream_reads_no_further_than_it_is_asked() -> None:
@@ -101,7 +127,7 @@ def test_a_stream_reads_no_further_than_it_is_asked() -> None:
             read.append(len(read))
             yield Passage(f"x/{read[-1]}", ("it rains",))
 
-    assert len(list(StreamedCorpus(endless, {}, gold=False, limit=9, first=True))) == 9
+    assert len(list(StreamedCorpus(endless, {}, gold=False, first=9))) == 9
     assert len(read) == 9
 
 
@@ -116,7 +142,7 @@ def test_a_treebank_is_read_sentence_by_sentence(tmp_path: Path) -> None:
     line = "\t".join(("1", "Yes", "yes", "_", "_", "_", "0", "root", "_", "_"))
     bad = line.replace("\t0\t", "\t9\t")
     (tmp_path / "own.conllu").write_text("# newdoc = d\n" + f"{line}\n\n" * 3 + f"{bad}\n\n")
-    corpus = read_corpus(label_options_of(data=str(tmp_path / "own.conllu")), frozenset(), NOWHERE)
+    corpus = read_corpus(record_of(LabelOptions, data=str(tmp_path / "own.conllu")), frozenset(), NOWHERE)
     assert corpus.gold
     assert corpus.source["trees"] == "gold"
     passages = iter(corpus)
@@ -131,7 +157,7 @@ def _many(ending: str, folder: Path, rows: int) -> LabelOptions:
         rest = "\t".join(("_", "_", "_", "_", "0", "root", "_", "_"))
         sentences = (f"1\tword{n}{'x' * 300}\t{rest}\n\n" for n in range(rows))
         (folder / "own.conllu").write_text("".join(sentences))
-        return label_options_of(data=str(folder / "own.conllu"))
+        return record_of(LabelOptions, data=str(folder / "own.conllu"))
     texts = [{"text": f"{n} {'word ' * 60}", "from": f"document {n}"} for n in range(rows)]
     return options_for(written(folder / f"own.{ending}", texts))
 

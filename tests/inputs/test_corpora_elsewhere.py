@@ -14,7 +14,8 @@ import pytest
 
 from headroles.errors import BadInput
 from headroles.inputs.passages import read_corpus
-from headroles.options.label import label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 from tests.inputs.corpus_files import NOWHERE, ROWS, read, written
 
 
@@ -64,7 +65,7 @@ def test_a_task_in_parquet_has_the_names_of_the_hub(tmp_path: Path) -> None:
     rows = [{"sentence1": "It rains.", "sentence2": "It pours."}]
     written(tmp_path / "dev.parquet", rows)
     corpus = read_corpus(
-        label_options_of(task="MRPC", data=str(tmp_path / "dev.parquet")), frozenset(), NOWHERE
+        record_of(LabelOptions, task="MRPC", data=str(tmp_path / "dev.parquet")), frozenset(), NOWHERE
     )
     assert [each.texts for each in corpus] == [("It rains.", "It pours.")]
 
@@ -86,7 +87,8 @@ def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_dataset_of_the_hub_is_read_as_it_comes(stream: bool, dataset: Path, tmp_path: Path) -> None:
-    options = label_options_of(task="QNLI", source="hub", data=str(dataset), stream=stream, limit=20)
+    subset = {"first": 20} if stream else {"limit": 20}
+    options = record_of(LabelOptions, task="QNLI", source="hub", data=str(dataset), stream=stream, **subset)
     corpus = read_corpus(options, frozenset(), NOWHERE)
     numbers = [int(each.key.rpartition("/")[2]) for each in corpus]
     random = np.sort(np.random.default_rng(0).choice(300, size=20, replace=False)).tolist()
@@ -107,7 +109,7 @@ def test_a_dataset_on_the_hub_is_fetched_as_it_is_read_when_it_is_streamed(
 
     monkeypatch.setattr("headroles.extraction.texts.hub.reachable", lambda *given: None)
     monkeypatch.setattr("datasets.load_dataset", load)
-    options = label_options_of(task="QNLI", source="hub", data="owner/glue", stream=stream, limit=3)
+    options = record_of(LabelOptions, task="QNLI", source="hub", data="owner/glue", stream=stream, first=3)
     assert len(list(read_corpus(options, frozenset(), NOWHERE))) == 3
     assert set(asked) == {("owner/glue", "qnli", "validation", stream, None)}
 

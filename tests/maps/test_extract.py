@@ -230,8 +230,63 @@ def test_long_inputs_are_left_out_and_counted(planted: Path, tmp_path: Path) -> 
     assert "1 longer ones left out" in str(done)
     assert [each["text"] for each in _listed(tmp_path / "maps.npz")["examples"]] == [TEXT, "a dog"]
     with pytest.raises(BadInput, match="inputs longer than 4 tokens are left out, but all 2"):
-        headroles.extract(file, out=tmp_path / "none.npz", model=planted, max_length=4, limit=2)
+        headroles.extract(file, out=tmp_path / "none.npz", model=planted, max_length=4, first=2)
     assert not (tmp_path / "none.npz").exists()
+
+
+def test_a_limit_is_a_random_subset_that_keeps_its_keys_and_first_the_first_inputs(
+    planted: Path, tmp_path: Path
+) -> None:
+    file, out = tmp_path / "texts.jsonl", tmp_path / "maps.npz"
+    file.write_text("\n".join(json.dumps({"text": f"{'the ' * n} dog", "n": n}) for n in range(9)))
+    drawn = []
+    for seed in (0, 0, 1, 2):
+        headroles.extract(file, out=out, model=planted, limit=4, seed=seed, overwrite=True)
+        examples = _listed(out)["examples"]
+        assert [each["key"] for each in examples] == [str(each["n"]) for each in examples]
+        drawn.append([each["n"] for each in examples])
+    assert drawn[0] == drawn[1]
+    assert len({tuple(numbers) for numbers in drawn}) > 1
+    assert all(numbers == sorted(numbers) and len(numbers) == 4 for numbers in drawn)
+    headroles.extract(file, out=out, model=planted, first=4, overwrite=True)
+    assert [each["n"] for each in _listed(out)["examples"]] == [0, 1, 2, 3]
+    assert "key" not in _listed(out)["examples"][0]
+    with pytest.raises(BadInput, match="--limit draws a random subset and --first takes the first"):
+        headroles.extract(file, out=out, model=planted, limit=4, first=4, overwrite=True)
+
+
+def test_an_object_that_breaks_a_rule_has_its_number_in_the_file_also_in_a_subset(
+    planted: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "texts.json"
+    file.write_text(json.dumps([{"text": "a dog"}, {"text": "a dog"}, {"words": "a dog"}]))
+    for seed in range(20):
+        drawn = np.sort(np.random.default_rng(seed).choice(3, 1, replace=False)).tolist()
+        if drawn == [2]:
+            break
+    with pytest.raises(BadInput, match="object 2: 'words' is a list"):
+        headroles.extract(file, out=tmp_path / "maps.npz", model=planted, limit=1, seed=seed)
+
+
+def test_a_group_is_the_field_that_is_named(planted: Path, tmp_path: Path) -> None:
+    file, out = tmp_path / "texts.json", tmp_path / "maps.npz"
+    rows = [
+        {"text": "a dog", "page": 7, "group": "old"},
+        {"text": "the cat is red", "page": None},
+        {"words": ["it", "is", "it", "is"], "page": "p", "sentences": [2, 2], "heads": [2, 0, 2, 0]},
+    ]
+    file.write_text(json.dumps(rows))
+    headroles.extract(file, out=out, model=planted, group="page")
+    assert [each.get("group") for each in _listed(out)["examples"]] == ["7", None, "p", "p"]
+    run = headroles.label(attention=out, sieve="local", splits=0)
+    assert list(run.scores.units) == ["7", "maps/1", "p", "p"]
+    for page, sentence in (
+        ({}, "the field 'page' is needed but not there; fields: text"),
+        ({"page": 2.5}, "'page' is a name or a whole number, or null where it is unknown, but got 2.5"),
+    ):
+        file.write_text(json.dumps([{"text": "a dog"} | page]))
+        with pytest.raises(BadInput, match=sentence):
+            headroles.extract(file, out=out, model=planted, group="page", overwrite=True)
 
 
 @pytest.mark.parametrize(

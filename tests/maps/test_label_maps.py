@@ -268,7 +268,7 @@ def test_the_command_names_its_folder_after_the_maps(
     headroles.extract(pairs, out="maps.npz", model=planted)
     code, out, err = command("label", "--attention", "maps.npz", "--sieve", "local", "--splits", 0)
     assert code == 0, err
-    assert "report  runs/maps-maps/report.html" in out
+    assert "report  runs/maps-maps-sieve-local-splits-0/report.html" in out
     assert read_map_list(Path("maps.npz"), "maps").examples[0].tokenised.passage.group == "document 0"
 
 

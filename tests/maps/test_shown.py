@@ -85,7 +85,7 @@ def test_pairs_are_two_lists_or_segments() -> None:
 
 def test_views_of_arrays_are_pages_and_pictures(tmp_path: Path) -> None:
     viewed = headroles.view(
-        _attention(), TOKENS, layers=[0], show="model", out=tmp_path / "v.html", svg=tmp_path / "v.svg"
+        _attention(), TOKENS, layers=[0], view="model", out=tmp_path / "v.html", svg=tmp_path / "v.svg"
     )
     page = (tmp_path / "v.html").read_text()
     assert page == viewed.html()

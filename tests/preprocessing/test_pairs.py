@@ -202,10 +202,23 @@ def test_a_seed_says_all_and_a_limit_keeps_some_in_order(
     assert "4 of " in str(done)
 
 
+def test_first_keeps_the_first_pairs_and_reads_no_further(
+    text_file: Path, planted: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "pairs.jsonl"
+    _prepared(text_file, planted, out)
+    everything = _rows(out)
+    done = _prepared(text_file, planted, out, first=4)
+    assert _rows(out) == everything[:4]
+    assert done.count == done.found == 4 < len(everything)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         ({"limit": 0}, "limit must be a whole number of at least 1"),
+        ({"first": 0}, "first must be a whole number of at least 1"),
+        ({"limit": 3, "first": 3}, "--limit draws a random subset and --first takes the first inputs"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
         ({"max_length": 4}, "--max-length is 4; give at least 5"),
         ({"max_length": 4000}, "all shorter"),

@@ -215,6 +215,9 @@ def test_a_limit_keeps_a_random_subset_in_order(tmp_path: Path) -> None:
         assert "7 of 40 documents" in str(done)
         drawn.append([int(row["document"].split()[1]) for row in _rows(out)])
     assert drawn[0] == drawn[1] == sorted(drawn[1]) != drawn[2]
+    done = preprocess_depparse(file, out=out, first=7, overwrite=True)
+    assert (done.documents, done.found) == (7, 7)
+    assert [row["document"] for row in _rows(out)] == [f"document {number}" for number in range(1, 8)]
 
 
 @given(some.lists(some.integers(-1, 30), min_size=1, max_size=30), some.randoms(use_true_random=False))
@@ -249,6 +252,7 @@ def test_what_hangs_on_blanks_is_mended_into_one_tree() -> None:
     [
         ({"out": "trees.txt"}, "so --out ends in .jsonl"),
         ({"limit": 0}, "limit must be a whole number of at least 1"),
+        ({"limit": 3, "first": 3}, "--limit draws a random subset and --first takes the first inputs"),
         ({"text_a": "q"}, "name columns of a table, but .* is read as text"),
         ({"text_b": "q"}, "--text-a must name the first"),
         ({"parser": "no_such_parser"}, "must be an installed spaCy 3 pipeline"),
@@ -271,7 +275,7 @@ def test_mistakes_are_one_sentence_and_leave_nothing(
 def test_an_unknown_layout_and_a_text_without_words_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_text("It rains.\n")
-    with pytest.raises(UnknownName, match="layout of a file to parse"):
+    with pytest.raises(UnknownName, match="no layout is called"):
         preprocess_depparse(file, out=tmp_path / "a.jsonl", layout="conll")
     file.write_text(" = Title = \n\n\u00a0 \n\n = Other = \n")
     with pytest.raises(BadInput, match="holds at least one word"):

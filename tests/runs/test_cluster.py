@@ -11,7 +11,8 @@ from scipy.spatial.distance import jensenshannon, squareform
 
 from headroles import cluster, judge_again, label, load
 from headroles.errors import BadInput, UnknownName
-from headroles.options.cluster import cluster_options_of
+from headroles.options.cluster import ClusterOptions
+from headroles.options.values import record_of
 from headroles.records.findings import Labelling
 from headroles.storage.folder import CLUSTER_FILES, DIVERGENCE, MANIFEST, PLAN, REPORT
 from tests.support.reference import rounding_bound
@@ -173,7 +174,7 @@ def test_a_method_and_a_number_of_clusters_are_followed(model_of: Any) -> None:
     [
         ({"method": "kmeans"}, UnknownName, "method"),
         ({"divergence": "median"}, UnknownName, "divergence"),
-        ({"smoothing": 1.0}, BadInput, "smoothing must be at least 0 and below 1"),
+        ({"smoothing": 1.0}, BadInput, "smoothing must be a number of at least 0 and below 1"),
         ({"draws": 3}, BadInput, "draws must be a whole number of at least 20"),
         ({"clusters": 1}, BadInput, "clusters must be a whole number of at least 2"),
         ({"clusters": 4, "method": "dbscan"}, BadInput, "leave --clusters out"),
@@ -181,4 +182,4 @@ def test_a_method_and_a_number_of_clusters_are_followed(model_of: Any) -> None:
 )
 def test_wrong_options_are_told_in_one_sentence(given: dict[str, Any], kind: type, told: str) -> None:
     with pytest.raises(kind, match=told):
-        cluster_options_of(task="QNLI", **given)
+        record_of(ClusterOptions, task="QNLI", **given)

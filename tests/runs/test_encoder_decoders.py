@@ -90,14 +90,15 @@ def test_head_cards_of_cross_attention_show_joint_examples_whose_encoder_rows_ar
         np.testing.assert_allclose(kept[:said, said:] / 255, whole[layer, head], rtol=0, atol=0.51 / 255)
 
 
-def test_a_folder_that_is_not_named_begins_with_the_kind(
+def test_a_folder_that_is_not_named_has_the_kind_of_attention(
     model: Path, data: Path, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["--model", model, "--data", data, "--text-a", "source", "--text-b", "target", "--maps", 0]
     assert command("label", *words, "--kind", "cross", "--sieve", "delimiter", "--splits", 0)[0] == 0
-    assert [each.name for each in (tmp_path / "runs").iterdir()] == ["cross-pairs-t5"]
-    assert load(tmp_path / "runs" / "cross-pairs-t5").manifest["model"]["layers"] == 3
+    name = "pairs-t5-kind-cross-maps-0-sieve-delimiter-splits-0"
+    assert [each.name for each in (tmp_path / "runs").iterdir()] == [name]
+    assert load(tmp_path / "runs" / name).manifest["model"]["layers"] == 3
 
 
 def test_single_texts_and_the_released_scores_are_refused_before_anything_is_written(

@@ -13,7 +13,8 @@ import pytest
 import headroles
 from headroles import Labelling
 from headroles.kinds import KINDS, kind_of
-from headroles.options.label import label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 from headroles.runs import run as skeleton
 from headroles.shards.verify import Verified, verify
 from headroles.shards.work import Order, Receipt, Task
@@ -72,7 +73,7 @@ def start(inputs: dict[str, Path], headed: Callable[[str, str], Path]) -> Start:
         if source == GRADIENTS:
             given = texts | {"model": headed("bert", "MaskedLM"), "gradients": True}
         elif source == "model" and kind == "probe":
-            given = {"data": inputs["gold"], "model": inputs["model"], "window": 48}
+            given = {"data": inputs["gold"], "model": inputs["model"], "max_length": 48}
         elif source == "model":
             given = texts | {"model": inputs["model"]}
         given |= OPTIONS[kind] | {"shard_size": 4, "threads": 1}
@@ -209,7 +210,7 @@ def ray_here() -> Iterator[None]:
     """A Ray that the process has joined, so that not every run starts one."""
     from headroles.shards.engines.on_ray.session import connect_to_ray
 
-    with connect_to_ray(Order(label_options_of(task="QNLI", engine="ray", workers=2), None, True, 1)):
+    with connect_to_ray(Order(record_of(LabelOptions, task="QNLI", engine="ray", workers=2), None, True, 1)):
         yield
 
 

@@ -11,7 +11,8 @@ from scipy import stats
 
 from headroles import Labelling, judge_again, load
 from headroles.errors import BadInput, UnknownName
-from headroles.options.surface import surface_options_of
+from headroles.options.surface import SurfaceOptions
+from headroles.options.values import record_of
 from headroles.runs.surface.run import surface
 from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS
 from tests.storage.manifests import hash_again
@@ -235,12 +236,12 @@ def test_options_of_losses_are_refused_where_the_loss_has_no_use_of_them(
 )
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
-        surface_options_of(task="QNLI", **options)
+        record_of(SurfaceOptions, task="QNLI", **options)
 
 
 def test_an_option_of_another_run_is_unknown() -> None:
     with pytest.raises(UnknownName, match="sieve"):
-        surface_options_of(task="QNLI", sieve="local")
+        record_of(SurfaceOptions, task="QNLI", sieve="local")
 
 
 def test_a_run_with_gradients_promises_its_tables_and_is_refused_without_them(

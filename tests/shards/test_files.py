@@ -19,7 +19,8 @@ from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.model.machine import cpu_count
 from headroles.extraction.texts.sources import fingerprint
 from headroles.inputs.units import unit_names
-from headroles.options.label import label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 from headroles.records.passage import Passage, Words
 from headroles.shards.engines import threads_per_worker
 from headroles.shards.engines.process import error_of_worker
@@ -192,10 +193,10 @@ def test_code_of_sieves_from_outside_is_in_the_identity(tmp_path: Path) -> None:
 def test_threads_are_shared_among_workers_and_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "8")
     for workers, threads, each in ((1, None, None), (2, None, 4), (16, None, 1), (1, 3, 3), (4, 3, 3)):
-        options = label_options_of(task="QNLI", workers=workers, threads=threads)
+        options = record_of(LabelOptions, task="QNLI", workers=workers, threads=threads)
         assert threads_per_worker(options) == each
     monkeypatch.delenv("OMP_NUM_THREADS")
-    assert threads_per_worker(label_options_of(task="QNLI", workers=2)) == max(1, cpu_count() // 2)
+    assert threads_per_worker(record_of(LabelOptions, task="QNLI", workers=2)) == max(1, cpu_count() // 2)
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
@@ -378,7 +379,7 @@ def test_workers_end_by_themselves_when_their_run_is_killed(
 
 
 def test_an_engine_that_was_not_entered_says_so() -> None:
-    order = Order(label_options_of(task="QNLI", workers=2), None)
+    order = Order(record_of(LabelOptions, task="QNLI", workers=2), None)
     with pytest.raises(RuntimeError, match="within 'with'"):
         Processes(order, lambda count: None).facts  # noqa: B018
 

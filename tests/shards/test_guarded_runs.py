@@ -15,7 +15,8 @@ import headroles
 import headroles.sieves
 from headroles import Labelling
 from headroles.errors import BadInput
-from headroles.options.label import label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 from headroles.records.passage import Passage
 from headroles.runs.run import score_shards
 from headroles.shards import identity
@@ -209,7 +210,7 @@ def test_a_shard_that_was_altered_is_not_sampled_from() -> None:
     ):
         read_checked_files(place, 0, ("npz",))
     place.delete("shards/00000.npz")
-    options = label_options_of(task="QNLI", keep=20, shard_size=4)
+    options = record_of(LabelOptions, task="QNLI", keep=20, shard_size=4)
     with pytest.raises(BadInput, match=r"'shards/00000\.\*' was altered or taken away"):
         read_subsample(place, 1, ["a"], (1, 1), options)
 

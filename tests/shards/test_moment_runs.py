@@ -165,11 +165,11 @@ def test_a_run_in_memory_is_that_of_a_folder(summed: Path, label: Label) -> None
     assert found.scores.examples == run.scores.examples
 
 
-def test_a_stream_has_sums_and_takes_the_first(label: Label) -> None:
-    found = label(stream=True, limit=30, **FEW)
+def test_the_first_of_a_stream_have_sums(label: Label) -> None:
+    found = label(stream=True, first=30, **FEW)
     assert found.manifest["kept"]["examples"] == 30
     assert found.manifest["source"]["taken"] == "the first 30"
-    assert label(stream=True, limit=15, **FEW).moments is None
+    assert label(stream=True, first=15, **FEW).moments is None
 
 
 def test_the_terminal_says_what_was_kept(

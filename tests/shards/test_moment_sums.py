@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from headroles.errors import BadInput
-from headroles.options.label import LabelOptions, label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 from headroles.records.example import Rule, Scores
 from headroles.records.moments import ARRAYS, GROUPS, Moments, group_of, moments_of, unit_by_longest_text
 from headroles.shards.files import write_shard
@@ -187,7 +188,7 @@ def test_damaged_moments_are_told_and_nothing_in_them_is_run(content: bytes) -> 
 
 
 def _options(**more: Any) -> LabelOptions:
-    return label_options_of(**{"task": "QNLI", "keep": 30, "shard_size": 20, "seed": 3} | more)
+    return record_of(LabelOptions, **{"task": "QNLI", "keep": 30, "shard_size": 20, "seed": 3} | more)
 
 
 def _write(place: MemoryPlace, scores: Scores, number: int, options: LabelOptions) -> None:

@@ -10,7 +10,8 @@ import pytest
 from headroles.errors import BadInput
 from headroles.extraction.parsing.pipeline import load_parser
 from headroles.extraction.parsing.pool import ParserPool
-from headroles.options.label import label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 from headroles.shards.engines.process import Process
 from headroles.shards.engines.processes import Processes
 from headroles.shards.work import Facts, Known, Order
@@ -79,7 +80,7 @@ class _NoProcess(Process):
 
 
 def test_losses_are_counted_and_not_starts() -> None:
-    engine = Processes(Order(label_options_of(task="QNLI", workers=9), None), lambda count: None)
+    engine = Processes(Order(record_of(LabelOptions, task="QNLI", workers=9), None), lambda count: None)
     facts = Facts(2, 2, {}, "identity", (), {}, Known())
     worker = _NoProcess()
     engine._workers = [worker] * 9

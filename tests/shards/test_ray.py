@@ -21,7 +21,8 @@ import pytest
 
 import headroles
 from headroles.errors import BadInput, HeadrolesError, MissingExtra, UnknownName
-from headroles.options.label import label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 from headroles.records.passage import Passage
 from headroles.shards.engines.losses import Failure, failure_of
 from headroles.shards.engines.on_ray import session as ray_session
@@ -55,7 +56,7 @@ def cluster() -> Iterator[None]:
 
 def _order(place: Path | str | None = None, **options: Any) -> Order:
     usual: dict[str, Any] = {"task": "QNLI", "engine": "ray", "workers": 2}
-    return Order(label_options_of(**usual | options), None if place is None else str(place), True, 1)
+    return Order(record_of(LabelOptions, **usual | options), None if place is None else str(place), True, 1)
 
 
 def _tasks(count: int, given: list[int] | None = None) -> Iterator[Task]:
@@ -182,11 +183,12 @@ def test_a_cluster_that_starts_machines_by_itself_is_waited_for(
 def test_a_worker_keeps_the_threads_it_was_told(planted: Path, table: Path) -> None:
     code = (
         "import gc, torch\nfrom headroles.shards.engines.on_ray.data import worker_of\n"
-        "from headroles.options.label import label_options_of\nfrom headroles.shards.work import Order\n"
+        "from headroles.options.label import LabelOptions\nfrom headroles.options.values import record_of\n"
+        "from headroles.shards.work import Order\n"
         f"given = dict(task='QNLI', data={str(table)!r}, model={str(planted)!r}, sieve=['local'],"
         " max_length=48, engine='ray')\n"
         "before = torch.get_num_threads()\n"
-        "worker = worker_of(Order(label_options_of(**given), None, True, 1))\ngc.collect()\n"
+        "worker = worker_of(Order(record_of(LabelOptions, **given), None, True, 1))\ngc.collect()\n"
         "print(before, torch.get_num_threads(), worker.facts.layers)"
     )
     told = os.environ | {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}

@@ -1,15 +1,16 @@
 """Sieves by name: built in, families, plug-ins, files; and what is wrong with each, in one sentence."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from headroles.catalogue import entries, sieve_of
+from headroles.catalogue import PARTS, entries, family_of, sieve_of, sieves_json, sieves_of
 from headroles.errors import BadInput, BadSieve, HeadrolesError, UnknownName
 from headroles.runs.label.run import label
-from headroles.sieves import ANNOTATED, BUILT_IN, PATTERNS
+from headroles.sieves import ANNOTATED, BUILT_IN, FAMILIES, PATTERNS
 from headroles.sieves.base import MaskSieve
 
 Command = Callable[..., tuple[int, str, str]]
@@ -183,7 +184,13 @@ def test_a_broken_plug_in_spoils_only_itself(
     ((origin, _, error),) = _listed("articles")
     assert origin == "acme-one"
     assert "acme-one" in error
-    assert {entry.name for entry in entries() if not entry.error} == {*BUILT_IN, *PATTERNS, *ANNOTATED}
+    families = {family_of(name).listed for name in FAMILIES}
+    assert {entry.name for entry in entries() if not entry.error} == {
+        *BUILT_IN,
+        *PATTERNS,
+        *ANNOTATED,
+        *families,
+    }
     words = ("label", "--task", "QNLI", "--model", planted, "--max-length", 32, "--limit", 4)
     out = tmp_path / "run"
     assert command(*words, "--sieve", "local", "--out", out)[0] == 0
@@ -263,6 +270,164 @@ def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
             sieve_of(f"{place}.py:x")
 
 
+FAMILY = """
+import numpy as np
+from headroles import sieve, sieve_family
+
+@sieve_family("ring", parameter="n", example="5")
+def found(parameter):
+    "Does the head look so far?"
+    distance = int(parameter)
+    return sieve(f"ring:{distance}", margin=0.3)(lambda example: np.arange(example.size) == distance)
+"""
+
+
+def test_a_plug_in_offers_a_family_with_a_parameter(offer: Offer) -> None:
+    offer("acme-one", "ring", FAMILY)
+    names = [sieve_of(name).name for name in ("ring:5", "ring:12", "ring:05")]
+    assert names == ["ring:5", "ring:12", "ring:5"]
+    (entry,) = entries("plug-ins")
+    assert (entry.name, entry.kind, entry.example, entry.margin) == ("ring:<n>", "family", "ring:5", 0.3)
+    assert (entry.origin, entry.question, entry.error) == ("acme-one", "Does the head look so far?", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("ring", "'ring' is a family of sieves, each with a parameter, .* write ring:<n>, as in ring:5"),
+        ("ring:", "'ring' is a family of sieves, each with a parameter, but got none"),
+        ("ring:x", r"'ring:x' is no sieve of the family ring:<n> \(invalid literal"),
+    ],
+)
+def test_a_wrong_parameter_of_a_plug_in_is_one_sentence(
+    offer: Offer, tmp_path: Path, name: str, sentence: str
+) -> None:
+    offer("acme-one", "ring", FAMILY)
+    (tmp_path / "mine.py").write_text(FAMILY)
+    for given in (name, f"{tmp_path}/mine.py:{name}"):
+        with pytest.raises(BadSieve, match=sentence):
+            sieve_of(given)
+
+
+def test_a_family_of_headroles_without_its_parameter_says_how_it_is_written() -> None:
+    with pytest.raises(BadSieve, match=r"'offset' is a family of sieves, .* write offset:<tokens>, as in"):
+        sieve_of("offset")
+
+
+def test_a_family_of_a_file_is_had_by_its_name_or_its_variable(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FAMILY)
+    assert sieve_of(f"{tmp_path}/mine.py:ring:5").name == "ring:5"
+    assert sieve_of(f"{tmp_path}/mine.py:found:7").name == "ring:7"
+    with pytest.raises(UnknownName, match=r"no sieve of .*mine\.py is called 'rung:5'.* known: ring:<n>$"):
+        sieve_of(f"{tmp_path}/mine.py:rung:5")
+
+
+def test_a_sieve_and_a_family_of_two_plug_ins_may_not_share_a_name(offer: Offer) -> None:
+    offer("acme-one", "ring", FAMILY)
+    offer("other-two", "ring:2", GOOD.format(name="ring:2", question=""))
+    assert sieve_of("ring:3").name == "ring:3"
+    with pytest.raises(BadSieve, match="'ring:2' is offered by other-two and acme-one; uninstall"):
+        sieve_of("ring:2")
+    offer("other-three", "ring", FAMILY)
+    with pytest.raises(BadSieve, match="'ring:3' is offered by"):
+        sieve_of("ring:3")
+
+
+def test_a_plug_in_may_not_offer_a_family_of_headroles(offer: Offer) -> None:
+    offer("acme-one", "offset", FAMILY.replace("ring", "offset"))
+    with pytest.raises(BadSieve, match="'offset:2' is offered by headroles and acme-one"):
+        sieve_of("offset:2")
+
+
+def test_a_family_with_another_name_or_without_sieves_is_listed_as_broken(offer: Offer) -> None:
+    offer("acme-one", "circle", FAMILY)
+    offer("acme-two", "ring", FAMILY.replace('example="5"', 'example="five"'))
+    errors = {entry.name: entry.error for entry in entries("plug-ins")}
+    assert "offers a sieve as 'circle' that calls itself 'ring'" in errors["circle"]
+    assert "'ring:five' is no sieve of the family ring:<n>" in errors["ring"]
+
+
+def test_a_plug_in_offers_a_group_of_sieves(offer: Offer) -> None:
+    offer("acme-one", "mine", "found = ('local', 'offset:-3', 'block')")
+    found, grouped = sieves_of(["mine", "local"])
+    assert [sieve.name for sieve in found] == ["offset:-3", "block", "local"]
+    assert grouped == {"offset:-3", "block"}
+    (entry,) = entries("plug-ins")
+    assert (entry.kind, entry.question) == ("group", "all of local, offset:-3, block")
+    for name in ("mine", "patterns"):
+        with pytest.raises(BadSieve, match=f"one sieve is asked for, but '{name}' is a group of sieves"):
+            sieve_of(name)
+
+
+@pytest.mark.parametrize("found", ["()", "('mine',)", "(3,)"])
+def test_a_group_that_names_no_sieves_is_broken(offer: Offer, found: str) -> None:
+    offer("acme-one", "mine", f"found = {found}")
+    with pytest.raises(BadSieve, match="offers 'mine' as a group of sieves, which is a tuple of names"):
+        sieves_of(["mine"])
+
+
+SPOILED = {
+    "margin": ("margin = 'wide'", "a margin is a finite number"),
+    "bounds": (
+        "low, high = 1.0, 0.0",
+        r"the bounds of a score are numbers, low below high, .* 1\.0 and 0\.0",
+    ),
+    "a bound": ("low = '0'", "the bounds of a score are numbers, .* '0' and nan"),
+    "needs": ("needs = frozenset({'trees'})", "needs only annotation that exists .* 'found' needs"),
+    "needs as text": ("needs = 'words'", "needs only annotation that exists .* needs 'words'"),
+    "contrast": ("contrast = 0.05", r"a headroles\.Contrast or None, but that of 'found' is a float"),
+}
+
+
+@pytest.mark.parametrize("what", sorted(SPOILED))
+def test_a_scorer_states_its_margin_bounds_and_contrast_in_their_kinds(tmp_path: Path, what: str) -> None:
+    line, sentence = SPOILED[what]
+    (tmp_path / "mine.py").write_text(
+        f"class Scorer:\n    name, needs = 'found', frozenset()\n    {line}\n"
+        "    def score(self, attention, example): return attention[:, :, 0].mean(axis=1)\n"
+        "    def null(self, example): return 0.1\n"
+        "found = Scorer()\n"
+    )
+    with pytest.raises(BadSieve, match=sentence):
+        sieve_of(f"{tmp_path}/mine.py:found")
+
+
+def test_the_list_has_parts() -> None:
+    parts = {part: {entry.name for entry in entries(part)} for part in PARTS}
+    assert parts["default"] == set(BUILT_IN)
+    assert parts["patterns"] == set(PATTERNS)
+    assert parts["families"] == {family_of(name).listed for name in FAMILIES}
+    assert parts["plug-ins"] == set()
+    with pytest.raises(UnknownName, match="no part of the sieves is called 'pattern'; did you mean 'patter"):
+        entries("pattern")
+
+
+def test_the_list_is_json_with_every_field() -> None:
+    listed = json.loads(sieves_json(entries()))
+    by_name = {entry["name"]: entry for entry in listed}
+    assert len(by_name) == len(listed) == len(entries())
+    assert by_name["local:<tokens>"] == {
+        "name": "local:<tokens>",
+        "origin": "headroles",
+        "question": "Does the head look at keys at most so many tokens away, within its own text?",
+        "source": "Pande et al. 2021, local sieve; compared within the query's own text",
+        "error": "",
+        "group": "",
+        "kind": "family",
+        "default": False,
+        "needs": [],
+        "margin": 0.1,
+        "contrast": None,
+        "low": None,
+        "high": None,
+        "example": "local:4",
+    }
+    assert (by_name["block"]["default"], by_name["block"]["contrast"]) == (True, 0.02)
+    assert by_name["bag-of-words"]["kind"] == "scorer"
+    assert (by_name["bag-of-words"]["low"], by_name["bag-of-words"]["high"]) == (None, 1.0)
+    assert by_name["syntactic"]["needs"] == ["arcs"]
+
+
 def test_a_sieve_from_a_file_labels_heads(command: Command, planted: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(GOOD.format(name="articles", question="Articles?"))
@@ -276,4 +441,4 @@ def test_a_sieve_from_a_file_labels_heads(command: Command, planted: Path, tmp_p
 @pytest.mark.parametrize("given", [None, 3, object()])
 def test_what_has_no_name_is_no_sieve_of_a_run(given: object) -> None:
     with pytest.raises(BadInput, match="sieve holds names, or objects that have one, but got"):
-        label("QNLI", sieve=["local", given])  # type: ignore[list-item]
+        label("QNLI", sieve=["local", given])

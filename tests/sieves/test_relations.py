@@ -9,7 +9,8 @@ import pytest
 import headroles
 from headroles import Labelling
 from headroles.errors import UnknownName
-from headroles.options.label import options_of
+from headroles.options.label import Options
+from headroles.options.values import record_of
 from headroles.runs.label.sieves import check_sieves, shipped_relations
 from headroles.sieves.language.relations import (
     CLEARNLP,
@@ -48,8 +49,8 @@ def test_relations_of_parser_and_data_are_known_with_their_plain_names() -> None
 def test_only_the_shipped_parser_is_judged_before_anything_is_read(tmp_path: Path) -> None:
     wrong: dict[str, object] = {"sieve": ["syntactic:nsubject"]}
     with pytest.raises(UnknownName, match="did you mean 'nsubj'"):
-        check_sieves(options_of(task="QNLI", **wrong))
-    check_sieves(options_of(task="QNLI", parser=str(tmp_path), **wrong))
+        check_sieves(record_of(Options, task="QNLI", **wrong))
+    check_sieves(record_of(Options, task="QNLI", parser=str(tmp_path), **wrong))
 
 
 ROWS = (

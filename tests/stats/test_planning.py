@@ -17,7 +17,7 @@ from headroles.terminal.label import show_plan
 from tests.support.reference import draws
 
 Command = Callable[..., tuple[int, str, str]]
-USUAL = ("plan", "--effect", 0.3, "--heads", 144, "--sieves", 12)
+USUAL = ("plan", "--effect", 0.3, "--head-count", 144, "--sieves", 12)
 
 
 def _shown(plan: Study) -> list[str]:
@@ -34,7 +34,9 @@ def _layers(family: str) -> int | None:
 @settings(max_examples=draws(30))
 @given(st.floats(0.05, 3), st.sampled_from(sorted(ASSUMED)), st.sampled_from(FAMILIES), st.floats(0.3, 0.95))
 def test_a_plan_holds_together(effect: float, correction: str, family: str, power: float) -> None:
-    plan = study(effect, 144, 10, power=power, correction=correction, family=family, layers=_layers(family))
+    plan = study(
+        effect, 144, 10, power=power, correction=correction, family=family, layer_count=_layers(family)
+    )
     assert plan.tests == {"sieve": 144, "run": 1440, "layer": 12}[family]
     assert plan.examples == plan.case.examples == required_units(effect, plan.case.cut, power)
     sizes, powers = zip(*plan.curve, strict=True)
@@ -52,7 +54,7 @@ def test_a_plan_holds_together(effect: float, correction: str, family: str, powe
 
 
 def test_a_stricter_family_needs_more_examples() -> None:
-    counts = [study(0.3, 144, 10, family=each, layers=_layers(each)).examples for each in FAMILIES]
+    counts = [study(0.3, 144, 10, family=each, layer_count=_layers(each)).examples for each in FAMILIES]
     sieve, run, layer = counts
     assert layer < sieve < run
     assert (sieve, run) == (205, 267)
@@ -74,7 +76,7 @@ WORDS = [
 
 @pytest.mark.parametrize(("correction", "family", "share", "words"), WORDS)
 def test_the_cut_is_told_in_words(correction: str, family: str, share: float | None, words: str) -> None:
-    plan = study(0.3, 144, 12, correction=correction, family=family, share=share, layers=_layers(family))
+    plan = study(0.3, 144, 12, correction=correction, family=family, share=share, layer_count=_layers(family))
     assert plan.case.words == words
 
 
@@ -86,20 +88,20 @@ def test_a_share_asks_for_fewer_examples_and_needs_no_orientation() -> None:
 
 
 BAD: list[tuple[dict[str, object], str]] = [
-    ({"effect": 0.0}, "effect must be a number above 0, in standard deviations beyond θ, but got 0.0"),
+    ({"effect": 0.0}, "effect must be a number above 0, but got 0.0"),
     ({"effect": float("nan")}, "effect must be a number above 0"),
     ({"effect": 1e-9}, "ask for a larger effect"),
-    ({"heads": 0}, "heads must be a whole number of at least 1, but got 0"),
+    ({"head_count": 0}, "head_count must be a whole number of at least 1, but got 0"),
     ({"sieves": 0}, "sieves must be a whole number of at least 1, but got 0"),
     ({"power": 1.0}, "power must lie between 0 and 1, both excluded, but got 1.0"),
     ({"alpha": 0.0}, "alpha must lie between 0 and 1, both excluded, but got 0.0"),
     ({"share": 0.0}, "share must lie above 0 and be at most 1, but got 0.0"),
     ({"share": 1.5}, "share must lie above 0 and be at most 1, but got 1.5"),
     ({"share": 0.1, "correction": "holm"}, "share matters to false discovery rates .* 'holm'"),
-    ({"family": "layer"}, "layers are needed for the family 'layer' and for no other, but got none"),
-    ({"layers": 12}, "for no other, but got layers with the family 'sieve'"),
-    ({"family": "layer", "layers": 7}, "but got 144 heads for 7 layers"),
-    ({"family": "layer", "layers": 0}, "layers must be a whole number of at least 1, but got 0"),
+    ({"family": "layer"}, "layer-count is needed for the family 'layer' and for no other, but got none"),
+    ({"layer_count": 12}, "for no other, but got it with the family 'sieve'"),
+    ({"family": "layer", "layer_count": 7}, "but got 144 heads for 7 layers"),
+    ({"family": "layer", "layer_count": 0}, "layer_count must be a whole number of at least 1, but got 0"),
 ]
 
 
@@ -107,10 +109,10 @@ BAD: list[tuple[dict[str, object], str]] = [
 def test_an_impossible_plan_is_refused_in_one_sentence(
     changed: dict[str, object], told: str, command: Command
 ) -> None:
-    given: dict[str, object] = {"effect": 0.3, "heads": 144} | changed
+    given: dict[str, object] = {"effect": 0.3, "head_count": 144} | changed
     with pytest.raises(BadInput, match=told):
-        study(**given)  # type: ignore[arg-type]
-    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+        study(**given)
+    words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", value)]
     code, out, err = command("plan", *words)
     assert (code, out) == (1, "")
     assert re.search(told, err)
@@ -154,7 +156,7 @@ def test_the_command_draws_the_curve_around_the_examples_needed(command: Command
         (("--correction", "holm"), "less is needed where other heads are found, too"),
         (("--share", 0.1), "fdr_bh over the heads of one sieve at alpha 0.05, if a share of 0.1 of them"),
         (("--family", "run"), "alpha / 1,728 tests: fdr_bh over all heads and sieves of the run"),
-        (("--family", "layer", "--layers", 12), "over the heads of one sieve in one layer"),
+        (("--family", "layer", "--layer-count", 12), "over the heads of one sieve in one layer"),
         (("--correction", "none", "--power", 0.5), '"not" is said from 50 units on only.'),
     ],
 )
@@ -169,13 +171,15 @@ def test_the_command_has_the_keywords_of_the_function_and_their_defaults() -> No
     from headroles.cli.main import cli
 
     whole = cli.make_context("headroles", ["plan"])
-    given = cli.commands["plan"].make_context("plan", ["--effect", "0.3", "--heads", "144"], parent=whole)
+    given = cli.commands["plan"].make_context(
+        "plan", ["--effect", "0.3", "--head-count", "144"], parent=whole
+    )
     keywords = inspect.signature(study).parameters
     defaults = {name: each.default for name, each in keywords.items() if each.default is not each.empty}
-    assert given.params == {"effect": 0.3, "heads": 144} | defaults
+    assert given.params == {"effect": 0.3, "head_count": 144} | defaults
 
 
-@pytest.mark.parametrize("words", [(), ("--effect", "0.3"), ("--effect", "much", "--heads", "144")])
+@pytest.mark.parametrize("words", [(), ("--effect", "0.3"), ("--effect", "much", "--head-count", "144")])
 def test_wrong_usage_has_exit_code_two(words: tuple[str, ...], command: Command) -> None:
     code, out, err = command("plan", *words)
     assert (code, out) == (2, "")

@@ -18,7 +18,8 @@ from headroles import load
 from headroles.errors import BadInput, HeadrolesError
 from headroles.exporting import save
 from headroles.extraction.jobs import divergence as divergence_job
-from headroles.options.cluster import cluster_options_of
+from headroles.options.cluster import ClusterOptions
+from headroles.options.values import record_of
 from headroles.records.clusters import METHODS, WAYS, ClusterResults, Divergence, Neighbours
 from headroles.stats.clusters import clusters
 from headroles.storage.clusters import cluster_files, read_clusters
@@ -317,7 +318,7 @@ def test_clusters_without_nearest_heads_come_back_without(tmp_path: Path) -> Non
 
 
 def test_records_know_the_ways_and_methods_that_there_are() -> None:
-    options = [cluster_options_of(task="QNLI", method=method) for method in METHODS]
+    options = [record_of(ClusterOptions, task="QNLI", method=method) for method in METHODS]
     assert {each.method for each in options} == set(METHODS) == set(clusters.METHODS)
     one = np.ones(1, dtype=np.int64)
     sums = [divergence_job.DivergenceSums(one, one, 1, 2, way=way) for way in WAYS]

@@ -247,7 +247,7 @@ def _make(kind: str, model: Path, table: Path, folder: Path, **options: Any) -> 
         trees = folder / "trees.conllu"
         texts = (f"# newdoc id = d{number}\n{_tree(f'cat{number}')}\n" for number in range(12))
         trees.write_text("".join(texts))
-        return headroles.probe("trees", data=str(trees), window=48, **common)
+        return headroles.probe("trees", data=str(trees), max_length=48, **common)
     command = getattr(headroles, kind)
     more: dict[str, Any] = {} if kind == "surface" else {"sieve": ["local", "delimiter"], "maps": 0}
     made: headroles.Labelling = command("QNLI", data=str(table), max_length=24, **common | more)

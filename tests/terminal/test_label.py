@@ -57,7 +57,11 @@ def test_other_roles_get_spare_letters_until_there_are_none() -> None:
     assert role_letters(["syntactic:det", "delimiter"]) == {"syntactic:det": "E", "delimiter": "D"}
 
 
-@given(st.lists(st.from_regex(r"(offset|punctuation|local|mine):[-+,. :0-9é律Ω_]{0,4}", fullmatch=True)))
+@given(
+    st.lists(
+        st.from_regex(r"(offset|punctuation|local|mine):[-+,. :0-9é律Ω_]{0,4}", fullmatch=True), max_size=30
+    )
+)
 def test_marks_are_letters_or_digits_whatever_the_names_hold(names: list[str]) -> None:
     marks = role_letters(names)
     assert set(marks) == set(names)

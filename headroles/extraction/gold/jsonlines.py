@@ -1,6 +1,5 @@
-"""Read documents from JSON lines: one object each, with words and any annotation of them."""
+"""Read documents from JSON lines or a JSON list: one object each, with words and any annotation of them."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,9 @@ from jaxtyping import Int
 
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import sort_mentions
-from headroles.extraction.texts.files import Location
-from headroles.extraction.texts.lines import join_words, number_lines, sentence_starts
+from headroles.extraction.texts.files import Location, open_text
+from headroles.extraction.texts.lines import join_words, sentence_starts
+from headroles.extraction.texts.rows import read_json_objects
 from headroles.extraction.texts.trees import check_tree
 from headroles.records.documents import Document, Mention
 
@@ -19,13 +19,16 @@ Span = tuple[int, int]
 
 
 def read_jsonlines(path: Path, name: str) -> list[Document]:
-    """Return one document per line, a JSON object with these fields; only ``words`` is required.
+    """Return one document per JSON object, with these fields; only ``words`` is required.
+
+    Objects stand one a line, or in one list.
 
     - ``words``: the words.
     - ``document``: the document's name; by default the number of the document in the file, from 0.
     - ``sentences``: the number of words of each sentence; by default all words are one sentence.
     - ``heads``: the head of each word, numbered from 1 within its sentence as in CoNLL-U; 0 for the root.
-    - ``relations``, ``tags``, ``features``: a string per word.
+    - ``relations``, ``tags``, ``features``: a string per word. Relations may also be called ``relns``, as in
+      the data of Clark et al. (2019).
     - ``spaces``: whether a blank follows each word; by default one follows every word.
     - ``mentions``: pairs of first word and one past the last, from 0 over the document.
     - ``trees``, ``parser``: see ``parser_of``.
@@ -35,24 +38,15 @@ def read_jsonlines(path: Path, name: str) -> list[Document]:
     Raises:
         BadInput: Naming file, line and rule.
     """
-    documents: list[Document] = []
-    for number, line in number_lines(path):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:  # also numbers of too many digits
-            raise BadInput(f"{path}, line {number}: each line is one JSON object, but {error}") from error
-        if not isinstance(row, dict):
-            raise BadInput(
-                f"{path}, line {number}: each line is one JSON object, but got a {type(row).__name__}"
-            )
-        documents.append(document_of(row, f"{name}/{row.get('document', len(documents))}", path, number))
-    return documents
+    with open_text(path) as lines:
+        return [
+            document_of(row, f"{name}/{row.get('document', place)}", path, number)
+            for place, (number, row) in enumerate(read_json_objects(lines, path))
+        ]
 
 
-def parser_of(path: Path) -> str | None:
-    """Return the parser that made the trees of a file of JSON lines; None unless its first line names one.
+def parser_of(path: Location) -> str | None:
+    """Return the parser that made the trees of a file of JSON objects; None unless its first one names one.
 
     Lines that ``headroles preprocess depparse`` made of texts have the fields ``"trees": "automatic"`` and
     ``"parser"``; lines of annotators have neither.
@@ -60,13 +54,12 @@ def parser_of(path: Path) -> str | None:
     Raises:
         BadInput: When the file cannot be read.
     """
-    first = next((line for _, line in number_lines(path) if line.strip()), "")
-    try:
-        row = json.loads(first)
-    except (ValueError, RecursionError):
-        return None
-    automatic = isinstance(row, dict) and row.get("trees") == "automatic"
-    return str(row.get("parser", "a parser")) if automatic else None
+    with open_text(path) as lines:
+        try:
+            _, row = next(read_json_objects(lines, path))
+        except BadInput:
+            return None
+    return str(row.get("parser", "a parser")) if row.get("trees") == "automatic" else None
 
 
 def document_of(row: dict[str, Any], key: str, path: Location, number: int, *, group: str = "") -> Document:
@@ -83,6 +76,7 @@ def document_of(row: dict[str, Any], key: str, path: Location, number: int, *, g
         BadInput: Naming file, line and rule.
     """
     place = f"{path}, line {number}"
+    row = {"relations": row["relns"]} | row if "relns" in row else row
     words = _list_field(row, "words", str, None, place)
     if not words or not all(word.strip() for word in words):
         raise BadInput(f"{place}: 'words' is a list of at least one word, none of them blank")

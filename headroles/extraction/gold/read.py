@@ -27,7 +27,7 @@ READERS: dict[str, Callable[[Path, str], list[Document]]] = {
 LAYOUTS = tuple(READERS)
 """Names of the layouts that can be read."""
 
-ENDINGS = {".conllu": "conllu", ".jsonl": "jsonl", ".conll": "conll2012"}
+ENDINGS = {".conllu": "conllu", ".json": "jsonl", ".jsonl": "jsonl", ".conll": "conll2012"}
 PAIR = re.compile(r"\S+\s+\d+-\S+")
 
 
@@ -38,8 +38,9 @@ def read_documents(path: Path, name: str, layout: str | None = None) -> list[Doc
         path: The file.
         name: First part of the keys.
         layout: One of ``LAYOUTS``. None to recognise it by the file's ending or its first lines:
-            ``.conllu``, ``.jsonl``, ``.conll`` or a line ``#begin document``, GAP's header, a number and
-            a sentence with two mentions in square brackets, a word and its head as in ``cat 3-nsubj``.
+            ``.conllu``, ``.json``, ``.jsonl``, ``.conll`` or a line ``#begin document``, GAP's header, a
+            number and a sentence with two mentions in square brackets, a word and its head as in
+            ``cat 3-nsubj``.
 
     Raises:
         UnknownName: For another layout.
@@ -92,7 +93,7 @@ def _layout_of_line(line: str) -> str | None:
     cells = line.split("\t")
     if {"Pronoun", "Pronoun-offset"} <= set(cells):
         return "gap"
-    if line.lstrip().startswith("{"):
+    if line.lstrip().startswith(("{", "[{")):
         return "jsonl"
     if len(cells) == 10 and cells[0].split("-")[0] == "1":
         return "conllu"

@@ -41,7 +41,7 @@ FEWEST = 50
 
 
 def pair_divergences(
-    attention: Float[torch.Tensor, "heads tokens tokens"], *, smoothing: float = 0.0, threads: int = 1
+    attention: Float[torch.Tensor, "heads queries keys"], *, smoothing: float = 0.0, threads: int = 1
 ) -> Float[np.ndarray, " pairs"]:
     """Return the Jensen-Shannon divergence between the rows of every two heads, summed over rows, in nats.
 
@@ -55,11 +55,11 @@ def pair_divergences(
     Args:
         attention: Weights of one input, queries by keys; each row sums to 1. Their dtype, float32 or
             float64, is the precision of entropies; sums over blocks of cells are always in float64.
-        smoothing: Share ε of even attention mixed into every row first: ``(1 − ε) a + ε / tokens``.
+        smoothing: Share ε of even attention mixed into every row first: ``(1 − ε) a + ε / keys``.
         threads: Number of threads on a CPU.
 
     Returns:
-        One float64 per pair in condensed order, (0, 1), (0, 2), …, (1, 2), …; from 0 to tokens × ln 2.
+        One float64 per pair in condensed order, (0, 1), (0, 2), …, (1, 2), …; from 0 to queries × ln 2.
         NaN where weights are NaN.
 
     Source: Clark et al. (2019), section 6, whose released code sums with ε = 0.001; Lin (1991), equation
@@ -70,8 +70,8 @@ def pair_divergences(
         >>> pair_divergences(torch.stack([one, other, one])).round(3).tolist()  # 4 ln 2 = 2.773
         [2.773, 0.0, 2.773]
     """
-    heads, tokens = attention.shape[:2]
-    halves = _half_weights(attention.reshape(heads, tokens * tokens), smoothing, tokens)
+    heads, queries, keys = attention.shape
+    halves = _half_weights(attention.reshape(heads, queries * keys), smoothing, keys)
     sums = _entropy_sums(halves.numpy(), threads) if halves.device.type == "cpu" else device_sums(halves)
     entropies = sums.diagonal()
     rows, columns = np.triu_indices(heads, 1)
@@ -88,13 +88,13 @@ def array_divergences(
     return pair_divergences(torch.from_numpy(attention), smoothing=smoothing)
 
 
-def _half_weights(cells: torch.Tensor, smoothing: float, tokens: int) -> torch.Tensor:
+def _half_weights(cells: torch.Tensor, smoothing: float, keys: int) -> torch.Tensor:
     """Return half of every weight (heads, cells), so that halves of two heads add up to their mean."""
     empty = cells.amax(dim=0) == 0
     if float(empty.float().mean()) > SPARE:
         cells = cells[:, ~empty]
     halves = cells * (0.5 * (1 - smoothing))
-    return halves.add_(0.5 * smoothing / tokens + TINY)
+    return halves.add_(0.5 * smoothing / keys + TINY)
 
 
 def _entropy_sums(halves: Float[np.ndarray, "heads cells"], threads: int) -> Float[np.ndarray, "heads heads"]:
@@ -267,7 +267,7 @@ class DivergenceSums:
 
         Args:
             place: Place of the input in the shard.
-            tokens: Its length, which is its number of query rows.
+            tokens: Its number of query rows.
             divergences: Divergences of all pairs of heads, summed over its rows, in nats.
         """
         if not self._done[place]:
@@ -341,6 +341,12 @@ class DivergenceInput:
     place: int
     tokenised: Tokenised
 
+    @property
+    def queries(self) -> int:
+        """Number of queries, which come first: the decoder's tokens in cross attention, else all tokens."""
+        stack = self.tokenised.stack
+        return self.tokenised.size if stack is None else int((stack == 0).sum())
+
 
 class DivergenceJob:
     """The job of summing divergences between all heads of one shard; its result is the sums' file."""
@@ -384,13 +390,14 @@ class DivergenceReader:
         prepared, job = self._batch[example], self._job
         if job.sums.has(prepared.place):  # its batch was halved after this input was done
             return
-        size = prepared.tokenised.size
+        size, queries = prepared.tokenised.size, prepared.queries
+        own = rows[:, : max(queries - start, 0), queries % size :]  # rows and columns that hold weights
         held = self._held.get(example)
         if held is None:
-            held = rows.new_empty((job.layers, job.heads, size, size))
+            held = rows.new_empty((job.layers, job.heads, queries, own.shape[2]))
             self._held[example] = held
-        held[layer, :, start : start + rows.shape[1]] = rows
+        held[layer, :, start : start + own.shape[1]] = own
         if layer + 1 == job.layers and start + rows.shape[1] == size:
             attention = self._held.pop(example).flatten(0, 1)
             divergences = pair_divergences(attention, smoothing=job.sums.smoothing, threads=job.threads)
-            job.sums.add(prepared.place, size, divergences)
+            job.sums.add(prepared.place, queries, divergences)

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from headroles.extraction.capture.cross import expected_visible
 from headroles.extraction.capture.readers import VisibleArray, visible_key
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.source import AttentionSource
@@ -100,7 +101,8 @@ class SurfaceReader:
             added = weight[:, part] @ rows.reshape(heads, -1).T
             before = self._masses.get(example)
             self._masses[example] = added if before is None else before + added
-        self._spread.setdefault(example, []).append(entropies(rows, self._counting.smoothing))
+        own = rows[:, : max(counted.queries - start, 0), counted.keys :]
+        self._spread.setdefault(example, []).append(entropies(own, self._counting.smoothing))
         if start + rows.shape[1] == self._batch[example].tokenised.size:
             self._write(layer, example, counted)
 
@@ -164,8 +166,7 @@ class SurfaceJob:
         for place in places:
             given = tokenised[place]
             example = example_of(given, None, arcs=False)
-            causal = self._model.way.causal and given.size > 1
-            visible = np.tri(given.size, dtype=np.bool_) if causal else None
+            visible = expected_visible(given, self._model.way.causal)
             plans = {visible_key(visible): self._counting.lay(example, visible)}
             batch.append(Prepared(int(place), given, example, plans))
         return batch

@@ -130,7 +130,7 @@ def check_present(where: Location) -> None:
         raise no_such_file(where)
 
 
-def list_files(where: Location, kinds: tuple[str, ...]) -> list[Location]:
+def list_files(where: Location, kinds: tuple[str, ...], beside: tuple[str, ...] = ()) -> list[Location]:
     """List the files that a path, a folder or a pattern such as ``texts/*.parquet`` names, sorted by name.
 
     For a folder these are its files of one of the kinds, at any depth. Files and folders whose names begin
@@ -139,6 +139,7 @@ def list_files(where: Location, kinds: tuple[str, ...]) -> list[Location]:
     Args:
         where: What the user named; a path without such files in it names itself.
         kinds: Endings that readers know.
+        beside: Those of them that files about the others often have; such files are read where no other is.
 
     Raises:
         BadInput: When there is no such file, or a folder or pattern holds none, or files of several kinds.
@@ -155,6 +156,7 @@ def list_files(where: Location, kinds: tuple[str, ...]) -> list[Location]:
             f"a folder or pattern of data names files that end in {', '.join(kinds)}, with or without .gz, "
             f"but '{where}' names none"
         )
+    known = [file for file in known if file_format(file) not in beside] or known
     several = sorted({file_format(file) for file in known})
     if len(several) > 1:
         raise BadInput(

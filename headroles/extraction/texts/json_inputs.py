@@ -1,6 +1,5 @@
 """Read the inputs of ``headroles extract``: JSON objects with texts, words or tokens, all fields kept."""
 
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -49,20 +48,58 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         BadInput: When the file is neither, naming the place.
     """
     with open_text(path) as file:
-        text = file.read()
-    if not text.lstrip().startswith("["):
-        return [row for _, row in read_json_objects(io.StringIO(text, newline=""), path)]
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:  # also numbers of too many digits
-        raise BadInput(f"'{path}' must be a list of JSON objects, or one a line, but {error}") from error
-    for number, row in enumerate(values):
-        if not isinstance(row, dict):
-            raise BadInput(f"{path}, object {number}: each is a JSON object, but got a {type(row).__name__}")
-    if not values:
-        raise BadInput(f"'{path}' must hold at least one object, but its list is empty")
-    rows: list[dict[str, Any]] = values
-    return rows
+        return [row for _, row in read_json_objects(file, path)]
+
+
+def name_groups(rows: Sequence[dict[str, Any]], field: str | None, place: str) -> list[dict[str, Any]]:
+    """Return objects whose ``group`` is the value of another field; unchanged where none is named.
+
+    Args:
+        rows: The objects.
+        field: Name of the field with the document or paragraph of each object, text or a whole number, or
+            null where it is unknown; None to leave groups as they are.
+        place: The file, for errors.
+
+    Raises:
+        BadInput: When an object has no such field, or something else in it.
+
+    Example:
+        >>> name_groups([{"text": "It rains.", "page": 7}], "page", "texts.json")
+        [{'text': 'It rains.', 'page': 7, 'group': '7'}]
+    """
+    if field is None:
+        return list(rows)
+    named = []
+    for number, row in enumerate(rows):
+        unit = group_in(row, field, f"{place}, object {number}")
+        named.append({name: value for name, value in row.items() if name != "group"})
+        named[-1] |= {} if unit is None else {"group": unit}
+    return named
+
+
+def group_in(row: dict[str, Any], field: str, place: str) -> str | None:
+    """Return the document or paragraph of an object, which a field names; None where it is unknown.
+
+    Args:
+        row: The object.
+        field: The field: text or a whole number, or null.
+        place: Of the object, for errors.
+
+    Raises:
+        BadInput: When there is no such field, or something else in it.
+    """
+    if field not in row:
+        raise BadInput(
+            f"{place}: the field {field!r} is needed but not there; fields: "
+            f"{', '.join(map(str, row)) or 'none'}"
+        )
+    unit = row[field]
+    if unit is not None and (isinstance(unit, bool) or not isinstance(unit, str | int)):
+        raise BadInput(
+            f"{place}: {field!r} is a name or a whole number, or null where it is unknown, but got "
+            f"{unit!r:.40}"
+        )
+    return None if unit is None else str(unit).strip() or None
 
 
 def split_sentences(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -120,7 +157,9 @@ def encode_json(kept: Any, place: str) -> str:
     return text
 
 
-def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path) -> list[MapInput]:
+def map_inputs(
+    tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path, numbers: Sequence[int] | None = None
+) -> list[MapInput]:
     """Tokenise objects without truncation.
 
     Args:
@@ -129,14 +168,29 @@ def map_inputs(tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path) -> l
             with "text_b" for a pair), "words" (strings) or "tokens" (the tokenizer's own, special tokens
             included).
         place: The file, for errors.
+        numbers: Number of each object in the file; None for those from 0 on.
 
     Raises:
         BadInput: Naming the object and the rule it breaks.
     """
-    return [_input(tokenizer, row, f"{place}, object {number}", number) for number, row in enumerate(rows)]
+    numbered = zip(range(len(rows)) if numbers is None else numbers, rows, strict=True)
+    return [_input(tokenizer, row, f"{place}, object {number}", number) for number, row in numbered]
 
 
-def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapInput:
+def given_texts(row: dict[str, Any], place: str) -> tuple[str, list[str]]:
+    """Return which field an object has, "text", "words" or "tokens", and its strings; two texts are a pair.
+
+    Args:
+        row: The object.
+        place: Of the object, for errors.
+
+    Raises:
+        BadInput: When it has none of the fields or several, or something else in it.
+
+    Example:
+        >>> given_texts({"text_a": "Does it rain?", "text_b": "It rains."}, "x.json, object 0")
+        ('text', ['Does it rain?', 'It rains.'])
+    """
     fields = [name for name in INPUT_FIELDS if name in row]
     if len(fields) != 1:
         raise BadInput(
@@ -155,6 +209,11 @@ def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapI
         wanted = "a list of strings" if given != "text" else "a string, or a list of two"
         wanted = "a string, like 'text_b'" if fields == ["text_a"] else wanted
         raise BadInput(f"{place}: {fields[0]!r} is {wanted}, none blank, but got {value!r:.80}")
+    return given, strings
+
+
+def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapInput:
+    given, strings = given_texts(row, place)
     encode_json(row, place)  # fail here rather than after all maps are computed
     key, group = str(row.get("key", number)), row.get("group")
     unit = None if group is None else str(group)
@@ -162,7 +221,7 @@ def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapI
         tokenised = use_tokens(tokenizer, Passage(key, (" ".join(strings),), unit), strings, place)
         return MapInput(row, given, tokenised, np.full(tokenised.size, -1, dtype=np.int32))
     if given == "words":
-        text, spans = join_words(strings, _spaces(row.get("spaces"), len(strings), place))
+        text, spans = join_words(strings, spaces_after(row.get("spaces"), len(strings), place))
         words = Words(spans, np.full(len(strings), -1, dtype=np.int32), ("",) * len(strings))
         tokenised = tokenise(tokenizer, [Passage(key, (text,), unit, (words,))], NO_TRUNCATION)[0]
         return MapInput(row, given, tokenised, example_of(tokenised, (words,), arcs=False).word)
@@ -170,8 +229,12 @@ def _input(tokenizer: Any, row: dict[str, Any], place: str, number: int) -> MapI
     return MapInput(row, given, tokenised, number_words(tokenised))
 
 
-def _spaces(value: Any, count: int, place: str) -> list[bool] | None:
-    """Return whether a blank follows each word, where the object says so."""
+def spaces_after(value: Any, count: int, place: str) -> list[bool] | None:
+    """Return whether a blank follows each word, where the object says so.
+
+    Raises:
+        BadInput: When it is not one truth value for each of the ``count`` words.
+    """
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != count or not all(type(flag) is bool for flag in value):

@@ -13,7 +13,9 @@ from headroles.extraction.texts.files import Location, file_format, open_binary,
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet")
+JSON_ENDINGS = (".json", ".jsonl")
+"""Endings of files of JSON objects, as a list or one a line, without ``.gz``."""
+TABLE_ENDINGS = (".tsv", ".csv", *JSON_ENDINGS, ".parquet")
 """Endings of files of rows, without ``.gz``."""
 HUB_ENDINGS = (".parquet",)
 """Endings of tables whose columns have the names of the hub's data sets, not those of GLUE's own files."""
@@ -39,7 +41,9 @@ def read_table_rows(where: Location, texts: Sequence[str] = (), labels: Sequence
     if kind == ".parquet":
         return _parquet_rows(where, texts, labels)
     return (
-        _json_rows(where, labels) if kind == ".jsonl" else _table_rows(where, "\t" if kind == ".tsv" else ",")
+        _json_rows(where, labels)
+        if kind in JSON_ENDINGS
+        else _table_rows(where, "\t" if kind == ".tsv" else ",")
     )
 
 
@@ -72,15 +76,33 @@ def _row(cells: list[str], header: list[str], where: Location, line: int) -> dic
     return dict(zip(header, [*cells, *blank], strict=True))
 
 
-def read_json_objects(lines: Iterable[str], where: Location) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of JSON lines, each with its place; blank lines are skipped.
+def read_json_objects(lines: Iterable[str], where: Location) -> Iterator[tuple[int, dict[str, Any]]]:
+    r"""Yield the objects of JSON lines or of a JSON list, each with the number of the line where it begins.
+
+    Lines are read one by one, and blank ones are skipped. A file that opens with ``[`` is one list, which is
+    read whole.
+
+    Args:
+        lines: The lines of the file, with their ends.
+        where: The file, for errors.
 
     Raises:
-        BadInput: For a line that is no object, naming it.
+        BadInput: For a line or an item of the list that is no object, naming it.
+
+    Example:
+        >>> list(read_json_objects(['[{"a": 1},\n', ' {"a": 2}]\n'], "x.json"))
+        [(1, {'a': 1}), (2, {'a': 2})]
+        >>> list(read_json_objects(['{"a": 1}', "", '{"a": 2}'], "x.jsonl"))
+        [(1, {'a': 1}), (3, {'a': 2})]
     """
-    for number, line in enumerate(lines, start=1):
+    numbered, listed = enumerate(lines, start=1), None
+    for number, line in numbered:
         if not line.strip():
             continue
+        listed = line.lstrip().startswith("[") if listed is None else False
+        if listed:
+            yield from _listed_objects(line + "".join(rest for _, rest in numbered), number, where)
+            return
         place = f"{where}, line {number}"
         try:
             row = json.loads(line)
@@ -88,12 +110,32 @@ def read_json_objects(lines: Iterable[str], where: Location) -> Iterator[tuple[s
             raise BadInput(f"{place}: each line is one JSON object, but {error}") from error
         if not isinstance(row, dict):
             raise BadInput(f"{place}: each line is one JSON object, but got a {type(row).__name__}")
-        yield place, row
+        yield number, row
+
+
+def _listed_objects(text: str, line: int, where: Location) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a JSON list, each with the number of its line, of a text that begins on a line."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:  # also numbers of too many digits
+        raise BadInput(f"'{where}' must be a list of JSON objects, or one a line, but {error}") from error
+    if not values:
+        raise BadInput(f"'{where}' must hold at least one object, but its list is empty")
+    decoder, stop = json.JSONDecoder(), text.index("[") + 1
+    for number, row in enumerate(values):
+        if not isinstance(row, dict):
+            raise BadInput(f"{where}, object {number}: each is a JSON object, but got a {type(row).__name__}")
+        start = text.index("{", stop)
+        line += text.count("\n", stop, start)
+        yield line, row
+        stop = decoder.raw_decode(text, start)[1]
+        line += text.count("\n", start, stop)
 
 
 def _json_rows(where: Location, labels: Sequence[str]) -> Iterator[Row]:
     with open_text(where) as text:
-        for place, row in read_json_objects(text, where):
+        for number, row in read_json_objects(text, where):
+            place = f"{where}, line {number}"
             for label in labels:
                 value = row.get(label)
                 if isinstance(value, float) and not math.isfinite(value):

@@ -38,8 +38,8 @@ def check_readable(where: Location, columns: Sequence[str] | None) -> None:
     kind = file_format(where)
     if kind not in (*TABLE_ENDINGS, CONLLU_ENDING):
         raise BadInput(
-            f"data files end in .tsv, .csv, .jsonl or .conllu, with or without .gz, or in .parquet, but "
-            f"got '{where}'"
+            f"data files end in .tsv, .csv, .json, .jsonl or .conllu, with or without .gz, or in .parquet, "
+            f"but got '{where}'"
         )
     if kind in TABLE_ENDINGS and not columns:
         raise BadInput(
@@ -54,7 +54,8 @@ def stream_files(
     """Yield the passages of a user's files while they are read, each file by its ending.
 
     Args:
-        files: Tables (``.tsv``, ``.csv`` or ``.jsonl``, gzipped or not, or ``.parquet``), or CoNLL-U files.
+        files: Tables (``.tsv``, ``.csv``, ``.json`` or ``.jsonl``, gzipped or not, or ``.parquet``), or
+            CoNLL-U files.
         columns: Columns that hold the texts; needed for tables.
         group: Column that names the document or paragraph; a blank cell means unknown.
         name: First part of the keys; the second is a number that counts over all files.
@@ -105,7 +106,7 @@ def _stream_table(
         texts = tuple(_text(row[column], column, place) for column in columns)
         unit = None if group is None or row[group] is None else str(row[group]).strip() or None
         if unit is not None:
-            _check_surrogates(unit, str(group), place)
+            check_surrogates(unit, str(group), place)
         yield Passage(f"{name}/{number}", texts, unit)
 
 
@@ -114,11 +115,15 @@ def _text(value: object, column: str, place: str) -> str:
         raise BadInput(
             f"{place}: every row has its texts, but {column!r} is missing, blank or no text; mend or drop it"
         )
-    return _check_surrogates(value, column, place)
+    return check_surrogates(value, column, place)
 
 
-def _check_surrogates(text: str, column: str, place: str) -> str:
-    """Return a text without lone surrogates, which JSON can spell but no file can hold; else refuse it."""
+def check_surrogates(text: str, column: str, place: str) -> str:
+    """Return a text without lone surrogates, which JSON can spell but no file can hold.
+
+    Raises:
+        BadInput: When it has one; the message has the place and the name of the column.
+    """
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.judging.scores import judge_scores
-from headroles.options.cluster import ClusterOptions, cluster_options_of
+from headroles.options.cluster import ClusterOptions
+from headroles.options.values import record_of, stored_settings
 from headroles.records.clusters import ClusterResults
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
@@ -62,7 +63,7 @@ class ClusterRun(LabelRun):
 
     def options(self, settings: Mapping[str, Any]) -> ClusterOptions:
         """Return the options of a stored run; folders from before maps were stored have none."""
-        return cluster_options_of(**{"maps": 0} | dict(settings))
+        return record_of(ClusterOptions, **{"maps": 0} | stored_settings(settings))
 
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: Any

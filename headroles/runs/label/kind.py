@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.judging.scores import judge_scores
-from headroles.options.label import Options, label_options_of
+from headroles.options.label import LabelOptions, Options
+from headroles.options.values import record_of, stored_settings
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import Labelling
 from headroles.runs.roles import RolesRun
@@ -85,7 +86,7 @@ class LabelRun(RolesRun):
 
     def options(self, settings: Mapping[str, Any]) -> Options:
         """Return the options of a stored run; folders from before maps were stored have none."""
-        return label_options_of(**{"maps": 0} | dict(settings))
+        return record_of(LabelOptions, **{"maps": 0} | stored_settings(settings))
 
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: Options

@@ -54,4 +54,4 @@ def add_trained_probes(
 
 def _load(options: ProbeOptions, size: int) -> Model:
     checkpoint = find_checkpoint(options.model, options.revision)
-    return load(checkpoint, device=options.device, dtype=options.dtype, max_length=size)
+    return load(checkpoint, device=options.device, dtype=options.dtype, max_length=size, kind=options.kind)

@@ -17,7 +17,7 @@ from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
 from headroles.extraction.texts.files import open_text
 from headroles.extraction.texts.pieces import count_pieces, text_room
 from headroles.extraction.texts.windows import document_windows, sentence_windows, window_passage
-from headroles.inputs.corpora import ListCorpus
+from headroles.inputs.corpora import ListCorpus, first_inputs
 from headroles.inputs.units import unit_names
 from headroles.maps.documents import read_map_documents
 from headroles.options.probe import LEAST_ARCS, WINDOW, ProbeOptions
@@ -46,7 +46,7 @@ def read_inputs(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
         prefix = name if names.count(name) == 1 else f"{name}-{number + 1}"
         layouts.append(options.layout or layout_of(Path(path)))
         documents += read_documents(Path(path), prefix, layouts[-1])
-    kept_documents = documents
+    kept_documents = documents[: options.first]
     if options.limit is not None and options.limit < len(documents):
         drawn_positions = np.random.default_rng(options.seed).choice(
             len(documents), options.limit, replace=False
@@ -56,7 +56,7 @@ def read_inputs(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
     files = zip(options.data, layouts, strict=True)
     parsers = {parser_of(Path(path)) for path, layout in files if layout == "jsonl"} - {None}
     trees = {"trees": f"automatic: {', '.join(sorted(map(str, parsers)))}"} if parsers else {}
-    return kept_documents, trees | {
+    return kept_documents, trees | first_inputs(options.first) | {
         "kind": "file",
         "name": ", ".join(options.data),
         "layout": ", ".join(dict.fromkeys(layouts)),
@@ -218,12 +218,13 @@ def make_inputs(
 
     tokenizer = load_tokenizer(checkpoint)
     limit = limit_of(checkpoint, tokenizer)
-    size = min(WINDOW, limit or WINDOW) if options.window is None else options.window
+    size = min(WINDOW, limit or WINDOW) if options.max_length is None else options.max_length
     if limit is not None and size > limit:
         raise BadInput(
-            f"{checkpoint.name!r} takes at most {limit} tokens, but --window is {size}; give at most {limit}"
+            f"{checkpoint.name!r} takes at most {limit} tokens, but --max-length is {size}; give at most "
+            f"{limit}"
         )
-    room = text_room(tokenizer, size, "--window")
+    room = text_room(tokenizer, size, "--max-length")
     pieces = count_pieces(tokenizer, documents)
     stride = min(options.stride or max(room // 2, 1), room) if options.windowed else None
     if stride is not None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.judging.scores import judge_scores
-from headroles.options.probe import ProbeOptions, probe_options_of
+from headroles.options.probe import ProbeOptions
+from headroles.options.values import record_of, stored_settings
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.probes import ProbeResults
@@ -104,7 +105,7 @@ class ProbeRun(RolesRun):
 
     def options(self, settings: Mapping[str, Any]) -> ProbeOptions:
         """Return the options of a stored run."""
-        return probe_options_of(**{"probes": "dependency"} | dict(settings))
+        return record_of(ProbeOptions, **{"probes": "dependency"} | stored_settings(settings))
 
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: ProbeOptions

@@ -6,7 +6,7 @@ from headroles.options.probe import ProbeOptions
 from headroles.records.arrays import shared_keys_note
 from headroles.records.documents import PRONOUN_LAYOUTS
 from headroles.records.findings import Labelling
-from headroles.runs.manifest import common_record
+from headroles.runs.manifest import attention_notes, common_record
 from headroles.runs.probe.inputs import Inputs
 from headroles.runs.scored import ScoredRun
 from headroles.sieves.probes.published_heads import published_head
@@ -47,6 +47,7 @@ def manifest_of(options: ProbeOptions, scored: ScoredRun, inputs: Inputs, found:
         "probe": _probe_facts(options, inputs, found, str(scored.source["layout"])),
         "notes": [
             *([WARNING] if options.preset == "published" else []),
+            *attention_notes(scored.facts.described),
             *shared_keys_note(scored.facts.described),
         ],
     }

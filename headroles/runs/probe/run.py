@@ -1,36 +1,20 @@
 """Ask every head questions with right answers from gold annotation: ``probe()``."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
-
-from headroles.options.probe import probe_options_of
+from headroles.options.keywords import keywords_of
+from headroles.options.probe import ProbeOptions
+from headroles.progress import Progress
 from headroles.records.findings import Labelling
-from headroles.runs.defaults import default_folder as run_folder
 
 
-def probe(
-    probes: str | Iterable[str],
-    *,
-    progress: Callable[[int, int], None] | None = None,
-    **options: Any,
-) -> Labelling:
+@keywords_of(ProbeOptions, "probes")
+def probe(options: ProbeOptions, *, progress: Progress | None = None) -> Labelling:
     """Ask every head questions with right answers: head words, trees, antecedents.
 
+    Several probes share one pass over the data.
+
     Args:
-        probes: "dependency", "trees", "coreference", or several, which share one forward pass.
         progress: Called with the inputs done and their total.
-        **options: The options of ``headroles probe``, by the same names, checked by
-            ``headroles.options.probe``: ``data`` (a file or several), ``layout`` (None: detected from
-            the file), ``relations`` (None: all with enough arcs), ``scheme`` ("ud" or "clearnlp"), ``root``
-            of directed trees ("found" or "given"), ``window`` and ``stride`` in tokens, ``classifier``
-            (probes to train), ``train`` (their sentences), ``vectors``, ``epochs``, ``minutes``,
-            ``model``, ``revision``, ``limit`` and ``seed`` (a random subset of the documents; the seed
-            also draws the halves), ``preset``, ``margin`` (beyond the best baseline), ``alpha``,
-            ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``, ``interval``,
-            ``splits``, ``bayes``, ``device``, ``dtype``, ``batch_size``, ``attention`` (a file of stored maps
-            whose list has words and trees, instead of ``data``), ``shard_size``, ``workers``, ``threads``,
-            ``engine``, ``address``, ``gpus``, ``out`` (run folder or address; None: nothing is written)
-            and ``overwrite``.
+        {options}
 
     Returns:
         Scores (shares of right answers per window), findings against the cross-fitted baseline, and
@@ -39,19 +23,6 @@ def probe(
     Raises:
         HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
-    checked = probe_options_of(probes=probes, **options)
     from headroles.runs.run import run
 
-    return run(checked, progress)
-
-
-def default_folder(options: Mapping[str, Any]) -> str:
-    """Return the run folder that the command uses by default: ``runs/<probes>-<inputs>-<model>``.
-
-    Example:
-        >>> options = {"data": ["dev.conllu.gz"], "model": None, "attention": None}
-        >>> default_folder({"probes": ["dependency"]} | options)
-        'runs/dependency-dev-all-MiniLM-L6-v2'
-    """
-    data = options["data"][0] if options["data"] else None
-    return run_folder({**options, "task": None, "data": data}, "-".join(options["probes"]))
+    return run(options, progress)

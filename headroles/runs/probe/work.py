@@ -39,7 +39,7 @@ class ProbeWork:
             BadInput: When the model or the stored maps cannot be used.
         """
         self._size, self._batch_size = corpus.inputs.size, options.batch_size
-        self.source: AttentionSource = open_source(options, corpus, corpus.inputs.size)
+        self.source: AttentionSource = open_source(options, corpus, corpus.inputs.size, options.kind)
         self._job = ProbeJob(self.source, corpus.probes, corpus.inputs.windows)
         names = [column.name for column in answer_columns(corpus.probes)]
         self.rules: Sequence[Rule] = column_rules(names, margin_of(options))

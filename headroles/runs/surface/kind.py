@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.kinds import RunKind
-from headroles.options.surface import SurfaceOptions, surface_options_of
+from headroles.options.surface import SurfaceOptions
+from headroles.options.values import record_of, stored_settings
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.surface import SurfaceResults
@@ -86,7 +87,7 @@ class SurfaceRun(RunKind):
 
     def options(self, settings: Mapping[str, Any]) -> SurfaceOptions:
         """Return the options of a stored run."""
-        return surface_options_of(**settings)
+        return record_of(SurfaceOptions, **stored_settings(settings))
 
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: SurfaceOptions

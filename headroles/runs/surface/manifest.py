@@ -4,7 +4,8 @@ from typing import Any
 
 from headroles.options.surface import SurfaceOptions
 from headroles.records.arrays import shared_keys_note
-from headroles.runs.manifest import column_notes, common_record, truncation_notes
+from headroles.records.view import CROSS
+from headroles.runs.manifest import attention_notes, column_notes, common_record, truncation_notes
 from headroles.runs.scored import ScoredRun
 from headroles.sieves.surface import MASSES
 
@@ -14,6 +15,8 @@ WARNING = (
     "intervals here are those of headroles. Its masses are the same under any preset."
 )
 
+OFFSETS = ("surface:previous", "surface:next", "surface:self")
+"""Columns that count keys at an offset."""
 FEW = "no head is called below even attention, because rare attention then looks absent too often"
 
 
@@ -33,7 +36,11 @@ def manifest_of(options: SurfaceOptions, scored: ScoredRun) -> dict[str, Any]:
             "smoothing": options.smoothing,
             "loss": noted["loss"],
         },
-        "notes": [*_notes(options, scored), *shared_keys_note(scored.facts.described)],
+        "notes": [
+            *_notes(options, scored),
+            *attention_notes(scored.facts.described),
+            *shared_keys_note(scored.facts.described),
+        ],
     }
 
 
@@ -56,14 +63,16 @@ def omission_notes(options: SurfaceOptions, scored: ScoredRun) -> list[str]:
             rule.sieve,
             scored.scores,
             position,
-            nothing=_reason_for_no_values(rule.sieve),
+            nothing=_reason_for_no_values(rule.sieve, scored.facts.described.get("kind")),
             few=FEW if rule.sieve.startswith("surface:") else "",
         )
     return notes
 
 
-def _reason_for_no_values(column: str) -> str:
-    """Return why a column has no value for any input."""
+def _reason_for_no_values(column: str, kind: str | None) -> str:
+    """Return why a column has no value for any input, of a kind of attention or of all of a model."""
+    if kind == CROSS and column in OFFSETS:
+        return "offsets exist within one stack"
     if column in ("surface:next", "surface:entropy-first"):
         return "queries see no later key, so that nothing is left to choose"
     return "no input has what it counts" if column in MASSES else "no input has such a token"

@@ -1,18 +1,13 @@
 """Describe which tokens attention goes to: ``surface()``."""
 
-from collections.abc import Callable
-from typing import Any
-
-from headroles.options.surface import surface_options_of
+from headroles.options.keywords import keywords_of
+from headroles.options.surface import SurfaceOptions
+from headroles.progress import Progress
 from headroles.records.findings import Labelling
 
 
-def surface(
-    task: str | None = None,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-    **options: Any,
-) -> Labelling:
+@keywords_of(SurfaceOptions, "task")
+def surface(options: SurfaceOptions, *, progress: Progress | None = None) -> Labelling:
     """Describe for every head which tokens it attends to, and test this against even attention.
 
     Mean attention to the first or class token, to separators (from all tokens, from separators, from
@@ -25,19 +20,8 @@ def surface(
     Entropies cannot lie above even attention. Importances are described and not tested.
 
     Args:
-        task: As for ``headroles.label``.
         progress: Called with the inputs done and their total; with gradients both passes count.
-        **options: The options of ``headroles surface``, by the same names, checked by
-            ``headroles.options.surface``: ``gradients`` (whether to compute them, which needs a model
-            with a loss and keeps all layers' weights in memory), ``label`` (column of ``data`` with the
-            class, for losses of classifiers; None: the model's own prediction), ``mask`` (share of tokens
-            masked for losses of masked words), ``marks`` (characters that count as punctuation),
-            ``preset`` ("published": entropies smoothed as released); and of ``headroles.label``
-            ``model``, ``revision``, ``source``, ``data``, ``text_a``, ``text_b``, ``group``, ``limit``,
-            ``seed``, ``alpha``, ``test``, ``correction``, ``family``, ``resamples``, ``resample_seed``,
-            ``interval``, ``splits``, ``bayes``, ``device``, ``dtype``, ``batch_size``, ``max_length``,
-            ``attention``, ``shard_size``, ``workers``, ``threads``, ``engine``, ``address``, ``gpus``,
-            ``out`` and ``overwrite``.
+        {options}
 
     Returns:
         Mean attention (0 to 1), entropies (nats) and importances per input and head, findings, and
@@ -46,7 +30,6 @@ def surface(
     Raises:
         HeadrolesError: One of its subclasses, in one sentence, with nothing left half-written.
     """
-    checked = surface_options_of(task=task, **options)
     from headroles.runs.run import run
 
-    return run(checked, progress)
+    return run(options, progress)

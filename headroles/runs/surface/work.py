@@ -113,7 +113,7 @@ class SurfaceWork:
             self.source = model_with_loss(checkpoint, options, self._losses)
             check_length(self.source, checkpoint, options.max_length)
         else:
-            self.source = open_source(options, corpus, options.max_length)
+            self.source = open_source(options, corpus, options.max_length, options.kind)
         longest = longest_input(self.source, options.max_length)
         self.rules: Sequence[Rule] = column_rules(options, longest)
         loss = describe_loss(self.source, self._losses) if isinstance(self.source, LossModel) else ""

@@ -9,9 +9,8 @@ from jaxtyping import Float, Int
 from headroles.plans.even import EvenUnits, row_blocks
 from headroles.plans.masks import Band, Keys, Mask, Same, Without
 from headroles.plans.plan import LongProfile, RowCells
-from headroles.records.example import Example
 from headroles.sieves.base import Contrast
-from headroles.sieves.masks import as_mask
+from headroles.sieves.weights.calls import SieveCalls
 from headroles.sieves.weights.long.cells import KeySets, MaskCells, MaskForm, Sums, find_form, join_cells
 from headroles.sieves.weights.long.words import TokenMask, limit_mask, token_cells, word_units
 
@@ -39,7 +38,7 @@ class _Walk:
 
 
 def long_profiles(
-    example: Example,
+    calls: SieveCalls,
     contrasts: Mapping[str, Contrast],
     columns: Sequence[str],
     visible: Mask | None,
@@ -48,7 +47,7 @@ def long_profiles(
     """Lay contrasts over a long example; those of one space and scope share a profile.
 
     Args:
-        example: The input.
+        calls: Of the functions of sieves on the input.
         contrasts: By column.
         columns: All columns.
         visible: The keys that queries see.
@@ -62,7 +61,7 @@ def long_profiles(
         shared.setdefault((contrast.words, contrast.scope), []).append((columns.index(name), name, contrast))
     kept, bounds = [], []
     for members in shared.values():
-        profile, reach = _profile(example, members, visible, sums)
+        profile, reach = _profile(calls, members, visible, sums)
         bounds += reach
         if profile is not None:
             kept.append(profile)
@@ -70,30 +69,30 @@ def long_profiles(
 
 
 def _profile(
-    example: Example, members: list[tuple[int, str, Contrast]], visible: Mask | None, sums: Sums
+    calls: SieveCalls, members: list[tuple[int, str, Contrast]], visible: Mask | None, sums: Sums
 ) -> tuple[LongProfile | None, Bounds]:
-    words = members[0][2].words
+    example, (_, first_name, within) = calls.example, members[0]
+    words = within.words
     names, unit = word_units(example) if words else (np.arange(example.size), np.arange(example.size))
     count = len(names)
     if count < 2:
         return None, []
     total = int(example.word.max(initial=-1)) + 1 if words else example.size
-    scope = _over(members[0][2].scope(example), total, names, members[0][1], example.key)
+    scope = _over(calls.contrast_scope(within, first_name), total, names)
     spread = EvenUnits.of(unit, visible)
     own = [
-        find_form([_over(contrast.cells(example), total, names, name, example.key), scope], None, count)
+        find_form([_over(calls.contrast_cells(contrast, name), total, names), scope], None, count)
         for _, name, contrast in members
     ]
     walk = _walk(spread, scope, own)
     counted, bounds = [], []
-    for number, (column, _, contrast) in enumerate(members):
+    for number, (column, name, contrast) in enumerate(members):
         size = walk.size[number]
-        eligible = (size > 0) & (size < walk.room)
+        given = calls.contrast_labels(contrast, name)
+        labels = np.zeros(count, dtype=np.int64) if given is None else given[names]
+        eligible = (size > 0) & (size < walk.room) & (labels >= 0)
         if not eligible.any():
             continue
-        labels = (
-            np.zeros(count, dtype=np.int64) if contrast.groups is None else contrast.groups(example)[names]
-        )
         per_group = np.bincount(labels[eligible])
         weight = np.zeros(count)
         weight[eligible] = 1 / per_group[labels[eligible]]
@@ -107,9 +106,8 @@ def _profile(
     return _profile_of(counted, first, scope, spread, walk), bounds
 
 
-def _over(returned: object, total: int, names: np.ndarray, sieve: str, key: str) -> Mask:
-    """Return the result of a contrast's function as a mask over the units."""
-    mask = as_mask(returned, total, sieve, key)
+def _over(mask: Mask, total: int, names: np.ndarray) -> Mask:
+    """Return the mask of a contrast over the units that have a token."""
     return mask if len(names) == total else limit_mask(mask, names)
 
 

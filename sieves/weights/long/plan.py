@@ -10,10 +10,10 @@ from headroles.plans.masks import Keys, Mask
 from headroles.plans.plan import LongPlan, MaskWeights
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve
-from headroles.sieves.masks import as_mask
+from headroles.sieves.weights.calls import SieveCalls
 from headroles.sieves.weights.long.cells import MaskForm, Sums, count_visible, find_form
 from headroles.sieves.weights.long.contrast import long_profiles
-from headroles.sieves.weights.plan import column_names, contrast_column, mask_of, query_weights
+from headroles.sieves.weights.plan import column_names, contrast_column, query_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,15 +56,16 @@ def long_plan(
     columns = column_names(sieves) + tuple(beside)
     cells = np.full(len(columns), np.nan)
     low, high = cells.copy(), cells.copy()
+    calls = SieveCalls(example)
     laid = [
-        own for mask in sieves if (own := lay_sieve(mask, example, visible, columns, statistic)) is not None
+        own for mask in sieves if (own := lay_sieve(mask, calls, visible, columns, statistic)) is not None
     ]
     for own in laid:
         column = own.part.column
         cells[column], low[column], high[column] = own.cells, own.low, own.high
     sums = _mask_sums(laid, example.size, statistic == "bias")
     contrasts = {contrast_column(mask): mask.contrast for mask in sieves if mask.contrast is not None}
-    profiles, bounds = long_profiles(example, contrasts | dict(beside), columns, visible, sums)
+    profiles, bounds = long_profiles(calls, contrasts | dict(beside), columns, visible, sums)
     for column, count, reach in bounds:
         cells[column], low[column], high[column] = count, -reach, reach
     return LongPlan(
@@ -99,12 +100,11 @@ def _mask_sums(laid: Sequence[LaidSieve], size: int, bias: bool) -> Sums:
 
 
 def lay_sieve(
-    mask: MaskSieve, example: Example, visible: Mask | None, columns: Sequence[str], statistic: str
+    mask: MaskSieve, calls: SieveCalls, visible: Mask | None, columns: Sequence[str], statistic: str
 ) -> LaidSieve | None:
     """Lay one sieve over an example; return None when none of its queries is eligible."""
-    n = example.size
-    counted = as_mask(mask_of(mask, example), n, mask.name, example.key)
-    scope = None if mask.scope is None else as_mask(mask.scope(example), n, mask.name, example.key)
+    example, n = calls.example, calls.example.size
+    counted, scope = calls.mask(mask), calls.scope(mask)
     everything = Keys(np.ones(n, dtype=np.bool_))
     members = [counted, *([] if scope is None else [scope])]
     if not mask.specials:
@@ -112,8 +112,7 @@ def lay_sieve(
     inside = find_form(members, visible, n)
     within = find_form([everything if scope is None else scope], visible, n)
     size, room = count_visible(inside, visible, n), count_visible(within, visible, n)
-    labels = None if mask.groups is None else mask.groups(example)
-    query, groups = query_weights(labels, (size > 0) & (size < room) & ~example.special)
+    query, groups = query_weights(calls.labels(mask), (size > 0) & (size < room) & ~example.special)
     if groups == 0:
         return None
     chance = size / np.maximum(room, 1)

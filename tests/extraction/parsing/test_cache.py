@@ -28,7 +28,8 @@ from headroles.extraction.parsing.packing import pack, unpack
 from headroles.extraction.parsing.pipeline import identity_of, load_parser, parse_texts, words_of
 from headroles.extraction.parsing.pool import ParserPool, processes_here
 from headroles.inputs.annotation import load_annotation
-from headroles.options.label import label_options_of
+from headroles.options.label import LabelOptions
+from headroles.options.values import record_of
 from headroles.records.passage import Passage, Words
 from headroles.sieves.selection import Selection
 
@@ -223,7 +224,9 @@ def test_a_folder_that_cannot_be_written_is_one_sentence_and_no_cache(tmp_path: 
     assert said.endswith(").")
     assert "\n" not in said
     ready = load_annotation(
-        label_options_of(task="SST-2", cache=tmp_path / "file" / "inside"), _syntactic(), _passages(VARIED)
+        record_of(LabelOptions, task="SST-2", cache=tmp_path / "file" / "inside"),
+        _syntactic(),
+        _passages(VARIED),
     )
     assert ready.notes == (said,)
     assert ready.annotator is not None
@@ -445,7 +448,7 @@ def _syntactic() -> Selection:
 
 
 def test_a_corpus_that_says_whether_it_is_gold_is_not_gone_through() -> None:
-    options = label_options_of(task="SST-2")
+    options = record_of(LabelOptions, task="SST-2")
     gold = load_annotation(options, _syntactic(), _Corpus(True))
     assert gold.parser is None
     assert gold.annotator is not None
@@ -459,11 +462,11 @@ def test_many_workers_start_no_processes_of_their_own(monkeypatch: pytest.Monkey
 
     told = {"name": "parser"}
     monkeypatch.setattr("headroles.inputs.annotation.processes_here", lambda: 3)
-    assert _pool(label_options_of(task="SST-2"), told) is not None
-    assert _pool(label_options_of(task="SST-2", workers=2), told) is None
-    assert _pool(label_options_of(task="SST-2", engine="ray"), told) is None
+    assert _pool(record_of(LabelOptions, task="SST-2"), told) is not None
+    assert _pool(record_of(LabelOptions, task="SST-2", workers=2), told) is None
+    assert _pool(record_of(LabelOptions, task="SST-2", engine="ray"), told) is None
     monkeypatch.setattr("headroles.inputs.annotation.processes_here", lambda: 0)
-    assert _pool(label_options_of(task="SST-2"), told) is None
+    assert _pool(record_of(LabelOptions, task="SST-2"), told) is None
     assert processes_here() >= 0
 
 

@@ -35,6 +35,7 @@ from headroles.sieves import BUILT_IN, PATTERNS
 from headroles.sieves.selection import Selection
 from headroles.sieves.weights.reference import apply
 from headroles.testing import made_example
+from tests.sieves.third_party import THIRD_PARTY
 from tests.support.read_models import cut_into_blocks
 from tests.support.reference import rounding_bound
 
@@ -215,6 +216,26 @@ def test_a_mask_of_a_third_party_and_its_mistakes_come_through_a_batch() -> None
         np.testing.assert_allclose(found[row], wanted, rtol=0, atol=rounding_bound(width))
     with pytest.raises(BadSieve, match="'short' made a mask of shape"):
         BatchPlans(selection_of([short]), examples, HEADS, CPU)
+
+
+@pytest.mark.parametrize("statistic", ["selectivity", "bias"])
+@pytest.mark.parametrize("kind", VISIBLE)
+def test_groups_scopes_and_contrasts_of_a_third_party_score_in_a_batch_as_the_reference_does(
+    kind: str, statistic: str
+) -> None:
+    sieves, examples = selection_of(THIRD_PARTY, statistic=statistic), _examples()
+    visible = [_visible(kind, number, each.size) for number, each in enumerate(examples)]
+    width = max(each.size for each in examples)
+    attention = _attention(examples, visible, width)
+    found = _planned(sieves, examples, visible, width).scores(attention, Scratches(CPU)).numpy()
+    counted = 0
+    for row, (example, seen) in enumerate(zip(examples, visible, strict=True)):
+        plan = sieves.plan(example, seen)
+        wanted = apply(plan, attention[row, :, : example.size, : example.size].numpy())
+        most = np.maximum(1, np.nan_to_num(plan.high))[:, None]
+        np.testing.assert_allclose(found[row] / most, wanted / most, rtol=0, atol=rounding_bound(width))
+        counted += int(np.isfinite(wanted).all(axis=1).sum())
+    assert counted >= 5 * len(examples)
 
 
 def test_parts_of_a_batch_stay_in_the_cache_and_give_the_scores_of_the_whole(

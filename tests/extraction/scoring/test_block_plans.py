@@ -22,6 +22,7 @@ from headroles.sieves.weights.long import cells as long_cells
 from headroles.sieves.weights.long.cells import KeySets, Sums
 from headroles.sieves.weights.reference import apply
 from headroles.testing import made_example
+from tests.sieves.third_party import THIRD_PARTY
 from tests.support.reference import rounding_bound
 
 HEADS = 3
@@ -129,6 +130,15 @@ def _agree(selection: Selection, example: Example, kind: str, step: int, rng: np
     np.testing.assert_allclose(plan.low, whole.low)
     np.testing.assert_allclose(plan.high, whole.high)
     _close(got, wanted)
+
+
+@pytest.mark.parametrize("statistic", ["selectivity", "bias"])
+@pytest.mark.parametrize("kind", MASKS)
+def test_groups_scopes_and_contrasts_of_a_third_party_score_in_blocks_as_on_whole_attention(
+    kind: str, statistic: str, rng: np.random.Generator
+) -> None:
+    for texts in (1, 2):
+        _agree(select(THIRD_PARTY, statistic), _example(rng, texts), kind, 13, rng)
 
 
 @pytest.mark.parametrize("gaps", [False, True])

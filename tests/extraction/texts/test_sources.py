@@ -150,8 +150,8 @@ def test_groups_are_read_from_their_column_and_a_blank_one_is_unknown(write: Wri
         ("many.tsv", b"question\tsentence\na\tb\tc\n", r"line 2: a row has as many cells.*\(2\), but got 3"),
         ("twice.tsv", b"sentence\tquestion\tsentence\na\tb\tc\n", "two columns called 'sentence'"),
         ("first.tsv", b"\nquestion\tsentence\na\tb\n", r"line 2: a row has as many cells"),
-        ("text.txt", b"question\tsentence\na\tb\n", "end in .tsv, .csv, .jsonl or .conllu"),
-        ("list.jsonl", b'["a"]\n', "line 1: each line is one JSON object, but got a list"),
+        ("text.txt", b"question\tsentence\na\tb\n", "end in .tsv, .csv, .json, .jsonl or .conllu"),
+        ("list.jsonl", b'["a"]\n', "object 0: each is a JSON object, but got a str"),
         (
             "torn.jsonl",
             b'{"question": "a", "sentence": "b"}\n{"a"\n',

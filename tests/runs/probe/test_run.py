@@ -95,7 +95,7 @@ def folder(treebank: Path, model_of: ModelOf, tmp_path_factory: pytest.TempPathF
             data=treebank,
             model=model_of("bert"),
             relations=["nsubj", "det"],
-            window=48,
+            max_length=48,
             splits=20,
             out=place,
         )
@@ -258,11 +258,11 @@ def test_the_options_of_probe_are_the_keywords_of_probe_with_the_same_defaults()
         ({"classifier": "attention"}, "name their file with --train"),
         ({"train": "x"}, "--train is for trained probes"),
         ({"classifier": "attention+words", "train": "x"}, "need word vectors"),
-        ({"probes": "coreference", "window": 64, "stride": 65}, "the stride is at most the window"),
-        ({"window": 4}, "window must be a whole number of at least 8"),
+        ({"probes": "coreference", "max_length": 64, "stride": 65}, "the stride is at most the window"),
+        ({"max_length": 4}, "max_length must be a whole number of at least 8"),
         ({"relations": ["punct"]}, "other than punct"),
-        ({"layout": "conll"}, "no layout of gold annotation is called"),
-        ({"window": 10_000}, "takes at most"),
+        ({"layout": "conll"}, "no layout is called"),
+        ({"max_length": 10_000}, "takes at most"),
         ({"margin": -1.0}, "margin must be"),
         ({"minutes": 3.0}, "--minutes is for trained probes"),
         ({"epochs": 3}, "--epochs is for trained probes"),
@@ -290,7 +290,7 @@ def test_data_without_the_annotation_asked_about_is_refused(tmp_path: Path, mode
         with pytest.raises(BadInput, match=f"needs gold {what}, but 4 of 4 documents have none"):
             headroles.probe(name, data=plain, model=model_of("bert"))
     with pytest.raises(UnknownName, match="no option is called"):
-        headroles.probe("dependency", data=plain, sieves="local")
+        headroles.probe("dependency", data=plain, sieves="local")  # type: ignore[call-arg]
 
 
 def _long(words: int) -> str:
@@ -305,7 +305,7 @@ def test_arcs_that_a_window_cuts_off_are_lost_and_counted(tmp_path: Path, model_
     file = tmp_path / "long.jsonl"
     file.write_text("".join(_long(words) + "\n" for words in (6, 30, 9, 41, 7)), encoding="utf-8")
     run = headroles.probe(
-        ["dependency", "trees"], data=file, model=model_of("bert"), relations="obj", window=22, splits=0
+        ["dependency", "trees"], data=file, model=model_of("bert"), relations="obj", max_length=22, splits=0
     )
     assert run.probed is not None
     tallies = run.probed.tallies

@@ -150,12 +150,13 @@ def lay_contrasts(layout: SieveLayout, masks: Sequence[SieveMasks], batch: Paddi
             unit_cells([example.cells[number] for example in masks], units, batch.device)
             for number in members
         ]
-        labels = [[example.families[number] for example in masks] for number in members]
+        families = [[example.families[number] for example in masks] for number in members]
+        labels = unit_labels(families, units, batch)
         counted = torch.stack([own & inside for own in cells], dim=1)
         size, room = counted.sum(-1), inside.sum(-1)[:, None]
-        eligible = (size > 0) & (size < room)
+        eligible = (size > 0) & (size < room) & (labels >= 0)
         if bool(eligible.any()):  # such as contrasts of pairs, where the inputs are single texts
-            pairs = _Pairs(even * inside, inside, counted, eligible, unit_labels(labels, units, batch))
+            pairs = _Pairs(even * inside, inside, counted, eligible, labels.clamp(min=0))
             columns = [layout.contrasts[number] for number in members]
             contrasts.append(_lay_contrasts(columns, batch, units, pairs))
     return contrasts

@@ -210,7 +210,8 @@ def lay_sieves(layout: SieveLayout, masks: Sequence[SieveMasks], batch: Padding,
     for number, scope in enumerate(scopes):
         room[:, number] = scope.sum(-1)
     eligible = (size > 0) & (size < room) & ~batch.special[:, None]
-    query, groups = _query_weights(_labels(masks, batch), eligible, batch.exact)
+    labels = _labels(masks, batch)
+    query, groups = _query_weights(labels.clamp(min=0), eligible & (labels >= 0), batch.exact)
     chance = size.to(batch.exact) / room.clamp(min=1)
     queries = (query > 0).sum(-1)
     arcs = torch.tensor(layout.arcs, dtype=torch.bool, device=batch.device)
@@ -268,14 +269,14 @@ def _squares(
 
 
 def _labels(masks: Sequence[SieveMasks], batch: Padding) -> Int[torch.Tensor, "examples masks tokens"]:
-    """Return the group of each query; each query is its own group where a sieve has no groups."""
+    """Return the group of each query, −1 for none; each query is its own where a sieve has no groups."""
     shape = (len(masks), len(masks[0].labels), batch.width)
     labels = np.broadcast_to(np.arange(batch.width), shape).copy()
     for row, (example, size) in enumerate(zip(masks, batch.sizes, strict=True)):
         for number, own in enumerate(example.labels):
             if own is not None:
                 labels[row, number, :size] = own
-    return torch.from_numpy(np.maximum(labels, 0)).to(batch.device)
+    return torch.from_numpy(labels).to(batch.device)
 
 
 def _query_weights(

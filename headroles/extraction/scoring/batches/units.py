@@ -54,7 +54,7 @@ def unit_cells(masks: Sequence[Mask], units: Units, device: torch.device) -> Cub
 def unit_labels(
     labels: Sequence[Sequence[np.ndarray | None]], units: Units, batch: Padding
 ) -> Int[torch.Tensor, "examples contrasts units"]:
-    """Return the label of each unit, 0 where a contrast has a single group."""
+    """Return the label of each unit, −1 for none, 0 where a contrast has a single group."""
     joined = np.zeros((len(units.named), len(labels), units.width), dtype=np.int64)
     for number, by_example in enumerate(labels):
         for row, own in enumerate(by_example):
@@ -62,7 +62,7 @@ def unit_labels(
                 size = units.sizes[row]
                 names = slice(size) if units.names is None else units.names[row, :size]
                 joined[row, number, :size] = own[names]
-    return torch.from_numpy(np.maximum(joined, 0)).to(batch.device)
+    return torch.from_numpy(joined).to(batch.device)
 
 
 def token_units(batch: Padding) -> Units:

@@ -110,7 +110,7 @@ class Course:
         if not self.tested:
             raise BadInput(
                 f"probes are tested on sentences that a model reads whole, but all {before[1]} are too "
-                f"long; give a longer --window"
+                f"long; give a larger --max-length"
             )
         if any(lost):
             self.notes.append(

@@ -1,0 +1,418 @@
+"""Types of the public names, made by ``python -m headroles.cli.reference``."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from headroles.arrays import score as score
+from headroles.arrays import surface_of as surface_of
+from headroles.errors import HeadrolesError as HeadrolesError
+from headroles.exporting import figures as figures
+from headroles.exporting import save as save
+from headroles.maps.extract import ExtractedMaps
+from headroles.plain import head_distances as head_distances
+from headroles.plain import probe_of as probe_of
+from headroles.preprocessing.pairs import PairFile
+from headroles.preprocessing.trees import TreeFile
+from headroles.records.comparison import Comparison as Comparison
+from headroles.records.example import Arc as Arc
+from headroles.records.example import Example as Example
+from headroles.records.example import Lexical as Lexical
+from headroles.records.example import Mention as Mention
+from headroles.records.findings import Labelling as Labelling
+from headroles.records.replication import Replication as Replication
+from headroles.showing import ShownSieve as ShownSieve
+from headroles.showing import show_sieve as show_sieve
+from headroles.sieves.base import Contrast as Contrast
+from headroles.sieves.base import MaskSieve as MaskSieve
+from headroles.sieves.base import Scorer as Scorer
+from headroles.sieves.base import Sieve
+from headroles.sieves.base import sieve as sieve
+from headroles.sieves.families import SieveFamily as SieveFamily
+from headroles.sieves.families import sieve_family as sieve_family
+from headroles.sieves.masks import Band as Band
+from headroles.sieves.masks import Cells as Cells
+from headroles.sieves.masks import Every as Every
+from headroles.sieves.masks import Keys as Keys
+from headroles.sieves.masks import Match as Match
+from headroles.sieves.masks import Pairs as Pairs
+from headroles.sieves.masks import Same as Same
+from headroles.sieves.masks import Without as Without
+from headroles.storage.run import load as load
+from headroles.viewing import Viewed as Viewed
+
+__all__ = [
+    "Arc",
+    "Band",
+    "Cells",
+    "Comparison",
+    "Contrast",
+    "Every",
+    "Example",
+    "HeadrolesError",
+    "Keys",
+    "Labelling",
+    "Lexical",
+    "MaskSieve",
+    "Match",
+    "Mention",
+    "Pairs",
+    "Replication",
+    "Same",
+    "Scorer",
+    "ShownSieve",
+    "SieveFamily",
+    "Viewed",
+    "Without",
+    "cluster",
+    "compare",
+    "extract",
+    "figures",
+    "head_distances",
+    "judge_again",
+    "label",
+    "load",
+    "preprocess_depparse",
+    "preprocess_unlabeled",
+    "probe",
+    "probe_of",
+    "replicate",
+    "save",
+    "score",
+    "show_sieve",
+    "sieve",
+    "sieve_family",
+    "surface",
+    "surface_of",
+    "table",
+    "view",
+]
+
+def cluster(
+    task: str | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    attention: str | Path | None = None,
+    model: str | Path | None = None,
+    revision: str | None = None,
+    limit: int | None = None,
+    first: int | None = None,
+    seed: int = 0,
+    preset: str = "calibrated",
+    margin: float | None = None,
+    alpha: float | None = None,
+    test: str | None = None,
+    correction: str | None = None,
+    family: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    splits: int | None = None,
+    bayes: bool | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    batch_size: int = 32,
+    shard_size: int = 256,
+    workers: int = 1,
+    threads: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    gpus: float = 0.0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    source: str = "sample",
+    data: str | Path | None = None,
+    text_a: str | None = None,
+    text_b: str | None = None,
+    group: str | None = None,
+    max_length: int = 128,
+    kind: str | None = None,
+    stream: bool = False,
+    sieve: str | Sieve | Sequence[str | Sieve] = (),
+    statistic: str = "selectivity",
+    parser: str | Path | None = None,
+    vectors: str | Path | None = None,
+    maps: int = 1000,
+    cache: str | Path | None = None,
+    divergence: str = "mean",
+    smoothing: float | None = None,
+    method: str = "average",
+    clusters: int | None = None,
+    draws: int = 200,
+) -> Labelling:
+    """Label the heads of a model, and cluster them by the Jensen-Shannon divergence of their attention."""
+
+def compare(
+    dir_a: str | Path,
+    dir_b: str | Path,
+    *,
+    bound: float = 0.05,
+    swaps: int = 1000,
+    alpha: float | None = None,
+    test: str | None = None,
+    correction: str | None = None,
+    family: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+) -> Comparison:
+    """Compare two runs head by head: differences, equivalences, and roles gained and lost."""
+
+def extract(
+    file: str | Path,
+    *,
+    announce: Callable[[ExtractedMaps], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    out: str | Path = "",
+    model: str | Path | None = None,
+    revision: str | None = None,
+    word_level: bool = False,
+    precision: str = "float16",
+    group: str | None = None,
+    kind: str | None = None,
+    limit: int | None = None,
+    first: int | None = None,
+    seed: int = 0,
+    max_length: int = 128,
+    batch_size: int = 32,
+    device: str = "auto",
+    dtype: str = "float32",
+    overwrite: bool = False,
+) -> ExtractedMaps:
+    """Run a model on texts, and write an array (layers, heads, tokens, tokens) of attention for each input."""
+
+def judge_again(
+    folder: str | Path,
+    *,
+    margin: float | None = None,
+    alpha: float | None = None,
+    test: str | None = None,
+    correction: str | None = None,
+    family: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    splits: int | None = None,
+    bayes: bool | None = None,
+) -> Labelling:
+    """Judge the stored scores of a run folder again, and write the result into it."""
+
+def label(
+    task: str | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    attention: str | Path | None = None,
+    model: str | Path | None = None,
+    revision: str | None = None,
+    limit: int | None = None,
+    first: int | None = None,
+    seed: int = 0,
+    preset: str = "calibrated",
+    margin: float | None = None,
+    alpha: float | None = None,
+    test: str | None = None,
+    correction: str | None = None,
+    family: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    splits: int | None = None,
+    bayes: bool | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    batch_size: int = 32,
+    shard_size: int = 256,
+    workers: int = 1,
+    threads: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    gpus: float = 0.0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    source: str = "sample",
+    data: str | Path | None = None,
+    text_a: str | None = None,
+    text_b: str | None = None,
+    group: str | None = None,
+    max_length: int = 128,
+    kind: str | None = None,
+    stream: bool = False,
+    sieve: str | Sieve | Sequence[str | Sieve] = (),
+    statistic: str = "selectivity",
+    parser: str | Path | None = None,
+    vectors: str | Path | None = None,
+    maps: int = 1000,
+    cache: str | Path | None = None,
+    keep: int = 100000,
+) -> Labelling:
+    """Label the heads of a model with the roles that survive their tests."""
+
+def preprocess_depparse(
+    file: str | Path,
+    *,
+    out: str | Path = "",
+    limit: int | None = None,
+    first: int | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    layout: str | None = None,
+    text_a: str | None = None,
+    text_b: str | None = None,
+    group: str | None = None,
+    parser: str | Path | None = None,
+    cache: str | Path | None = None,
+) -> TreeFile:
+    """Write words and dependency trees of texts in the format that probes of dependency read."""
+
+def preprocess_unlabeled(
+    file: str | Path,
+    *,
+    out: str | Path = "",
+    limit: int | None = None,
+    first: int | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    model: str | Path | None = None,
+    revision: str | None = None,
+    max_length: int = 128,
+) -> PairFile:
+    """Cut running text into pairs of segments that follow each other, as for unlabelled Wikipedia."""
+
+def probe(
+    probes: str | Sequence[str] = (),
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    attention: str | Path | None = None,
+    model: str | Path | None = None,
+    revision: str | None = None,
+    limit: int | None = None,
+    first: int | None = None,
+    seed: int = 0,
+    preset: str = "calibrated",
+    margin: float | None = None,
+    alpha: float | None = None,
+    test: str | None = None,
+    correction: str | None = None,
+    family: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    splits: int | None = None,
+    bayes: bool | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    batch_size: int = 32,
+    shard_size: int = 256,
+    workers: int = 1,
+    threads: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    gpus: float = 0.0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    data: str | Path | Sequence[str | Path] = (),
+    layout: str | None = None,
+    relations: str | Sequence[str] = (),
+    scheme: str = "ud",
+    root: str = "found",
+    max_length: int | None = None,
+    stride: int | None = None,
+    classifier: str | Sequence[str] = (),
+    train: str | Path | None = None,
+    vectors: str | Path | None = None,
+    epochs: int = 100,
+    minutes: float | None = None,
+    kind: str | None = None,
+) -> Labelling:
+    """Ask every head questions with right answers: head words, trees, antecedents."""
+
+def replicate(
+    dir_a: str | Path,
+    dir_b: str | Path,
+    *,
+    correction: str | None = None,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+) -> Replication:
+    """Test the roles that run A found on the inputs of run B, and count how many hold there."""
+
+def surface(
+    task: str | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    attention: str | Path | None = None,
+    model: str | Path | None = None,
+    revision: str | None = None,
+    limit: int | None = None,
+    first: int | None = None,
+    seed: int = 0,
+    preset: str = "calibrated",
+    alpha: float | None = None,
+    test: str | None = None,
+    correction: str | None = None,
+    family: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    splits: int | None = None,
+    bayes: bool | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    batch_size: int = 32,
+    shard_size: int = 256,
+    workers: int = 1,
+    threads: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    gpus: float = 0.0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    source: str = "sample",
+    data: str | Path | None = None,
+    text_a: str | None = None,
+    text_b: str | None = None,
+    group: str | None = None,
+    max_length: int = 128,
+    kind: str | None = None,
+    stream: bool = False,
+    gradients: bool = False,
+    label: str | None = None,
+    mask: float = 0.15,
+    marks: str = ".,",
+) -> Labelling:
+    """Describe for every head which tokens it attends to, and test this against even attention."""
+
+def table(
+    folder: str | Path,
+    name: str | None = None,
+    format: str = "markdown",
+    *,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+) -> str:
+    """Return a table of a run or a comparison as text for a paper, and write it to a file on request."""
+
+def view(
+    text: str | Any | None = None,
+    text_b: str | Any | None = None,
+    *,
+    segments: Any = None,
+    attention: str | Path | None = None,
+    example: str | None = None,
+    model: str | Path | None = None,
+    revision: str | None = None,
+    view: str = "head",
+    layers: str | int | Iterable[int] | None = (),
+    heads: str | int | Iterable[int] | None = (),
+    max_length: int = 512,
+    device: str = "auto",
+    dtype: str = "float32",
+    out: str | Path | None = None,
+    svg: str | Path | None = None,
+    overwrite: bool = False,
+    kind: str | None = None,
+) -> Viewed:
+    """Read a model's attention over a sentence or a pair, stored maps or plain arrays, and return a view."""

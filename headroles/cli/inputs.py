@@ -1,0 +1,144 @@
+"""Commands before a run: sieves, tasks, plan, extract, preprocess."""
+
+from typing import Any
+
+import click
+
+from headroles.cli.options import Commands, command
+
+
+@command(
+    "sieves",
+    "listed:SieveListOptions",
+    "Label and ask",
+    "headroles sieves",
+    "headroles sieves patterns",
+    'headroles sieves block --show "Who sat?" --show "The cat sat."',
+)
+def sieves_command(sieve_name: str | None, json: bool, show: tuple[str, ...], **given: Any) -> None:
+    """List the sieves, or show one: its facts, or what it counts on a text."""
+    if show:
+        _show_sieve(str(sieve_name), *show, **given)
+        return
+    from headroles.catalogue import entries_of, sieves_json
+    from headroles.terminal.console import console
+    from headroles.terminal.sieves import show_sieve_facts, show_sieves
+
+    listed = entries_of(sieve_name)
+    if json:
+        click.echo(sieves_json(listed))
+    elif len(listed) == 1:
+        show_sieve_facts(console(), listed[0])
+    else:
+        show_sieves(console(), listed)
+
+
+def _show_sieve(
+    name: str, text: str, text_b: str | None = None, *, svg: str | None, overwrite: bool, **given: Any
+) -> None:
+    """Draw what a sieve counts on a text, in the terminal or as a picture."""
+    from headroles.showing import show_sieve
+    from headroles.terminal.console import console
+    from headroles.terminal.sieves import show_cells
+
+    shown = show_sieve(name, text, text_b, **given)
+    if svg is None:
+        show_cells(console(), shown)
+    else:
+        console().print(f"picture {shown.save(svg, overwrite=overwrite)}", markup=False)
+
+
+@command("tasks", "listed:TaskListOptions", "Label and ask", "headroles tasks")
+def tasks_command() -> None:
+    """List the tasks whose samples are shipped."""
+    from headroles.tasks import TASKS
+    from headroles.terminal.console import console
+    from headroles.terminal.label import show_tasks
+
+    show_tasks(console(), list(TASKS.values()))
+
+
+@command(
+    "plan",
+    "finished:PlanOptions",
+    "Label and ask",
+    "headroles plan --effect 0.3 --head-count 144 --correction holm",
+)
+def plan_command(**given: Any) -> None:
+    """Compute how many examples a study needs before it is run."""
+    from headroles.planning import study
+    from headroles.terminal.console import console
+    from headroles.terminal.label import show_plan
+
+    show_plan(console(), study(**given))
+
+
+@command(
+    "extract",
+    "extract:ExtractOptions",
+    "Keep and check",
+    "headroles extract texts.json --out maps.safetensors",
+    "headroles extract dev.jsonl --out dev.npz --word-level --precision float32",
+)
+def extract_command(**given: Any) -> None:
+    """Write a model's attention maps over the texts of FILE, for other tools.
+
+    FILE holds JSON objects (a list, or one per line), each with a "text" (or a list of two), "text_a" (and
+    "text_b"), "words" or the model's own "tokens"; other fields are kept. The size of the maps is printed
+    before they are written.
+    """
+    from headroles.maps.extract import extract
+    from headroles.terminal.console import console, progress
+
+    def announce(extracted: object) -> None:
+        console().print(f"writes  {extracted}", markup=False)
+
+    with progress() as advance:
+        done = extract(announce=announce, progress=advance, **given)
+    console().print(f"maps    {done.file}\nlist    {done.file.with_suffix('.json')}", markup=False)
+
+
+@click.group("preprocess", cls=Commands)
+def preprocess_group() -> None:
+    """Prepare texts as inputs."""
+
+
+@command(
+    "unlabeled",
+    "prepare:PairOptions",
+    "Keep and check",
+    "headroles preprocess unlabeled wiki.txt --out wiki.jsonl",
+)
+def unlabeled_command(**given: Any) -> None:
+    """Cut running text into pairs of consecutive spans, as Clark et al. (2019) did.
+
+    FILE is plain text (.gz too): documents between blank lines, or WikiText with its titles.
+    """
+    from headroles.preprocessing.pairs import preprocess_unlabeled
+    from headroles.terminal.console import console
+
+    console().print(str(preprocess_unlabeled(**given)), markup=False)
+
+
+@command(
+    "depparse",
+    "prepare:TreeOptions",
+    "Keep and check",
+    "headroles preprocess depparse dev.conllu --out dev.jsonl",
+)
+def depparse_command(**given: Any) -> None:
+    """Write words and dependency trees in the format that headroles probe reads.
+
+    FILE is CoNLL-U or lines of "word head-relation", whose gold trees are kept; a table of texts; or
+    plain text. Texts are parsed, and each line of the output marks such trees as automatic.
+    """
+    from headroles.preprocessing.trees import preprocess_depparse
+    from headroles.terminal.console import console
+
+    console().print(str(preprocess_depparse(**given)), markup=False)
+
+
+for each in (unlabeled_command, depparse_command):
+    preprocess_group.add_command(each)
+
+COMMANDS = (sieves_command, tasks_command, plan_command, extract_command, preprocess_group)

@@ -1,0 +1,191 @@
+"""Make the type stub of the package and the list of options: ``python -m headroles.cli.reference``.
+
+Both follow from the records of options; a test compares them with the files.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+import headroles
+from headroles.cli.main import cli
+from headroles.cli.options import SECTIONS, Command, section_of
+from headroles.options.described import GROUPS, Described, in_groups, shown
+
+PACKAGE = Path(__file__).parents[1]
+HOMES: dict[str, str] = vars(headroles)["_HOMES"]
+STUB, OPTIONS = PACKAGE / "__init__.pyi", PACKAGE.parent / "docs" / "options.md"
+IMPORTS = {
+    "Any": "typing",
+    "Callable": "collections.abc",
+    "Iterable": "collections.abc",
+    "Path": "pathlib",
+    "Sequence": "collections.abc",
+    "Sieve": "headroles.sieves.base",
+}
+"""Modules of the names in types of options."""
+COMPLETION = """# Options
+
+This page lists every option of every command. `python -m headroles.cli.reference` makes it, together with the
+types of the Python functions, from one description of each option. An option means the same in every command.
+In Python it has the same name, with `_` in place of `-`: `headroles.label("QNLI", batch_size=8)`.
+
+## Completion in the shell
+
+Shells complete commands, options and their values after one line in their start file:
+
+| shell | file | line |
+| --- | --- | --- |
+| bash | `~/.bashrc` | `eval "$(_HEADROLES_COMPLETE=bash_source headroles)"` |
+| zsh | `~/.zshrc` | `eval "$(_HEADROLES_COMPLETE=zsh_source headroles)"` |
+| fish | `~/.config/fish/config.fish` | `_HEADROLES_COMPLETE=fish_source headroles \\| source` |
+
+Then `headroles label --device <TAB>` offers `auto cpu cuda mps`, and `headroles label --correction f<TAB>`
+offers `fdr_bh fdr_by fdr_tsbh`. In Python, editors and notebooks complete the keywords of all functions.
+
+"""
+
+
+def stub() -> str:
+    """Return the type stub of the package: every public name, functions with all their keywords."""
+    functions, reexports = [], []
+    for name, module in sorted(HOMES.items()):
+        value = getattr(headroles, name)
+        if hasattr(value, "record"):
+            functions.append(_function(name, value))
+        else:
+            reexports.append(f"from {module} import {name} as {name}")
+    body = "\n".join(functions)
+    used = {name: module for name, module in IMPORTS.items() if re.search(rf"\b{name}\b", body)}
+    returned = {
+        f"from {kind.__module__} import {kind.__name__}"
+        for name in HOMES
+        if hasattr(value := getattr(headroles, name), "record")
+        for kind in [inspect.signature(value).return_annotation]
+        if kind.__name__ not in HOMES and kind.__module__ != "builtins"
+    }
+    imports = [f"from {module} import {name}" for name, module in used.items()]
+    head = '"""Types of the public names, made by ``python -m headroles.cli.reference``."""\n'
+    listed = "".join(f'    "{name}",\n' for name in sorted(HOMES))
+    return "\n".join(
+        [
+            head,
+            *sorted({*imports, *returned, *reexports}, key=_import_order),
+            f"\n__all__ = [\n{listed}]\n",
+            body,
+        ]
+    )
+
+
+def _import_order(line: str) -> tuple[bool, str]:
+    """Put imports of the standard library before those of the package."""
+    return "from headroles" in line, line
+
+
+def _function(name: str, function: Any) -> str:
+    """Return the stub of one function."""
+    signature = inspect.signature(function)
+    lines, keyword = [], False
+    for parameter in signature.parameters.values():
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not keyword:
+            lines.append("*")
+            keyword = True
+        annotation = parameter.annotation
+        kind = annotation if isinstance(annotation, str) else _plain(annotation)
+        default = "" if parameter.default is inspect.Parameter.empty else f" = {_literal(parameter.default)}"
+        lines.append(f"{parameter.name}: {kind}{default}")
+    summary = (inspect.getdoc(function) or "").splitlines()[0]
+    inner = "".join(f"    {line},\n" for line in lines)
+    return f'def {name}(\n{inner}) -> {signature.return_annotation.__name__}:\n    """{summary}"""\n'
+
+
+def _plain(annotation: Any) -> str:
+    """Return an annotation of a function's own keyword as source text, without names of modules."""
+    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", inspect.formatannotation(annotation))
+
+
+def _literal(value: Any) -> str:
+    """Return a default as Python source, with quotes as formatters set them."""
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def options_page() -> str:
+    """Return the page with all commands and all options."""
+    commands = dict(_commands(cli))
+    lines = [COMPLETION, "## Commands\n"]
+    for section in SECTIONS:
+        names = [f"`{name}`" for name, command in commands.items() if section_of(command) == section]
+        lines.append(f"- {section}: {', '.join(names)}")
+    takers: dict[str, list[tuple[str, Described]]] = {}
+    for name, command in commands.items():
+        for option in shown(command.record):
+            takers.setdefault(option.name, []).append((name, option))
+    for group in GROUPS:
+        members = [
+            option
+            for _, options in in_groups([taken[0][1] for taken in takers.values()])
+            for option in options
+            if option.option.group == group
+        ]
+        lines += [f"\n## {group}\n", "| option | meaning | values | default | commands |", "| --- " * 5 + "|"]
+        lines += [_row(takers[option.name]) for option in members]
+    return "\n".join(lines) + "\n"
+
+
+def _commands(group: click.Group, before: str = "") -> Iterator[tuple[str, Command]]:
+    """Yield all commands with their names, those of groups too."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{before}{name} ")
+        elif isinstance(command, Command):
+            yield f"{before}{name}", command
+
+
+def _row(takers: list[tuple[str, Described]]) -> str:
+    """Return the row of one option: its one meaning, and what differs from command to command."""
+    first = takers[0][1]
+    details = _by_command([(name, option.option.detail) for name, option in takers])
+    defaults = _by_command([(name, option.default) for name, option in takers])
+    values = _by_command([(name, _values(option)) for name, option in takers])
+    meaning = f"{first.option.help} {details}".strip()
+    cells = (f"`{first.flag}`", meaning, values, defaults, ", ".join(name for name, _ in takers))
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _values(option: Described) -> str:
+    """Return the values of an option in words."""
+    if option.option.choices:
+        return ", ".join(f"`{name}`" for name in option.option.choices)
+    names = {
+        bool: "flag",
+        int: "whole number",
+        float: "number",
+        str: "path" if option.option.path else "text",
+    }
+    return next((words for kind, words in names.items() if kind in option.types), "text")
+
+
+def _by_command(values: list[tuple[str, str]]) -> str:
+    """Return one value where all commands have it, else each value with its commands."""
+    commands: dict[str, list[str]] = {}
+    for name, value in values:
+        commands.setdefault(value, []).append(name)
+    if len(commands) == 1:
+        return next(iter(commands))
+    return " ".join(
+        f"{value.rstrip('.')} ({', '.join(names)})." for value, names in commands.items() if value
+    )
+
+
+def write() -> None:
+    """Write the stub and the page."""
+    STUB.write_text(stub(), encoding="utf-8")
+    OPTIONS.write_text(options_page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,120 @@
+"""Calls of the functions of sieves, which may be a third party's: their masks and labels, or one sentence.
+
+A joint example of cross attention has the decoder's tokens before the encoder's. The distance of its keys
+depends on the length of the decoder's text and means nothing, so that sieves of offsets do not apply: a band
+of offsets only counts keys of the query's own stack of layers.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Int
+
+from headroles.errors import BadSieve, HeadrolesError
+from headroles.plans.masks import Band, Cells, Every, Mask, Same
+from headroles.records.example import Example
+from headroles.sieves.base import Contrast, LabelFunction, MaskFunction, MaskSieve
+from headroles.sieves.masks import KINDS, as_mask
+
+
+class SieveCalls:
+    """Calls functions of sieves on one example; a function that several sieves share is called once."""
+
+    def __init__(self, example: Example) -> None:
+        """Keep the example."""
+        self.example = example
+        self._known: dict[int, object] = {}
+
+    def mask(self, mask: MaskSieve) -> Mask:
+        """Return the cells that a sieve counts, before visible keys, scope and special tokens are applied.
+
+        Raises:
+            BadSieve: When a function fails, or a mask or labels have another shape or type.
+            BadInput: When the sieve needs annotation that the example lacks.
+        """
+        returned = within_stacks(self._call(mask.mask, f"the mask of sieve {mask.name!r}"), self.example)
+        return as_mask(returned, self.example.size, mask.name, self.example.key)
+
+    def scope(self, mask: MaskSieve) -> Mask | None:
+        """Return the cells that a sieve's keys are compared within; None for every visible key."""
+        if mask.scope is None:
+            return None
+        returned = self._call(mask.scope, f"the scope of sieve {mask.name!r}")
+        return as_mask(returned, self.example.size, mask.name, self.example.key)
+
+    def labels(self, mask: MaskSieve) -> Int[np.ndarray, " tokens"] | None:
+        """Return the group of each query, −1 for queries that ask nothing; None: each is its own group."""
+        return self._labels(mask.groups, self.example.size, mask.name)
+
+    def contrast_cells(self, contrast: Contrast, column: str) -> Mask:
+        """Return the cells that a contrast counts, over its units."""
+        return self._units_mask(contrast.cells, contrast.words, column)
+
+    def contrast_scope(self, contrast: Contrast, column: str) -> Mask:
+        """Return the cells that a contrast compares within, over its units."""
+        return self._units_mask(contrast.scope, contrast.words, column)
+
+    def contrast_labels(self, contrast: Contrast, column: str) -> Int[np.ndarray, " units"] | None:
+        """Return the group of each unit of a contrast, −1 for units that ask nothing; None: one group."""
+        return self._labels(contrast.groups, self._units(contrast.words), column)
+
+    def _units(self, words: bool) -> int:
+        """Return the number of words up to the last one that has a token, or of tokens."""
+        return int(self.example.word.max(initial=-1)) + 1 if words else self.example.size
+
+    def _units_mask(self, function: MaskFunction, words: bool, column: str) -> Mask:
+        returned, units = self._call(function, f"the contrast {column!r}"), self._units(words)
+        if units == 0:  # nothing has a shape then
+            return returned if isinstance(returned, (*KINDS, Mask)) else Cells(np.asarray(returned))
+        return as_mask(returned, units, column, self.example.key, "words" if words else "tokens")
+
+    def _labels(self, function: LabelFunction | None, units: int, name: str) -> np.ndarray | None:
+        if function is None:
+            return None
+        labels = np.asarray(self._call(function, f"the groups of sieve {name!r}"))
+        if labels.shape != (units,) or labels.dtype.kind not in "iu":
+            raise BadSieve(
+                f"the groups of sieve {name!r} are a whole number for each token or word, shape ({units},), "
+                f"but got {labels.dtype} {labels.shape} for example {self.example.key!r}; mend the sieve"
+            )
+        most = units + len(self.example.mentions or ())
+        if labels.size and not -1 <= labels.min() <= labels.max() < most:
+            raise BadSieve(
+                f"the groups of sieve {name!r} are numbered from 0, below the number of tokens or words and "
+                f"mentions, with −1 for those that ask nothing, but got {labels.min()} to {labels.max()} for "
+                f"{most} in example {self.example.key!r}; number them again"
+            )
+        return labels
+
+    def _call(self, function: Callable[[Example], object], what: str) -> object:
+        """Return the result of a function; any error inside it becomes one sentence."""
+        if id(function) in self._known:
+            return self._known[id(function)]
+        try:
+            returned = self._known[id(function)] = function(self.example)
+        except HeadrolesError:
+            raise
+        except Exception as error:  # a third party's function may raise anything
+            raise BadSieve(
+                f"{what} failed on example {self.example.key!r} ({type(error).__name__}: {error}); "
+                f"mend the sieve"
+            ) from error
+        return returned
+
+
+def within_stacks(returned: object, example: Example) -> object:
+    """Limit the bands of a mask to keys of the query's own stack.
+
+    Args:
+        returned: Anything that a mask function returned; only a ``Band``, alone or in ``Every``, is changed.
+        example: The input.
+
+    Example:
+        >>> joint = Example("joint", ("a", "b", "c"), stack=np.array([0, 0, 1]))
+        >>> within_stacks(Band(1, 1, 3), joint).rows(0, 3).astype(int).tolist()
+        [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
+    """
+    masks = returned.masks if isinstance(returned, Every) else (returned,)
+    if not any(isinstance(mask, Band) for mask in masks) or not example.stack.any():
+        return returned
+    return Every((*masks, Same(example.stack)))

@@ -1,0 +1,1 @@
+"""Tests of options: descriptions, keywords, and what is made from them."""
