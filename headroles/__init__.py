@@ -34,6 +34,8 @@ _HOMES = {
     "compare": "headroles.comparing.compare",
     "extract": "headroles.maps.extract",
     "figures": "headroles.exporting",
+    "from_nnsight": "headroles.maps.adapters",
+    "from_transformer_lens": "headroles.maps.adapters",
     "head_distances": "headroles.plain",
     "judge_again": "headroles.judging.again",
     "label": "headroles.runs.label.run",
@@ -52,6 +54,7 @@ _HOMES = {
     "surface_of": "headroles.arrays",
     "table": "headroles.exporting",
     "view": "headroles.viewing",
+    "write_maps": "headroles.maps.write",
 }
 """Modules of the public names."""
 

@@ -10,7 +10,10 @@ from headroles.arrays import surface_of as surface_of
 from headroles.errors import HeadrolesError as HeadrolesError
 from headroles.exporting import figures as figures
 from headroles.exporting import save as save
+from headroles.maps.adapters import from_nnsight as from_nnsight
+from headroles.maps.adapters import from_transformer_lens as from_transformer_lens
 from headroles.maps.extract import ExtractedMaps
+from headroles.maps.write import write_maps as write_maps
 from headroles.plain import head_distances as head_distances
 from headroles.plain import probe_of as probe_of
 from headroles.preprocessing.pairs import PairFile
@@ -69,6 +72,8 @@ __all__ = [
     "compare",
     "extract",
     "figures",
+    "from_nnsight",
+    "from_transformer_lens",
     "head_distances",
     "judge_again",
     "label",
@@ -87,6 +92,7 @@ __all__ = [
     "surface_of",
     "table",
     "view",
+    "write_maps",
 ]
 
 def cluster(
@@ -94,7 +100,8 @@ def cluster(
     *,
     progress: Callable[[int, int], None] | None = None,
     attention: str | Path | None = None,
-    model: str | Path | None = None,
+    model: str | Path | Any | None = None,
+    tokenizer: Any | None = None,
     revision: str | None = None,
     limit: int | None = None,
     first: int | None = None,
@@ -111,6 +118,7 @@ def cluster(
     splits: int | None = None,
     bayes: bool | None = None,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     batch_size: int = 32,
     shard_size: int = 256,
@@ -122,7 +130,7 @@ def cluster(
     out: str | Path | None = None,
     overwrite: bool = False,
     source: str = "sample",
-    data: str | Path | None = None,
+    data: str | Path | Any | None = None,
     text_a: str | None = None,
     text_b: str | None = None,
     group: str | None = None,
@@ -162,12 +170,13 @@ def compare(
     """Compare two runs head by head: differences, equivalences, and roles gained and lost."""
 
 def extract(
-    file: str | Path,
+    file: str | Path | Any,
     *,
     announce: Callable[[ExtractedMaps], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
     out: str | Path = "",
-    model: str | Path | None = None,
+    model: str | Path | Any | None = None,
+    tokenizer: Any | None = None,
     revision: str | None = None,
     word_level: bool = False,
     precision: str = "float16",
@@ -179,6 +188,7 @@ def extract(
     max_length: int = 128,
     batch_size: int = 32,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     overwrite: bool = False,
 ) -> ExtractedMaps:
@@ -205,7 +215,8 @@ def label(
     *,
     progress: Callable[[int, int], None] | None = None,
     attention: str | Path | None = None,
-    model: str | Path | None = None,
+    model: str | Path | Any | None = None,
+    tokenizer: Any | None = None,
     revision: str | None = None,
     limit: int | None = None,
     first: int | None = None,
@@ -222,6 +233,7 @@ def label(
     splits: int | None = None,
     bayes: bool | None = None,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     batch_size: int = 32,
     shard_size: int = 256,
@@ -233,7 +245,7 @@ def label(
     out: str | Path | None = None,
     overwrite: bool = False,
     source: str = "sample",
-    data: str | Path | None = None,
+    data: str | Path | Any | None = None,
     text_a: str | None = None,
     text_b: str | None = None,
     group: str | None = None,
@@ -275,7 +287,8 @@ def preprocess_unlabeled(
     first: int | None = None,
     seed: int = 0,
     overwrite: bool = False,
-    model: str | Path | None = None,
+    model: str | Path | Any | None = None,
+    tokenizer: Any | None = None,
     revision: str | None = None,
     max_length: int = 128,
 ) -> PairFile:
@@ -286,7 +299,8 @@ def probe(
     *,
     progress: Callable[[int, int], None] | None = None,
     attention: str | Path | None = None,
-    model: str | Path | None = None,
+    model: str | Path | Any | None = None,
+    tokenizer: Any | None = None,
     revision: str | None = None,
     limit: int | None = None,
     first: int | None = None,
@@ -303,6 +317,7 @@ def probe(
     splits: int | None = None,
     bayes: bool | None = None,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     batch_size: int = 32,
     shard_size: int = 256,
@@ -313,7 +328,7 @@ def probe(
     gpus: float = 0.0,
     out: str | Path | None = None,
     overwrite: bool = False,
-    data: str | Path | Sequence[str | Path] = (),
+    data: Any = (),
     layout: str | None = None,
     relations: str | Sequence[str] = (),
     scheme: str = "ud",
@@ -344,7 +359,8 @@ def surface(
     *,
     progress: Callable[[int, int], None] | None = None,
     attention: str | Path | None = None,
-    model: str | Path | None = None,
+    model: str | Path | Any | None = None,
+    tokenizer: Any | None = None,
     revision: str | None = None,
     limit: int | None = None,
     first: int | None = None,
@@ -360,6 +376,7 @@ def surface(
     splits: int | None = None,
     bayes: bool | None = None,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     batch_size: int = 32,
     shard_size: int = 256,
@@ -371,7 +388,7 @@ def surface(
     out: str | Path | None = None,
     overwrite: bool = False,
     source: str = "sample",
-    data: str | Path | None = None,
+    data: str | Path | Any | None = None,
     text_a: str | None = None,
     text_b: str | None = None,
     group: str | None = None,
@@ -402,13 +419,15 @@ def view(
     segments: Any = None,
     attention: str | Path | None = None,
     example: str | None = None,
-    model: str | Path | None = None,
+    model: str | Path | Any | None = None,
+    tokenizer: Any | None = None,
     revision: str | None = None,
     view: str = "head",
     layers: str | int | Iterable[int] | None = (),
     heads: str | int | Iterable[int] | None = (),
     max_length: int = 512,
     device: str = "auto",
+    device_map: str | None = None,
     dtype: str = "float32",
     out: str | Path | None = None,
     svg: str | Path | None = None,

@@ -1,12 +1,13 @@
 """Scores and surface statistics of plain attention arrays, from any source and without torch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.catalogue import sieves_of
-from headroles.errors import BadInput, BadSieve, UnknownName, shorten
+from headroles.errors import BadInput, BadSieve, UnknownName, describe_object, shorten
 from headroles.plans.scorers import score_layer
 from headroles.presets import preset_of
 from headroles.records.example import Example
@@ -93,6 +94,7 @@ def score(
         >>> score(even, example, ["local"])["local"].round(12).tolist()
         [[0.0, 0.0]]
     """
+    (example,) = check_examples([example])
     weights = checked_attention(attention, example, sinks=sinks)
     if sieves is None and example.arcs is None:
         sieves = [name for name in BUILT_IN if not name.startswith("syntactic")]
@@ -104,6 +106,47 @@ def score(
     for scorer in selection.scorers:
         named[scorer.name] = np.stack([score_layer(scorer, layer, example, seen) for layer in weights])
     return named
+
+
+def list_inputs(name: str, values: object) -> list[Any]:
+    """Return what is given for each input as a list.
+
+    Raises:
+        BadInput: For a single thing that cannot be iterated.
+    """
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping):
+        return list(values)
+    raise BadInput(
+        f"{name} is of one input, or a list with one for each input, but got {describe_object(values)}"
+    )
+
+
+def check_examples(examples: list[Any]) -> list[Example]:
+    """Check that inputs are examples.
+
+    Raises:
+        BadInput: For anything else.
+    """
+    for example in examples:
+        if not isinstance(example, Example):
+            raise BadInput(
+                f"example is a headroles.Example, with the tokens of the attention, but got "
+                f"{describe_object(example)}; give Example(key, tokens)"
+            )
+    return examples
+
+
+def array_of(weights: Any) -> np.ndarray:
+    """Return an array, or a tensor of any device and precision, as an array; half precision as float32.
+
+    Example:
+        >>> array_of([[0.5, 0.5]]).shape
+        (1, 2)
+    """
+    if hasattr(weights, "detach"):
+        tensor = weights.detach().cpu()
+        weights = (tensor if str(tensor.dtype).endswith("64") else tensor.float()).numpy()
+    return np.asarray(weights)
 
 
 def checked_attention(
@@ -212,7 +255,8 @@ def surface_of(
     if not isinstance(smoothing, int | float | np.floating) or not 0 <= smoothing < 1:
         raise BadInput(f"smoothing must be at least 0 and below 1, but got {shorten(smoothing)}")
     if not isinstance(example, Example):
-        return _mean_surface(list(attention), list(example), visible, marks, smoothing)
+        examples = check_examples(list_inputs("example", example))
+        return _mean_surface(list_inputs("attention", attention), examples, visible, marks, smoothing)
     weights = checked_attention(np.asarray(attention), example)
     surface = lay_surface(example, visible_keys(weights, visible), marks=marks, smoothing=smoothing)
     values = np.stack([apply(surface.plan, layer) for layer in weights], axis=1)

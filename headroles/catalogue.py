@@ -203,7 +203,10 @@ def entries_of(name: str | None) -> list[Entry]:
     listed = [entry for entry in entries() if entry.name == name]
     if listed:
         return listed
-    return [_entry(sieve_of(name), "headroles" if _is_built_in(name) else name.rpartition(":")[0])]
+    path, in_file, _ = name.partition(".py:")
+    points = installed_plugins().get(name.partition(":")[0]) or []
+    origin = f"{path}.py" if in_file else owner_of(points[0]) if points else "headroles"
+    return [_entry(sieve_of(name), origin)]
 
 
 def sieves_json(listed: Sequence[Entry]) -> str:

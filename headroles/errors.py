@@ -3,6 +3,10 @@
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Number
+from pathlib import PurePath
+from reprlib import Repr
+from typing import Any
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Characters that steer a terminal or reverse its text, except tabs and line feeds."""
@@ -22,15 +26,53 @@ def visible(text: str) -> str:
     return CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+class _ShortText(Repr):
+    """Texts of values as messages show them: an object of another library by its class alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 2
+        self.maxlong = 60
+        self.maxstring = self.maxother = 2 * MOST_SHOWN
+
+    def repr1(self, x: Any, level: int) -> str:
+        kind = type(x)
+        known = kind.__module__ == "builtins" and not isinstance(x, type) and not callable(x)
+        if known and kind is not object:
+            return super().repr1(x, level)
+        if isinstance(x, PurePath | Number) or (kind.__module__ == "numpy" and not hasattr(x, "__len__")):
+            return repr(x)
+        return describe_object(x)
+
+
+def describe_object(value: object) -> str:
+    """Return what a value is, by its class: for messages about an object of the wrong kind.
+
+    Example:
+        >>> describe_object([1]), describe_object(int), describe_object(None)
+        ('a list', 'the class int', 'None')
+    """
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if callable(value) and hasattr(value, "__name__"):
+        return f"the function {value.__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
 def shorten(value: object) -> str:
     """Return a value as a message shows it: on one line, and at most ``MOST_SHOWN`` characters.
+
+    An object that is no plain value, such as an array or a model, is shown by its class.
 
     Example:
         >>> shorten("a" * 99)[:9], shorten(2.5), shorten(10**5000)
         ("'aaaaaaaa", '2.5', 'an int that is too long to show')
     """
     try:
-        text = visible(repr(value).replace("\n", " "))
+        text = visible(_ShortText().repr(value).replace("\n", " "))
     except Exception:  # a repr may fail, as that of a whole number of thousands of digits does
         return f"an {type(value).__name__} that is too long to show"
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"

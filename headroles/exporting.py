@@ -9,7 +9,7 @@ from os.path import isdir, isfile
 from pathlib import Path
 
 from headroles.addresses import check_place, is_address
-from headroles.errors import BadInput
+from headroles.errors import BadInput, describe_object
 from headroles.options.finished import TableOptions
 from headroles.options.keywords import keywords_of
 from headroles.records.comparison import Comparison
@@ -49,6 +49,8 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
     Raises:
         BadInput: When the folder holds something else, or cannot be written.
     """
+    if not isinstance(labelling, Labelling):
+        raise BadInput(f"save() writes a labelling, but got {describe_object(labelling)}; give the run first")
     check_place(folder)
     target = Path(folder)
     with lock_run_folder(target):

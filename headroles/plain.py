@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.arrays import checked_attention
-from headroles.errors import BadInput, UnknownName
+from headroles.arrays import checked_attention, list_inputs
+from headroles.errors import BadInput, UnknownName, describe_object
 from headroles.options.probe import PROBES
 from headroles.records.clusters import WAYS
 from headroles.records.documents import Document, Window
@@ -133,7 +133,12 @@ def probe_of(
     """
     from headroles.extraction.gold.jsonlines import document_of
 
-    rows = [annotation] if isinstance(annotation, Mapping) else list(annotation)
+    rows = [annotation] if isinstance(annotation, Mapping) else list_inputs("annotation", annotation)
+    strange = next((row for row in rows if not isinstance(row, Mapping)), None)
+    if strange is not None:
+        raise BadInput(
+            f"annotation is a dictionary of words and their annotation, but got {describe_object(strange)}"
+        )
     inputs = _checked(attention, sinks=True)
     numbers = [None] * len(inputs) if word is None else [word] if isinstance(word, np.ndarray) else list(word)
     if not len(rows) == len(inputs) == len(numbers):
@@ -158,7 +163,8 @@ def probe_of(
 
 def _checked(attention: Arrays, sinks: bool) -> list[np.ndarray]:
     """Return the attention of each input as float64, after checking that it is attention of one model."""
-    arrays = [attention] if isinstance(attention, np.ndarray) and attention.ndim == 4 else list(attention)
+    single = isinstance(attention, np.ndarray) and attention.ndim == 4
+    arrays = [attention] if single else list_inputs("attention", attention)
     if not arrays:
         raise BadInput("attention is of at least one input, but no array was given")
     checked = []

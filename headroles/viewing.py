@@ -12,6 +12,7 @@ from headroles.errors import BadInput
 from headroles.options.keywords import keywords_of
 from headroles.options.values import parse_numbers, record_of
 from headroles.options.view import MODEL_OPTIONS, ViewOptions
+from headroles.records.shown.brief import brief_lines, describe
 from headroles.records.view import Maps, View
 from headroles.storage.folder import COMPARISON, RUN, make_folder, read_manifest, write_errors, write_files
 from headroles.storage.integrity.origin import PAGE_MARK, SVG_MARK, check_replaceable
@@ -36,6 +37,19 @@ class Viewed:
 
     view: View
     show: str = "head"
+
+    def __repr__(self) -> str:
+        """Return model, texts and the attention that the view holds."""
+        facts = [("model", self.view.model), ("texts", describe(self.view.texts))]
+        facts += [
+            (
+                maps.kind,
+                f"{len(maps.layers)} layers × {len(maps.heads)} heads, "
+                f"{maps.queries.size} × {maps.keys.size} tokens",
+            )
+            for maps in self.view.maps
+        ]
+        return brief_lines("Viewed", [*facts, ("shown by", ".html(), .svg(layer), .save(path)")])
 
     def html(self) -> str:
         """Return one self-contained page with all three views."""
@@ -158,6 +172,7 @@ def _read(chosen: ViewOptions) -> View:
         from headroles.maps.shown import view_of_stored
 
         return view_of_stored(Path(chosen.attention), chosen.example, layers=layers, heads=heads)
+    from headroles.extraction.model.borrow import borrow
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.views.numbers import check_by_configuration
 
@@ -165,21 +180,23 @@ def _read(chosen: ViewOptions) -> View:
     check_by_configuration(checkpoint.target, layers=layers, heads=heads)
     from headroles.extraction.views.view import read_view
 
-    return read_view(
-        checkpoint,
-        tuple(text for text in (chosen.text, chosen.text_b) if text is not None),
-        layers=layers,
-        heads=heads,
-        neurons=chosen.svg is None or chosen.out is not None,
-        device=chosen.device,
-        dtype=chosen.dtype,
-        max_length=chosen.max_length,
-    )
+    with borrow(chosen.model):
+        return read_view(
+            checkpoint,
+            tuple(text for text in (chosen.text, chosen.text_b) if text is not None),
+            layers=layers,
+            heads=heads,
+            neurons=chosen.svg is None or chosen.out is not None,
+            device=chosen.device,
+            device_map=chosen.device_map,
+            dtype=chosen.dtype,
+            max_length=chosen.max_length,
+        )
 
 
 def _options_of_arrays(options: dict[str, Any]) -> ViewOptions:
     """Return the options of a view of plain attention, which name no model and no stored maps."""
-    refused = sorted({"attention", "example", *MODEL_OPTIONS} & options.keys())
+    refused = sorted({"attention", "example", "tokenizer", *MODEL_OPTIONS} & options.keys())
     if refused:
         raise BadInput(
             f"plain attention is shown without a model or stored maps, so {refused[0]} has no effect; leave "

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from headroles.errors import BadSieve, shorten
 from headroles.plans.masks import Same
 from headroles.records.example import Example
+from headroles.records.shown.brief import brief
 
 NEEDS = frozenset({"words", "arcs", "mentions", "likeness", "frequencies"})
 """Annotation a sieve can ask for: words alone, dependency arcs between them, mentions of entities, lemmas or
@@ -56,6 +57,8 @@ class Contrast:
     words: bool = False
     groups: LabelFunction | None = None
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, slots=True)
 class MaskSieve:
@@ -87,6 +90,8 @@ class MaskSieve:
     specials: bool = False
     margin: float = MARGIN
     contrast: Contrast | None = None
+
+    __repr__ = brief
 
 
 @runtime_checkable

@@ -1,7 +1,7 @@
 """Families of sieves that differ in one parameter, such as ``local:4``, and the decorator that makes one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headroles.errors import BadSieve, HeadrolesError, shorten
 from headroles.sieves.base import MaskSieve, Scorer, Sieve
@@ -54,7 +54,7 @@ class SieveFamily:
         return f"{self.name}:<{self.parameter}>"
 
     def sieve(self, parameter: str) -> Sieve:
-        """Return the sieve of a parameter.
+        """Return the sieve of a parameter; a mask without a question gets that of the family.
 
         Raises:
             BadSieve: For a wrong parameter, or a family that makes no sieve of its name.
@@ -85,6 +85,8 @@ class SieveFamily:
                 f"sieves of the family {self.listed} have names such as '{self.name}:{self.example}', but "
                 f"{shorten(given)} gave a sieve called {shorten(name)}; mend it"
             )
+        if isinstance(made, MaskSieve) and not made.question:
+            return replace(made, question=self.question)
         return made
 
 

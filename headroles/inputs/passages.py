@@ -7,7 +7,7 @@ from typing import Any
 from headroles.addresses import is_address
 from headroles.errors import BadInput
 from headroles.extraction.gold.jsonlines import parser_of
-from headroles.extraction.gold.read import read_documents
+from headroles.extraction.gold.read import object_documents, read_documents
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.texts.files import Location, file_format, list_files
 from headroles.extraction.texts.rows import HUB_ENDINGS, JSON_ENDINGS, TABLE_ENDINGS
@@ -22,8 +22,10 @@ from headroles.extraction.texts.sources import (
 )
 from headroles.inputs.corpora import Corpus, ListCorpus, StreamedCorpus, first_inputs
 from headroles.inputs.json_files import has_trees, stream_objects
+from headroles.inputs.objects import object_corpus
 from headroles.options.inputs import InputOptions
 from headroles.records.documents import Document
+from headroles.records.objects import DataObject, refuse_name
 from headroles.records.passage import Passage
 from headroles.tasks import HUB, task_of
 
@@ -62,14 +64,22 @@ def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkp
     task = None if options.task is None else task_of(options.task)
     if "mentions" in needs:
         windows = mention_windows(options, needs, checkpoint)
-        source = {"kind": "file", "name": options.data, "rows": len(windows)}
-        return _list_corpus(windows, options, source | _tree_facts(options.data))
+        given = options.data
+        source = (
+            {"kind": "object", "name": given.name, "rows": len(windows)}
+            if isinstance(given, DataObject)
+            else {"kind": "file", "name": given, "rows": len(windows)} | _tree_facts(given)
+        )
+        return _list_corpus(windows, options, source)
     subset: dict[str, Any] = {"limit": options.limit, "seed": options.seed, "first": options.first}
     if options.source == "hub" and task is not None:
-        name = options.data or HUB
+        name = options.file or HUB
         read = partial(stream_hub, task, name, options.name, stream=options.streamed)
         return StreamedCorpus(read, {"kind": "hub", "name": name}, gold=False, **subset)
+    if isinstance(options.data, DataObject):
+        return object_corpus(options, options.data, subset)
     if options.data is not None:
+        refuse_name(options.data)
         return _file_corpus(options, subset)
     if task is None:
         raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
@@ -167,8 +177,11 @@ def mention_windows(options: InputOptions, needs: frozenset[str], checkpoint: Ch
             "file of them with --data (GUM's CoNLL-U, CoNLL-2012, GAP, WinoBias or JSON lines), or leave the "
             "sieve out"
         )
-    documents = read_documents(Path(options.data), options.name)
-    _check_annotation(documents, needs, options.data)
+    if isinstance(options.data, DataObject):
+        documents, place = object_documents(options.data, options.name), options.data.name
+    else:
+        documents, place = read_documents(Path(options.data), options.name), options.data
+    _check_annotation(documents, needs, place)
     from headroles.extraction.model.load import load_tokenizer
     from headroles.extraction.texts.pieces import count_pieces, text_room
     from headroles.extraction.texts.windows import document_windows, window_passage

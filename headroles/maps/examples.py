@@ -135,13 +135,7 @@ def read_map_list(path: Path, name: str) -> MapList:
     """
     list_file = path.with_suffix(".json")
     document, rows = read_list_rows(path)
-    examples = tuple(
-        _example(row, f"{list_file}, example {number}", name, number) for number, row in enumerate(rows)
-    )
-    keys = [example.tokenised.passage.key for example in examples]
-    twice = next((key for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
-    if twice is not None:
-        raise BadInput(f"'{list_file}': every example has a key of its own, but {twice!r} is there twice")
+    examples = examples_of(rows, list_file, name)
     model, digest = document.get("model"), document.get("sha256")
     return MapList(
         examples,
@@ -149,6 +143,27 @@ def read_map_list(path: Path, name: str) -> MapList:
         document.get("sinks") is True,
         digest if isinstance(digest, str) else None,
     )
+
+
+def examples_of(rows: Sequence[dict[str, Any]], list_file: Path, name: str) -> tuple[MapExample, ...]:
+    """Read the objects of a list as examples, and check that every one has a key of its own.
+
+    Args:
+        rows: The objects.
+        list_file: File of the list, for messages.
+        name: First part of the keys.
+
+    Raises:
+        BadInput: When an object breaks a rule; the message names the example.
+    """
+    examples = tuple(
+        _example(row, f"{list_file}, example {number}", name, number) for number, row in enumerate(rows)
+    )
+    keys = [example.tokenised.passage.key for example in examples]
+    twice = next((key for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
+    if twice is not None:
+        raise BadInput(f"'{list_file}': every example has a key of its own, but {twice!r} is there twice")
+    return examples
 
 
 def read_list_rows(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

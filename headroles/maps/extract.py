@@ -12,6 +12,7 @@ from headroles.errors import BadInput
 from headroles.maps.writer import open_maps, size_in_bytes
 from headroles.options.extract import ExtractOptions
 from headroles.options.keywords import keywords_of
+from headroles.records.objects import DataObject
 from headroles.records.view import DECODER
 
 if TYPE_CHECKING:
@@ -90,33 +91,50 @@ def extract(
     """
     from headroles.extraction.texts.files import check_present
 
-    check_present(settings.file)
+    if not isinstance(settings.file, DataObject):
+        check_present(settings.file)
+    from headroles.extraction.model.borrow import borrow
+
+    with borrow(settings.model):
+        return _extract(settings, announce, progress)
+
+
+def _extract(
+    settings: ExtractOptions,
+    announce: Callable[[ExtractedMaps], None] | None,
+    progress: Callable[[int, int], None] | None,
+) -> ExtractedMaps:
+    """Load the model and the inputs, and write the maps."""
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load
     from headroles.extraction.texts.json_inputs import map_inputs, name_groups, read_rows, split_sentences
+    from headroles.extraction.texts.rows import object_rows
 
-    rows = read_rows(Path(settings.file))
-    rows = split_sentences(name_groups(rows, settings.group, settings.file))
+    given = settings.file
+    place = given.name if isinstance(given, DataObject) else given
+    rows = object_rows(given) if isinstance(given, DataObject) else read_rows(Path(given))
+    rows = split_sentences(name_groups(rows, settings.group, place))
     numbers = _drawn(len(rows), settings)
     rows = [rows[number] for number in numbers]
-    _check_pairs(rows, settings)
+    _check_pairs(rows, settings, place)
     checkpoint = find_checkpoint(settings.model, settings.revision)
     model = load(
         checkpoint,
         device=settings.device,
+        device_map=settings.device_map,
         dtype=settings.dtype,
         max_length=settings.max_length,
         kind=settings.kind,
     )
     most = min(settings.max_length, model.limit or settings.max_length)
-    all_items = map_inputs(model.tokenizer, rows, Path(settings.file), numbers)
+    all_items = map_inputs(model.tokenizer, rows, place, numbers)
     items = [item for item in all_items if _longest_side(item) <= most]
     if not items:
         raise BadInput(
-            f"inputs longer than {most} tokens are left out, but all {len(all_items)} of '{settings.file}' "
+            f"inputs longer than {most} tokens are left out, but all {len(all_items)} of '{place}' "
             f"are; give a larger --max-length, or shorter texts"
         )
-    _check_words(items, settings)
+    _check_words(items, settings, place)
     return _write_maps(items, len(all_items) - len(items), model, settings, announce, progress)
 
 
@@ -130,12 +148,12 @@ def _drawn(count: int, settings: ExtractOptions) -> list[int]:
     return drawn
 
 
-def _check_pairs(rows: Sequence[dict[str, Any]], settings: ExtractOptions) -> None:
+def _check_pairs(rows: Sequence[dict[str, Any]], settings: ExtractOptions, place: str) -> None:
     """Check that a decoder, whose text is the second of a pair, gets pairs of texts."""
     for row in rows if settings.kind == DECODER else ():
         if "text_b" not in row and not isinstance(row.get("text"), list):
             raise BadInput(
-                f"a decoder reads the second text of a pair, but an object of '{settings.file}' has none; "
+                f"a decoder reads the second text of a pair, but an object of '{place}' has none; "
                 f"give 'text_a' and 'text_b', or 'text' as a list of two, or leave --kind out"
             )
 
@@ -145,12 +163,12 @@ def _longest_side(item: "MapInput") -> int:
     return max(item.tokenised.size, len(item.tokenised.inputs["input_ids"]))
 
 
-def _check_words(items: Sequence["MapInput"], settings: ExtractOptions) -> None:
+def _check_words(items: Sequence["MapInput"], settings: ExtractOptions, place: str) -> None:
     """Check that the words of all inputs are known if maps of words are wanted."""
     tokens = sum(item.given == "tokens" for item in items)
     if settings.word_level and tokens:
         raise BadInput(
-            f"--word-level needs to know the words, but {tokens} inputs of '{settings.file}' give 'tokens'; "
+            f"--word-level needs to know the words, but {tokens} inputs of '{place}' give 'tokens'; "
             f"give 'words' or 'text', or leave --word-level out"
         )
 
@@ -197,11 +215,11 @@ def _write_maps(
             "sinks": job.least < 1 - ROUNDING,
         }
         rows = [_row(item, number, reaches[number], settings) for number, item in enumerate(items)]
-        writing.listed = partial(_list_text, listed, rows, f"'{target}'")
+        writing.listed = partial(list_text, listed, rows, f"'{target}'")
     return extracted
 
 
-def _list_text(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
+def list_text(listed: dict[str, Any], rows: list[dict[str, Any]], place: str, digest: str) -> str:
     """Return the text of the list of the maps, with the SHA-256 of their file."""
     from headroles.extraction.texts.json_inputs import encode_json
 

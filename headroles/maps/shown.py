@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headroles.arrays import checked_attention
+from headroles.arrays import array_of, checked_attention
 from headroles.errors import BadInput
 from headroles.extraction.source import StoredMaps
 from headroles.extraction.texts.spelling import number_words
@@ -137,8 +137,8 @@ def _joined(attention: Any) -> Float[np.ndarray, "layers heads tokens tokens"]:
     Raises:
         BadInput: When the layers have different shapes, or a batch has several inputs.
     """
-    array = _array(attention) if hasattr(attention, "ndim") else None
-    layers = [_array(layer) for layer in attention] if array is None else list(array)
+    array = array_of(attention) if hasattr(attention, "ndim") else None
+    layers = [array_of(layer) for layer in attention] if array is None else list(array)
     shapes = {layer.shape for layer in layers}
     if len(shapes) != 1 or {len(shape) for shape in shapes} - {3, 4}:
         raise BadInput(
@@ -149,13 +149,6 @@ def _joined(attention: Any) -> Float[np.ndarray, "layers heads tokens tokens"]:
         raise BadInput(f"a view shows one input, but got a batch of {len(layers[0])}; give one of them")
     joined: np.ndarray = np.stack([layer.reshape(layer.shape[-3:]) for layer in layers])
     return joined
-
-
-def _array(layer: Any) -> np.ndarray:
-    """Return an array or a tensor of any device and precision as an array."""
-    if hasattr(layer, "detach"):
-        layer = layer.detach().cpu().float().numpy()
-    return np.asarray(layer)
 
 
 def _view(

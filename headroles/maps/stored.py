@@ -50,7 +50,7 @@ def open_stored_maps(file: Path, name: str) -> Iterator[StoredMaps]:
         examples = {example.tokenised.passage.key: example for example in listed.examples}
         first = listed.examples[0]
         shape = maps[first.array].shape[:2]
-        reader = _MapReader(maps, examples, shape, listed.sinks)
+        reader = MapReader(maps, examples, shape, listed.sinks)
         shown = reader(first.tokenised).visible
         causal = all(visible is not None and not np.triu(visible, 1).any() for visible in shown)
         facts = {"maps_sha256": digest, "list_sha256": sha256_of(file.with_suffix(".json"))}
@@ -65,10 +65,17 @@ def open_stored_maps(file: Path, name: str) -> Iterator[StoredMaps]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _MapReader:
-    """Reads and checks the maps of one example; all examples have the same layers and heads."""
+class MapReader:
+    """Reads and checks the maps of one example; all examples have the same layers and heads.
 
-    file: MapFile
+    Attributes:
+        file: The arrays by name.
+        examples: The examples by key.
+        shape: Layers and heads.
+        sinks: Whether rows may sum to less than 1.
+    """
+
+    file: MapFile | Mapping[str, np.ndarray]
     examples: Mapping[str, MapExample]
     shape: tuple[int, ...]
     sinks: bool

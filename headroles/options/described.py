@@ -52,6 +52,7 @@ class Option:
         required: Whether the command line requires it.
         hidden: Whether help and signatures leave it out, because the record refuses every value.
         python: Its type in Python, where functions take more than the record holds.
+        in_python: What functions take beyond the command line, as a sentence; "" for nothing more.
     """
 
     help: str
@@ -70,6 +71,7 @@ class Option:
     required: bool = False
     hidden: bool = False
     python: str = ""
+    in_python: str = ""
 
     def but(self, **changes: Any) -> "Option":
         """Return the same option with another detail, default or the like for one command."""

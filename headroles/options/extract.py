@@ -10,6 +10,7 @@ from headroles.options.described import Option, check_values
 from headroles.options.shared import (
     BATCH_SIZE,
     DEVICE,
+    DEVICE_MAP,
     DTYPE,
     FIRST,
     GROUP,
@@ -21,8 +22,10 @@ from headroles.options.shared import (
     OVERWRITE,
     REVISION,
     SEED,
+    check_devices,
     check_subset,
 )
+from headroles.records.objects import DataObject, ModelObject
 from headroles.storage.integrity.leftovers import has_leftover
 from headroles.storage.map_files import KINDS, file_form
 
@@ -36,14 +39,24 @@ class ExtractOptions:
         BadInput: For numbers out of range, or a file that cannot be written where it is named.
     """
 
-    file: Annotated[str, Option("JSON objects with texts.", "Inputs", path=True, argument=True)]
+    file: Annotated[
+        str | DataObject,
+        Option(
+            "JSON objects with texts.",
+            "Inputs",
+            path=True,
+            argument=True,
+            python="str | Path | Any",
+            in_python="Or a list of dictionaries, texts or pairs, a DataFrame, or a datasets.Dataset.",
+        ),
+    ]
     out: Annotated[
         str,
         OUT.but(
             detail="A .safetensors or .npz file; a .json file of the same name lists the maps.", required=True
         ),
     ] = ""
-    model: Annotated[str | None, MODEL] = None
+    model: Annotated[str | ModelObject | None, MODEL] = None
     revision: Annotated[str | None, REVISION] = None
     word_level: Annotated[
         bool,
@@ -58,12 +71,14 @@ class ExtractOptions:
     max_length: Annotated[int, MAX_LENGTH.but(detail="Longer inputs are left out.")] = 128
     batch_size: Annotated[int, BATCH_SIZE] = 32
     device: Annotated[str, DEVICE] = "auto"
+    device_map: Annotated[str | None, DEVICE_MAP] = None
     dtype: Annotated[str, DTYPE] = "float32"
     overwrite: Annotated[bool, OVERWRITE] = False
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         check_values(self)
+        check_devices(self.device, self.device_map)
         check_subset(self.limit, self.first)
         if self.kind == "cross":
             raise BadInput(
@@ -76,7 +91,7 @@ class ExtractOptions:
         file_form(target)
         check_place(target)
         for path in (target, target.with_suffix(".json")):
-            if path.resolve() == Path(self.file).resolve():
+            if isinstance(self.file, str) and path.resolve() == Path(self.file).resolve():
                 raise BadInput(f"'{path}' would be written over the inputs; give another --out")
             if path.exists() and not self.overwrite and not is_unfinished(target):
                 raise BadInput(f"'{path}' is there already; give --overwrite to replace it, or another --out")

@@ -7,7 +7,9 @@ from typing import Annotated, ClassVar
 from headroles.errors import BadInput
 from headroles.options.run import CommonOptions
 from headroles.options.shared import COLUMN_B, DATA, GROUP, KIND, MAX_LENGTH, SOURCE, STREAM, TASK, TEXT_A
+from headroles.records.objects import DataObject
 
+OBJECTS = "Or a DataFrame, a datasets.Dataset, or a list of texts, pairs or dictionaries."
 TABLES = (
     "As .tsv, .csv, .json, .jsonl, .conllu (.gz too) or .parquet; or a folder or pattern of them; "
     "with --source hub, a dataset in the layout of GLUE."
@@ -25,7 +27,7 @@ class InputOptions(CommonOptions):
 
     task: Annotated[str | None, TASK] = None
     source: Annotated[str, SOURCE] = "sample"
-    data: Annotated[str | None, DATA.but(detail=TABLES)] = None
+    data: Annotated[str | DataObject | None, DATA.but(detail=TABLES, in_python=OBJECTS)] = None
     text_a: Annotated[str | None, TEXT_A] = None
     text_b: Annotated[str | None, COLUMN_B] = None
     group: Annotated[str | None, GROUP] = None
@@ -46,6 +48,11 @@ class InputOptions(CommonOptions):
                 "a run needs inputs: name a task with --task, a file with --data, or stored maps with "
                 "--attention"
             )
+        if self.source == "hub" and isinstance(self.data, DataObject):
+            raise BadInput(
+                f"source 'hub' names a dataset of the hub, but data is an object ({self.data.name}); leave "
+                f"source out"
+            )
         if self.source == "hub" and self.task is None:
             raise BadInput("inputs from the hub are those of a task; name it with --task")
         if self.text_b is not None and self.text_a is None:
@@ -65,7 +72,12 @@ class InputOptions(CommonOptions):
     @property
     def name(self) -> str:
         """Name of the inputs: the task's, or the file's."""
-        return self.task or input_name(self.attention or self.data)
+        return self.task or input_name(self.attention or self.file)
+
+    @property
+    def file(self) -> str | None:
+        """Path, address or pattern of the inputs; None where there is none, or they are an object."""
+        return None if isinstance(self.data, DataObject) else self.data
 
 
 def input_name(data: str | None) -> str:

@@ -1,12 +1,14 @@
 """Functions whose keywords are the options of a record: their signature, checks and documentation."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import wrap
 from typing import Any, TypeVar
 
 from headroles.options.described import Described, described, shown
+from headroles.options.shared import TOKENIZER
 from headroles.options.values import record_of
+from headroles.records.objects import ModelObject
 
 PLACE = "        {options}"
 """Line of a docstring that gives way to the documentation of all options."""
@@ -93,10 +95,18 @@ def signature_of(
     leading = [_parameter(options[name], inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
     rest = [
         _parameter(option, inspect.Parameter.KEYWORD_ONLY)
-        for name, option in options.items()
-        if name not in first
+        for option in _keywords(record)
+        if option.name not in first
     ]
     return inspect.Signature([*leading, *own, *rest])
+
+
+def _keywords(record: type) -> Iterator[Described]:
+    """Yield the options of a record, and the tokenizer after a model that may be an object."""
+    for option in shown(record):
+        yield option
+        if ModelObject in option.types:
+            yield Described("tokenizer", TOKENIZER, (), False, None, False)
 
 
 def _parameter(option: Described, kind: Any) -> inspect.Parameter:
@@ -113,9 +123,10 @@ def _documented(text: str, record: type) -> str:
 def option_lines(record: type) -> str:
     """Return the documentation of all options of a record, as in the section Args of a docstring."""
     lines: list[str] = []
-    for option in shown(record):
+    for option in _keywords(record):
         allowed = f" One of {', '.join(option.option.choices)}." if option.option.choices else ""
         usual = f" Default: {option.default}." if option.default else ""
-        words = f"{option.name}: {option.option.meaning}{allowed}{usual}"
+        more = f" {option.option.in_python}" if option.option.in_python else ""
+        words = f"{option.name}: {option.option.meaning}{more}{allowed}{usual}"
         lines += wrap(words, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12)
     return "\n".join(lines)

@@ -24,6 +24,7 @@ from headroles.options.shared import (
     TEXT_A,
     check_subset,
 )
+from headroles.records.objects import ModelObject
 
 LAYOUTS = ("conllu", "words", "table", "text")
 """Layouts of texts that become trees."""
@@ -65,7 +66,10 @@ class PreparationOptions:
 class PairOptions(PreparationOptions):
     """Options for pairs: also the model whose tokenizer counts the tokens."""
 
-    model: Annotated[str | None, MODEL.but(detail="Its tokenizer counts the tokens.")] = None
+    model: Annotated[
+        str | ModelObject | None,
+        MODEL.but(detail="Its tokenizer counts the tokens.", in_python="Or its tokenizer alone."),
+    ] = None
     revision: Annotated[str | None, REVISION] = None
     max_length: Annotated[int, MAX_LENGTH] = 128
 

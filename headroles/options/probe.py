@@ -9,6 +9,7 @@ from headroles.options.described import Option
 from headroles.options.run import CommonOptions
 from headroles.options.shared import DATA, KIND, LAYOUT, MARGIN, MAX_LENGTH, TEST, VECTORS
 from headroles.records.example import Decision
+from headroles.records.objects import DataObject
 from headroles.records.probes import CLASSIFIERS
 from headroles.sieves.language.relations import SCHEMES
 from headroles.sieves.probes.trees import ROOTS
@@ -38,8 +39,12 @@ class ProbeOptions(CommonOptions):
         Option("Probes to run.", "Questions", kind="probe", choices=PROBES, argument=True),
     ] = ()
     data: Annotated[
-        tuple[str, ...],
-        DATA.but(detail="Gold annotation; may be repeated (GAP, WinoBias pro and anti)."),
+        tuple[str | DataObject, ...],
+        DATA.but(
+            detail="Gold annotation; may be repeated (GAP, WinoBias pro and anti).",
+            python="Any",
+            in_python="Or a list of dictionaries with the fields of JSON lines.",
+        ),
     ] = ()
     layout: Annotated[str | None, LAYOUT.but(choices=LAYOUTS)] = None
     relations: Annotated[
@@ -152,7 +157,8 @@ class ProbeOptions(CommonOptions):
     @property
     def name(self) -> str:
         """Name of the inputs: the first file's."""
-        return Path(self.attention or self.data[0]).name.split(".")[0]
+        first = self.attention or self.data[0]
+        return "data" if isinstance(first, DataObject) else Path(first).name.split(".")[0]
 
     @property
     def asked_relations(self) -> tuple[str, ...]:

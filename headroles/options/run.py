@@ -16,6 +16,7 @@ from headroles.options.shared import (
     BAYES,
     CORRECTION,
     DEVICE,
+    DEVICE_MAP,
     DTYPE,
     ENGINE,
     FAMILY,
@@ -38,10 +39,12 @@ from headroles.options.shared import (
     TEST,
     THREADS,
     WORKERS,
+    check_devices,
     check_subset,
 )
 from headroles.presets import preset_of
 from headroles.records.example import Decision
+from headroles.records.objects import DataObject, ModelObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,7 @@ class CommonOptions:
     """
 
     attention: Annotated[str | None, ATTENTION] = None
-    model: Annotated[str | None, MODEL] = None
+    model: Annotated[str | ModelObject | None, MODEL] = None
     revision: Annotated[str | None, REVISION] = None
     limit: Annotated[int | None, LIMIT] = None
     first: Annotated[int | None, FIRST] = None
@@ -71,6 +74,7 @@ class CommonOptions:
     splits: Annotated[int | None, STABILITY] = None
     bayes: Annotated[bool | None, BAYES] = None
     device: Annotated[str, DEVICE] = "auto"
+    device_map: Annotated[str | None, DEVICE_MAP] = None
     dtype: Annotated[str, DTYPE] = "float32"
     batch_size: Annotated[int, BATCH_SIZE] = 32
     shard_size: Annotated[int, SHARD_SIZE] = 256
@@ -87,7 +91,7 @@ class CommonOptions:
     COMMAND: ClassVar[str] = ""
     """First words of the command line of this kind of run."""
     OF_MODELS: ClassVar[tuple[str, ...]] = (
-        "limit", "first", "model", "revision", "device", "dtype"
+        "limit", "first", "model", "revision", "device", "device_map", "dtype"
     )  # fmt: skip
     """Options of runs of a model, which runs on stored maps do not accept."""
     PLACES: ClassVar[tuple[str, ...]] = (
@@ -100,6 +104,7 @@ class CommonOptions:
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         check_values(self)
+        check_devices(self.device, self.device_map)
         if self.revision is not None and self.model is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         check_subset(self.limit, self.first, self.streamed)
@@ -166,6 +171,8 @@ class CommonOptions:
         for name, value in settings.items():
             if isinstance(value, tuple):
                 settings[name] = [item if isinstance(item, str) else item.name for item in value]
+            elif isinstance(value, ModelObject | DataObject):
+                settings[name] = value.name
         return settings
 
     def command(self) -> str:

@@ -9,6 +9,7 @@ from headroles.tasks import TASKS
 
 SOURCES = ("sample", "hub")
 DEVICES = ("auto", "cpu", "cuda", "mps")
+DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 DTYPES = ("float32", "bfloat16", "float16")
 ENGINES = ("local", "ray")
 STACKS = ("self", "encoder", "decoder", "cross")
@@ -20,7 +21,7 @@ USER_CACHE = "in the user's cache folder"
 # inputs
 TASK = Option("A task of GLUE, in any case.", "Inputs", choices=tuple(TASKS), any_case=True)
 SOURCE = Option("Inputs of the task: sample (shipped) or hub.", "Inputs", choices=SOURCES)
-DATA = Option("A file of your inputs.", "Inputs", path=True)
+DATA = Option("A file of your inputs.", "Inputs", path=True, python="str | Path | Any | None")
 ATTENTION = Option(
     "A file of stored maps (.npz, .safetensors) to read; no model is run.", "Inputs", path=True
 )
@@ -35,9 +36,23 @@ MAX_LENGTH = Option("Longest input in tokens, special tokens included.", "Inputs
 LAYOUT = Option("Layout of the file.", "Inputs", default="detected")
 
 # model
-MODEL = Option("A folder of a model, or its name on the hub.", "Model", path=True, default=EMBEDDED)
+MODEL = Option(
+    "A folder of a model, or its name on the hub.",
+    "Model",
+    path=True,
+    default=EMBEDDED,
+    python="str | Path | Any | None",
+    in_python="Or a loaded transformers model, with its tokenizer.",
+)
+TOKENIZER = Option("Fast tokenizer of a model that is given as an object.", "Model", python="Any | None")
+"""A keyword of functions that take a loaded model; it becomes a part of the model."""
 REVISION = Option("Branch, tag or commit of a model on the hub.", "Model")
 DEVICE = Option("Device of the model.", "Model", choices=DEVICES)
+DEVICE_MAP = Option(
+    "Place parts of the model on several devices by this rule; needs accelerate.",
+    "Model",
+    choices=DEVICE_MAPS,
+)
 DTYPE = Option("Precision of the model's numbers.", "Model", choices=DTYPES)
 BATCH_SIZE = Option("Largest batch.", "Model", least=1)
 KIND = Option("Attention of an encoder-decoder.", "Model", kind="kind of attention", choices=STACKS)
@@ -116,6 +131,19 @@ ADDRESS = Option(
     "Address of a Ray cluster.", "Running", default="RAY_ADDRESS, else a new Ray on this machine"
 )
 GPUS = Option("GPUs of each worker, fractions allowed; for Ray.", "Running", least=0, below=INFINITY)
+
+
+def check_devices(device: str, device_map: str | None) -> None:
+    """Refuse a device beside a device map.
+
+    Raises:
+        BadInput: When both are given.
+    """
+    if device_map is not None and device != "auto":
+        raise BadInput(
+            f"a device map places the parts of a model, so --device {device} has no effect beside it; give "
+            f"one of the two"
+        )
 
 
 def check_subset(limit: int | None, first: int | None, stream: bool = False) -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from headroles.errors import BadInput, UnknownName, shorten
 from headroles.options.described import Described, described
+from headroles.records.objects import DataObject, ModelObject, take_objects
 
 LARGEST = 10**18
 """Whole numbers lie below it; longer ones are mistakes."""
@@ -38,6 +39,13 @@ def record_of(record: type[Record], /, **given: Any) -> Record:
         'models/bert'
     """
     known = {option.name: option for option in described(record)}
+    inputs = next((option for option in known.values() if DataObject in option.types), None)
+    given = take_objects(
+        given,
+        model=any(ModelObject in option.types for option in known.values()),
+        data="" if inputs is None else inputs.name,
+        files=inputs is not None and inputs.repeatable,
+    )
     for name in given:
         if name not in known:
             raise UnknownName("option", name, known)
@@ -98,8 +106,9 @@ def _to_type(option: Described, value: Any) -> Any:
         BadInput: For a value of another type.
     """
     kinds = option.types
-    if value is None and NoneType in kinds:
-        return None
+    objects = tuple(kind for kind in kinds if kind in (ModelObject, DataObject))
+    if (value is None and NoneType in kinds) or isinstance(value, objects):
+        return value
     flag = isinstance(value, bool)
     if bool in kinds and flag:
         return bool(value)

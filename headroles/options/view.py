@@ -10,6 +10,7 @@ from headroles.options.described import Option, check_values
 from headroles.options.shared import (
     ATTENTION,
     DEVICE,
+    DEVICE_MAP,
     DTYPE,
     KIND,
     MAX_LENGTH,
@@ -19,11 +20,13 @@ from headroles.options.shared import (
     REVISION,
     SVG,
     TEXT_B,
+    check_devices,
 )
+from headroles.records.objects import ModelObject
 
 SHOWS = ("head", "model", "neuron")
 """The three views on a page, of which one opens first."""
-MODEL_OPTIONS = ("model", "revision", "max_length", "device", "dtype", "kind")
+MODEL_OPTIONS = ("model", "revision", "max_length", "device", "device_map", "dtype", "kind")
 """Options of views of a model, which views of stored maps and of arrays do not accept."""
 
 
@@ -55,7 +58,7 @@ class ViewOptions:
         str | None,
         Option("Key or number (from 0) of the example of stored maps.", "Inputs", default="the first"),
     ] = None
-    model: Annotated[str | None, MODEL] = None
+    model: Annotated[str | ModelObject | None, MODEL] = None
     revision: Annotated[str | None, REVISION] = None
     view: Annotated[str, Option("View that opens first.", "Output", choices=SHOWS)] = "head"
     layers: Annotated[
@@ -78,6 +81,7 @@ class ViewOptions:
     ] = ()
     max_length: Annotated[int, MAX_LENGTH] = 512
     device: Annotated[str, DEVICE] = "auto"
+    device_map: Annotated[str | None, DEVICE_MAP] = None
     dtype: Annotated[str, DTYPE] = "float32"
     out: Annotated[str | None, OUT.but(detail="An HTML file.", default="view.html, or none with --svg")] = (
         None
@@ -92,6 +96,7 @@ class ViewOptions:
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         check_values(self)
+        check_devices(self.device, self.device_map)
         self._check_source()
         for name, text in (("text", self.text), ("text_b", self.text_b)):
             if text is not None and not text.strip():

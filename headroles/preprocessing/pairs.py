@@ -3,13 +3,15 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from headroles.errors import BadInput
 from headroles.options.keywords import keywords_of
 from headroles.options.prepare import PairOptions
+from headroles.options.values import record_of
+from headroles.records.objects import take_objects
 from headroles.storage.folder import write_text
 
 if TYPE_CHECKING:
@@ -54,7 +56,12 @@ class PairFile:
         )
 
 
-@keywords_of(PairOptions, "file")
+def _read_options(**given: Any) -> PairOptions:
+    """Return the options from given values; of a model only its tokenizer is needed."""
+    return record_of(PairOptions, **take_objects(given, model=True, weights=False))
+
+
+@keywords_of(PairOptions, "file", read=_read_options)
 def preprocess_unlabeled(options: PairOptions) -> PairFile:
     """Cut running text into pairs of segments that follow each other, as for unlabelled Wikipedia.
 

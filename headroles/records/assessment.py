@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.arrays import read_only
+from headroles.records.shown.brief import brief
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +43,8 @@ class Precision:
     bayes_factor: Float[np.ndarray, "sieves layers heads"]
     mean_low: Float[np.ndarray, "sieves layers heads"]
     mean_high: Float[np.ndarray, "sieves layers heads"]
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -184,3 +187,5 @@ class Assessment:
     depth: tuple[Depth, ...] = ()
     remarks: tuple[str, ...] = ()
     sets: tuple[RoleSet, ...] = ()
+
+    __repr__ = brief

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
 from headroles.records.arrays import seal_arrays
+from headroles.records.shown.brief import brief
 
 WAYS = ("mean", "sum")
 """Ways to combine divergences of units."""
@@ -48,6 +49,8 @@ class Divergence:
     block: Int[np.ndarray, " units"]
     smoothing: float = 0.0
     way: str = "mean"
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         """Check shapes and types, and make the arrays read-only."""
@@ -149,6 +152,8 @@ class Neighbours:
     low: Float[np.ndarray, "heads near"]
     high: Float[np.ndarray, "heads near"]
 
+    __repr__ = brief
+
     def __post_init__(self) -> None:
         """Check shapes and types, and make the arrays read-only."""
         seal_arrays(self, "nearest heads", {})
@@ -192,6 +197,8 @@ class ClusterResults:
     stress: float
     claims: tuple[Claim, ...]
     neighbours: Neighbours | None = None
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         """Check shapes and types, and make the arrays read-only."""

@@ -12,7 +12,9 @@ from jaxtyping import Float, Int
 
 from headroles.records.example import Decision
 from headroles.records.findings import Findings, HeadGrid
-from headroles.records.notebook import comparison_html
+from headroles.records.shown.brief import brief
+from headroles.records.shown.notebook import comparison_html
+from headroles.records.shown.results import comparison_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +61,8 @@ class Differences(HeadGrid):
     p_equivalent: Float[np.ndarray, "sieves layers heads"]
     q_equivalent: Float[np.ndarray, "sieves layers heads"]
     outcome: Int[np.ndarray, "sieves layers heads"]
+
+    __repr__ = brief
 
     def counts(self, sieve: int) -> tuple[int, int, int, int]:
         """Count heads of a sieve (by position) that are changed, equivalent, undetermined, untestable."""
@@ -205,6 +209,10 @@ class Comparison:
     def by_role(self) -> pd.DataFrame:
         """Return labels gained and lost with their reference, with the columns of ``swaps.csv``."""
         return _table(RoleChange, self.swaps)
+
+    def __repr__(self) -> str:
+        """Return both models and counts of changed heads per sieve, in at most 20 lines."""
+        return comparison_text(self.differences, self.decision, self.bound, self.manifest)
 
     def _repr_html_(self) -> str:
         """Return counts per sieve with its largest change, and roles gained and lost, for notebooks."""

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Int
 
 from headroles.records.arrays import read_only
 from headroles.records.example import Mention as Mention
+from headroles.records.shown.brief import brief
 
 PRONOUN_LAYOUTS = ("gap", "winobias")
 """Layouts in which one pronoun is resolved among given mentions, wherever these stand."""
@@ -51,6 +52,8 @@ class Document:
     layout: str = ""
     condition: str = ""
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
@@ -68,6 +71,8 @@ class Window:
     start: int
     stop: int
     fresh: int
+
+    __repr__ = brief
 
     @property
     def key(self) -> str:
@@ -101,6 +106,8 @@ class Choices:
     query: Int[np.ndarray, " items"]
     candidates: Bool[np.ndarray, "items words"]
     right: Bool[np.ndarray, "items words"]
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""

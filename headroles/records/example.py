@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.errors import BadInput
 from headroles.records.arrays import read_only
+from headroles.records.shown.brief import brief
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +27,8 @@ class Lexical:
     lemmas: tuple[str, ...] | None = None
     vectors: Float32[np.ndarray, "words dimensions"] | None = None
     frequency: Int[np.ndarray, " tokens"] | None = None
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -100,6 +103,8 @@ class Example:
     mentions: tuple[Mention, ...] | None = None
     lexical: Lexical | None = None
     stack: Int[np.ndarray, " tokens"] = None  # type: ignore[assignment]
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         """Fill the defaults, check lengths, and make the arrays read-only."""
@@ -223,6 +228,8 @@ class Scores:
     cells: Float[np.ndarray, "sieves examples"]
     values: Float32[np.ndarray, "sieves examples layers heads"]
     null: Float[np.ndarray, "sieves examples"]
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         """Check lengths, and make the arrays read-only."""

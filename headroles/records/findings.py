@@ -17,8 +17,10 @@ from headroles.records.clusters import ClusterResults
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.kept_maps import KeptMaps
 from headroles.records.moments import Moments
-from headroles.records.notebook import labelling_html
 from headroles.records.probes import ProbeResults
+from headroles.records.shown.brief import brief
+from headroles.records.shown.notebook import labelling_html
+from headroles.records.shown.results import labelling_text
 from headroles.records.surface import SurfaceResults
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ class HeadGrid:
 
     rules: tuple[Rule, ...]
     count: Int[np.ndarray, "sieves layers heads"]
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         """Check shapes of all fields but the rules, and make the arrays read-only."""
@@ -119,6 +123,8 @@ class Findings(HeadGrid):
     q_not: Float[np.ndarray, "sieves layers heads"]
     decision: Int[np.ndarray, "sieves layers heads"]
 
+    __repr__ = brief
+
     @property
     def roles(self) -> tuple[str, ...]:
         """Names of the sieves that can be roles."""
@@ -142,6 +148,7 @@ class Labelling:
         exhibited: Typical inputs with their attention maps; None where none were kept.
         moments: Sums over random groups of all examples, where they were too many to keep all scores;
             ``scores`` are then those of a random subsample.
+        folder: Folder or address that it was written to or read from; None where it is in memory alone.
     """
 
     scores: Scores
@@ -155,6 +162,7 @@ class Labelling:
     clustered: ClusterResults | None = None
     exhibited: KeptMaps | None = None
     moments: Moments | None = None
+    folder: str | None = None
 
     def frame(self) -> pd.DataFrame:
         """Return one row per sieve × layer × head with the columns of ``findings.csv``."""
@@ -215,6 +223,15 @@ class Labelling:
         if groups is not None:
             columns["kv_group"] = groups.ravel()
         return pd.DataFrame(columns)
+
+    def __repr__(self) -> str:
+        """Return model, inputs and counts of heads per role, in at most 20 lines."""
+        from headroles.kinds import kind_of
+
+        outcomes = kind_of(self).outcomes
+        return labelling_text(
+            self.findings, self.decision, self.manifest, outcomes, len(self.skipped), self.folder
+        )
 
     def _repr_html_(self) -> str:
         """Return counts per role with its strongest head, and every head's roles, for notebooks."""

@@ -8,6 +8,7 @@ from jaxtyping import Int, UInt8
 from headroles.errors import BadInput
 from headroles.records.arrays import read_only
 from headroles.records.example import Example
+from headroles.records.shown.brief import brief
 
 MOST_TYPICAL, LEAST_TYPICAL = 3, 2
 """Examples per role and head: with the highest scores, and with the lowest."""
@@ -33,6 +34,8 @@ class TypicalInput:
     score: float
     map: int
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptMaps:
@@ -57,6 +60,8 @@ class KeptMaps:
     left: int
     limit: int
 
+    __repr__ = brief
+
     def __post_init__(self) -> None:
         """Check that all parts fit together, and make the arrays read-only."""
         places = np.asarray(self.places, dtype=np.int64).reshape(-1, 3)
@@ -80,3 +85,5 @@ class InputMaps:
 
     example: Example
     weights: dict[tuple[int, int], np.ndarray]
+
+    __repr__ = brief

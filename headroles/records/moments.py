@@ -22,6 +22,7 @@ from jaxtyping import Float, Int
 from headroles.errors import BadInput
 from headroles.records.arrays import seal_arrays
 from headroles.records.example import Rule, Scores
+from headroles.records.shown.brief import brief
 
 GROUPS = 256
 """Random groups: 255 degrees of freedom, with which a t test loses almost no power against millions."""
@@ -77,6 +78,8 @@ class Moments:
     most: Float[np.ndarray, "sieves layers heads"]
     weight: Float[np.ndarray, "sieves groups layers heads"]
     total: Float[np.ndarray, "sieves groups layers heads"]
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         """Check shapes, and make the arrays read-only."""

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.records.example import Mention
+from headroles.records.shown.brief import brief
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +24,8 @@ class Words:
     heads: Int[np.ndarray, " words"]
     relations: tuple[str, ...]
     lemmas: tuple[str, ...] | None = None
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,3 +45,5 @@ class Passage:
     group: str | None = None
     words: tuple[Words, ...] | None = None
     mentions: tuple[Mention, ...] | None = None
+
+    __repr__ = brief

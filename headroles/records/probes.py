@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.documents import Choices, Window
+from headroles.records.shown.brief import brief
 
 ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention", "attention+words", "distances+words"
 CLASSIFIERS = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS)
@@ -37,6 +38,8 @@ class BaselineCounts:
     hits: Int[np.ndarray, "rows examples baselines"]
     items: Int[np.ndarray, "rows examples"]
     lost: Int[np.ndarray, "rows examples"]
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +260,8 @@ class ProbeResults:
     trained: tuple[TrainedProbe, ...] = ()
     contests: tuple[ProbeComparison, ...] = ()
     weights: tuple[ProbeWeight, ...] = ()
+
+    __repr__ = brief
 
 
 CONTRAST_PART = "matched"

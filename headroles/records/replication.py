@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from headroles.records.example import Decision
+from headroles.records.shown.results import replication_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,6 +175,10 @@ class Replication:
     def best_heads(self) -> pd.DataFrame:
         """Return one row per row of a probe: the best head of A, on B."""
         return _table(BestReplicate, self.best)
+
+    def __repr__(self) -> str:
+        """Return roles of A by their decision in B, in at most 20 lines."""
+        return replication_text(self.rows, self.outcomes, self.decision, len(self.notes))
 
     def _repr_html_(self) -> str:
         """Return counts per row, as a small table for notebooks."""

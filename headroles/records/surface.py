@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from headroles.records.shown.brief import brief
+
 OUTCOMES = ("less important", "not less", "undetermined", "untestable")
 """Decisions of ``NoOp``, in the order of ``records.findings.DECISIONS``."""
 
@@ -81,3 +83,5 @@ class SurfaceResults:
 
     layers: tuple[LayerMean, ...]
     noop: tuple[NoOp, ...] = ()
+
+    __repr__ = brief

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Float32, UInt8
 from headroles.errors import BadInput
 from headroles.records.arrays import read_only
 from headroles.records.example import Example
+from headroles.records.shown.brief import brief
 
 SELF, ENCODER, DECODER, CROSS = "self", "encoder", "decoder", "cross"
 KINDS = (SELF, ENCODER, DECODER, CROSS)
@@ -43,6 +44,8 @@ class Neurons:
     sink: Float[np.ndarray, "layers heads"]
     group: tuple[int, ...]
 
+    __repr__ = brief
+
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
         for name in ("query", "key", "scaling", "softcap", "bias", "visible", "sink"):
@@ -76,6 +79,8 @@ class Maps:
     weights: UInt8[np.ndarray, "layers heads queries keys"]
     neurons: Neurons | None = None
 
+    __repr__ = brief
+
     def __post_init__(self) -> None:
         """Check the shape, and make the array read-only."""
         shape = (len(self.layers), len(self.heads), self.queries.size, self.keys.size)
@@ -102,3 +107,5 @@ class View:
     texts: tuple[str, ...]
     maps: tuple[Maps, ...]
     notes: tuple[str, ...] = ()
+
+    __repr__ = brief

@@ -62,7 +62,7 @@ def _name(options: CommonOptions, without: frozenset[str] = frozenset()) -> str:
         inputs, model = input_name(options.attention), "maps"
     else:
         inputs = str(options.name)  # type: ignore[attr-defined]
-        model = MODEL if options.model is None else Path(options.model).resolve().name
+        model = MODEL if options.model is None else Path(options.settings()["model"]).resolve().name
     kind = "-".join(getattr(options, "probes", ())) or (options.KIND if options.KIND != "label" else "")
     more = "-".join(
         f"{option.flag[2:]}-{_words(option, value)}".removesuffix("-")

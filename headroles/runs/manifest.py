@@ -140,7 +140,7 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
         notes.append("--parser was not used: no sieve of this run needs words, or the inputs have their own.")
     if options.vectors is not None and scored.facts.known.vectors is None:
         notes.append("--vectors was not used: no sieve of this run needs word vectors.")
-    if options.data and file_format(Path(options.data)) == ".conllu" and options.task is not None:
+    if options.file and file_format(Path(options.file)) == ".conllu" and options.task is not None:
         notes.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
     return notes
 

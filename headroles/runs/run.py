@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
+from headroles.extraction.model.borrow import borrow
 from headroles.inputs.corpora import Corpus
 from headroles.kinds import RunKind, kind_named
 from headroles.options.run import CommonOptions
@@ -57,6 +58,7 @@ def run(options: CommonOptions, progress: Progress | None = None) -> Labelling:
     with lock_run_folder(options.out if remote is None else None):
         folder = output_folder(options.out, options.settings(), options.overwrite) if remote is None else None
         with ExitStack() as stack:
+            stack.enter_context(borrow(options.model))
             corpus = kind.read_corpus(options)
             stack.callback(corpus.close)
             survey = count_inputs(corpus, options.most_kept, options.streamed)
@@ -113,7 +115,7 @@ def _run_shards(
     labelling = _with_record(kind, options, scored, judged, corpus, more)
     if work.folder is not None:
         _finish(kind, work, work.folder, labelling, tally)
-    return labelling
+    return replace(labelling, folder=options.out)
 
 
 def _with_record(

@@ -85,7 +85,14 @@ def open_source(
     if isinstance(maps := getattr(corpus, "maps", None), StoredMaps):
         return maps
     checkpoint = find_checkpoint(options.model, options.revision)
-    model = load(checkpoint, device=options.device, dtype=options.dtype, max_length=max_length, kind=kind)
+    model = load(
+        checkpoint,
+        device=options.device,
+        device_map=options.device_map,
+        dtype=options.dtype,
+        max_length=max_length,
+        kind=kind,
+    )
     check_length(model, checkpoint, max_length)
     return model
 

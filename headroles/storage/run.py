@@ -5,7 +5,7 @@ No pickle is written or read.
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -171,7 +171,6 @@ def findings_texts(labelling: Labelling) -> dict[str, str]:
     }
 
 
-@accept_address()
 def load(folder: str | Path) -> Labelling:
     """Read a labelling from its folder or address.
 
@@ -181,6 +180,12 @@ def load(folder: str | Path) -> Labelling:
     Raises:
         BadInput: When the folder is no complete run, or a file of it was altered.
     """
+    return replace(_load_settled(folder), folder=str(folder))
+
+
+@accept_address()
+def _load_settled(folder: str | Path) -> Labelling:
+    """Read a labelling when no command is changing its folder."""
     return read_settled(Path(folder), _load)
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from headroles.kinds import kind_of
 from headroles.records.assessment import Assessment, Precision
 from headroles.records.findings import COLUMNS, Findings, Labelling
-from headroles.records.notebook import role_marks
+from headroles.records.shown.notebook import role_marks
 from headroles.reports.records import MANY, Combination, Interval, Role, Strongest, Summary, Table, Tally
 from headroles.reports.summary.account import account
 from headroles.reports.summary.verdicts import supports_of, verdict

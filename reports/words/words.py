@@ -4,9 +4,9 @@ import math
 import unicodedata
 
 from headroles.records.example import Decision
-from headroles.records.notebook import BOTH as BOTH
-from headroles.records.notebook import FAMILIES as FAMILIES
-from headroles.records.notebook import mean as mean
+from headroles.records.shown.notebook import BOTH as BOTH
+from headroles.records.shown.notebook import FAMILIES as FAMILIES
+from headroles.records.shown.notebook import mean as mean
 from headroles.reports.records import Interval
 
 ENOUGH_FOR_NOT = 50

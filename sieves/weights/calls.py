@@ -24,6 +24,7 @@ class SieveCalls:
         """Keep the example."""
         self.example = example
         self._known: dict[int, object] = {}
+        self._checked: dict[tuple[int, int], np.ndarray] = {}
 
     def mask(self, mask: MaskSieve) -> Mask:
         """Return the cells that a sieve counts, before visible keys, scope and special tokens are applied.
@@ -71,6 +72,9 @@ class SieveCalls:
     def _labels(self, function: LabelFunction | None, units: int, name: str) -> np.ndarray | None:
         if function is None:
             return None
+        checked = self._checked.get((id(function), units))
+        if checked is not None:
+            return checked
         labels = np.asarray(self._call(function, f"the groups of sieve {name!r}"))
         if labels.shape != (units,) or labels.dtype.kind not in "iu":
             raise BadSieve(
@@ -84,6 +88,7 @@ class SieveCalls:
                 f"mentions, with −1 for those that ask nothing, but got {labels.min()} to {labels.max()} for "
                 f"{most} in example {self.example.key!r}; number them again"
             )
+        self._checked[id(function), units] = labels
         return labels
 
     def _call(self, function: Callable[[Example], object], what: str) -> object:

@@ -78,7 +78,7 @@ MISTAKES: list[tuple[str, str]] = [
     ("preprocess unlabeled nope.txt --out pairs.jsonl", "No such file: nope.txt"),
     (
         "plan --effect 0.3 --head-count 144 --power 2",
-        "power must lie between 0 and 1, both excluded, but got ",
+        "power must lie between 0 and 1, both excluded, but got 2.0",
     ),
     (
         "plan --effect 0.3 --head-count 144 --correction holmes",

@@ -106,7 +106,7 @@ def test_commands_of_the_examples_are_ours(rayjob: dict[str, Any]) -> None:
     for line in lines[:3]:
         options = _asked(line)
         assert is_address(options.out or "")
-        assert is_address(options.data or "")
+        assert is_address(str(options.data))
         assert options.address == "auto"
         assert options.stream
         assert options.gpus == 1

@@ -200,7 +200,7 @@ def parsers(work: Path) -> tuple[Parser, ...]:
     def texts(path: Path) -> Any:
         from headroles.extraction.texts.json_inputs import map_inputs, read_rows
 
-        return map_inputs(_tokenizer(work / "inputs" / "model"), read_rows(path), path)
+        return map_inputs(_tokenizer(work / "inputs" / "model"), read_rows(path), str(path))
 
     def run(path: Path) -> Any:
         import headroles

@@ -11,7 +11,7 @@ import pytest
 from headroles.records.comparison import Comparison, Differences
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
-from headroles.records.notebook import MOST_ROWS
+from headroles.records.shown.notebook import MOST_ROWS
 from headroles.records.surface import SurfaceResults
 
 if TYPE_CHECKING:

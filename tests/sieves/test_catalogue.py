@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headroles.catalogue import PARTS, entries, family_of, sieve_of, sieves_json, sieves_of
+from headroles.catalogue import PARTS, entries, entries_of, family_of, sieve_of, sieves_json, sieves_of
 from headroles.errors import BadInput, BadSieve, HeadrolesError, UnknownName
 from headroles.runs.label.run import label
 from headroles.sieves import ANNOTATED, BUILT_IN, FAMILIES, PATTERNS
@@ -400,6 +400,20 @@ def test_the_list_has_parts() -> None:
     assert parts["plug-ins"] == set()
     with pytest.raises(UnknownName, match="no part of the sieves is called 'pattern'; did you mean 'patter"):
         entries("pattern")
+
+
+def test_one_sieve_has_an_entry_wherever_it_is_from(offer: Offer, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FAMILY)
+    offer("acme-one", "ring", FAMILY)
+    given = {"block": "headroles", "offset:-2": "headroles", "ring:2": "acme-one"}
+    given[f"{tmp_path}/mine.py:ring:3"] = f"{tmp_path}/mine.py"
+    for name, origin in given.items():
+        (entry,) = entries_of(name)
+        assert (entry.name, entry.origin) == (name.partition(".py:")[2] or name, origin)
+    assert entries_of("block") == [entry for entry in entries() if entry.name == "block"]
+    assert entries_of("patterns") == entries("patterns")
+    with pytest.raises(UnknownName, match="did you mean 'block'"):
+        entries_of("blok")
 
 
 def test_the_list_is_json_with_every_field() -> None:

@@ -227,7 +227,9 @@ def test_a_family_states_how_it_is_listed_and_what_it_asks() -> None:
         __name__,
     )
     check_sieve(ring)
-    assert ring.sieve("3").name == "ring:3"
+    made = ring.sieve("3")
+    assert isinstance(made, MaskSieve)
+    assert (made.name, made.question) == ("ring:3", "Does the head look exactly so far?")
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,7 @@ def _hand_over(running: ForwardPass, weights: torch.Tensor, mask: Any, *, causal
     if isinstance(running.reader, GraphReader):
         running.reader.read_graph(layer, weights, visible)
         return
+    weights = weights.to(running.home)
     with one_thread(weights.device):
         if isinstance(running.reader, BatchReader) and len(running.lengths) > 1:
             running.reader.read_batch(layer, weights.float(), visible)
@@ -156,7 +157,8 @@ def run(
         The model's last hidden state (logits, where it has a head) and the number of layers read.
     """
     cross = CrossLayout(side_lengths(inputs)) if way.kind == CROSS else None
-    running = ForwardPass(reader, lengths, trial, modules=way.modules, cross=cross)
+    home = next(iter(inputs.values())).device
+    running = ForwardPass(reader, lengths, trial, home=home, modules=way.modules, cross=cross)
     if isinstance(reader, GraphReader):
         with torch.enable_grad():
             output = _forward(model, way, inputs, running)

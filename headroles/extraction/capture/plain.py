@@ -14,7 +14,13 @@ from transformers.masking_utils import eager_mask
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.neurons import Call
-from headroles.extraction.capture.stacks import OUTPUT_NAMES, ModelInputs, attention_shape, cache_arguments
+from headroles.extraction.capture.stacks import (
+    ENCODER_IDS,
+    OUTPUT_NAMES,
+    ModelInputs,
+    attention_shape,
+    cache_arguments,
+)
 from headroles.extraction.capture.weights import own_eager
 from headroles.records.view import SELF
 
@@ -72,7 +78,8 @@ def run_plain(network: Any, inputs: ModelInputs, kinds: tuple[str, ...]) -> dict
                 f"input, by as many heads, but {type(network).__name__} gave "
                 f"{sorted(map(str, shapes)) or 'none'}; its heads cannot be read"
             )
-        weights_by_kind[kind] = [weights[0].float() for weights in returned]
+        home = inputs[ENCODER_IDS].device
+        weights_by_kind[kind] = [weights[0].float().to(home) for weights in returned]
     return weights_by_kind
 
 

@@ -121,6 +121,7 @@ class ForwardPass:
     Attributes:
         reader: Takes the attention.
         lengths: Tokens of each example without padding.
+        home: Device on which readers get attention; layers may be on others.
         trial: Number of blocks into which an input is cut in the check at load; 0 outside of it.
         layer: The layer whose attention is read next.
         visible_sets: The keys that the queries can see.
@@ -133,12 +134,14 @@ class ForwardPass:
         lengths: Sequence[int],
         trial: int,
         *,
+        home: torch.device,
         modules: frozenset[torch.nn.Module] | None = None,
         cross: CrossLayout | None = None,
     ) -> None:
         """Begin at the first layer; only the given modules are read (None: all are)."""
         self.reader = reader
         self.lengths = lengths
+        self.home = home
         self.trial = trial
         self.layer = 0
         self.visible_sets = VisibleSets(lengths)

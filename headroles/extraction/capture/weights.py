@@ -67,7 +67,7 @@ def read_in_blocks(
             _, weights = own_eager(module)(
                 module, queries, visible_keys, visible_keys[..., :0], additive, **extra
             )
-            _hand_over(running, mask, causal, (example, start, first), weights[0].float())
+            _hand_over(running, mask, causal, (example, start, first), weights[0].float().to(running.home))
 
 
 def rows_per_block(length: int, heads: int, device: torch.device) -> int:
@@ -150,7 +150,8 @@ def read_whole_batch(
     keys = key.float()
     additive = _additive_mask(mask, causal, query)
     _, weights = own_eager(module)(module, query.float(), keys, keys[..., :0], additive, **extra)
-    reader.read_batch(running.layer, weights.float(), running.visible_sets.arrays(mask, causal))
+    weights = weights.float().to(running.home)
+    reader.read_batch(running.layer, weights, running.visible_sets.arrays(mask, causal))
     return True
 
 
@@ -197,7 +198,7 @@ def read_cross(
                 queries = query[example, None, :, block].to(dtype)
                 weights = own_eager(module)(module, queries, keys, keys[..., :0], additive, **extra)[1]
                 rows[:, : last_row - start] = weights[0]
-            _hand_over_cross(running, crossing, mask, (example, start), rows)
+            _hand_over_cross(running, crossing, mask, (example, start), rows.to(running.home))
 
 
 def _hand_over_cross(

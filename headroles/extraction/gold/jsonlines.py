@@ -1,6 +1,6 @@
 """Read documents from JSON lines or a JSON list: one object each, with words and any annotation of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,11 @@ def parser_of(path: Location) -> str | None:
             _, row = next(read_json_objects(lines, path))
         except BadInput:
             return None
+    return parser_of_row(row)
+
+
+def parser_of_row(row: Mapping[str, Any]) -> str | None:
+    """Return the parser that made the trees of an object; None unless it names one, as ``parser_of`` says."""
     return str(row.get("parser", "a parser")) if row.get("trees") == "automatic" else None
 
 

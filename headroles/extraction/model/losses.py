@@ -21,6 +21,7 @@ from headroles.errors import BadInput
 from headroles.extraction.capture.attention import RETURNED
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.model.load import Model, load
+from headroles.extraction.model.placing import DeviceMap
 from headroles.extraction.texts.tokens import Tokenised
 
 MASKED, CAUSAL, CLASSES = "masked words", "next words", "classes"
@@ -78,7 +79,14 @@ class LossTarget:
     label: float | None = None
 
 
-def load_with_loss(checkpoint: Checkpoint, *, device: str, dtype: str, max_length: int) -> LossModel:
+def load_with_loss(
+    checkpoint: Checkpoint,
+    *,
+    device: str,
+    dtype: str,
+    max_length: int,
+    device_map: DeviceMap | None = None,
+) -> LossModel:
     """Load a checkpoint with the head it was saved with, and check the way its attention is read.
 
     Attention is read in the model's own eager pass, because gradients of the loss flow through it.
@@ -88,13 +96,16 @@ def load_with_loss(checkpoint: Checkpoint, *, device: str, dtype: str, max_lengt
         device: "auto", "cpu", "cuda" or "mps".
         dtype: "float32", "bfloat16" or "float16".
         max_length: Longest input of the run.
+        device_map: As ``headroles.extraction.model.load.load`` takes it; None for one device.
 
     Raises:
         BadInput: When the checkpoint has no head with a loss, has an encoder and a decoder, lacks
             weights of its head, or cannot be read.
     """
     about, head = _find_head(checkpoint)
-    model = load(checkpoint, device=device, dtype=dtype, max_length=max_length, head=head)
+    model = load(
+        checkpoint, device=device, dtype=dtype, max_length=max_length, head=head, device_map=device_map
+    )
     if about == MASKED and getattr(model.tokenizer, "mask_token_id", None) is None:
         raise BadInput(
             f"a loss of masked words needs a mask token, but the tokenizer of {checkpoint.name!r} has none; "
@@ -109,14 +120,7 @@ def load_with_loss(checkpoint: Checkpoint, *, device: str, dtype: str, max_lengt
 
 def _find_head(checkpoint: Checkpoint) -> tuple[str, Any]:
     """Return the kind of a checkpoint's loss, and the class that loads it."""
-    try:
-        config = AutoConfig.from_pretrained(
-            checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
-        )
-    except Exception as error:  # the library raises many kinds; each becomes one sentence
-        reason = " ".join(str(error).split())[:300]
-        raise BadInput(f"the model {checkpoint.name!r} has no config that can be read: {reason}") from error
-    names = [str(name) for name in getattr(config, "architectures", None) or ()]
+    config, names = _architectures(checkpoint)
     if getattr(config, "is_encoder_decoder", False):
         raise BadInput(
             f"gradients are taken in models that are all encoder or all decoder, but {checkpoint.name!r} "
@@ -137,6 +141,21 @@ def _find_head(checkpoint: Checkpoint) -> tuple[str, Any]:
         f"…{', …'.join(LOSS_HEADS)}), but {checkpoint.name!r} is {', '.join(names) or 'of no named one'}; "
         f"give such a model with --model, or leave --gradients out"
     )
+
+
+def _architectures(checkpoint: Checkpoint) -> tuple[Any, list[str]]:
+    """Return the configuration of a checkpoint, and the names of the classes that it was saved from."""
+    if checkpoint.given is not None:
+        network = checkpoint.given.network
+        return network.config, [type(network).__name__]
+    try:
+        config = AutoConfig.from_pretrained(
+            checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
+        )
+    except Exception as error:  # the library raises many kinds; each becomes one sentence
+        reason = " ".join(str(error).split())[:300]
+        raise BadInput(f"the model {checkpoint.name!r} has no config that can be read: {reason}") from error
+    return config, [str(name) for name in getattr(config, "architectures", None) or ()]
 
 
 def _begin_graph(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor | None:

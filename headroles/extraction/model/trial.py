@@ -152,7 +152,8 @@ def _run_plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.
         )
     layers = getattr(getattr(plain, "past_key_values", None), "layers", ())
     cached = [_count_key_heads(layer) for layer in layers if getattr(layer, "keys", None) is not None]
-    return plain[0], [weights[0].float() for weights in returned], cached
+    home = inputs["input_ids"].device
+    return plain[0], [weights[0].float().to(home) for weights in returned], cached
 
 
 def _count_key_heads(cached: Any) -> int:

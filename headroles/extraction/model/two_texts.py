@@ -44,8 +44,12 @@ def set_decoder_start(network: Any, checkpoint: Checkpoint) -> None:
     if getattr(network.config, "decoder_start_token_id", None) is not None:
         return
     try:
-        settings = GenerationConfig.from_pretrained(checkpoint.target, revision=checkpoint.revision or "main")
-        start = settings.decoder_start_token_id
+        settings = (
+            GenerationConfig.from_pretrained(checkpoint.target, revision=checkpoint.revision or "main")
+            if checkpoint.given is None
+            else checkpoint.given.network.generation_config
+        )
+        start = getattr(settings, "decoder_start_token_id", None)
     except (OSError, ValueError):
         start = None
     network.config.decoder_start_token_id = (

@@ -149,7 +149,7 @@ def encode_json(kept: Any, place: str) -> str:
     try:
         text = json.dumps(kept, ensure_ascii=False, indent=1, allow_nan=False)
         text.encode()
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(
             f"{place}: all fields are kept as JSON in UTF-8, but some cannot be written so ({error}); mend "
             f"or drop them"
@@ -158,7 +158,7 @@ def encode_json(kept: Any, place: str) -> str:
 
 
 def map_inputs(
-    tokenizer: Any, rows: Sequence[dict[str, Any]], place: Path, numbers: Sequence[int] | None = None
+    tokenizer: Any, rows: Sequence[dict[str, Any]], place: str, numbers: Sequence[int] | None = None
 ) -> list[MapInput]:
     """Tokenise objects without truncation.
 
@@ -167,7 +167,7 @@ def map_inputs(
         rows: Each with exactly one of "text" (a string, or a list of two for a pair), "text_a" (a string,
             with "text_b" for a pair), "words" (strings) or "tokens" (the tokenizer's own, special tokens
             included).
-        place: The file, for errors.
+        place: The file or object, for errors.
         numbers: Number of each object in the file; None for those from 0 on.
 
     Raises:

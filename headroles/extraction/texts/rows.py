@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headroles.errors import BadInput
 from headroles.extraction.texts.files import Location, file_format, open_binary, open_text
+from headroles.records.objects import DataObject
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,6 +131,15 @@ def _listed_objects(text: str, line: int, where: Location) -> Iterator[tuple[int
         yield line, row
         stop = decoder.raw_decode(text, start)[1]
         line += text.count("\n", start, stop)
+
+
+def object_rows(data: DataObject) -> list[dict[str, Any]]:
+    """Return inputs that are given as an object as JSON objects; fields without a value are left out.
+
+    Raises:
+        BadInput: For a row of another form than the first.
+    """
+    return [{name: value for name, value in row.items() if value is not None} for _, row in data.rows()]
 
 
 def _json_rows(where: Location, labels: Sequence[str]) -> Iterator[Row]:

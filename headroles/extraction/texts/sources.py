@@ -11,7 +11,7 @@ from jaxtyping import Int
 from headroles.errors import BadInput
 from headroles.extraction.texts.conllu import stream_conllu
 from headroles.extraction.texts.files import Location, file_format
-from headroles.extraction.texts.rows import TABLE_ENDINGS, missing_column, read_table_rows
+from headroles.extraction.texts.rows import TABLE_ENDINGS, Row, missing_column, read_table_rows
 from headroles.records.passage import Passage
 from headroles.tasks import Task
 
@@ -98,8 +98,27 @@ def read_table(
 def _stream_table(
     where: Location, columns: Sequence[str], group: str | None, name: str, first: int
 ) -> Iterator[Passage]:
+    rows = read_table_rows(where, columns, [group] if group else [])
+    return passages_of_rows(rows, columns, group, name, first)
+
+
+def passages_of_rows(
+    rows: Iterable[Row], columns: Sequence[str], group: str | None, name: str, first: int = 0
+) -> Iterator[Passage]:
+    """Yield the passages of rows while they are read.
+
+    Args:
+        rows: Place and cells of each row.
+        columns: Columns that hold the texts.
+        group: Column that names the document or paragraph; a blank cell means unknown.
+        name: First part of the keys; the second is the number of the row.
+        first: Number of the first row.
+
+    Raises:
+        BadInput: When a column is missing or a row lacks a text, naming the place.
+    """
     labels = [group] if group else []
-    for number, (place, row) in enumerate(read_table_rows(where, columns, labels), start=first):
+    for number, (place, row) in enumerate(rows, start=first):
         for column in (*columns, *labels):
             if column not in row:
                 raise missing_column(place, column, list(row))

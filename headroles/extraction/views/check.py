@@ -68,7 +68,7 @@ def check_model(network: Any, entry: ViewInput) -> ModelStacks:
         kind = attention_kind(call, inputs, kinds)
         if kinds_of_modules.setdefault(call.module, kind) != kind:
             raise ValueError(f"one module computes {kinds_of_modules[call.module]} and {kind} attention")
-        read[kind].append(call.weights[0].float())
+        read[kind].append(call.weights[0].float().to(plain[kind][0].device))
         bias, stack = call.settings.get("position_bias"), stacks[kind]
         biased = stack.biased or (bias is not None and bool(bias.any()))
         stacks[kind] = Stack(stack.layers, stack.heads, call.query.shape[-1], biased)

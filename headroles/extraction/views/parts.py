@@ -66,7 +66,7 @@ def prepare_input(
     """
     tokenised, example = _tokenise_texts(tokenizer, texts)
     _check_size(tokenised, max_length, length_limit(network, tokenizer))
-    return ViewInput({kind: (example, example)}, _tensors(tokenised.inputs, network.device))
+    return ViewInput({kind: (example, example)}, _tensors(tokenised.inputs))
 
 
 def prepare_pair(network: Any, tokenizer: Any, texts: tuple[str, ...], max_length: int) -> ViewInput:
@@ -88,7 +88,7 @@ def prepare_pair(network: Any, tokenizer: Any, texts: tuple[str, ...], max_lengt
         f"ends the text, is only predicted."
     )
     given = {name: ids for name, ids in source.inputs.items() if name in ("input_ids", "attention_mask")}
-    tensors = _tensors({**given, DECODER_IDS: shifted}, network.device)
+    tensors = _tensors({**given, DECODER_IDS: shifted})
     return ViewInput(
         {
             ENCODER: (encoder_example, encoder_example),
@@ -117,5 +117,5 @@ def _check_size(tokenised: Tokenised, max_length: int, limit: int | None) -> Non
         )
 
 
-def _tensors(inputs: dict[str, list[int]], device: torch.device) -> ModelInputs:
-    return {name: torch.tensor([values], device=device) for name, values in inputs.items()}
+def _tensors(inputs: dict[str, list[int]]) -> ModelInputs:
+    return {name: torch.tensor([values]) for name, values in inputs.items()}

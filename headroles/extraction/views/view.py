@@ -10,12 +10,13 @@ from headroles.extraction.capture.plain import run_plain, run_with_calls
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.model.load import (
     DTYPES,
-    device_of,
+    OpenNetwork,
     load_tokenizer,
-    move_to_device,
     open_network,
     silence_library,
 )
+from headroles.extraction.model.placing import DeviceMap, move_to_device
+from headroles.extraction.model.quantised import quantised_errors
 from headroles.extraction.model.two_texts import set_decoder_start
 from headroles.extraction.views.check import ModelStacks, check_model, errors_in_one_sentence
 from headroles.extraction.views.kept import KindKeeper
@@ -38,6 +39,7 @@ def read_view(
     device: str = "auto",
     dtype: str = "float32",
     max_length: int = 512,
+    device_map: DeviceMap | None = None,
 ) -> View:
     """Read a model's attention over one input, with the queries and keys behind it.
 
@@ -56,20 +58,27 @@ def read_view(
         device: "auto", "cpu", "cuda" or "mps".
         dtype: "float32", "bfloat16" or "float16".
         max_length: Most tokens of an input; the model may take fewer.
+        device_map: As ``headroles.extraction.model.load.load`` takes it; None for one device.
 
     Returns:
         The view; its notes state what was left out and why.
 
     Raises:
-        UnknownName: For another dtype.
+        UnknownName: For another dtype or device map.
+        MissingExtra: When a package is missing that a device map or quantised weights need.
         BadInput: When the model cannot be loaded or is read wrongly, the input is blank or too long,
             layers or heads do not exist, or the weights take more than 128 MiB.
     """
     if dtype not in DTYPES:
         raise UnknownName("dtype", dtype, DTYPES)
     given = check_texts(texts)
-    network, entry = _open(checkpoint, given, device, dtype, max_length)
-    with silence_library(), errors_in_one_sentence(network):
+    opened = open_network(checkpoint, device=device, dtype=dtype, device_map=device_map)
+    network, entry = _prepare(checkpoint, opened, given, max_length)
+    with (
+        silence_library(),
+        quantised_errors(opened.quantisation, checkpoint.name, opened.home),
+        errors_in_one_sentence(network),
+    ):
         model_stacks = check_model(network, entry)
     keepers, remarks = _keepers(entry, model_stacks, layers, heads)
     left_out = _why_no_neurons(network, model_stacks, keepers) if neurons else ""
@@ -80,25 +89,27 @@ def read_view(
     return View(checkpoint.name, given, tuple(keeper.maps() for keeper in keepers.values()), tuple(notes))
 
 
-def _open(
-    checkpoint: Checkpoint, texts: tuple[str, ...], device: str, dtype: str, max_length: int
+def _prepare(
+    checkpoint: Checkpoint, opened: OpenNetwork, texts: tuple[str, ...], max_length: int
 ) -> tuple[Any, ViewInput]:
     """Return the network that reads the texts, and its input."""
-    place = device_of(device)
+    network, home = opened.network, opened.home
     with silence_library():
-        network, _ = open_network(checkpoint, DTYPES[dtype])
         tokenizer = load_tokenizer(checkpoint)
     has_decoder = bool(network.config.is_encoder_decoder)
     if has_decoder and len(texts) == 1:
         network = network.get_encoder()
-    move_to_device(network, place, checkpoint.name)
+    move_to_device(network, home, checkpoint.name)
     with silence_library(), errors_in_one_sentence(network):
         if has_decoder and len(texts) == 2:
             set_decoder_start(network, checkpoint)
-            return network, prepare_pair(network, tokenizer, texts, max_length)
-        entry = prepare_input(network, tokenizer, texts, max_length, ENCODER if has_decoder else SELF)
+            entry = prepare_pair(network, tokenizer, texts, max_length)
+        else:
+            entry = prepare_input(network, tokenizer, texts, max_length, ENCODER if has_decoder else SELF)
+        inputs = {name: ids.to(home) for name, ids in entry.inputs.items()}
     note = "Only the encoder is shown, because one text was given; a second one is for the decoder."
-    return network, replace(entry, notes=(note,) if has_decoder else ())
+    alone = has_decoder and len(texts) == 1
+    return network, replace(entry, inputs=inputs, notes=(note,) if alone else entry.notes)
 
 
 def _keepers(

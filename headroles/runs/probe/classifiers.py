@@ -54,4 +54,11 @@ def add_trained_probes(
 
 def _load(options: ProbeOptions, size: int) -> Model:
     checkpoint = find_checkpoint(options.model, options.revision)
-    return load(checkpoint, device=options.device, dtype=options.dtype, max_length=size, kind=options.kind)
+    return load(
+        checkpoint,
+        device=options.device,
+        device_map=options.device_map,
+        dtype=options.dtype,
+        max_length=size,
+        kind=options.kind,
+    )

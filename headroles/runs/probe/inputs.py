@@ -11,17 +11,18 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.extraction.gold.jsonlines import parser_of
-from headroles.extraction.gold.read import layout_of, read_documents
+from headroles.extraction.gold.jsonlines import parser_of, parser_of_row
+from headroles.extraction.gold.read import layout_of, object_documents, read_documents
 from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
 from headroles.extraction.texts.files import open_text
 from headroles.extraction.texts.pieces import count_pieces, text_room
 from headroles.extraction.texts.windows import document_windows, sentence_windows, window_passage
-from headroles.inputs.corpora import ListCorpus, first_inputs
+from headroles.inputs.corpora import ListCorpus
 from headroles.inputs.units import unit_names
 from headroles.maps.documents import read_map_documents
 from headroles.options.probe import LEAST_ARCS, WINDOW, ProbeOptions
 from headroles.records.documents import Document, Window
+from headroles.records.objects import DataObject, refuse_name
 from headroles.records.passage import Passage
 from headroles.records.probes import ChoiceProbe, DecodingProbe
 from headroles.runs.sources import MapsCorpus, longest_input
@@ -41,11 +42,18 @@ def read_inputs(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
     _check_once(options.data)
     documents: list[Document] = []
     layouts = []
-    names = [Path(path).name.split(".")[0] for path in options.data]
-    for number, (path, name) in enumerate(zip(options.data, names, strict=True)):
+    names = [
+        "data" if isinstance(given, DataObject) else Path(given).name.split(".")[0] for given in options.data
+    ]
+    for number, (given, name) in enumerate(zip(options.data, names, strict=True)):
         prefix = name if names.count(name) == 1 else f"{name}-{number + 1}"
-        layouts.append(options.layout or layout_of(Path(path)))
-        documents += read_documents(Path(path), prefix, layouts[-1])
+        refuse_name(given)
+        if isinstance(given, DataObject):
+            layouts.append("jsonl")
+            documents += object_documents(given, prefix)
+            continue
+        layouts.append(options.layout or layout_of(Path(given)))
+        documents += read_documents(Path(given), prefix, layouts[-1])
     kept_documents = documents[: options.first]
     if options.limit is not None and options.limit < len(documents):
         drawn_positions = np.random.default_rng(options.seed).choice(
@@ -54,11 +62,11 @@ def read_inputs(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
         kept_documents = [documents[position] for position in sorted(drawn_positions.tolist())]
     digest = hashlib.sha256("\0".join(sorted({document.text for document in kept_documents})).encode())
     files = zip(options.data, layouts, strict=True)
-    parsers = {parser_of(Path(path)) for path, layout in files if layout == "jsonl"} - {None}
+    parsers = {_parser_of(given) for given, layout in files if layout == "jsonl"} - {None}
     trees = {"trees": f"automatic: {', '.join(sorted(map(str, parsers)))}"} if parsers else {}
-    return kept_documents, trees | first_inputs(options.first) | {
-        "kind": "file",
-        "name": ", ".join(options.data),
+    return kept_documents, trees | {
+        "kind": "object" if any(isinstance(given, DataObject) for given in options.data) else "file",
+        "name": ", ".join(given.name if isinstance(given, DataObject) else given for given in options.data),
         "layout": ", ".join(dict.fromkeys(layouts)),
         "rows": len(documents),
         "sha256": digest.hexdigest(),
@@ -72,9 +80,16 @@ def parser_notes(source: dict[str, Any]) -> list[str]:
     return [note] if origin == "automatic" else []
 
 
-def _check_once(paths: Sequence[str]) -> None:
+def _parser_of(given: str | DataObject) -> str | None:
+    """Return the parser that made the trees of JSON lines or dictionaries; None unless the first says so."""
+    if isinstance(given, DataObject):
+        return next((parser_of_row(row) for _, row in given.rows()), None)
+    return parser_of(Path(given))
+
+
+def _check_once(data: Sequence[str | DataObject]) -> None:
     """Check that no file is given twice."""
-    resolved = [Path(path).resolve() for path in paths]
+    resolved = [Path(path).resolve() for path in data if isinstance(path, str)]
     twice = next((path for path in resolved if resolved.count(path) > 1), None)
     if twice is not None:
         raise BadInput(f"every file of --data is read once, but '{twice}' was given twice; leave one out")

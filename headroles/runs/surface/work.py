@@ -21,12 +21,13 @@ from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.stream import stream_tokenised
 from headroles.extraction.texts.files import file_format
-from headroles.extraction.texts.sources import read_table
+from headroles.extraction.texts.sources import passages_of_rows, read_table
 from headroles.extraction.texts.tokens import tokenise
 from headroles.inputs.corpora import Corpus
 from headroles.options.surface import MASK, SurfaceOptions
 from headroles.plans.plan import SurfacePlan
 from headroles.records.example import Example, Rule
+from headroles.records.objects import DataObject
 from headroles.records.passage import Passage
 from headroles.runs.sources import longest_input, open_source
 from headroles.runs.surface.manifest import UNEQUAL
@@ -48,11 +49,14 @@ def _labels(options: SurfaceOptions) -> dict[str, str] | None:
     """Return the class of each row of the file, by the key of its passage."""
     if options.label is None:
         return None
+    if isinstance(options.data, DataObject):
+        rows = passages_of_rows(options.data.rows([options.label]), (), options.label, options.name)
+        return {row.key: row.group for row in rows if row.group is not None}
     file = Path(options.data or "")
     if file_format(file) == ".conllu":
         raise BadInput(f"--label names a column of a table, but '{file}' is a CoNLL-U file; leave it out")
-    rows = read_table(file, (), group=options.label, name=options.name)
-    return {row.key: row.group for row in rows if row.group is not None}
+    table = read_table(file, (), group=options.label, name=options.name)
+    return {row.key: row.group for row in table if row.group is not None}
 
 
 def model_with_loss(checkpoint: Checkpoint, options: SurfaceOptions, losses: LossOptions) -> LossModel:
@@ -62,7 +66,11 @@ def model_with_loss(checkpoint: Checkpoint, options: SurfaceOptions, losses: Los
         BadInput: When the model has no loss, or an option does not fit its loss.
     """
     model = load_with_loss(
-        checkpoint, device=options.device, dtype=options.dtype, max_length=options.max_length
+        checkpoint,
+        device=options.device,
+        device_map=options.device_map,
+        dtype=options.dtype,
+        max_length=options.max_length,
     )
     describe_loss(model, losses)
     if options.mask != MASK and model.about != MASKED:

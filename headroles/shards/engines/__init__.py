@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from headroles.errors import BadInput
 from headroles.inputs.corpora import Corpus
 from headroles.options.run import CommonOptions
+from headroles.records.objects import ModelObject
 from headroles.shards.work import Engine, Order
 from headroles.storage.places import Place
 
@@ -51,15 +52,20 @@ def uses_other_processes(options: CommonOptions) -> bool:
     """Return whether workers are other processes than this one.
 
     Raises:
-        BadInput: When they are and a sieve is given as an object, which cannot leave this process.
+        BadInput: When they are and a model or sieve is given as an object, which cannot leave this process.
     """
     apart = options.engine != "local" or options.workers > 1
     objects = [sieve for sieve in getattr(options, "sieve", ()) if not isinstance(sieve, str)]
+    several = "the engine ray" if options.engine != "local" else f"{options.workers} workers"
+    if apart and isinstance(options.model, ModelObject):
+        raise BadInput(
+            f"a model given as an object stays in this process, but got {options.model.name} with {several}; "
+            f"save model and tokenizer with save_pretrained and name the folder, or take one worker"
+        )
     if apart and objects:
         raise BadInput(
-            f"sieves given as objects stay in this process, but got {objects[0].name!r} with "
-            f"{'the engine ray' if options.engine != 'local' else f'{options.workers} workers'}; name it as "
-            f"'path/to/file.py:name' or by its plug-in, or take one worker"
+            f"sieves given as objects stay in this process, but got {objects[0].name!r} with {several}; name "
+            f"it as 'path/to/file.py:name' or by its plug-in, or take one worker"
         )
     return apart
 

@@ -1,0 +1,103 @@
+"""The ``repr`` of records: a line for each fact, however many numbers a record holds."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from headroles.errors import describe_object, shorten, visible
+
+MOST_LINES = 20
+"""Most lines of a record."""
+MOST_LETTERS = 98
+"""Most characters of a line."""
+LEAST_WIDTH, MOST_WIDTH = 9, 24
+"""Width of the column of names."""
+MOST_NAMES = 5
+"""Most names of a sequence that are shown."""
+
+
+def brief(record: Any) -> str:
+    """Return the class of a record, and a line for each field: arrays by type and shape, the rest by size.
+
+    Example:
+        >>> from headroles.records.passage import Passage
+        >>> print(Passage("note/0", ("It rains.",)))
+        Passage
+          key       'note/0'
+          texts     1: It rains.
+    """
+    facts = [(field.name, getattr(record, field.name)) for field in fields(record)]
+    return brief_lines(
+        type(record).__name__, [(name, describe(value)) for name, value in facts if value is not None]
+    )
+
+
+def brief_lines(title: str, facts: Iterable[tuple[str, str]]) -> str:
+    """Return a title and facts as lines of text, cut to ``MOST_LINES`` and ``MOST_LETTERS``.
+
+    Args:
+        title: The first line.
+        facts: Name and text of each fact.
+
+    Example:
+        >>> print(brief_lines("Labelling", [("model", "tiny"), ("heads", "72")]))
+        Labelling
+          model     tiny
+          heads     72
+    """
+    listed = [(visible(name), text) for name, text in facts]
+    width = min(max([LEAST_WIDTH, *(len(name) for name, _ in listed)]), MOST_WIDTH)
+    lines = [title, *(f"  {name:<{width}} {text}" for name, text in listed)]
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES - 1 :] = [f"  and {len(lines) - MOST_LINES + 1} more"]
+    return "\n".join(_cut(visible(line.replace("\n", " "))) for line in lines)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= MOST_LETTERS else f"{line[: MOST_LETTERS - 1]}…"
+
+
+def describe(value: object) -> str:
+    """Return a value in a few words: type and shape, number and first names, or the value itself.
+
+    Example:
+        >>> describe(np.zeros((2, 3))), describe(("local", "block")), describe({"a": 1})
+        ('float64 (2, 3)', '2: local, block', '1: a')
+        >>> describe(()), describe((np.zeros(2),) * 3)
+        ('none', '3 of ndarray')
+    """
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape}"
+    if isinstance(value, str):
+        return shorten(value)
+    if isinstance(value, Mapping | tuple | list | set | frozenset):
+        return _describe_items(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return f"{type(value).__name__} {shorten(name)}" if (name := _name(value)) else describe_object(value)
+    return shorten(value)
+
+
+def _describe_items(items: Mapping[Any, Any] | Iterable[Any]) -> str:
+    """Return the number of items, and their first names or their class."""
+    listed = [*items]
+    if not listed:
+        return "none"
+    names = [*dict.fromkeys(item if isinstance(item, str) else _name(item) for item in listed)]
+    if not all(names):
+        plain = all(isinstance(item, int | float) for item in listed)
+        if plain and len(listed) <= MOST_NAMES:
+            return ", ".join(map(str, listed))
+        return f"{len(listed):,} of {type(listed[0]).__name__}"
+    more = ", …" if len(names) > MOST_NAMES else ""
+    return f"{len(listed):,}: {', '.join(map(_cut, names[:MOST_NAMES]))}{more}"
+
+
+def _name(item: object) -> str:
+    """Return the name of a record; "" where it has none."""
+    for attribute in ("name", "sieve", "key"):
+        name = getattr(item, attribute, None)
+        if isinstance(name, str) and name:
+            return name
+    return ""
