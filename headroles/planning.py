@@ -10,7 +10,7 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.options.finished import PlanOptions
 from headroles.options.keywords import keywords_of
-from headroles.stats.decision import check_share
+from headroles.stats.decision import ENOUGH_FOR_NOT, check_share
 
 SIZES = (50, 100, 128, 200, 500, 1000)
 """Numbers of examples for which the smallest effect is given."""
@@ -79,8 +79,6 @@ class Study:
     @property
     def notes(self) -> tuple[str, ...]:
         """Limits of the number, one sentence each."""
-        from headroles.stats.engine import ENOUGH_FOR_NOT
-
         notes = [
             "Roles with a contrast (block, syntactic) need both means beyond their margins: plan for "
             "the smaller of the two effects.",

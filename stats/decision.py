@@ -14,6 +14,11 @@ STUDENTISED = ("t-skew", "t", "bootstrap-t", "sign-flip")
 """Tests whose heads can be resampled together by max-t."""
 FEWEST, MOST = 99, 1_000_000
 """Fewest and most resamples, or swaps of two runs, that are allowed."""
+ENOUGH_FOR_NOT = 50
+"""Units below which no head is called "not": a rare-event score at the margin looks absent too often.
+
+Of scores kept as moments: equally informative groups of equal weight, which are fewer than the units.
+"""
 
 
 def check_decision(decision: Decision) -> None:

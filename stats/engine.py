@@ -11,7 +11,7 @@ from headroles.records.findings import Findings
 from headroles.records.moments import Moments
 from headroles.stats.columns import Column, Columns, handle_flat_scores
 from headroles.stats.correction import significant
-from headroles.stats.decision import check_decision
+from headroles.stats.decision import ENOUGH_FOR_NOT, check_decision
 from headroles.stats.effects import interval_of
 from headroles.stats.families import (
     adjust_families,
@@ -26,12 +26,6 @@ from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
 from headroles.stats.resolution import check_resolution, check_rules
-
-ENOUGH_FOR_NOT = 50
-"""Units below which no head is called "not": a rare-event score at the margin looks absent too often.
-
-Of scores kept as moments: equally informative groups of equal weight, which are fewer than the units.
-"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from headroles.records.arrays import shared_keys_note
 from headroles.records.example import Scores
 from headroles.records.moments import GROUPS, Moments
 from headroles.runs.scored import ScoredRun
-from headroles.stats.engine import ENOUGH_FOR_NOT
+from headroles.stats.decision import ENOUGH_FOR_NOT
 
 SHIFTED = (
     "the decoder reads the second text, shifted right by one token, so that the row of a token is where the "

@@ -14,8 +14,8 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
 from headroles.stats.columns import Column, Columns
+from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.draws import flips_are_exact
-from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.families import contrast_pairs
 from headroles.stats.grouped import equal_groups
 from headroles.stats.methods.closed_form import has_no_spread

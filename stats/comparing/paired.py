@@ -47,9 +47,8 @@ from headroles.records.comparison import Differences
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Column, handle_flat_scores, unit_numbers, values_per_unit, with_margin
 from headroles.stats.correction import significant
-from headroles.stats.decision import check_decision
+from headroles.stats.decision import ENOUGH_FOR_NOT, check_decision
 from headroles.stats.effects import interval_of
-from headroles.stats.engine import ENOUGH_FOR_NOT
 from headroles.stats.families import adjust_families, family_members
 from headroles.stats.max_t import max_t
 from headroles.stats.methods.closed_form import Outcome, has_no_spread

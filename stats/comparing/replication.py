@@ -12,7 +12,8 @@ from headroles.records.findings import DECISIONS, Findings
 from headroles.records.moments import Moments
 from headroles.records.probes import BestHead
 from headroles.records.replication import BestReplicate, Replicate, ReplicationCounts
-from headroles.stats.engine import ENOUGH_FOR_NOT, judge
+from headroles.stats.decision import ENOUGH_FOR_NOT
+from headroles.stats.engine import judge
 from headroles.stats.grouped import equal_groups
 from headroles.stats.methods.names import METHODS
 from headroles.stats.probes.best_head import BEYOND

@@ -12,7 +12,7 @@ from headroles.records.comparison import OUTCOMES, Differences, LayerChange
 from headroles.records.example import Decision
 from headroles.records.findings import Findings
 from headroles.stats.columns import Column
-from headroles.stats.engine import ENOUGH_FOR_NOT
+from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.methods.closed_form import has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe

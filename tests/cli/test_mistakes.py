@@ -56,7 +56,7 @@ MISTAKES: list[tuple[str, str]] = [
     ),
     (
         "label --data notes.txt",
-        "data files end in .tsv, .csv, .jsonl or .conllu, with or without .gz, or in ",
+        "data files end in .tsv, .csv, .json, .jsonl or .conllu, with or without .gz, ",
     ),
     (
         "label --task QNLI --model ./nope",

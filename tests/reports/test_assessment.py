@@ -31,8 +31,8 @@ from headroles.reports.summary.summary import summarise
 from headroles.reports.summary.verdicts import splits_of, support_sentence, supports_of
 from headroles.reports.words import words
 from headroles.stats.assessment.assess import POWER, RELABELLINGS, assess
-from headroles.stats.decision import ALL_CORRECTIONS, INTERVALS
-from headroles.stats.engine import ENOUGH_FOR_NOT, judge
+from headroles.stats.decision import ALL_CORRECTIONS, ENOUGH_FOR_NOT, INTERVALS
+from headroles.stats.engine import judge
 from headroles.stats.families import FAMILIES
 from headroles.stats.methods.names import METHODS
 

@@ -29,7 +29,7 @@ from headroles.reports.words.surface import (
     peak,
     promise,
 )
-from headroles.stats.engine import ENOUGH_FOR_NOT
+from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.storage.tables import assessment_texts, csv_text
 from tests.support.browser import DARK, DRAW, NARROW, WIDE, Visit
 

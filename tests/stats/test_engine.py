@@ -12,7 +12,8 @@ from headroles.errors import BadInput, UnknownName
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.stats.correction import adjust
-from headroles.stats.engine import ENOUGH_FOR_NOT, judge
+from headroles.stats.decision import ENOUGH_FOR_NOT
+from headroles.stats.engine import judge
 from headroles.stats.methods.closed_form import bounded_outcome, student_skew
 from headroles.stats.moments import describe
 

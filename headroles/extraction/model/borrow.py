@@ -1,5 +1,7 @@
 """Use a model that was given as an object, and leave it exactly as its owner had it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
