@@ -79,7 +79,6 @@ def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkp
     if isinstance(options.data, DataObject):
         return object_corpus(options, options.data, subset)
     if options.data is not None:
-        refuse_name(options.data)
         return _file_corpus(options, subset)
     if task is None:
         raise BadInput("a run needs inputs: name a task with --task, or a file with --data")
@@ -94,6 +93,7 @@ def check_data(options: InputOptions) -> None:
     Raises:
         BadInput: When there is no such file, its ending is unknown, or columns have to be named.
     """
+    refuse_name(options.data)
     if isinstance(options.data, str) and options.source != "hub" and not is_address(options.data):
         files = list_files(options.data, TABLE_ENDINGS)
         check_readable(files[0], _text_columns(options, file_format(files[0])))

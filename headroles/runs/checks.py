@@ -8,6 +8,7 @@ from headroles.errors import BadInput
 from headroles.extraction.texts.files import check_present
 from headroles.extraction.texts.hub import path_exists
 from headroles.options.run import CommonOptions
+from headroles.records.objects import refuse_name
 
 FILES = ("data", "attention", "train", "vectors")
 """Options that name files to read; each kind of run has some of them."""
@@ -27,6 +28,7 @@ def check_named(options: CommonOptions) -> None:
         value = getattr(options, name, None)
         for where in value if isinstance(value, tuple) else (value,):
             if isinstance(where, str) and not (hub and name == "data"):
+                refuse_name(where)
                 check_present(where)
     if isinstance(options.model, str):
         check_model_folder(options.model)
