@@ -95,8 +95,10 @@ def check_data(options: InputOptions) -> None:
     """
     refuse_name(options.data)
     if isinstance(options.data, str) and options.source != "hub" and not is_address(options.data):
-        files = list_files(options.data, TABLE_ENDINGS)
-        check_readable(files[0], _text_columns(options, file_format(files[0])))
+        files = list_files(options.data, TABLE_ENDINGS, beside=(".json",))
+        columns, kind = _text_columns(options, file_format(files[0])), file_format(files[0])
+        if columns or kind not in JSON_ENDINGS:
+            check_readable(files[0], columns)
 
 
 def _list_corpus(passages: list[Passage], options: InputOptions, source: dict[str, Any]) -> ListCorpus:

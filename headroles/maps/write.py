@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headroles.addresses import check_place
 from headroles.arrays import array_of, checked_attention
 from headroles.errors import BadInput, UnknownName, shorten
 from headroles.maps.extract import ExtractedMaps, list_text
@@ -59,6 +60,7 @@ def write_maps(
     from headroles.maps.examples import examples_of
     from headroles.maps.stored import MapReader
 
+    check_place(path)
     target = Path(path)
     _check_target(target, precision, overwrite)
     arrays: dict[str, np.ndarray] = {}

@@ -21,7 +21,7 @@ class SieveListOptions:
     )
     show: Annotated[
         tuple[str, ...],
-        Option("Draw what the sieve NAME counts on this text; given twice, on a pair.", "Questions"),
+        Option("Draw what the sieve counts on this text; given twice, on a pair.", "Questions"),
     ] = ()
     model: Annotated[str | None, MODEL.but(detail="Its tokenizer reads the text.")] = None
     revision: Annotated[str | None, REVISION] = None
@@ -37,8 +37,8 @@ class SieveListOptions:
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         check_values(self)
-        if self.show and self.name is None:
-            raise BadInput("--show draws what one sieve counts, so NAME must name it: headroles sieves NAME")
+        if self.show and self.sieve_name is None:
+            raise BadInput("--show draws what one sieve counts, so name it: headroles sieves NAME")
         if len(self.show) > 2:
             raise BadInput(
                 f"--show takes a text, or two for a pair, but got {len(self.show)}; give one or two"

@@ -44,8 +44,7 @@ def sieve_svg(cells: SieveCells) -> str:
 
     Example:
         >>> from headroles.records.example import Example
-        >>> from headroles.storage.integrity.origin import SVG_MARK
-    from headroles.sieves.built_in.positions import following
+        >>> from headroles.sieves.built_in.positions import following
         >>> from headroles.sieves.weights.cells import count_cells
         >>> picture = sieve_svg(count_cells(following, Example("note", ("it", "rains"))))
         >>> picture.count("<title>"), "it to rains" in picture

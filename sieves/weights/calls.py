@@ -81,12 +81,14 @@ class SieveCalls:
                 f"the groups of sieve {name!r} are a whole number for each token or word, shape ({units},), "
                 f"but got {labels.dtype} {labels.shape} for example {self.example.key!r}; mend the sieve"
             )
-        most = units + len(self.example.mentions or ())
+        most = (
+            units + self._units(words=True) + len(self.example.mentions or ()) + len(self.example.arcs or ())
+        )
         if labels.size and not -1 <= labels.min() <= labels.max() < most:
             raise BadSieve(
-                f"the groups of sieve {name!r} are numbered from 0, below the number of tokens or words and "
-                f"mentions, with −1 for those that ask nothing, but got {labels.min()} to {labels.max()} for "
-                f"{most} in example {self.example.key!r}; number them again"
+                f"the groups of sieve {name!r} are numbered from 0, below the number of tokens, words, "
+                f"arcs and mentions, with −1 for those that ask nothing, but got {labels.min()} to "
+                f"{labels.max()} for {most} in example {self.example.key!r}; number them again"
             )
         self._checked[id(function), units] = labels
         return labels

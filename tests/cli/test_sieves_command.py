@@ -47,7 +47,7 @@ def test_what_a_sieve_counts_is_drawn_or_written(command: Command, planted: Path
     ("words", "sentence"),
     [
         (["blok"], "no sieve is called 'blok'; did you mean 'block'?"),
-        (["--show", "it"], "--show draws what one sieve counts, so NAME must name it"),
+        (["--show", "it"], "--show draws what one sieve counts, so name it: headroles sieves NAME"),
         (["block", "--show", " "], "on one text or two, none of them blank, but got ' '"),
         (["block", *["--show", "it"] * 3], "--show takes a text, or two for a pair, but got 3"),
         (["block", "--json", "--show", "it"], "--json prints facts of sieves, and --show draws one"),

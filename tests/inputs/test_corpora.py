@@ -107,7 +107,7 @@ def test_the_first_rows_of_a_shipped_sample_are_no_random_subset() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"limit": 7, "first": 7}, "--limit draws a random subset and --first takes the first inputs, but"),
+        ({"limit": 7, "first": 7}, "--limit draws a random sample and --first takes the first inputs, but"),
         ({"limit": 7, "stream": True}, "a stream is read in order, .* use --first 7, or leave --stream out"),
         ({"first": 0}, "first must be a whole number of at least 1, but got 0"),
     ],

@@ -251,7 +251,7 @@ def test_a_limit_is_a_random_subset_that_keeps_its_keys_and_first_the_first_inpu
     headroles.extract(file, out=out, model=planted, first=4, overwrite=True)
     assert [each["n"] for each in _listed(out)["examples"]] == [0, 1, 2, 3]
     assert "key" not in _listed(out)["examples"][0]
-    with pytest.raises(BadInput, match="--limit draws a random subset and --first takes the first"):
+    with pytest.raises(BadInput, match="--limit draws a random sample and --first takes the first"):
         headroles.extract(file, out=out, model=planted, limit=4, first=4, overwrite=True)
 
 

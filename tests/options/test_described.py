@@ -13,6 +13,7 @@ from headroles.cli.options import Command
 from headroles.cli.reference import _commands
 from headroles.errors import BadInput, UnknownName
 from headroles.options.described import GROUPS, Described, Option, check_values, described, in_groups, shown
+from headroles.records.objects import DataObject, ModelObject
 
 COMMANDS = dict(_commands(cli))
 NAMES = st.sampled_from(["role", "layer", "head"])
@@ -70,7 +71,8 @@ def test_an_option_has_one_meaning_in_all_commands(name: str) -> None:
     options = [option for _, option in _meanings()[name]]
     assert len({option.option.help for option in options}) == 1
     assert len({option.option.group for option in options}) == 1
-    assert len({frozenset(option.types) - {type(None)} for option in options}) == 1
+    objects = {type(None), ModelObject, DataObject}
+    assert len({frozenset(option.types) - objects for option in options}) == 1
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -218,7 +218,7 @@ def test_first_keeps_the_first_pairs_and_reads_no_further(
     [
         ({"limit": 0}, "limit must be a whole number of at least 1"),
         ({"first": 0}, "first must be a whole number of at least 1"),
-        ({"limit": 3, "first": 3}, "--limit draws a random subset and --first takes the first inputs"),
+        ({"limit": 3, "first": 3}, "--limit draws a random sample and --first takes the first inputs"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
         ({"max_length": 4}, "--max-length is 4; give at least 5"),
         ({"max_length": 4000}, "all shorter"),

@@ -252,7 +252,7 @@ def test_what_hangs_on_blanks_is_mended_into_one_tree() -> None:
     [
         ({"out": "trees.txt"}, "so --out ends in .jsonl"),
         ({"limit": 0}, "limit must be a whole number of at least 1"),
-        ({"limit": 3, "first": 3}, "--limit draws a random subset and --first takes the first inputs"),
+        ({"limit": 3, "first": 3}, "--limit draws a random sample and --first takes the first inputs"),
         ({"text_a": "q"}, "name columns of a table, but .* is read as text"),
         ({"text_b": "q"}, "--text-a must name the first"),
         ({"parser": "no_such_parser"}, "must be an installed spaCy 3 pipeline"),

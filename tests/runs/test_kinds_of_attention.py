@@ -132,7 +132,8 @@ def test_a_folder_that_is_not_named_states_the_kind(
     assert code == 0
     assert "Cross attention is read" in told
     (folder,) = (tmp_path / "runs").iterdir()
-    assert folder.name.startswith("surface-cross-pairs-")
+    assert folder.name.startswith("surface-pairs-")
+    assert "-kind-cross-" in folder.name
 
 
 @pytest.mark.parametrize("kind", ["decoder", "cross"])

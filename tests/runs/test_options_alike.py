@@ -79,7 +79,7 @@ def test_limit_is_a_random_subset_that_the_seed_draws(kind: str, start: Start) -
 
 @every_kind
 def test_limit_and_first_together_are_refused(kind: str, start: Start) -> None:
-    with pytest.raises(BadInput, match="--limit draws a random subset and --first takes the first inputs"):
+    with pytest.raises(BadInput, match="--limit draws a random sample and --first takes the first inputs"):
         start(kind, limit=4, first=4)
 
 

@@ -44,7 +44,7 @@ KINDS: dict[str, tuple[type, dict[str, Any]]] = {
     "view": (ViewOptions, {"text": "It rains."}),
     "extract": (ExtractOptions, {"file": "texts.json", "out": "maps.npz"}),
 }
-NO_OPTIONS = {"sieve"}
+NO_OPTIONS = {"sieve", "sieve_family"}
 """Functions that make sieves, which check their own arguments."""
 
 

@@ -65,7 +65,7 @@ def move_to_device(network: Any, device: torch.device, name: str) -> None:
         network.eval()
         return
     try:
-        if network.device != device:
+        if getattr(network, "device", None) != device:
             network.to(device)
         network.eval()
     except (RuntimeError, ValueError) as error:  # the library forbids to move some quantised networks

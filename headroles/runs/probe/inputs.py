@@ -17,7 +17,7 @@ from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
 from headroles.extraction.texts.files import open_text
 from headroles.extraction.texts.pieces import count_pieces, text_room
 from headroles.extraction.texts.windows import document_windows, sentence_windows, window_passage
-from headroles.inputs.corpora import ListCorpus
+from headroles.inputs.corpora import ListCorpus, first_inputs
 from headroles.inputs.units import unit_names
 from headroles.maps.documents import read_map_documents
 from headroles.options.probe import LEAST_ARCS, WINDOW, ProbeOptions
@@ -64,7 +64,7 @@ def read_inputs(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
     files = zip(options.data, layouts, strict=True)
     parsers = {_parser_of(given) for given, layout in files if layout == "jsonl"} - {None}
     trees = {"trees": f"automatic: {', '.join(sorted(map(str, parsers)))}"} if parsers else {}
-    return kept_documents, trees | {
+    return kept_documents, trees | first_inputs(options.first) | {
         "kind": "object" if any(isinstance(given, DataObject) for given in options.data) else "file",
         "name": ", ".join(given.name if isinstance(given, DataObject) else given for given in options.data),
         "layout": ", ".join(dict.fromkeys(layouts)),

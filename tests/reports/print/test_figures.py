@@ -309,10 +309,10 @@ def test_figures_go_where_they_are_told(command: Command, run: Path, compared: P
         headroles.figures(run, out=run / "manifest.json")
 
 
-def test_a_width_without_figures_is_wrong_usage(command: Command, run: Path) -> None:
+def test_a_width_without_figures_is_refused(command: Command, run: Path) -> None:
     before = (run / "report.html").read_bytes()
     code, out, err = command("report", run, "--width", 89)
-    assert (code, out) == (2, "")
+    assert (code, out) == (1, "")
     assert "--width is for figures" in err
     assert (run / "report.html").read_bytes() == before
 
