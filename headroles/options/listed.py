@@ -21,7 +21,7 @@ class SieveListOptions:
     )
     show: Annotated[
         tuple[str, ...],
-        Option("Draw what the sieve NAME counts on this text; given twice, on a pair.", "Questions"),
+        Option("Draw what SIEVE_NAME counts on this text; give it twice for a pair.", "Questions"),
     ] = ()
     model: Annotated[str | None, MODEL.but(detail="Its tokenizer reads the text.")] = None
     revision: Annotated[str | None, REVISION] = None
@@ -29,7 +29,7 @@ class SieveListOptions:
     vectors: Annotated[str | None, VECTORS] = None
     max_length: Annotated[int, MAX_LENGTH] = 512
     json: Annotated[bool, Option("Print JSON with every fact of every sieve.", "Output")] = False
-    svg: Annotated[str | None, SVG.but(detail="The cells that the sieve counts.")] = None
+    svg: Annotated[str | None, SVG.but(detail="It draws the cells that the sieve counts.")] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a file that headroles did not write.")] = (
         False
     )

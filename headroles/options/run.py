@@ -83,7 +83,13 @@ class CommonOptions:
     engine: Annotated[str, ENGINE] = "local"
     address: Annotated[str | None, ADDRESS] = None
     gpus: Annotated[float, GPUS] = 0.0
-    out: Annotated[str | None, OUT.but(detail="A run folder, or an address such as s3://bucket/run.")] = None
+    out: Annotated[
+        str | None,
+        OUT.but(
+            detail="A run folder, or an address such as s3://bucket/run.",
+            default="runs/INPUTS-MODEL, with options that differ from their defaults; none in Python",
+        ),
+    ] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a run with other settings.")] = False
 
     KIND: ClassVar[str] = ""

@@ -32,7 +32,7 @@ def check_device_map(device_map: DeviceMap | None, device: str) -> None:
 
     Raises:
         UnknownName: For a rule that does not exist.
-        BadInput: For a device beside a device map, or an empty map.
+        BadInput: For a device together with a device map, or an empty map.
         MissingExtra: When the package accelerate is not installed.
     """
     if device_map is None:
@@ -45,8 +45,8 @@ def check_device_map(device_map: DeviceMap | None, device: str) -> None:
         )
     if device != "auto":
         raise BadInput(
-            f"a device map places the parts of a model, so --device {device} has no effect beside it; give "
-            f"one of the two"
+            f"a device map places the parts of a model, so --device {device} has no effect; give one of the "
+            f"two"
         )
     if importlib.util.find_spec("accelerate") is None:
         raise MissingExtra(
