@@ -58,7 +58,7 @@ class FinishedOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeOptions(FinishedOptions):
-    """Options of judging a run again; None leaves a setting as it was."""
+    """Options of judging a run again; None leaves a setting unchanged."""
 
     folder: Annotated[str, FOLDER]
     margin: Annotated[float | None, MARGIN.but(default=AS_BEFORE)] = None

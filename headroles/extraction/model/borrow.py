@@ -17,8 +17,8 @@ QUIET = {"output_attentions": False, "output_hidden_states": False, "return_dict
 def borrow(model: object) -> Iterator[None]:
     """Let a loaded model be used, and then restore everything that reading its attention changes.
 
-    These are training mode and settings of every module, with the implementation of attention, hooks of
-    headroles, the device, and which weights take gradients. Values of weights are never changed.
+    It restores the training mode and the settings of every module, the implementation of attention, the
+    hooks, the device, and which weights take gradients. Values of weights are never changed.
 
     Args:
         model: A model as options hold it; nothing is done unless it is a loaded one.
@@ -52,14 +52,14 @@ def borrow(model: object) -> Iterator[None]:
 
 
 def _remove_hooks(module: "torch.nn.Module") -> None:
-    """Remove the hooks of headroles; the library may have installed some of its own that it counts on."""
+    """Remove the hooks of headroles; hooks of the library stay, because it may need them."""
     hooks = module._forward_hooks
     for number in [number for number, hook in hooks.items() if hook.__module__.startswith("headroles.")]:
         del hooks[number]
 
 
 def _configs(modules: "list[torch.nn.Module]") -> list[Any]:
-    """Return every configuration of a model once: those of its modules, and those inside them."""
+    """Return every configuration of a model once: those of its modules, and those inside configurations."""
     known: dict[int, Any] = {}
     waiting = [vars(module).get("config") for module in modules]
     while waiting:
