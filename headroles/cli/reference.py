@@ -32,7 +32,8 @@ COMPLETION = """# Options
 
 This page lists every option of every command. `python -m headroles.cli.reference` makes it, together with the
 types of the Python functions, from one description of each option. An option means the same in every command.
-In Python it has the same name, with `_` in place of `-`: `headroles.label("QNLI", batch_size=8)`.
+Where commands differ in a detail or a default, their names follow in brackets. In Python an option has the
+same name, with `_` in place of `-`: `headroles.label("QNLI", batch_size=8)`.
 
 ## Completion in the shell
 
