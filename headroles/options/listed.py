@@ -21,7 +21,7 @@ class SieveListOptions:
     )
     show: Annotated[
         tuple[str, ...],
-        Option("Draw what SIEVE_NAME counts on this text; give it twice for a pair.", "Questions"),
+        Option("Draw what the sieve counts on this text; given twice, on a pair.", "Questions"),
     ] = ()
     model: Annotated[str | None, MODEL.but(detail="Its tokenizer reads the text.")] = None
     revision: Annotated[str | None, REVISION] = None

@@ -52,14 +52,14 @@ def borrow(model: object) -> Iterator[None]:
 
 
 def _remove_hooks(module: "torch.nn.Module") -> None:
-    """Remove the hooks of headroles; hooks of the library stay, because it may need them."""
+    """Remove the hooks of headroles; the library may have installed some of its own that it counts on."""
     hooks = module._forward_hooks
     for number in [number for number, hook in hooks.items() if hook.__module__.startswith("headroles.")]:
         del hooks[number]
 
 
 def _configs(modules: "list[torch.nn.Module]") -> list[Any]:
-    """Return every configuration of a model once: those of its modules, and those inside configurations."""
+    """Return every configuration of a model once: those of its modules, and those inside them."""
     known: dict[int, Any] = {}
     waiting = [vars(module).get("config") for module in modules]
     while waiting:
