@@ -43,7 +43,7 @@ class Entry:
         origin: "headroles", or the distribution that offers it.
         question: Its question; the names of its sieves for a group.
         source: The source of the idea.
-        error: Why it is broken, in a sentence; "" where it is not.
+        error: The reason why it is broken, as a sentence; "" where it is not.
         group: The built-in group that it belongs to; "" for none.
         kind: "mask", "scorer", "family" or "group"; "" where it is broken.
         default: Whether it belongs to the sieves of a run that names none.
@@ -51,7 +51,7 @@ class Entry:
         margin: Default margin of its score; None for a group and where it is broken.
         contrast: Margin of its contrast against distance; None where it has none.
         low: Smallest possible score of a scorer; None where it states none, and for masks.
-        high: Largest possible score of a scorer; None likewise.
+        high: Largest possible score of a scorer; None as for ``low``.
         example: A name of a family with its parameter, such as ``local:4``; "" for others.
     """
 
@@ -192,7 +192,7 @@ def entries(part: str | None = None) -> list[Entry]:
 
 
 def entries_of(name: str | None) -> list[Entry]:
-    """Return the entries of a part of the sieves, or the one of a sieve by any name that ``sieve_of`` takes.
+    """Return the entries of a part of the list, or the entry of a sieve by any name that ``sieve_of`` takes.
 
     Raises:
         UnknownName: With the nearest known name.
@@ -229,7 +229,7 @@ def _plugin_entry(name: str, installed: Installed) -> Entry:
 
 
 def _entry(offered: Sieve | SieveFamily, origin: str) -> Entry:
-    """Return the entry of a sieve, or that of a family by the sieve of its example.
+    """Return the entry of a sieve, or of a family, whose facts are those of its example.
 
     Raises:
         BadSieve: When a family makes no sieve of its example.
@@ -267,11 +267,11 @@ def sieve_names() -> list[str]:
 
 
 def check_usable(given: object) -> Sieve:
-    """Return a given object after checking that it is a sieve that a run can use.
+    """Check that an object is a sieve that a run can use, and return it.
 
     Raises:
         BadSieve: When it is no sieve, has a name that tables of a run do not allow, needs annotation that
-            does not exist, or has a margin, bounds or contrast of another kind.
+            does not exist, or has a margin, bounds or contrast of the wrong type.
     """
     if isinstance(given, type) or not isinstance(given, MaskSieve | Scorer):
         raise BadSieve(f"a sieve is made by @sieve or has {MEMBERS}, but got a {type(given).__name__}")
@@ -301,7 +301,7 @@ def check_usable(given: object) -> Sieve:
 
 
 def _check_bounds(sieve: Sieve) -> None:
-    """Check that bounds of a scorer are numbers in order; NaN is no bound."""
+    """Check that the bounds of a scorer are numbers, low below high; NaN means no bound."""
     low, high = (getattr(sieve, bound, float("nan")) for bound in ("low", "high"))
     numbers = all(isinstance(bound, int | float) and not isinstance(bound, bool) for bound in (low, high))
     if not numbers or not (low < high or isnan(low) or isnan(high)):
@@ -429,7 +429,7 @@ def _check_offer(given: object, name: str, origin: str) -> Sieve:
 
 
 def _check_name(own: str, name: str, origin: str) -> None:
-    """Check that a plug-in's offer has the name of its entry point."""
+    """Check that a sieve or family of a plug-in has the name of its entry point."""
     if own != name:
         raise BadSieve(
             f"{origin} offers a sieve as {name!r} that calls itself {own!r}; the two names must be equal"
@@ -439,7 +439,7 @@ def _check_name(own: str, name: str, origin: str) -> None:
 def _from_file(target: str) -> Sieve:
     """Return the sieve of ``path/to/file.py:name``, where name is that of the sieve or of its variable.
 
-    A name with a colon is also that of a family, or of its variable, with a parameter.
+    A name with a colon may also be that of a family, or of its variable, followed by a parameter.
     """
     stem, _, name = target.partition(".py:")
     path = f"{stem}.py"

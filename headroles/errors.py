@@ -27,7 +27,7 @@ def visible(text: str) -> str:
 
 
 class _ShortText(Repr):
-    """Texts of values as messages show them: an object of another library by its class alone."""
+    """Short texts of values for messages; an object of another library is shown by its class."""
 
     def __init__(self) -> None:
         super().__init__()

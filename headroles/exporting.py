@@ -77,10 +77,11 @@ def report(folder: str | Path, out: str | Path | None = None, *, overwrite: bool
         folder: Folder of a run, or its address.
         out: File to write; None for ``report.html`` in the folder, or at the address.
         overwrite: Whether a file at ``out`` that headroles did not write is replaced. The report in the
-            folder itself always is.
+            folder of the run is always replaced.
 
     Raises:
-        BadInput: When the folder is no run, or the file cannot be written or is none of headroles.
+        BadInput: When the folder is no run, the file cannot be written, or headroles did not write the one
+            that is there.
     """
     _check_places(folder, out)
     if is_address(folder) or is_address(out or ""):
@@ -116,19 +117,19 @@ def figures(
     Args:
         folder: Folder of a run of any kind or of a comparison, or the address of one.
         form: "svg" (text stays text), "pdf" or "png" (300 dots an inch).
-        out: Folder or address to write to; the folder is made if it does not exist, and figures of headroles
-            with the same names are replaced. None for ``figures`` in the folder, or at its address.
+        out: Folder or address to write to. The folder is made if it does not exist. Figures of the same names
+            that headroles drew are replaced. None for ``figures`` in the folder, or at its address.
         width: Width of every figure in millimetres, 60 to 500; 183 for two columns of a journal, 89 for one.
-        overwrite: Whether files with the names of figures are replaced that headroles did not write. Those
-            in the folder ``figures`` of a run or comparison always are.
+        overwrite: Whether files of the same names that headroles did not draw are replaced, too. In the
+            folder ``figures`` of a run or comparison they always are.
 
     Returns:
         The files, named like the figures of the report, in its order.
 
     Raises:
-        HeadrolesError: When the folder holds neither, the form is unknown, the width is out of range, or
-            kaleido or a Chromium is missing, or a file would be replaced that is none of headroles; nothing
-            is written then.
+        HeadrolesError: When the folder holds neither, the form is unknown, the width is out of range, kaleido
+            or a Chromium is missing, or headroles did not draw a file that is in the way. Nothing is written
+            then.
     """
     _check_places(folder, out)
     check_form(form)

@@ -25,7 +25,7 @@ KEYS = 6
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ShownSieve:
-    """What a sieve counts on one input, as text, as a picture, or within a notebook.
+    """What a sieve counts on one input, as text, as a picture or in a notebook.
 
     Attributes:
         cells: The cells that count, those they are compared within, and their weights.
@@ -107,7 +107,8 @@ def show_sieve(
     Raises:
         UnknownName: For a sieve that does not exist.
         BadSieve: For a sieve that cannot be used.
-        BadInput: For a blank text, one that is too long, or one without annotation that the sieve needs.
+        BadInput: For a text that is blank or too long, or an ``Example`` that lacks annotation that the sieve
+            needs.
         MissingExtra: When the embedded model is wanted but not installed.
 
     Example:

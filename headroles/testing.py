@@ -149,7 +149,7 @@ def check_sieve(sieve: Sieve | SieveFamily, examples: Sequence[Example] | None =
     blocks of rows, where it reads those.
 
     Args:
-        sieve: A sieve, or a family, of which the sieve of its own example is checked.
+        sieve: A sieve, or a family, which is checked by the sieve of its example.
         examples: With the annotation that the sieve needs; None for random ones, with words and arcs.
 
     Raises:

@@ -102,7 +102,7 @@ class Viewed:
             overwrite: Whether a file there that headroles did not write is replaced.
 
         Raises:
-            BadInput: When the file cannot be written, or is there and none of headroles.
+            BadInput: When the file cannot be written, or headroles did not write the one that is there.
         """
         target = Path(path)
         _check_files({target: PAGE_MARK}, overwrite)

@@ -42,8 +42,8 @@ class Contrast:
             mask of ``headroles.sieves.masks``.
         scope: The cells compared within, over the same units.
         words: Whether the units are words (word attention) or tokens.
-        groups: Label per unit, from 0; each label's queries weigh one, and labels are summed. A unit with
-            label −1 asks nothing. None: one group of all queries.
+        groups: Label per unit, from 0: the queries with one label are a group. Every group weighs one, and
+            groups are summed. A unit with label −1 asks nothing. None: one group of all queries.
 
     Example:
         >>> contrast = Contrast(margin=0.05, cells=lambda example: Same(example.segment), scope=both_texts)
@@ -71,8 +71,8 @@ class MaskSieve:
         source: The source of the idea.
         needs: Annotation it reads, a subset of ``NEEDS``.
         scope: The cells that the counted keys are compared within; None for every visible key.
-        groups: Label per token, from 0; each label's eligible queries weigh the same in all. A token with
-            label −1 asks nothing. None: every query by itself.
+        groups: Label per token, from 0: the eligible queries with one label are a group, and all groups weigh
+            the same. A token with label −1 asks nothing. None: every query is a group.
         arcs: Whether ``cells`` in the findings counts groups (arcs) rather than queries.
         specials: Whether special tokens may be counted as keys (they are never queries).
         margin: Default margin of the selectivity.
@@ -157,15 +157,15 @@ def sieve(
         specials: Whether special tokens may be counted as keys.
         scope: Returns the cells that the counted keys are compared within, as a mask; None for every
             visible key.
-        groups: Returns a label per token, int (tokens,): each label's queries weigh the same in all. A token
-            with label −1 asks nothing. None: every query weighs the same.
+        groups: Returns a label per token, int (tokens,): the queries with one label are a group, and all
+            groups weigh the same. A token with label −1 asks nothing. None: every query is a group.
         arcs: Whether ``cells`` in the findings counts groups (arcs) rather than queries.
         contrast: What a role must also pass: a ``Contrast`` against the head's own distance profile. A number
             is its margin, and the contrast is that of the sieve's own cells within ``scope`` (None: all pairs
             of tokens of the texts).
         margin: Default margin: how far beyond chance counts as a role.
-        question: Its question; the first line of the docstring when empty.
-        source: The source of the idea; the module when empty.
+        question: Its question; when empty, the first line of the docstring.
+        source: The source of the idea; when empty, the module.
 
     Raises:
         BadSieve: For an empty name, annotation that does not exist, a margin that is no number, or a contrast

@@ -16,7 +16,7 @@ class SieveFamily:
         make: Makes the sieve of a parameter, which is any text that is not empty. A ``ValueError`` means that
             the parameter is wrong. The sieve's name is the name of the family, a colon, and the parameter in
             its usual spelling.
-        parameter: What the parameter is, in a word for lists: ``ring:<distance>``.
+        parameter: What the parameter is, in one word, which lists show as ``ring:<distance>``.
         example: A parameter that works.
         question: The question of the sieves, in words, with the parameter unnamed.
         source: The source of the idea.

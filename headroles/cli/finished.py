@@ -117,7 +117,7 @@ def table_command(folder: str, name: str | None, format: str, out: str | None, o
     "headroles judge runs/QNLI-all-MiniLM-L6-v2 --alpha 0.01 --correction holm",
 )
 def judge_command(**given: Any) -> None:
-    """Judge the stored scores of a run again; no model is needed."""
+    """Judge a run again from its stored scores; no model is needed."""
     from headroles.judging.again import judge_again
     from headroles.terminal.console import console
     from headroles.terminal.run import show_run
@@ -134,9 +134,9 @@ def judge_command(**given: Any) -> None:
 def verify_command(folder: str, oracles: bool) -> None:
     """Check every hash of a run, and that its findings follow from its scores.
 
-    Every file must be what it was when it was written, all shards must be there, and findings and labels,
-    computed again from the stored scores, must be those of the tables. No model is needed. With --oracles,
-    other libraries recompute the findings, and a table shows the largest differences.
+    Every file must be as it was written, and all shards must be there. Findings and labels are computed again
+    from the stored scores, and must be those of the tables. No model is needed. With --oracles, other
+    libraries recompute the findings, and a table shows the largest differences.
     """
     from headroles.shards.verify import refuse_differences, verify
     from headroles.terminal.console import console

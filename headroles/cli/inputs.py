@@ -36,7 +36,7 @@ def sieves_command(sieve_name: str | None, json: bool, show: tuple[str, ...], **
 def _show_sieve(
     name: str, text: str, text_b: str | None = None, *, svg: str | None, overwrite: bool, **given: Any
 ) -> None:
-    """Draw what a sieve counts on a text, in the terminal or as a picture."""
+    """Draw what a sieve counts on a text, in the terminal or into a file."""
     from headroles.showing import show_sieve
     from headroles.terminal.console import console
     from headroles.terminal.sieves import show_cells
@@ -83,8 +83,8 @@ def plan_command(**given: Any) -> None:
 def extract_command(**given: Any) -> None:
     """Write a model's attention maps over the texts of FILE, for other tools.
 
-    FILE holds JSON objects (a list, or one per line), each with a "text" (or a list of two), "text_a" (and
-    "text_b"), "words" or the model's own "tokens"; other fields are kept. The size of the maps is printed
+    FILE holds JSON objects, in a list or one per line. Each has a "text" (or a list of two), "text_a" (and
+    "text_b"), "words" or the model's own "tokens". Other fields are kept. The size of the maps is printed
     before they are written.
     """
     from headroles.maps.extract import extract
@@ -129,8 +129,8 @@ def unlabeled_command(**given: Any) -> None:
 def depparse_command(**given: Any) -> None:
     """Write words and dependency trees in the format that headroles probe reads.
 
-    FILE is CoNLL-U or lines of "word head-relation", whose gold trees are kept; a table of texts; or
-    plain text. Texts are parsed, and each line of the output marks such trees as automatic.
+    FILE has gold trees, which are kept (CoNLL-U, or lines of "word head-relation"), or it has texts, which
+    are parsed (a table, or plain text). Each line of the output says whether its tree is automatic.
     """
     from headroles.preprocessing.trees import preprocess_depparse
     from headroles.terminal.console import console

@@ -18,7 +18,7 @@ NUMBERS: dict[type, Any] = {int: click.INT, float: click.FLOAT}
 
 
 class Name(click.Choice[str]):
-    """One of several names: shown in help and completed by shells; records refuse other names."""
+    """One of several names, which help shows and shells complete; records refuse other names."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return any text, so that the record says which name is nearest."""
@@ -33,7 +33,7 @@ class SieveName(click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the sieves and groups whose names begin like this."""
+        """Return the sieves and groups whose names begin with what was typed."""
         from headroles.catalogue import sieve_names
 
         return [CompletionItem(name) for name in sieve_names() if name.startswith(incomplete)]
@@ -104,7 +104,7 @@ class Command(click.Command):
     """
 
     def __init__(self, *given: Any, place: str = "", page: Page | None = None, **more: Any) -> None:
-        """Take the place of the record, such as ``"label:LabelOptions"``, and how help shows the command."""
+        """Keep where the record is, such as ``"label:LabelOptions"``, and how help shows the command."""
         self._place, self.page = place, page or Page()
         self._params: list[click.Parameter] | None = None
         super().__init__(*given, **more)
@@ -142,7 +142,12 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in their groups, then the examples."""
-        parameters = {parameter.name: parameter for parameter in self.get_params(ctx)}
+        arguments = [option for option in shown(self.record) if option.option.argument]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl([(option.name.upper(), _help_of(option)) for option in arguments])
+        named = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
+        parameters = {parameter.name: parameter for parameter in named}
         for group, members in in_groups(shown(self.record)):
             _write_list(formatter, group, (parameters.pop(member.name) for member in members), ctx)
         _write_list(formatter, "Other", parameters.values(), ctx)

@@ -32,7 +32,8 @@ COMPLETION = """# Options
 
 This page lists every option of every command. `python -m headroles.cli.reference` makes it, together with the
 types of the Python functions, from one description of each option. An option means the same in every command.
-In Python it has the same name, with `_` in place of `-`: `headroles.label("QNLI", batch_size=8)`.
+Where commands differ in a detail or a default, their names follow in brackets. In Python an option has the
+same name, with `_` in place of `-`: `headroles.label("QNLI", batch_size=8)`.
 
 ## Completion in the shell
 
@@ -160,13 +161,16 @@ def _values(option: Described) -> str:
     """Return the values of an option in words."""
     if option.option.choices:
         return ", ".join(f"`{name}`" for name in option.option.choices)
+    if option.repeatable and int in option.types:
+        return "numbers such as 0,2-4"
     names = {
         bool: "flag",
         int: "whole number",
         float: "number",
         str: "path" if option.option.path else "text",
     }
-    return next((words for kind, words in names.items() if kind in option.types), "text")
+    words = next((words for kind, words in names.items() if kind in option.types), "text")
+    return f"{words} {option.option.limits}".strip()
 
 
 def _by_command(values: list[tuple[str, str]]) -> str:

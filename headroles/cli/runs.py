@@ -21,7 +21,11 @@ SECTION = "Label and ask"
     "headroles label --attention maps.safetensors --correction holm --alpha 0.01",
 )
 def label_command(**given: Any) -> None:
-    """Label the heads of a model with their roles; write tables and a report."""
+    """Label the heads of a model with their roles; write tables and a report.
+
+    Each sieve asks whether a head looks at some tokens more than chance gives. A head has the role of a sieve
+    when the tests say so. The command headroles sieves lists all sieves.
+    """
     from headroles.runs.label.run import label
 
     _run(label, "label:show_labelling", given)
@@ -38,8 +42,8 @@ def label_command(**given: Any) -> None:
 def probe_command(**given: Any) -> None:
     """Ask every head questions with right answers: head words, trees, antecedents.
 
-    Several PROBES share one pass over the data. The best head of each row is chosen on one half of the
-    documents and tested on the other.
+    Several probes share one pass over the data. The best head for each row of the table is chosen on one
+    half of the documents, and tested on the other.
     """
     from headroles.runs.probe.run import probe
 
@@ -57,8 +61,8 @@ def probe_command(**given: Any) -> None:
 def surface_command(**given: Any) -> None:
     """Describe attention by kind of token, offset and entropy, head by head.
 
-    Every statistic is tested against even attention. With --gradients, the dependence of the loss on
-    attention is measured, too. All layers' attention then stays in memory, so batches are small.
+    Every statistic is tested against even attention. With --gradients, the run also measures how much
+    the loss depends on attention. The attention of all layers then stays in memory, so batches are small.
     """
     from headroles.runs.surface.run import surface
 

@@ -1,4 +1,4 @@
-"""Compute the differences of two matched runs, what became of their labels, and the record of both."""
+"""Compute the differences of two matched runs, how their labels changed, and the record of both."""
 
 import platform
 import shlex

@@ -87,7 +87,7 @@ def _refuse_columns(options: InputOptions, data: DataObject) -> None:
 
 
 def _alike(rows: Iterator[Row], columns: tuple[str, ...]) -> Iterator[Row]:
-    """Yield dictionaries, and refuse one whose usual texts are others than those of the first."""
+    """Yield dictionaries, and refuse one that has other fields with texts than the first."""
     for place, row in rows:
         other = sorted({TEXT, TEXT_A, TEXT_B} & row.keys() - {*columns})
         if other:

@@ -88,7 +88,7 @@ def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkp
 
 
 def check_data(options: InputOptions) -> None:
-    """Refuse local data that no reader takes, before a model is looked for.
+    """Refuse local data that no reader can read, before a model is opened.
 
     Raises:
         BadInput: When there is no such file, its ending is unknown, or columns have to be named.

@@ -1,8 +1,8 @@
-"""Attention of one input from what other libraries keep of a run: TransformerLens caches, nnsight saves.
+"""Read the attention of one input from what other libraries store: TransformerLens caches, nnsight saves.
 
 Neither library is imported: a cache is anything with keys and tensors, and a save is a tensor, or holds
-one. What an adapter returns goes into ``headroles.score``, ``surface_of``, ``head_distances``,
-``probe_of`` and ``view``, and with ``headroles.write_maps`` into a file for the commands.
+one. The returned attention and tokens go into ``headroles.score``, ``surface_of``, ``head_distances``,
+``probe_of`` and ``view``. ``headroles.write_maps`` stores them in a file for the commands.
 """
 
 import re
@@ -149,7 +149,7 @@ def from_nnsight(
 
 
 def _no_patterns(cache: Any, names: Sequence[str]) -> str:
-    """Return what is wrong with a cache that has no weights after the softmax."""
+    """Return the sentence on a cache that has no weights after the softmax."""
     if not hasattr(cache, "keys"):
         return f"a cache maps names to activations, but got {shorten(cache)}; give that of run_with_cache"
     rule = "attention is read after the softmax, from blocks.{layer}.attn.hook_pattern"
@@ -162,7 +162,7 @@ def _no_patterns(cache: Any, names: Sequence[str]) -> str:
             f"{rule}, but the cache has cross attention only, whose rows and columns are of different texts"
         )
     shown = ", ".join(names[:MOST_NAMED]) + ", …" * (len(names) > MOST_NAMED) or "none"
-    return f"{rule}, but no name of the cache is such (it has {shown}); keep hook_pattern in names_filter"
+    return f"{rule}, but the cache has no such name (it has {shown}); keep hook_pattern in names_filter"
 
 
 def _in_order(layers: Mapping[int, Any], what: str) -> list[Any]:
@@ -188,7 +188,7 @@ def _saved_weights(save: Any, layer: int) -> Any:
     if len(parts) != 1:
         raise BadInput(
             f"the save of a layer is its weights (batch, heads, tokens, tokens), or holds them once, but "
-            f"that of layer {layer} holds {len(parts) or 'none'} such; load the model with "
+            f"that of layer {layer} holds them {len(parts)} times; load the model with "
             f'attn_implementation="eager", and save output[1] of its attention'
         )
     return parts[0]

@@ -149,7 +149,7 @@ def _drawn(count: int, settings: ExtractOptions) -> list[int]:
 
 
 def _check_pairs(rows: Sequence[dict[str, Any]], settings: ExtractOptions, place: str) -> None:
-    """Check that a decoder, whose text is the second of a pair, gets pairs of texts."""
+    """Check that inputs of a decoder are pairs, because it reads the second text of each."""
     for row in rows if settings.kind == DECODER else ():
         if "text_b" not in row and not isinstance(row.get("text"), list):
             raise BadInput(
@@ -159,7 +159,7 @@ def _check_pairs(rows: Sequence[dict[str, Any]], settings: ExtractOptions, place
 
 
 def _longest_side(item: "MapInput") -> int:
-    """Return the number of tokens of an input, or of its encoder's text where that has more."""
+    """Return the number of tokens of an input, or that of the encoder's text where it is larger."""
     return max(item.tokenised.size, len(item.tokenised.inputs["input_ids"]))
 
 

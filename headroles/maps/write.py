@@ -28,12 +28,13 @@ def write_maps(
     """Write attention arrays and their tokens as stored maps, which ``--attention`` of the commands reads.
 
     Args:
-        path: File of the maps, ending in .safetensors or .npz; the list of examples is written beside it,
-            ending in .json.
-        maps: For each input its attention, float (layers, heads, tokens, tokens) with rows as queries, and
-            its tokens; or in the place of tokens an object as in the list of examples (``docs/maps.md``),
-            with ``tokens`` and any other fields, such as ``segment``, ``word``, ``texts`` and ``spans``,
-            ``heads`` and ``relations``, ``visible``, ``key`` or ``group``. Arrays of numbers become lists.
+        path: File of the maps, ending in .safetensors or .npz. The list of examples is written into a file of
+            the same name that ends in .json.
+        maps: For each input a pair: its attention, float (layers, heads, tokens, tokens) with rows as
+            queries, and its tokens. Instead of tokens, an object as in the list of examples
+            (``docs/maps.md``) may be given, with ``tokens`` and any other fields, such as ``segment``,
+            ``word``, ``texts`` and ``spans``, ``heads`` and ``relations``, ``visible``, ``key`` or ``group``.
+            Arrays of numbers become lists.
         model: Name of the model, for reports; None: that of the file.
         precision: "float32" or "float16".
         sinks: Whether rows may sum to less than 1, because part of the attention went to a sink.

@@ -23,12 +23,15 @@ class ClusterOptions(Options):
     """
 
     divergence: Annotated[
-        str, Option("Distances: mean, or published (summed, smoothed).", "Questions", choices=WAYS)
+        str,
+        Option(
+            "Distances between heads: mean, or published (summed and smoothed).", "Questions", choices=WAYS
+        ),
     ] = "mean"
     smoothing: Annotated[
         float | None,
         Option(
-            "Share of even attention mixed into every row.",
+            "Share of even attention that is mixed into every row.",
             "Questions",
             least=0,
             below=1,
@@ -40,7 +43,9 @@ class ClusterOptions(Options):
         int | None,
         Option("Number of clusters.", "Questions", least=2, default="chosen by silhouette and stability"),
     ] = None
-    draws: Annotated[int, Option("Resamples of the units for clusters.", "Decision", least=20)] = 200
+    draws: Annotated[int, Option("Number of resamples of the units for clusters.", "Decision", least=20)] = (
+        200
+    )
 
     KIND: ClassVar[str] = "cluster"
     COMMAND: ClassVar[str] = "headroles cluster"

@@ -50,7 +50,7 @@ class Option:
         path: Whether the text is the path of a file or folder.
         argument: Whether it is an argument of the command line without a name.
         required: Whether the command line requires it.
-        hidden: Whether help and signatures leave it out, because the record refuses every value.
+        hidden: Whether help and signatures leave it out, because the command takes no value for it.
         python: Its type in Python, where functions take more than the record holds.
         in_python: What functions take beyond the command line, as a sentence; "" for nothing more.
     """
@@ -74,7 +74,7 @@ class Option:
     in_python: str = ""
 
     def but(self, **changes: Any) -> "Option":
-        """Return the same option with another detail, default or the like for one command."""
+        """Return the option with other values of some attributes, for one command."""
         return replace(self, **changes)
 
     @property
@@ -87,7 +87,7 @@ class Option:
 
         Args:
             name: Name of the option.
-            value: A value of its type, or several in a tuple; None and booleans are never refused.
+            value: A value of its type, or several values in a tuple. None and booleans are never refused.
 
         Raises:
             UnknownName: For a name that is no choice, with the nearest one.
@@ -106,7 +106,7 @@ class Option:
                 raise BadInput(f"{name} must {words}, but got {single}")
 
     def _holds(self, value: float) -> bool:
-        """Return whether a number lies within the limits; NaN lies nowhere."""
+        """Return whether a number lies within the limits; NaN never does."""
         return (
             value == value  # not NaN
             and (self.least is None or value >= self.least)
@@ -181,7 +181,7 @@ def described(record: type) -> tuple[Described, ...]:
     """Return the described options of a record, in the order of its fields.
 
     Raises:
-        TypeError: When a field has no description: a mistake of whoever wrote the record.
+        TypeError: When a field has no description, which is a mistake in the code of the record.
 
     Example:
         >>> @dataclass
@@ -225,7 +225,7 @@ def shown(record: type) -> tuple[Described, ...]:
 
 
 def in_groups(options: Iterable[Described]) -> Iterator[tuple[str, list[Described]]]:
-    """Yield the groups that have options, with those, in the order of ``GROUPS``."""
+    """Yield every group that has options, and its options, in the order of ``GROUPS``."""
     place = {name: position for position, name in enumerate(LEADING)}
     options = sorted(options, key=lambda option: place.get(option.name, len(place)))
     for group in GROUPS:

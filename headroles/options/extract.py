@@ -64,7 +64,7 @@ class ExtractOptions:
     ] = False
     precision: Annotated[str, Option("Precision of the maps.", "Output", choices=tuple(KINDS))] = "float16"
     group: Annotated[str | None, GROUP.but(default="group")] = None
-    kind: Annotated[str | None, KIND.but(default="encoder; self for one stack")] = None
+    kind: Annotated[str | None, KIND.but(default="encoder; self for models with one stack")] = None
     limit: Annotated[int | None, LIMIT] = None
     first: Annotated[int | None, FIRST] = None
     seed: Annotated[int, SEED] = 0

@@ -58,7 +58,7 @@ class FinishedOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeOptions(FinishedOptions):
-    """Options of judging a run again; None leaves a setting as it was."""
+    """Options of judging a run again; None leaves a setting unchanged."""
 
     folder: Annotated[str, FOLDER]
     margin: Annotated[float | None, MARGIN.but(default=AS_BEFORE)] = None
@@ -125,7 +125,8 @@ class TableOptions(FinishedOptions):
     name: Annotated[
         str | None,
         Option(
-            "roles, heads or findings; best, statistics, clusters, changes or differences where they exist.",
+            "Which table: roles, heads or findings; where they exist best, statistics, clusters, changes or "
+            "differences.",
             "Questions",
             default="the main table",
         ),
@@ -138,7 +139,7 @@ class TableOptions(FinishedOptions):
             choices=TABLE_FORMS,
         ),
     ] = "markdown"
-    out: Annotated[str | None, OUT.but(detail="A file.", default="the terminal")] = None
+    out: Annotated[str | None, OUT.but(detail="A file.", default="the terminal; none in Python")] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a file that headroles did not write.")] = (
         False
     )
@@ -161,7 +162,7 @@ class CompareOptions(FinishedOptions):
     ] = 0.05
     swaps: Annotated[
         int,
-        Option("Random swaps of A and B; 0 for none.", "Decision"),
+        Option("Number of random swaps of A and B; 0 for none.", "Decision"),
     ] = 1000
     alpha: Annotated[float | None, ALPHA.but(default=AS_IN_A)] = None
     test: Annotated[str | None, TEST.but(default=AS_IN_A)] = None
@@ -172,7 +173,10 @@ class CompareOptions(FinishedOptions):
     interval: Annotated[str | None, INTERVAL.but(default=AS_IN_A)] = None
     out: Annotated[
         str | None,
-        OUT.but(detail="A folder, or an address.", default="compare/<name of A>-<name of B>"),
+        OUT.but(
+            detail="A folder, or an address.",
+            default="compare/A-B, by the names of the folders; none in Python",
+        ),
     ] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a comparison with other settings.")] = False
 
@@ -206,7 +210,10 @@ class PlanOptions(FinishedOptions):
     effect: Annotated[
         float,
         Option(
-            "(mean − θ) / sd of the head to find, θ = null + margin.", "Questions", above=0, below=INFINITY
+            "Effect of the head to find: (mean − θ) / sd, where θ = null + margin.",
+            "Questions",
+            above=0,
+            below=INFINITY,
         ),
     ]
     head_count: Annotated[int, Option("Heads of the model over all layers.", "Questions", least=1)]

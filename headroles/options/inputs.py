@@ -11,8 +11,8 @@ from headroles.records.objects import DataObject
 
 OBJECTS = "Or a DataFrame, a datasets.Dataset, or a list of texts, pairs or dictionaries."
 TABLES = (
-    "As .tsv, .csv, .json, .jsonl, .conllu (.gz too) or .parquet; or a folder or pattern of them; "
-    "with --source hub, a dataset in the layout of GLUE."
+    "It ends in .tsv, .csv, .json, .jsonl, .conllu (.gz too) or .parquet. A folder or a pattern names "
+    "several. With --source hub, it is a dataset in the layout of GLUE."
 )
 
 
@@ -32,7 +32,7 @@ class InputOptions(CommonOptions):
     text_b: Annotated[str | None, COLUMN_B] = None
     group: Annotated[str | None, GROUP] = None
     max_length: Annotated[int, MAX_LENGTH.but(detail="Longer inputs are cut.")] = 128
-    kind: Annotated[str | None, KIND.but(default="encoder; self for one stack")] = None
+    kind: Annotated[str | None, KIND.but(default="encoder; self for models with one stack")] = None
     stream: Annotated[bool, STREAM] = False
 
     OF_MODELS: ClassVar[tuple[str, ...]] = (

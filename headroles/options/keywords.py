@@ -11,7 +11,7 @@ from headroles.options.values import record_of
 from headroles.records.objects import ModelObject
 
 PLACE = "        {options}"
-"""Line of a docstring that gives way to the documentation of all options."""
+"""Line of a docstring that the documentation of all options replaces."""
 WIDTH = 108
 
 Result = TypeVar("Result")
@@ -27,7 +27,7 @@ def keywords_of(
     Args:
         record: The record of options.
         *first: Names of options that callers may also give by position.
-        read: Makes the record from the keywords; None: as ``record_of`` does.
+        read: Function that makes the record from the keywords; None for ``record_of``.
 
     Returns:
         A decorator. The decorated function has the signature and the documentation of all its keywords, and
@@ -116,7 +116,7 @@ def _parameter(option: Described, kind: Any) -> inspect.Parameter:
 
 
 def _documented(text: str, record: type) -> str:
-    """Return a docstring with the documentation of all options at its place."""
+    """Return a docstring in which the documentation of all options replaces ``PLACE``."""
     return text.replace(PLACE, option_lines(record))
 
 

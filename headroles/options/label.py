@@ -50,7 +50,7 @@ class Options(InputOptions):
     sieve: Annotated[tuple[str | Sieve, ...], SIEVE] = ()
     statistic: Annotated[str, STATISTIC] = "selectivity"
     parser: Annotated[str | None, PARSER] = None
-    vectors: Annotated[str | None, VECTORS.but(detail="For related:other.")] = None
+    vectors: Annotated[str | None, VECTORS.but(detail="The sieve related:other reads them.")] = None
     maps: Annotated[int, MAPS] = 1000
     margin: Annotated[float | None, MARGIN.but(default="each sieve's own")] = None
     test: Annotated[str | None, TEST.but(default="t-skew")] = None

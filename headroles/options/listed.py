@@ -27,9 +27,13 @@ class SieveListOptions:
     revision: Annotated[str | None, REVISION] = None
     parser: Annotated[str | None, PARSER] = None
     vectors: Annotated[str | None, VECTORS] = None
+    causal: Annotated[
+        bool | None,
+        Option("Whether queries see only keys up to their own place.", "Model", default="as the model does"),
+    ] = None
     max_length: Annotated[int, MAX_LENGTH] = 512
     json: Annotated[bool, Option("Print JSON with every fact of every sieve.", "Output")] = False
-    svg: Annotated[str | None, SVG.but(detail="The cells that the sieve counts.")] = None
+    svg: Annotated[str | None, SVG.but(detail="It draws the cells that the sieve counts.")] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a file that headroles did not write.")] = (
         False
     )
@@ -43,7 +47,7 @@ class SieveListOptions:
             raise BadInput(
                 f"--show takes a text, or two for a pair, but got {len(self.show)}; give one or two"
             )
-        for name in ("model", "revision", "parser", "vectors", "svg"):
+        for name in ("model", "revision", "parser", "vectors", "causal", "svg"):
             if getattr(self, name) is not None and not self.show:
                 raise BadInput(f"--{name} is for drawing, which only --show asks for; leave it out")
         if self.show and self.json:

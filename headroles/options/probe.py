@@ -41,7 +41,7 @@ class ProbeOptions(CommonOptions):
     data: Annotated[
         tuple[str | DataObject, ...],
         DATA.but(
-            detail="Gold annotation; may be repeated (GAP, WinoBias pro and anti).",
+            detail="It has gold annotation; may be repeated (GAP, WinoBias pro and anti).",
             python="Any",
             in_python="Or a list of dictionaries with the fields of JSON lines.",
         ),
@@ -50,27 +50,39 @@ class ProbeOptions(CommonOptions):
     relations: Annotated[
         tuple[str, ...],
         Option(
-            "A relation with a row of its own, or several joined by commas; may be repeated.",
+            "A relation that gets a row, or several joined by commas; may be repeated.",
             "Questions",
             default="all frequent",
         ),
     ] = ()
     scheme: Annotated[str, Option("Scheme of relation names.", "Questions", choices=tuple(SCHEMES))] = "ud"
-    root: Annotated[str, Option("Root of directed trees.", "Questions", choices=ROOTS)] = "found"
+    root: Annotated[
+        str,
+        Option(
+            "Root of directed trees: given by the annotation, or found as the best word.",
+            "Questions",
+            choices=ROOTS,
+        ),
+    ] = "found"
     max_length: Annotated[
         int | None,
         MAX_LENGTH.but(detail="Longer documents are cut into windows.", least=8, default=str(WINDOW)),
     ] = None
     stride: Annotated[
         int | None,
-        Option("Fewest tokens between windows of a document.", "Inputs", least=1, default="half a window"),
+        Option(
+            "Fewest tokens from the start of a window of a document to that of the next.",
+            "Inputs",
+            least=1,
+            default="half a window",
+        ),
     ] = None
     classifier: Annotated[
         tuple[str, ...],
-        Option("Probe to train; may be repeated.", "Questions", choices=CLASSIFIERS),
+        Option("A probe to train, by what it reads; may be repeated.", "Questions", choices=CLASSIFIERS),
     ] = ()
     train: Annotated[str | None, Option("File of trees to train on.", "Questions", path=True)] = None
-    vectors: Annotated[str | None, VECTORS.but(detail="For classifiers with words.")] = None
+    vectors: Annotated[str | None, VECTORS.but(detail="Classifiers with words read them.")] = None
     epochs: Annotated[
         int, Option("Largest number of passes over the training data.", "Questions", least=1)
     ] = EPOCHS
@@ -83,7 +95,13 @@ class ProbeOptions(CommonOptions):
         ),
     ] = None
 
-    kind: Annotated[str | None, KIND.but(detail="Probes ask about one text.", default="encoder")] = None
+    kind: Annotated[
+        str | None,
+        KIND.but(
+            detail="Probes ask about one text, so they refuse decoder and cross.",
+            default="encoder; self for models with one stack",
+        ),
+    ] = None
     margin: Annotated[float | None, MARGIN.but(default="0.05")] = None
     test: Annotated[str | None, TEST.but(default="t")] = None
 
@@ -92,7 +110,6 @@ class ProbeOptions(CommonOptions):
     OF_MODELS: ClassVar[tuple[str, ...]] = (
         "data", "layout", *CommonOptions.OF_MODELS, "max_length", "stride", "classifier", "kind"
     )  # fmt: skip
-    ARGUMENTS: ClassVar[tuple[str, ...]] = ("probes",)
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from headroles.addresses import check_place
 from headroles.errors import BadInput
-from headroles.options.described import check_values
+from headroles.options.described import check_values, described
 from headroles.options.shared import (
     ADDRESS,
     ALPHA,
@@ -83,7 +83,13 @@ class CommonOptions:
     engine: Annotated[str, ENGINE] = "local"
     address: Annotated[str | None, ADDRESS] = None
     gpus: Annotated[float, GPUS] = 0.0
-    out: Annotated[str | None, OUT.but(detail="A run folder, or an address such as s3://bucket/run.")] = None
+    out: Annotated[
+        str | None,
+        OUT.but(
+            detail="A run folder, or an address such as s3://bucket/run.",
+            default="runs/INPUTS-MODEL, with options that differ from their defaults; none in Python",
+        ),
+    ] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a run with other settings.")] = False
 
     KIND: ClassVar[str] = ""
@@ -98,8 +104,6 @@ class CommonOptions:
         "out", "overwrite", "workers", "threads", "engine", "address", "gpus"
     )  # fmt: skip
     """Options about where a run is computed and written, which do not change its numbers."""
-    ARGUMENTS: ClassVar[tuple[str, ...]] = ()
-    """Options that are arguments of the command line without a flag."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
@@ -177,10 +181,11 @@ class CommonOptions:
 
     def command(self) -> str:
         """Return the command line that repeats this run."""
-        words = self.COMMAND.split() + list(self._arguments())
+        arguments = [option.name for option in described(type(self)) if option.option.argument]
+        words = [*self.COMMAND.split(), *(word for name in arguments for word in getattr(self, name))]
         for field in self._deciding_fields():
             value = getattr(self, field.name)
-            if value == field.default or field.name in self.ARGUMENTS:
+            if value == field.default or field.name in arguments:
                 continue
             flag = "--" + field.name.replace("_", "-")
             if value is True:
@@ -189,9 +194,6 @@ class CommonOptions:
             for item in value if isinstance(value, tuple) else (value,):
                 words += [flag, item if isinstance(item, str) else str(getattr(item, "name", item))]
         return shlex.join(words)
-
-    def _arguments(self) -> tuple[str, ...]:
-        return tuple(word for name in self.ARGUMENTS for word in getattr(self, name))
 
     def _deciding_fields(self) -> list["Field[Any]"]:
         """Return fields that decide the numbers: those of this kind of run, then those that all share."""

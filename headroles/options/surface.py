@@ -26,7 +26,7 @@ class SurfaceOptions(InputOptions):
     """
 
     gradients: Annotated[
-        bool, Option("Measure how much the loss depends on attention; slow.", "Questions")
+        bool, Option("Measure how much the loss depends on attention, which is slow.", "Questions")
     ] = False
     label: Annotated[
         str | None,
@@ -39,13 +39,15 @@ class SurfaceOptions(InputOptions):
     mask: Annotated[
         float,
         Option(
-            "Share of tokens masked, drawn with --seed; for losses of masked words.",
+            "Share of tokens that are masked, drawn by --seed; for losses of masked words.",
             "Questions",
             above=0,
             below=1,
         ),
     ] = MASK
-    marks: Annotated[str, Option("Punctuation marks.", "Questions")] = USUAL
+    marks: Annotated[
+        str, Option("Marks that count as punctuation, in one word; all for every mark.", "Questions")
+    ] = USUAL
 
     margin: Annotated[float | None, MARGIN.but(hidden=True)] = None
     test: Annotated[str | None, TEST.but(default="t-skew")] = None
@@ -76,11 +78,6 @@ class SurfaceOptions(InputOptions):
         for name, usual in (("label", None), ("mask", MASK)):
             if getattr(self, name) != usual and not self.gradients:
                 raise BadInput(f"--{name} is for losses, which only --gradients asks for; leave it out")
-        if self.gradients and self.kind is not None:
-            raise BadInput(
-                "gradients are taken in models that are all encoder or all decoder, which have one kind of "
-                f"attention, but --kind is {self.kind!r}; leave it out"
-            )
         if self.label is not None and (self.data is None or self.source == "hub"):
             raise BadInput("--label names a column of --data, but no file was given")
 

@@ -56,7 +56,7 @@ class ViewOptions:
     attention: Annotated[str | None, ATTENTION] = None
     example: Annotated[
         str | None,
-        Option("Key or number (from 0) of the example of stored maps.", "Inputs", default="the first"),
+        Option("Key or number (from 0) of an example of the stored maps.", "Inputs", default="the first"),
     ] = None
     model: Annotated[str | ModelObject | None, MODEL] = None
     revision: Annotated[str | None, REVISION] = None
@@ -83,15 +83,17 @@ class ViewOptions:
     device: Annotated[str, DEVICE] = "auto"
     device_map: Annotated[str | None, DEVICE_MAP] = None
     dtype: Annotated[str, DTYPE] = "float32"
-    out: Annotated[str | None, OUT.but(detail="An HTML file.", default="view.html, or none with --svg")] = (
-        None
-    )
+    out: Annotated[
+        str | None, OUT.but(detail="An HTML file.", default="view.html, or none with --svg; none in Python")
+    ] = None
     svg: Annotated[
         str | None,
         SVG.but(detail="The heads of one layer, which --layers names."),
     ] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for files that headroles did not write.")] = False
-    kind: Annotated[str | None, KIND.but(detail="In the SVG.", default="the first")] = None
+    kind: Annotated[
+        str | None, KIND.but(detail="Only for --svg.", default="the first that the model has")
+    ] = None
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""

@@ -1,7 +1,8 @@
-"""Models and inputs that are given as Python objects instead of names: what options hold in their place.
+"""Models and inputs that are given as Python objects instead of names, and the records of them in options.
 
-An object is recognised without importing its library, as whoever made it has imported that already. Its name
-says what it is and holds the start of a SHA-256 of its content, so that runs of other objects differ.
+An object is recognised without importing its library, because the program that made it has imported it. The
+name of a record says what the object is, and has the start of a SHA-256 of its content, so that runs of
+other objects differ.
 """
 
 import json
@@ -64,7 +65,7 @@ class DataObject:
     """Rows of inputs: a table, or a list of texts, pairs or dictionaries.
 
     Attributes:
-        data: The object itself; it is read again in every pass.
+        data: The object itself; every pass reads it again.
         form: As in ``NOUNS``.
         columns: Names of the columns; of dictionaries, those of the first.
         name: Form, number of rows and the start of ``sha256``, as manifests show it.
@@ -315,7 +316,7 @@ def _form_of_list(data: Any, name: str, files: bool) -> str:
 
 
 def _form_of(item: object) -> str | None:
-    """Return the form of inputs that one item shows; None for no known one."""
+    """Return the form of inputs that an item has; None for an unknown form."""
     if isinstance(item, str):
         return "texts"
     if isinstance(item, Mapping):
@@ -398,7 +399,7 @@ def _is_missing(value: object) -> bool:
 
 
 def _json_value(value: Any) -> Any:
-    """Return a value that JSON has no type for in a form that is the same in every process."""
+    """Return a value without a JSON type in a form that is the same in every process."""
     if isinstance(value, bytes):
         return sha256(value).hexdigest()
     if hasattr(value, "tolist"):

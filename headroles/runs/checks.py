@@ -1,4 +1,4 @@
-"""Checks of what options name, before a run opens or imports anything: files, model and parser."""
+"""Check that files, model and parser exist, before a run opens or imports anything."""
 
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -18,10 +18,10 @@ def check_named(options: CommonOptions) -> None:
     """Refuse files and a model folder that are not there.
 
     Args:
-        options: Of a run of any kind.
+        options: Options of a run of any kind.
 
     Raises:
-        BadInput: For the first that is missing.
+        BadInput: For the first file or folder that is missing.
     """
     hub = getattr(options, "source", None) == "hub"
     for name in FILES:

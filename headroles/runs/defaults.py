@@ -1,4 +1,4 @@
-"""The folder that a run goes to by default, and the command that decides again instead of a new run."""
+"""The default folder of a run, and the command that decides a stored run again instead of a new run."""
 
 import json
 import re
@@ -40,9 +40,9 @@ def default_folder(options: CommonOptions) -> str:
 
 
 def judge_instead(options: CommonOptions) -> str | None:
-    """Return a sentence with the command that decides a stored run again; None where none is stored.
+    """Return a sentence with the command that decides a stored run again; None where there is no such run.
 
-    It is for options that differ from a run in the default folder by its decision only.
+    The stored run lies in the default folder, and the options differ from its settings in the decision only.
     """
     decided = [(option, value) for option, value in _differing(options) if option.name in DECIDED]
     if not decided:
@@ -53,7 +53,7 @@ def judge_instead(options: CommonOptions) -> str | None:
     if not before or any(settings.get(name) != before.get(name) for name in names):
         return None
     flags = " ".join(option.flag if value is True else f"{option.flag} {value}" for option, value in decided)
-    return f"{stored} has these scores; without the model: headroles judge {stored} {flags}"
+    return f"{stored} has these scores: headroles judge {stored} {flags} decides again without the model"
 
 
 def _name(options: CommonOptions, without: frozenset[str] = frozenset()) -> str:
@@ -90,7 +90,7 @@ def _words(option: Described, value: Any) -> str:
 
 
 def _word(option: Described, value: Any) -> str:
-    """Return a single value as text; of a file its name, of a sieve in a file the sieve's."""
+    """Return a single value as text: a file by its name, a sieve in a file by the name of the sieve."""
     text = "" if value is True else str(getattr(value, "name", value))
     if ".py:" in text:
         return text.rpartition(":")[2]
@@ -98,7 +98,7 @@ def _word(option: Described, value: Any) -> str:
 
 
 def _free(folder: str, options: CommonOptions) -> str:
-    """Return the folder, or with a digest of the settings where it holds a run with others."""
+    """Return the folder, with a digest of the settings where it holds a run with other settings."""
     before, settings = _settings_of(Path(folder)), options.settings()
     if all(before.get(name) == settings.get(name) for name in {*before, *settings}) or not before:
         return folder

@@ -1,4 +1,4 @@
-"""Show sieves in the terminal: their list, the facts of one, and the cells that one counts on a text."""
+"""Show sieves in the terminal: a list, the facts of one sieve, and the cells that it counts on a text."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ ENDING = (
     "--sieve takes names of sieves, of sets, and of families with a parameter; also path/to/file.py:name."
 )
 ASKED, BEYOND = "Does the head ", ", beyond what distance gives?"
-"""Beginning of most questions, which stands in the heading, and an ending that the contrast says."""
+"""Beginning of most questions, which the heading has, and an ending that repeats the column contrast."""
 WIDE = 130
 """Width of a console from which the list has a column of sources."""
 LONGEST, MOST = 14, 40

@@ -1,4 +1,4 @@
-"""Calls of the functions of sieves, which may be a third party's: their masks and labels, or one sentence.
+"""Call the functions of sieves, also those of plug-ins, and turn their errors into sentences.
 
 A joint example of cross attention has the decoder's tokens before the encoder's. The distance of its keys
 depends on the length of the decoder's text and means nothing, so that sieves of offsets do not apply: a band

@@ -117,7 +117,7 @@ def test_one_stack_of_an_encoder_decoder_is_chosen_by_its_name() -> None:
 
 BAD_CACHES = [
     (_cache(_weights(), "blocks.{}.attn.hook_attn_scores"), r"scores before it \(hook_attn_scores\) only"),
-    ({"hook_embed": torch.zeros(1)}, r"no name of the cache is such \(it has hook_embed\)"),
+    ({"hook_embed": torch.zeros(1)}, r"the cache has no such name \(it has hook_embed\)"),
     ({}, r"it has none"),
     (_weights(), "a cache maps names to activations, but got"),
     (_cache(_weights()[:1], "blocks.1{}.attn.hook_pattern"), "the cache lacks layer 0 of 11; keep every"),
@@ -191,9 +191,9 @@ def test_saves_of_every_kind_give_the_same_attention(kind: str) -> None:
 
 
 BAD_SAVES = [
-    ([None, None], 'that of layer 0 holds none such; load the model with attn_implementation="eager"'),
-    ([(HIDDEN, None)], "that of layer 0 holds none such"),
-    ([(WEIGHTS[0], WEIGHTS[1])], "that of layer 0 holds 2 such"),
+    ([None, None], 'that of layer 0 holds them 0 times; load the model with attn_implementation="eager"'),
+    ([(HIDDEN, None)], "that of layer 0 holds them 0 times"),
+    ([(WEIGHTS[0], WEIGHTS[1])], "that of layer 0 holds them 2 times"),
     ([], r"all of one shape, but got none"),
     ([HIDDEN], r"all of one shape, but got \(2, 3, 8\)"),
     ([WEIGHTS[0], WEIGHTS[1][..., :2, :2]], r"got \(2, 2, 2, 2\) and \(2, 2, 3, 3\)"),

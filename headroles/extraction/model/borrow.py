@@ -19,8 +19,8 @@ QUIET = {"output_attentions": False, "output_hidden_states": False, "return_dict
 def borrow(model: object) -> Iterator[None]:
     """Let a loaded model be used, and then restore everything that reading its attention changes.
 
-    These are training mode and settings of every module, with the implementation of attention, hooks of
-    headroles, the device, and which weights take gradients. Values of weights are never changed.
+    It restores the training mode and the settings of every module, the implementation of attention, the
+    hooks, the device, and which weights take gradients. Values of weights are never changed.
 
     Args:
         model: A model as options hold it; nothing is done unless it is a loaded one.

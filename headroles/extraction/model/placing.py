@@ -1,7 +1,8 @@
 """Place a network on one device, or its parts on several devices, and find its weights wherever they are.
 
 With a device map the library places parts of a network on several GPUs, in the memory of the processor or
-on disk, and brings each part to its device when it runs. Attention is read there and handed on at home.
+on disk, and moves each part to its device when it runs. headroles reads attention on that device, and moves
+it to the home device, which is that of the inputs.
 """
 
 import importlib.util
@@ -32,7 +33,7 @@ def check_device_map(device_map: DeviceMap | None, device: str) -> None:
 
     Raises:
         UnknownName: For a rule that does not exist.
-        BadInput: For a device beside a device map, or an empty map.
+        BadInput: For a device together with a device map, or an empty map.
         MissingExtra: When the package accelerate is not installed.
     """
     if device_map is None:
@@ -45,8 +46,8 @@ def check_device_map(device_map: DeviceMap | None, device: str) -> None:
         )
     if device != "auto":
         raise BadInput(
-            f"a device map places the parts of a model, so --device {device} has no effect beside it; give "
-            f"one of the two"
+            f"a device map places the parts of a model, so --device {device} has no effect; give one of the "
+            f"two"
         )
     if importlib.util.find_spec("accelerate") is None:
         raise MissingExtra(
@@ -95,8 +96,8 @@ def describe_places(network: Any, home: torch.device) -> str:
 def weights_of(network: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the name and the numbers of every weight, one module after another.
 
-    Weights that are in memory of the processor or on disk until they are used are loaded for that time.
-    Quantised weights are given as the numbers that they stand for, where their own type can tell them.
+    Weights that a device map keeps in the memory of the processor or on disk are loaded while they are read.
+    Quantised weights become the plain numbers that they stand for, where their type can convert them.
     """
     for path, module in network.named_modules():
         offloaded = any(weights.is_meta for weights in module.parameters(recurse=False))

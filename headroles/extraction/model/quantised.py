@@ -1,4 +1,4 @@
-"""Load checkpoints with quantised weights where the library does, and refuse all others in one sentence."""
+"""Check checkpoints with quantised weights: which the library loads, and one sentence for all others."""
 
 import json
 import logging
@@ -38,11 +38,11 @@ KNOWN = frozenset(name.removesuffix("_4bit").removesuffix("_8bit") for name in A
 
 
 def find_quantisation(checkpoint: Checkpoint) -> dict[str, Any] | None:
-    """Return how the weights of a checkpoint are quantised, by its configuration; None where they are not.
+    """Return how the weights of a checkpoint are quantised, from its configuration; None where they are not.
 
     Raises:
         MissingExtra: When a package that the method needs is not installed.
-        BadInput: For a method that the library does not load, which would read its weights as plain ones.
+        BadInput: For a method that the library does not know; it would read the weights as plain numbers.
     """
     config = AutoConfig.from_pretrained(
         checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
@@ -72,9 +72,9 @@ def find_quantisation(checkpoint: Checkpoint) -> dict[str, Any] | None:
 
 
 def check_plain_weights(folder: Path, name: str) -> None:
-    """Check, in the headers of its files, that a checkpoint stores its weights as the numbers that they are.
+    """Check in the headers of its files that the weights of a checkpoint are not quantised.
 
-    The library would load numbers of a quantised weight as the weight itself.
+    The library would read the numbers of a quantised weight as plain numbers.
 
     Args:
         folder: Folder of the checkpoint, whose configuration states no method of quantising.
@@ -106,7 +106,7 @@ def _is_installed(package: str) -> bool:
 
 @contextmanager
 def quantised_errors(quantisation: dict[str, Any] | None, name: str, place: object) -> Iterator[None]:
-    """Turn errors of a network with quantised weights into one sentence that says so; others pass.
+    """Turn an error of a network with quantised weights into one sentence; errors of other networks pass.
 
     Args:
         quantisation: From ``find_quantisation``.

@@ -139,7 +139,8 @@ def list_files(where: Location, kinds: tuple[str, ...], beside: tuple[str, ...] 
     Args:
         where: What the user named; a path without such files in it names itself.
         kinds: Endings that readers know.
-        beside: Those of them that files about the others often have; such files are read where no other is.
+        beside: Endings of ``kinds`` that are skipped where files with another ending are there, because such
+            files often only describe the others.
 
     Raises:
         BadInput: When there is no such file, or a folder or pattern holds none, or files of several kinds.

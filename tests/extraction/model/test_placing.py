@@ -47,7 +47,7 @@ def _load(folder: Path, device_map: Any, **given: Any) -> Model:
     [
         ("automatic", "auto", "no device map is called 'automatic'; did you mean 'auto'"),
         ({}, "auto", "names the device of each part of a model, but got an empty one"),
-        ("auto", "cpu", "so --device cpu has no effect beside it; give one of the two"),
+        ("auto", "cpu", "so --device cpu has no effect; give one of the two"),
     ],
 )
 def test_device_maps_that_cannot_be_are_refused_in_a_sentence(
