@@ -25,6 +25,14 @@ class Name(click.Choice[str]):
         return str(value)
 
 
+class PathName(click.Path):
+    """The name of a file or folder, which shells complete; records refuse what no system takes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return any text, so that the record says what is wrong with it."""
+        return value
+
+
 class SieveName(click.ParamType[str]):
     """A sieve, which shells complete."""
 
@@ -72,7 +80,7 @@ def _type_of(option: Described) -> Any:
     if option.option.choices:
         return Name(option.option.choices)
     if option.option.path:
-        return click.Path()
+        return PathName()
     return next(
         (NUMBERS[kind] for kind in option.types if kind in NUMBERS and not option.repeatable), click.STRING
     )

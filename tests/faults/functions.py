@@ -130,7 +130,7 @@ def functions(work: Path) -> tuple[Function, ...]:
     extract |= {"out": ("maps.npz", "m.safetensors"), "word_level": (False, True), "max_length": (8,)}
     extract |= {"file": ("nowhere.json",), "precision": ("float16", "float32")}
     view = {name: COMMON[name] for name in ("device", "dtype", "revision")}
-    view |= {"text": ("It rains.",), "text_b": (None, "It pours."), "show": ("head", "model")}
+    view |= {"text": ("It rains.",), "text_b": (None, "It pours."), "view": ("head", "model")}
     view |= {
         "layers": (None, "0,2-4", [1]),
         "heads": (None, "0-3"),
@@ -140,13 +140,13 @@ def functions(work: Path) -> tuple[Function, ...]:
     view |= {"svg": (None, "a.svg"), "out": (None, "a.html")}
     prepared = {"file": ("nowhere.txt",), "out": ("a.jsonl",)} | {name: COMMON[name] for name in subset}
     plan: dict[str, tuple[Any, ...]] = {
-        "effect": (0.3, 2), "heads": (144,), "sieves": (1, 5), "power": (0.8,), "alpha": (0.05,),
+        "effect": (0.3, 2), "head_count": (144,), "sieves": (1, 5), "power": (0.8,), "alpha": (0.05,),
         "correction": ("fdr_bh", "holm", "maxT"), "family": ("sieve", "run", "layer"), "share": (None, 0.1),
-        "layers": (None, 12),
+        "layer_count": (None, 12),
     }  # fmt: skip
     compare = {name: DECISION[name] for name in DECISION if name not in ("margin", "splits", "bayes")}
     compare |= {"dir_a": ("nowhere", run), "dir_b": ("nowhere",), "bound": (0.05,), "swaps": (0, 99)}
-    tables = {"name": (None, "roles", "heads", "findings"), "form": ("markdown", "latex", "csv")}
+    tables = {"name": (None, "roles", "heads", "findings"), "format": ("markdown", "latex", "csv")}
     return (
         Function("label", on_nothing(headroles.label), SHARDS, 2),
         Function("cluster", on_nothing(headroles.cluster), SIEVES | cluster, 2),

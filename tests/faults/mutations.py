@@ -115,8 +115,8 @@ def mutate_arguments(usual: dict[str, tuple[Any, ...]], chance: random.Random) -
 
 
 NEEDED = (
-    "probes", "file", "out", "text", "effect", "heads", "dir_a", "dir_b", "form", "attention", "example",
-    "words",
+    "probes", "file", "out", "text", "effect", "head_count", "dir_a", "dir_b", "form", "attention",
+    "example", "words",
 )  # fmt: skip
 """Arguments without which a function does not begin; they are given in any case."""
 
