@@ -43,7 +43,7 @@ class ClusterOptions(Options):
         int | None,
         Option("Number of clusters.", "Questions", least=2, default="chosen by silhouette and stability"),
     ] = None
-    draws: Annotated[int, Option("Number of resamples of the units for clusters.", "Decision", least=20)] = (
+    draws: Annotated[int, Option("Number of resamples of the units for clusters.", "Questions", least=20)] = (
         200
     )
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from headroles.options.described import Described, described
-from headroles.options.finished import JudgeOptions
 from headroles.options.inputs import input_name
 from headroles.options.run import CommonOptions
 from headroles.storage.folder import MANIFEST, PLAN, read_manifest
@@ -16,10 +15,10 @@ MODEL = "all-MiniLM-L6-v2"
 """Name of the embedded model in folders."""
 IN_NAME = {"attention", "data", "group", "model", "probes", "revision", "task", "text_a", "text_b"}
 """Options that the first part of a folder's name stands for."""
+DECISION = "Decision"
+"""Heading of the options that a stored run can be judged by again."""
 LONGEST = 80
 """Most characters that other options add to a folder's name; more become a digest."""
-DECIDED = frozenset(option.name for option in described(JudgeOptions)) - {"folder"}
-"""Options that a stored run can be judged by again."""
 
 
 def default_folder(options: CommonOptions) -> str:
@@ -44,12 +43,13 @@ def judge_instead(options: CommonOptions) -> str | None:
 
     The stored run lies in the default folder, and the options differ from its settings in the decision only.
     """
-    decided = [(option, value) for option, value in _differing(options) if option.name in DECIDED]
+    decided = [(option, value) for option, value in _differing(options) if option.option.group == DECISION]
     if not decided:
         return None
-    stored = _name(options, DECIDED)
+    names_decided = {option.name for option in described(type(options)) if option.option.group == DECISION}
+    stored = _name(options, frozenset(names_decided))
     settings, before = options.settings(), _settings_of(Path(stored))
-    names = {*settings, *before} - DECIDED
+    names = {*settings, *before} - names_decided
     if not before or any(settings.get(name) != before.get(name) for name in names):
         return None
     flags = " ".join(option.flag if value is True else f"{option.flag} {value}" for option, value in decided)

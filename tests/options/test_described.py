@@ -12,7 +12,12 @@ from headroles.cli.main import cli
 from headroles.cli.options import Command
 from headroles.cli.reference import _commands
 from headroles.errors import BadInput, UnknownName
+from headroles.options.cluster import ClusterOptions
 from headroles.options.described import GROUPS, Described, Option, check_values, described, in_groups, shown
+from headroles.options.finished import JudgeOptions
+from headroles.options.label import LabelOptions
+from headroles.options.probe import ProbeOptions
+from headroles.options.surface import SurfaceOptions
 from headroles.records.objects import DataObject, ModelObject
 
 COMMANDS = dict(_commands(cli))
@@ -86,3 +91,9 @@ def test_every_option_of_a_command_is_listed_once_in_its_group(name: str) -> Non
     for option in shown(record):
         assert option.option.help.endswith("."), option.name
         assert len(option.option.help.split()) <= 30, option.name
+
+
+def test_the_options_under_decision_are_those_that_judge_takes() -> None:
+    judged = {option.name for option in described(JudgeOptions)} - {"folder"}
+    for record in (LabelOptions, ClusterOptions, SurfaceOptions, ProbeOptions):
+        assert {option.name for option in described(record) if option.option.group == "Decision"} == judged
