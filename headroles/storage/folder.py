@@ -69,6 +69,23 @@ DIFFERENCES, SWAPS = "differences.csv", "swaps.csv"
 COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS, SWAPS, REPORT, FIGURES}))
 
 
+JUDGED = frozenset(
+    (
+        "alpha",
+        "bayes",
+        "correction",
+        "family",
+        "interval",
+        "margin",
+        "resample_seed",
+        "resamples",
+        "splits",
+        "test",
+    )
+)
+"""Settings by which a stored run can be judged again, those of ``headroles judge``."""
+
+
 def output_folder(out: str | None, settings: dict[str, Any], overwrite: bool) -> Path | None:
     """Check the run folder that options name and return it; None where nothing is to be written.
 
@@ -143,10 +160,22 @@ def check_holds(
     known = earlier if isinstance(earlier, dict) else {}
     changed = sorted(name for name in {*known, *settings} if known.get(name) != settings.get(name))
     if changed and not overwrite:
+        again = _judge_hint(folder, {name: settings.get(name) for name in changed}) if kind == RUN else ""
         raise BadInput(
             f"'{folder}' holds a {kind.name} with other settings ({', '.join(changed)}); "
-            f"give --overwrite to replace it, or another --out"
+            f"{again}give --overwrite to replace it, or another --out"
         )
+
+
+def _judge_hint(folder: str, changed: Mapping[str, Any]) -> str:
+    """Return the command that decides a run by other settings; "" where they are more than a decision."""
+    if not JUDGED.issuperset(changed) or None in changed.values():
+        return ""
+    flags = [
+        f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}")
+        for name, value in changed.items()
+    ]
+    return f"headroles judge {folder} {' '.join(flags)} decides it again without the model; or "
 
 
 def has_receipt(folder: Path) -> bool:

@@ -280,6 +280,11 @@ def test_commands_typed_one_after_the_other_never_meet_in_one_folder(
         assert (code, err) == (0, "")
         hint = f"headroles judge runs/QNLI-planted{BASIC} --alpha 0.01 --correction holm"
         assert (hint in out.replace("\n", "")) is ("--alpha" in more)
+    code, _, err = command(
+        "label", *basic, "--alpha", "0.01", "--bayes", "--out", f"runs/QNLI-planted{BASIC}"
+    )
+    assert code == 1
+    assert f"headroles judge runs/QNLI-planted{BASIC} --alpha 0.01 --bayes decides it again" in err
     (tmp_path / "other").mkdir()
     same_name = [shutil.copy(word, tmp_path / "other") if word.endswith(".tsv") else word for word in basic]
     assert command("label", *same_name)[0] == 0

@@ -19,6 +19,7 @@ from headroles.options.label import LabelOptions
 from headroles.options.probe import ProbeOptions
 from headroles.options.surface import SurfaceOptions
 from headroles.records.objects import DataObject, ModelObject
+from headroles.storage.folder import JUDGED
 
 COMMANDS = dict(_commands(cli))
 NAMES = st.sampled_from(["role", "layer", "head"])
@@ -95,5 +96,6 @@ def test_every_option_of_a_command_is_listed_once_in_its_group(name: str) -> Non
 
 def test_the_options_under_decision_are_those_that_judge_takes() -> None:
     judged = {option.name for option in described(JudgeOptions)} - {"folder"}
+    assert judged == JUDGED
     for record in (LabelOptions, ClusterOptions, SurfaceOptions, ProbeOptions):
         assert {option.name for option in described(record) if option.option.group == "Decision"} == judged
