@@ -25,6 +25,8 @@ class SieveCalls:
         self.example = example
         self._known: dict[int, object] = {}
         self._checked: dict[tuple[int, int], np.ndarray] = {}
+        self._masks: dict[tuple[int, int], Mask] = {}
+        self._words = int(example.word.max(initial=-1)) + 1
 
     def mask(self, mask: MaskSieve) -> Mask:
         """Return the cells that a sieve counts, before visible keys, scope and special tokens are applied.
@@ -33,15 +35,18 @@ class SieveCalls:
             BadSieve: When a function fails, or a mask or labels have another shape or type.
             BadInput: When the sieve needs annotation that the example lacks.
         """
-        returned = within_stacks(self._call(mask.mask, f"the mask of sieve {mask.name!r}"), self.example)
-        return as_mask(returned, self.example.size, mask.name, self.example.key)
+        returned = self._call(mask.mask, f"the mask of sieve {mask.name!r}")
+        if self.example.stack.any():
+            returned = within_stacks(returned, self.example)
+            return as_mask(returned, self.example.size, mask.name, self.example.key)
+        return self._as_mask(returned, self.example.size, mask.name)
 
     def scope(self, mask: MaskSieve) -> Mask | None:
         """Return the cells that a sieve's keys are compared within; None for every visible key."""
         if mask.scope is None:
             return None
         returned = self._call(mask.scope, f"the scope of sieve {mask.name!r}")
-        return as_mask(returned, self.example.size, mask.name, self.example.key)
+        return self._as_mask(returned, self.example.size, mask.name)
 
     def labels(self, mask: MaskSieve) -> Int[np.ndarray, " tokens"] | None:
         """Return the group of each query, −1 for queries that ask nothing; None: each is its own group."""
@@ -61,13 +66,20 @@ class SieveCalls:
 
     def _units(self, words: bool) -> int:
         """Return the number of words up to the last one that has a token, or of tokens."""
-        return int(self.example.word.max(initial=-1)) + 1 if words else self.example.size
+        return self._words if words else self.example.size
 
     def _units_mask(self, function: MaskFunction, words: bool, column: str) -> Mask:
         returned, units = self._call(function, f"the contrast {column!r}"), self._units(words)
         if units == 0:  # nothing has a shape then
             return returned if isinstance(returned, (*KINDS, Mask)) else Cells(np.asarray(returned))
-        return as_mask(returned, units, column, self.example.key, "words" if words else "tokens")
+        return self._as_mask(returned, units, column, "words" if words else "tokens")
+
+    def _as_mask(self, returned: object, units: int, name: str, unit: str = "tokens") -> Mask:
+        """Return what a function returned as a mask; what several sieves share is checked once."""
+        shared = id(returned), units
+        if shared not in self._masks:
+            self._masks[shared] = as_mask(returned, units, name, self.example.key, unit)
+        return self._masks[shared]
 
     def _labels(self, function: LabelFunction | None, units: int, name: str) -> np.ndarray | None:
         if function is None:
