@@ -188,7 +188,6 @@ def table(options: TableOptions) -> str:
             be written.
     """
     folder, out = options.folder, options.out
-    _check_places(folder, out)
     if out is not None:
         _check_table_file(folder, out)
     with local_copy(folder) as run_folder:

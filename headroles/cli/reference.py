@@ -14,7 +14,7 @@ import click
 import headroles
 from headroles.cli.main import cli
 from headroles.cli.options import SECTIONS, Command, section_of
-from headroles.options.described import GROUPS, Described, in_groups, shown
+from headroles.options.described import Described, in_groups, shown
 
 PACKAGE = Path(__file__).parents[1]
 HOMES: dict[str, str] = vars(headroles)["_HOMES"]
@@ -125,13 +125,7 @@ def options_page() -> str:
     for name, command in commands.items():
         for option in shown(command.record):
             takers.setdefault(option.name, []).append((name, option))
-    for group in GROUPS:
-        members = [
-            option
-            for _, options in in_groups([taken[0][1] for taken in takers.values()])
-            for option in options
-            if option.option.group == group
-        ]
+    for group, members in in_groups([taken[0][1] for taken in takers.values()]):
         lines += [f"\n## {group}\n", "| option | meaning | values | default | commands |", "| --- " * 5 + "|"]
         lines += [_row(takers[option.name]) for option in members]
     return "\n".join(lines) + "\n"

@@ -3,11 +3,13 @@
 import platform
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
 
 from headroles.comparing.match import match_runs
+from headroles.options.described import described
+from headroles.options.finished import CompareOptions, decision_fields
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision
 from headroles.records.findings import Findings, Labelling
@@ -25,8 +27,6 @@ MANIFEST_FIELDS = (
 )  # fmt: skip
 """Fields of the manifest of each run that a comparison records."""
 PACKAGES = ("numpy", "scipy", "statsmodels", "pandas", "plotly")
-DECISION_NAMES = {"resample_seed": "seed"}
-"""Names of settings in a decision, where they differ."""
 
 
 def compare_runs(first: Labelling, second: Labelling, settings: Mapping[str, Any]) -> Comparison:
@@ -42,10 +42,7 @@ def compare_runs(first: Labelling, second: Labelling, settings: Mapping[str, Any
         HeadrolesError: When the runs do not match, or the decision cannot be carried out.
     """
     first, second, way = match_runs(first, second)
-    names = {field.name for field in fields(Decision)}
-    renamed = {DECISION_NAMES.get(name, name): value for name, value in settings.items()}
-    given = {name: value for name, value in renamed.items() if name in names}
-    decision = replace(first.decision, **given)
+    decision = replace(first.decision, **decision_fields(settings))
     compared = _compare_matched(first, second, decision, settings["bound"], settings["swaps"])
     notes = [
         *_subsample_notes((first, second)),
@@ -137,7 +134,7 @@ def _manifest(
 
 def _command(settings: Mapping[str, Any]) -> str:
     """Return the command line that gives this comparison."""
-    usual = {"bound": 0.05, "swaps": 1000}
+    usual = {option.name: option.value for option in described(CompareOptions)}
     words = ["headroles", "compare", settings["a"], settings["b"]]
     for name, value in settings.items():
         if name not in ("a", "b") and value != usual.get(name):

@@ -1,10 +1,10 @@
 """Judge stored scores by other rules: ``judge_again()``; no model is needed."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from headroles.kinds import kind_of
-from headroles.options.finished import JudgeOptions
+from headroles.options.finished import JudgeOptions, decision_fields
 from headroles.options.keywords import keywords_of
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
@@ -13,9 +13,6 @@ from headroles.storage.integrity.lock import lock_present_folder
 from headroles.storage.integrity.manifest import check_run_folder
 from headroles.storage.remote import local_copy
 from headroles.storage.run import load, write_results
-
-DECISION_NAMES = {"resample_seed": "seed"}
-"""Names of options in a decision, where they differ."""
 
 
 @keywords_of(JudgeOptions, "folder")
@@ -36,7 +33,7 @@ def judge_again(options: JudgeOptions) -> Labelling:
     given = options.given()
     folder, margin = given.pop("folder"), given.pop("margin", None)
     check_run_folder(folder)
-    check_decision(Decision(**_of_decision(given)))
+    check_decision(Decision(**decision_fields(given)))
     with local_copy(folder, back=True) as place, lock_present_folder(place):
         after = _judge_by(load(place), given, margin)
         write_results(place, after, kind_of(after).page(after))
@@ -49,7 +46,7 @@ def _judge_by(before: Labelling, given: dict[str, Any], margin: float | None) ->
     settings |= {} if margin is None else {"margin": margin}
     kind = kind_of(before)
     options = kind.options(_with_inputs(settings))
-    decision = replace(before.decision, **_of_decision({name: getattr(options, name) for name in given}))
+    decision = replace(before.decision, **decision_fields({name: getattr(options, name) for name in given}))
     rules = before.findings.rules
     if margin is not None:
         rules = tuple(replace(rule, margin=float(margin)) if rule.role else rule for rule in rules)
@@ -58,12 +55,6 @@ def _judge_by(before: Labelling, given: dict[str, Any], margin: float | None) ->
     if "settings" in manifest:
         manifest |= {"settings": options.settings(), "command": options.command()}
     return replace(after, manifest=manifest, skipped=before.skipped, exhibited=before.exhibited)
-
-
-def _of_decision(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the given options that are fields of a decision, by their names there."""
-    renamed = {DECISION_NAMES.get(name, name): value for name, value in given.items()}
-    return {field.name: renamed[field.name] for field in fields(Decision) if field.name in renamed}
 
 
 def _with_inputs(settings: dict[str, Any]) -> dict[str, Any]:

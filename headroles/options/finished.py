@@ -1,5 +1,6 @@
 """Options of commands on finished runs: judge, verify, report, table, compare, replicate; and of a plan."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
@@ -21,8 +22,11 @@ from headroles.options.shared import (
     STABILITY,
     TEST,
 )
+from headroles.records.example import Decision
 from headroles.stats.decision import FEWEST, MOST
 
+DECISION_NAMES = {"resample_seed": "seed"}
+"""Names of options in a decision, where they differ."""
 AS_BEFORE = "as before"
 """Default of everything that ``judge`` decides again."""
 FOLDER = Option("Folder of a run, or its address.", "Inputs", path=True, argument=True)
@@ -32,6 +36,17 @@ FIGURE_FORMS = ("svg", "pdf", "png")
 TABLE_FORMS = ("markdown", "latex", "csv")
 NARROWEST, WIDEST = 60.0, 500.0
 """Limits of the width of a figure in millimetres."""
+
+
+def decision_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given settings that are fields of a decision, by their names there.
+
+    Example:
+        >>> decision_fields({"alpha": 0.01, "resample_seed": 3, "bound": 0.05})
+        {'alpha': 0.01, 'seed': 3}
+    """
+    renamed = {DECISION_NAMES.get(name, name): value for name, value in given.items()}
+    return {field.name: renamed[field.name] for field in fields(Decision) if field.name in renamed}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from headroles.extraction.model.checkpoint import EMBEDDED
 from headroles.options.described import Described, described
 from headroles.options.inputs import input_name
 from headroles.options.run import CommonOptions
 from headroles.storage.folder import MANIFEST, PLAN, read_manifest
 
-MODEL = "all-MiniLM-L6-v2"
-"""Name of the embedded model in folders."""
 IN_NAME = {"attention", "data", "group", "model", "probes", "revision", "task", "text_a", "text_b"}
 """Options that the first part of a folder's name stands for."""
 DECISION = "Decision"
@@ -62,7 +61,8 @@ def _name(options: CommonOptions, without: frozenset[str] = frozenset()) -> str:
         inputs, model = input_name(options.attention), "maps"
     else:
         inputs = str(options.name)  # type: ignore[attr-defined]
-        model = MODEL if options.model is None else Path(options.settings()["model"]).resolve().name
+        given = options.settings()["model"]
+        model = Path(EMBEDDED).name if given is None else Path(given).resolve().name
     kind = "-".join(getattr(options, "probes", ())) or (options.KIND if options.KIND != "label" else "")
     more = "-".join(
         f"{option.flag[2:]}-{_words(option, value)}".removesuffix("-")

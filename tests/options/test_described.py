@@ -12,6 +12,8 @@ from headroles.cli.main import cli
 from headroles.cli.options import Command
 from headroles.cli.reference import _commands
 from headroles.errors import BadInput, UnknownName
+from headroles.extraction.model import placing
+from headroles.options import shared
 from headroles.options.cluster import ClusterOptions
 from headroles.options.described import GROUPS, Described, Option, check_values, described, in_groups, shown
 from headroles.options.finished import JudgeOptions
@@ -99,3 +101,7 @@ def test_the_options_under_decision_are_those_that_judge_takes() -> None:
     assert judged == JUDGED
     for record in (LabelOptions, ClusterOptions, SurfaceOptions, ProbeOptions):
         assert {option.name for option in described(record) if option.option.group == "Decision"} == judged
+
+
+def test_rules_of_device_maps_are_those_that_models_are_placed_by() -> None:
+    assert shared.DEVICE_MAPS == placing.DEVICE_MAPS
