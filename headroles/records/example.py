@@ -165,6 +165,8 @@ class Rule:
             rather than over units; its error is that of a ratio over units.
         together: Name of a family that this column's heads share with heads of other columns, when
             there is one family per sieve; "" for a family of its own.
+        stronger: The column of a second contrast; a role that lies beyond its margin, too, is a strong one
+            ("beyond word class"); "" for none.
     """
 
     sieve: str
@@ -177,6 +179,7 @@ class Rule:
     high: float = float("nan")
     pooled: bool = False
     together: str = ""
+    stronger: str = ""
 
     @property
     def threshold(self) -> float:
