@@ -15,10 +15,12 @@ from headroles.stats.decision import ENOUGH_FOR_NOT, check_decision
 from headroles.stats.effects import interval_of
 from headroles.stats.families import (
     adjust_families,
+    adjust_own_families,
     contrast_pairs,
     family_members,
-    joint_not_p,
+    joint_explained_p,
     joint_role_p,
+    stronger_pairs,
 )
 from headroles.stats.grouped import GroupColumns
 from headroles.stats.max_t import max_t
@@ -45,9 +47,10 @@ def judge(
     Unit: ``scores.units``; the scores of one unit are averaged first. Each head × sieve is tested
     one-sided in both directions (null, alternative and assumptions: ``stats.methods``). A sieve
     with a contrast is a role only when both means lie beyond their margins: p is the larger of the
-    two (intersection-union), and for "not" ``min(1, 2 × the smaller)``. Roles and nots are two
-    separate families of p values, each corrected at alpha: at most alpha false among the roles
-    and, separately, among the nots.
+    two (intersection-union). It is explained when its own mean lies beyond θ and that of the contrast
+    below its margin (``joint_explained_p``). "not" is about the sieve's own mean alone. Roles, nots and
+    explained heads are three separate families of p values, each corrected at alpha: at most alpha
+    false among each.
 
     Args:
         scores: One number per sieve, example and head.
@@ -70,11 +73,15 @@ def judge(
     check_resolution(decision, rules, scores.layers, scores.heads)
     columns = evidence_columns(scores, rules, decision, moments)
     tested = [_test(column, decision) for column in columns]
-    p = joint_role_p(np.stack([column.outcome.p for column in tested]), rules)
-    p_not = joint_not_p(np.stack([column.outcome.p_not for column in tested]), rules)
-    informative = np.stack([column.informative for column in tested])
+    own_p = np.stack([column.outcome.p for column in tested])
+    p, p_not = joint_role_p(own_p, rules), np.stack([column.outcome.p_not for column in tested])
+    enough = np.stack([column.informative for column in tested]) >= ENOUGH_FOR_NOT
     still = np.stack([has_no_spread(column.counted) for column in tested])
     q, q_not = _adjust_both(columns, still, (p, p_not), (scores.layers, scores.heads), decision)
+    p_explained = joint_explained_p(own_p, p_not, enough, rules)
+    families = family_members(rules, scores.layers, scores.heads, decision.family)
+    q_explained = adjust_own_families(p_explained, families, decision)
+    outcomes = ((p, q), (p_not, np.where(enough, q_not, np.nan)), (p_explained, q_explained))
     shape = (len(rules), scores.layers, scores.heads)
 
     def grid(rows: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -99,7 +106,7 @@ def judge(
         q=grid(q),
         p_not=grid(p_not),
         q_not=grid(q_not),
-        decision=grid(_decide(rules, informative, (p, q), (p_not, q_not), decision.alpha)),
+        decision=grid(_decide(rules, outcomes, decision.alpha)),
     )
 
 
@@ -147,15 +154,43 @@ def mean_intervals(
     return low, high
 
 
+def explained_p(
+    columns: Columns, findings: Findings, decision: Decision
+) -> Float[np.ndarray, "sieves heads"]:
+    """Return p of "explained" of judged columns, as ``joint_explained_p`` states it.
+
+    Findings hold the joint p of roles, from which that of the score alone does not follow. So it is tested
+    again.
+
+    Args:
+        columns: The columns that were tested.
+        findings: Their outcome.
+        decision: As they were judged.
+
+    Returns:
+        One p per column and head; NaN without a contrast, or below enough units.
+    """
+    shape = (len(columns), findings.count[0].size)
+    p, enough = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
+    for k, other in contrast_pairs(columns.rules):
+        tested = _test(columns[k], decision)
+        p[k], enough[k] = tested.outcome.p, tested.informative >= ENOUGH_FOR_NOT
+        enough[other] = informative_units(columns[other]) >= ENOUGH_FOR_NOT
+    return joint_explained_p(p, findings.p_not.reshape(shape), enough, columns.rules)
+
+
+def informative_units(column: Column) -> Float[np.ndarray, " heads"]:
+    """Return the number of equally informative units of every head; of groups where sums were kept."""
+    return describe(column.values).count.astype(np.float64) if column.equal is None else column.equal
+
+
 def _test(column: Column, decision: Decision) -> _ColumnTest:
     sample = describe(column.values)
     method = METHODS[decision.test]
     outcome = method(column.values, sample, column.rule.margin, decision.resamples, decision.seed)
     outcome = interval_of(decision, column.values, sample, outcome)
-    informative = sample.count.astype(np.float64) if column.equal is None else column.equal
-    return _ColumnTest(
-        sample, column.counted(sample), informative, column.null, handle_flat_scores(outcome, column, sample)
-    )
+    outcome = handle_flat_scores(outcome, column, sample)
+    return _ColumnTest(sample, column.counted(sample), informative_units(column), column.null, outcome)
 
 
 def _adjust_both(
@@ -165,7 +200,10 @@ def _adjust_both(
     grid: tuple[int, int],
     decision: Decision,
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
-    """Return q and q_not: both directions corrected, each over its own families."""
+    """Return q and q_not: both directions corrected, each over its own families.
+
+    Under maxT a strong role's q, in the row of a second contrast, is that of Holm's correction.
+    """
     rules = columns.rules
     families = family_members(rules, *grid, decision.family)
     if decision.correction != "maxT":
@@ -174,7 +212,10 @@ def _adjust_both(
     pairs = contrast_pairs(rules)
     for k, other in pairs:
         still[k] |= still[other]
-    return max_t(list(columns), dict(pairs), families, p, still, decision)
+    q, q_not = max_t(list(columns), dict(pairs), families, p, still, decision)
+    strong = [other for _, other in stronger_pairs(rules)]
+    q[strong] = adjust_families(p[0], families, "holm", decision.alpha)[strong]
+    return q, q_not
 
 
 def _effect(sample: Sample, rule: Rule) -> Float[np.ndarray, " heads"]:
@@ -184,27 +225,11 @@ def _effect(sample: Sample, rule: Rule) -> Float[np.ndarray, " heads"]:
 
 
 def _decide(
-    rules: Sequence[Rule],
-    informative: Float[np.ndarray, "sieves heads"],
-    role: tuple[np.ndarray, np.ndarray],
-    not_role: tuple[np.ndarray, np.ndarray],
-    alpha: float,
+    rules: Sequence[Rule], outcomes: Sequence[tuple[np.ndarray, np.ndarray]], alpha: float
 ) -> Int[np.ndarray, "sieves heads"]:
-    """Return decisions from p and adjusted p of both directions."""
-    (p, q), (p_not, q_not) = role, not_role
-    decided = np.full(q.shape, 2, dtype=np.int8)
-    decided[significant(q_not, alpha, p_not) & enough_for_not(rules, informative)] = 1
-    decided[significant(q, alpha, p)] = 0
-    decided[np.isnan(q)] = 3
+    """Return decisions from p and adjusted p of roles, of nots and of explained heads, in that order."""
+    decided = np.where(np.isnan(outcomes[0][0]), 3, 2).astype(np.int8)
+    for code, (p, q) in zip((4, 1, 0), reversed(outcomes), strict=True):
+        decided[significant(q, alpha, p)] = code
     decided[[not rule.role for rule in rules]] = -1
     return decided
-
-
-def enough_for_not(
-    rules: Sequence[Rule], count: Float[np.ndarray, "sieves heads"] | Int[np.ndarray, "sieves heads"]
-) -> Bool[np.ndarray, "sieves heads"]:
-    """Return whether heads may be called "not": enough units of the sieve, and of its contrast."""
-    enough: np.ndarray = count >= ENOUGH_FOR_NOT
-    for k, other in contrast_pairs(rules):
-        enough[k] &= enough[other]
-    return enough

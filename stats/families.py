@@ -1,11 +1,11 @@
-"""Families of tests that are corrected together, and joint p values of sieves with a contrast."""
+"""Families of tests that are corrected together, and joint p values of sieves with contrasts."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
-from headroles.records.example import Rule
+from headroles.records.example import Decision, Rule
 from headroles.stats.correction import adjust, adjust_rows
 
 FAMILIES = ("sieve", "run", "layer")
@@ -21,23 +21,59 @@ def contrast_pairs(rules: Sequence[Rule]) -> list[tuple[int, int]]:
     return [(k, position[rule.contrast]) for k, rule in enumerate(rules) if rule.contrast]
 
 
+def stronger_pairs(rules: Sequence[Rule]) -> list[tuple[int, int]]:
+    """Return the positions of each sieve that has a second contrast, and of that one.
+
+    A second contrast without scores is left out: it decides about no role.
+    """
+    position = {rule.sieve: k for k, rule in enumerate(rules)}
+    return [(k, position[rule.stronger]) for k, rule in enumerate(rules) if rule.stronger in position]
+
+
 def joint_role_p(
     p: Float[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
 ) -> Float[np.ndarray, "sieves *heads"]:
-    """Return p of roles: of a sieve with a contrast the larger of the two (intersection-union)."""
+    """Return p of roles: of a sieve with a contrast the larger of the two (intersection-union).
+
+    The row of a second contrast gets p of the strong role: the largest of sieve and both contrasts.
+    """
     joined = p.copy()
     for k, other in contrast_pairs(rules):
         joined[k] = np.maximum(p[k], p[other])
+    for k, other in stronger_pairs(rules):
+        joined[other] = np.maximum(joined[other], joined[k])
     return joined
 
 
-def joint_not_p(
-    p_not: Float[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
+def joint_explained_p(
+    p: Float[np.ndarray, "sieves *heads"],
+    p_not: Float[np.ndarray, "sieves *heads"],
+    enough: Bool[np.ndarray, "sieves *heads"],
+    rules: Sequence[Rule],
 ) -> Float[np.ndarray, "sieves *heads"]:
-    """Return p of nots: of a sieve with a contrast twice the smaller of the two, at most 1."""
-    joined = p_not.copy()
+    """Return p of "explained": the score lies beyond θ, and the contrast below its margin.
+
+    Null: the mean score is at most θ, or the mean contrast is at least its margin. Alternative: neither. Unit
+    and assumptions are those of the two tests, whose dependence does not matter (intersection-union).
+
+    Args:
+        p: One-sided p of "not beyond the margin", of every column by itself.
+        p_not: One-sided p of "not below the margin", likewise.
+        enough: Whether a head has enough units for a claim that something is below a margin.
+        rules: One per column.
+
+    Returns:
+        The larger p of the two; NaN without a contrast, and below enough units of either.
+
+    Example:
+        >>> rules = [Rule("block", contrast="block:matched"), Rule("block:matched", role=False)]
+        >>> p, p_not = np.array([[0.01], [0.9]]), np.array([[0.99], [0.1]])
+        >>> joint_explained_p(p, p_not, p < 1, rules).tolist()
+        [[0.1], [nan]]
+    """
+    joined = np.full(p.shape, np.nan)
     for k, other in contrast_pairs(rules):
-        joined[k] = np.minimum(1.0, 2 * np.minimum(p_not[k], p_not[other]))
+        joined[k] = np.where(enough[k] & enough[other], np.maximum(p[k], p_not[other]), np.nan)
     return joined
 
 
@@ -70,6 +106,20 @@ def adjust_families(
 ) -> Float[np.ndarray, "sieves heads"]:
     """Return the p values adjusted within each family, by statsmodels (``correction.adjust``)."""
     return _within(p[:, None], families, lambda rows: adjust(rows, correction, alpha))[:, 0]
+
+
+def adjust_own_families(
+    p: Float[np.ndarray, "sieves heads"],
+    families: Sequence[Sequence[tuple[int, slice]]],
+    decision: Decision,
+) -> Float[np.ndarray, "sieves heads"]:
+    """Return the p of "explained" or "absent" adjusted over families of their own; NaN where p is NaN.
+
+    The correction is that of the decision, and Holm's in place of maxT, which joins the statistics of roles
+    and of nots only.
+    """
+    correction = "holm" if decision.correction == "maxT" else decision.correction
+    return adjust_families(p, families, correction, decision.alpha)
 
 
 def adjust_families_of_draws(

@@ -10,7 +10,7 @@ Null of a head, either direction: its mean is on the wrong side of θ. Unit: one
 assumption of symmetry. ``sign-flip`` flips scores − θ of all heads together; it needs joint symmetry
 about θ and fails under skew (family-wise error 0.10 to 0.28 measured on real scores). A head with a
 contrast is a role only if both lie beyond, so its statistic is the smaller of the two, and its
-resampled one the larger (one of the two nulls is true, not known which); for "not" both are the larger.
+resampled one the larger (one of the two nulls is true, not known which). "not" is about the score alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -101,7 +101,7 @@ class StepDown:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return statistics of roles and of nots of all sieves in a row, joined with their contrasts."""
         role = [main if other is None else towards(main, other) for main, other in pairs]
-        not_role = [-main if other is None else np.fmax(-main, -other) for main, other in pairs]
+        not_role = [-main for main, _ in pairs]
         return np.concatenate(role, axis=-1), np.concatenate(not_role, axis=-1)
 
     def add(self, weights: Float[np.ndarray, "draws units"], flips: bool) -> None:

@@ -32,6 +32,18 @@ class Precision:
             difference from the chance value, laid around the mean: another one where chance values differ
             between inputs. NaN where a run kept sums and they do, and in runs of older versions.
         mean_high: Upper end.
+        p_explained: p of "explained": the larger of one-sided p of "score not beyond θ" and of "contrast
+            not below its margin"; NaN without a contrast, and below 50 units of either.
+        q_explained: ``p_explained`` adjusted over its family.
+        p_absent: p of "absent": the larger of two one-sided p, of "mean − null at most −0.02" and "at least
+            0.02"; NaN below 50 units, where chance is another value than 0, in probes and surface runs.
+        q_absent: ``p_absent`` adjusted over its family.
+        prevalence: Share of units whose score alone lies beyond θ, whatever the contrast; 0 to 1. Of a run
+            that kept sums, of the units of its random subsample.
+        prevalence_low: Lower end of its 95 % interval (Wilson).
+        prevalence_high: Upper end.
+
+    Runs of older versions have NaN in the last seven.
     """
 
     hedges_g: Float[np.ndarray, "sieves layers heads"]
@@ -43,6 +55,13 @@ class Precision:
     bayes_factor: Float[np.ndarray, "sieves layers heads"]
     mean_low: Float[np.ndarray, "sieves layers heads"]
     mean_high: Float[np.ndarray, "sieves layers heads"]
+    p_explained: Float[np.ndarray, "sieves layers heads"]
+    q_explained: Float[np.ndarray, "sieves layers heads"]
+    p_absent: Float[np.ndarray, "sieves layers heads"]
+    q_absent: Float[np.ndarray, "sieves layers heads"]
+    prevalence: Float[np.ndarray, "sieves layers heads"]
+    prevalence_low: Float[np.ndarray, "sieves layers heads"]
+    prevalence_high: Float[np.ndarray, "sieves layers heads"]
 
     __repr__ = brief
 

@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
 from headroles.records.arrays import key_groups, read_only
-from headroles.records.assessment import Assessment
+from headroles.records.assessment import Assessment, Precision
 from headroles.records.clusters import ClusterResults
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.kept_maps import KeptMaps
@@ -26,7 +26,8 @@ from headroles.records.surface import SurfaceResults
 if TYPE_CHECKING:
     import pandas as pd
 
-DECISIONS = ("role", "not", "undetermined", "untestable")
+DECISIONS = ("role", "not", "undetermined", "untestable", "explained")
+"""Decisions by code. Runs of older versions know the first four."""
 COLUMNS = (
     "count", "cells", "mean", "null", "margin", "effect", "low", "high",
     "statistic", "p", "q", "p_not", "q_not",
@@ -101,12 +102,14 @@ class Findings(HeadGrid):
             inputs have one chance value; for probes see ``Precision.mean_low``.
         high: Upper end of that interval.
         statistic: The test statistic of ``mean − null − margin``.
-        p: One-sided p of "not beyond the margin"; joint with the contrast where there is one.
+        p: One-sided p of "not beyond the margin"; joint with the contrast where there is one. In the row
+            of a second contrast it is joint with the sieve and its first contrast, too.
         q: ``p`` adjusted over its family.
-        p_not: One-sided p of "not below the margin".
+        p_not: One-sided p of "not below the margin", of the column by itself.
         q_not: ``p_not`` adjusted over its family.
-        decision: 0 role, 1 not, 2 undetermined, 3 untestable (``DECISIONS``); −1 on contrasts,
-            which are part of a role and no role themselves.
+        decision: 0 role, 1 not, 2 undetermined, 3 untestable, 4 explained (``DECISIONS``); −1 on
+            contrasts, which are part of a role and no role themselves. Explained: the score lies beyond θ,
+            and the contrast below its margin, so what the contrast controls for explains the score.
     """
 
     cells: Float[np.ndarray, "sieves layers heads"]
@@ -129,6 +132,55 @@ class Findings(HeadGrid):
     def roles(self) -> tuple[str, ...]:
         """Names of the sieves that can be roles."""
         return tuple(rule.sieve for rule in self.rules if rule.role)
+
+
+TIE = 1e-12
+"""Adjusted p this close above alpha, as a part of it, are at alpha, as in ``stats.correction``."""
+
+
+def stronger_roles(findings: Findings, decision: Decision) -> Bool[np.ndarray, "roles layers heads"]:
+    """Return which roles are strong ones: those whose second contrast lies beyond its margin, too.
+
+    Null: the score, its contrast or its second contrast is at most its margin. The row of the second
+    contrast holds p of all three (the largest) and its q over the heads of the sieve.
+
+    Args:
+        findings: Findings of a run.
+        decision: Its alpha decides.
+
+    Returns:
+        One entry per role, layer and head; False for roles without a second contrast.
+    """
+    places = [k for k, rule in enumerate(findings.rules) if rule.role]
+    strong = np.zeros((len(places), *findings.count.shape[1:]), dtype=np.bool_)
+    for role, place in enumerate(places):
+        column = findings.rules[place].stronger
+        if column in findings.sieves:
+            other = findings.of(column)
+            passes = _reaches_alpha(findings.q[other], findings.p[other], decision)
+            strong[role] = (findings.decision[place] == 0) & passes
+    return strong
+
+
+def absent_heads(
+    findings: Findings, precision: Precision, decision: Decision
+) -> Bool[np.ndarray, "sieves layers heads"]:
+    """Return which heads called "not" are absent: their mean lies within the bound around chance.
+
+    Args:
+        findings: Findings of a run.
+        precision: Its two one-sided tests of the bound (``p_absent``, ``q_absent``).
+        decision: Its alpha decides.
+    """
+    passes = _reaches_alpha(precision.q_absent, precision.p_absent, decision)
+    absent: np.ndarray = (findings.decision == 1) & passes
+    return absent
+
+
+def _reaches_alpha(q: np.ndarray, p: np.ndarray, decision: Decision) -> Bool[np.ndarray, "*shape"]:
+    """Return whether p and adjusted p are at most alpha, as ``stats.correction.significant``; NaN is not."""
+    reached: np.ndarray = (q <= decision.alpha * (1 + TIE)) & (p <= decision.alpha)
+    return reached
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,6 +254,8 @@ class Labelling:
 
     def labels(self) -> pd.DataFrame:
         """Return one row per head: its roles joined by ``;`` and, per sieve, 1 role, 0 not, <NA> neither.
+
+        A head whose score is explained has <NA>, as one that is undetermined.
 
         Where query heads share keys and values, a last column ``kv_group`` shows which: heads of one
         layer with the same number.

@@ -85,7 +85,10 @@ def read_assessment(folder: Path, shape: tuple[int, int, int], remarks: Sequence
     )
 
 
-ADDED = frozenset({"mean_low", "mean_high"})
+ADDED = frozenset({
+    "mean_low", "mean_high", "p_explained", "q_explained", "p_absent", "q_absent",
+    "prevalence", "prevalence_low", "prevalence_high",
+})  # fmt: skip
 """Columns of ``precision.csv`` that runs of older versions lack."""
 
 

@@ -1,6 +1,6 @@
 """Assess findings beyond their tests: precision, stability, sensitivity, overlaps, depth (``assess``)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +11,15 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
 from headroles.stats.assessment.depth import role_depths
+from headroles.stats.assessment.extent import absent_p, prevalence
 from headroles.stats.assessment.remarks import moment_remarks, remarks, tail_remarks
 from headroles.stats.assessment.sensitivity import sensitivity_to_alpha, sensitivity_to_margin, stability
 from headroles.stats.assessment.together import role_pairs, role_sets
 from headroles.stats.columns import Column, Columns
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.effects import bayes_factors, effect_interval, hedges_g
-from headroles.stats.engine import evidence_columns, mean_intervals
-from headroles.stats.families import family_members
+from headroles.stats.engine import evidence_columns, explained_p, mean_intervals
+from headroles.stats.families import adjust_own_families, family_members
 from headroles.stats.grouped import GroupColumns
 from headroles.stats.moments import describe
 from headroles.stats.power import assumed_cut, detectable_effect
@@ -38,6 +39,7 @@ def assess(
     splits: int = 200,
     bayes: bool = False,
     moments: Moments | None = None,
+    absence: bool = True,
 ) -> Assessment:
     """Return precision and stability of every finding, sensitivity, roles together and over layers.
 
@@ -50,6 +52,7 @@ def assess(
         bayes: Whether to compute Bayes factors.
         moments: As ``judge`` takes them; their random groups are then the units that are resampled and
             halved.
+        absence: Whether a mean near 0 means that there is nothing of the role; not so in surface runs.
     """
     grid = Grid(scores.layers, scores.heads)
     columns = evidence_columns(scores, rules, decision, moments)
@@ -61,8 +64,9 @@ def assess(
     if changed:
         bare = role_pairs(names, without[:, 0], without[:, 1:], grid, "without")
         together += [pair for pair in bare if {pair.first, pair.second} & changed]
+    more = _verdicts(columns, grid, decision, findings, absence) | _shares(scores, rules)
     return Assessment(
-        precision=_precision(columns, grid, decision, findings, splits, bayes),
+        precision=_precision(columns, grid, decision, findings, splits, bayes, more),
         moved=(*sensitivity_to_margin(columns, grid, decision), *sensitivity_to_alpha(findings, decision)),
         together=tuple(together),
         depth=tuple(role_depths(names, held, with_contrasts, grid, decision.seed)),
@@ -100,6 +104,7 @@ def _precision(
     findings: Findings,
     splits: int,
     bayes: bool,
+    more: Mapping[str, np.ndarray],
 ) -> Precision:
     shape = findings.count.shape
     share = np.full(shape, np.nan)
@@ -125,7 +130,32 @@ def _precision(
         bayes_factor=bayes_factors(student, units) if bayes else np.full(shape, np.nan),
         mean_low=mean_low,
         mean_high=mean_high,
+        **more,
     )
+
+
+def _verdicts(
+    columns: Columns, grid: Grid, decision: Decision, findings: Findings, absence: bool
+) -> dict[str, np.ndarray]:
+    """Return p and q of "explained" and of "absent", each corrected over families of its own."""
+    shape = findings.count.shape
+    p_explained = explained_p(columns, findings, decision)
+    p_absent = absent_p(columns, decision) if absence else np.full(p_explained.shape, np.nan)
+    families = family_members(columns.rules, grid.layers, grid.heads, decision.family)
+    numbers: dict[str, np.ndarray] = {}
+    for name, p in (("explained", p_explained), ("absent", p_absent)):
+        q = adjust_own_families(p, families, decision)
+        numbers |= {f"p_{name}": p.reshape(shape), f"q_{name}": q.reshape(shape)}
+    return numbers
+
+
+def _shares(scores: Scores, rules: Sequence[Rule]) -> dict[str, np.ndarray]:
+    """Return the prevalence of every column and head, with its interval."""
+    shape = (len(rules), scores.layers, scores.heads)
+    names = ("prevalence", "prevalence_low", "prevalence_high")
+    return {
+        name: numbers.reshape(shape) for name, numbers in zip(names, prevalence(scores, rules), strict=True)
+    }
 
 
 def _sizes(column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -23,9 +23,12 @@ from headroles.stats.oracles.one_finding import (
     mean_of,
     recompute_test,
 )
+from headroles.stats.oracles.verdicts import absent_by, decision_by, explained_by, largest_p, shares_of
 
 TOLERANCES: Mapping[str, float] = MappingProxyType(
-    dict.fromkeys(("p", "q", "p_not", "q_not"), 1e-9)
+    dict.fromkeys(("p", "q", "p_not", "q_not", "p_explained", "q_explained"), 1e-9)
+    | dict.fromkeys(("p_absent", "q_absent", "prevalence", "prevalence_low", "prevalence_high"), 1e-9)
+    | {"decision": 0.0}
     | dict.fromkeys(("mean", "effect", "low", "high", "mean_low", "mean_high", "statistic"), 1e-7)
     | dict.fromkeys(("hedges_g", "g_low", "g_high", "ln bayes_factor"), 1e-6)
 )
@@ -103,8 +106,8 @@ def recompute_findings(
     Null of each finding: the mean (or median) over units is at most null + margin (p), at least that
     (p_not). Unit: that of the scores; the scores of one unit are averaged first, in pooled columns by the
     delete-one jackknife of the ratio; where sums were kept, the random group. q is that of a family of
-    one direction. Joint findings of a sieve with a contrast have the larger p, and twice the smaller
-    p_not.
+    one direction. Findings of a sieve with a contrast have the larger p, and explained ones the larger of
+    their own p and of the contrast's p_not. Decisions follow from the q that is given, and from alpha.
 
     Args:
         scores: The scores that were judged.
@@ -122,9 +125,10 @@ def recompute_findings(
     summed = moments is not None and decision.test not in ("wilcoxon", "sign")
     _state_reasons(ledger, decision, precision, summed)
     tests: dict[Place, OneTest] = {}
+    evidences: dict[Place, Evidence] = {}
     for place, evidence in all_evidence(scores, findings.rules, moments if summed else None):
         margin = findings.rules[place[0]].margin
-        tests[place] = recompute_test(evidence, margin, decision)
+        tests[place], evidences[place] = recompute_test(evidence, margin, decision), evidence
         ledger.compare("mean", "numpy.mean", findings.mean[place], mean_of(evidence.values) + evidence.level)
         if not intervals_of_scores:
             _compare_interval(ledger, place, tests[place], evidence.level, findings)
@@ -138,8 +142,24 @@ def recompute_findings(
             elif own.interval and precision is not None:
                 ledger.compare("mean_low", own.interval, precision.mean_low[place], own.low)
                 ledger.compare("mean_high", own.interval, precision.mean_high[place], own.high)
-    _compare_p(ledger, findings, tests, decision)
+    older = _is_older(precision)
+    _compare_p(ledger, findings, tests, decision, older)
+    if precision is not None and not older and not summed:
+        p_absent = {} if intervals_of_scores else absent_by(findings.rules, evidences, decision)
+        _compare_verdicts(ledger, (findings, precision), tests, p_absent, decision)
+        for place, shares in shares_of(scores, findings.rules):
+            for name, share in zip(("prevalence", "prevalence_low", "prevalence_high"), shares, strict=True):
+                oracle = "statsmodels proportion_confint(wilson)"
+                ledger.compare(name, oracle, getattr(precision, name)[place], share)
+        for place, one in evidences.items():
+            code = decision_by(place, findings, precision, len(one.values), decision)
+            ledger.compare("decision", "q at most alpha", findings.decision[place], code)
     return ledger.checks()
+
+
+def _is_older(precision: Precision | None) -> bool:
+    """Return whether a run is of a version that decided "not" by contrasts, too, and knew no "explained"."""
+    return precision is not None and bool(np.isnan(precision.prevalence).all())
 
 
 def _has_own_intervals(scores: Scores, precision: Precision | None, summed: bool) -> bool:
@@ -171,6 +191,12 @@ def _state_reasons(ledger: _Ledger, decision: Decision, precision: Precision | N
     if precision is None or np.isnan(precision.bayes_factor).all():
         reasons["bayes_factor"] = "the run has none (--bayes)"
     reasons["detectable"] = "statsmodels solves it to 3e-6 only; tests hold its power against statsmodels"
+    if summed:
+        reasons["decision, p_explained, p_absent, prevalence"] = "the run kept sums, and not all scores"
+    elif _is_older(precision):
+        reasons["decision, p_explained, p_absent, prevalence"] = (
+            "the run is of an older version, which had none"
+        )
     reasons["stability, design_effect"] = "no library has them; stability resamples units"
 
 
@@ -218,15 +244,24 @@ def _compare_sizes(
 
 
 def _compare_p(
-    ledger: _Ledger, findings: Findings, tests: Mapping[Place, OneTest], decision: Decision
+    ledger: _Ledger,
+    findings: Findings,
+    tests: Mapping[Place, OneTest],
+    decision: Decision,
+    older: bool,
 ) -> None:
-    """Compare statistics, p of both directions, and q within each family."""
+    """Compare statistics, p of both directions, and q within each family.
+
+    Roles are joint with their contrasts, strong roles with both. Nots of older runs are joint, too.
+    """
     position = {rule.sieve: k for k, rule in enumerate(findings.rules)}
     p: dict[str, dict[Place, float]] = {"p": {}, "p_not": {}}
     for place, test in tests.items():
         contrast = findings.rules[place[0]].contrast
-        pair = [test] + ([tests[position[contrast], *place[1:]]] if contrast else [])
-        joint = {"p": _largest([one.p for one in pair]), "p_not": _smallest([one.p_not for one in pair])}
+        pair = [test, *(tests[position[name], *place[1:]] for name in _partners(findings.rules, place[0]))]
+        joint = {"p": largest_p([one.p for one in pair]), "p_not": test.p_not}
+        if older and contrast:
+            joint["p_not"] = _smallest([one.p_not for one in pair])
         oracle = next((one.oracle for one in pair if one.oracle != test.oracle), "")
         oracle = f"{test.oracle}; {oracle}" if oracle else test.oracle
         resampled = not all(one.oracle for one in pair)
@@ -252,9 +287,38 @@ def _multipletests(decision: Decision) -> str:
     return f"statsmodels multipletests({decision.correction})"
 
 
-def _largest(p: Sequence[float]) -> float:
-    """Return the p of "both lie beyond" (intersection-union)."""
-    return nan if any(isnan(one) for one in p) else max(p)
+def _partners(rules: Sequence[Rule], place: int) -> list[str]:
+    """Return the columns that a claim of a column is joint with.
+
+    Those of a sieve are its contrast; those of a second contrast are the sieve and its first contrast.
+    """
+    rule = rules[place]
+    owner = next((one for one in rules if one.stronger == rule.sieve), None)
+    names = [rule.contrast] if owner is None else [owner.sieve, owner.contrast]
+    return [name for name in names if name]
+
+
+def _compare_verdicts(
+    ledger: _Ledger,
+    given: tuple[Findings, Precision],
+    tests: Mapping[Place, OneTest],
+    p_absent: Mapping[Place, float],
+    decision: Decision,
+) -> None:
+    """Compare p and q of explained and of absent heads; under maxT their q are Holm's."""
+    findings, precision = given
+    units = {place: int(findings.count[place]) for place in tests}
+    resampled = decision.test in ("bootstrap-t", "sign-flip")
+    corrected = replace(decision, correction="holm") if decision.correction == "maxT" else decision
+    verdicts = (("explained", explained_by(findings.rules, tests, units)), ("absent", p_absent))
+    for name, p in verdicts:
+        ours = {place: float(getattr(precision, f"p_{name}")[place]) for place in p}
+        if not resampled:
+            for place, theirs in p.items():
+                ledger.compare(f"p_{name}", "larger of two recomputed p", ours[place], theirs)
+        for place, theirs in _adjust(ours if resampled else p, findings.rules, corrected).items():
+            adjusted = getattr(precision, f"q_{name}")[place]
+            ledger.compare(f"q_{name}", _multipletests(corrected), adjusted, theirs)
 
 
 def _smallest(p: Sequence[float]) -> float:

@@ -17,7 +17,7 @@ from headroles.stats.engine import judge
 from headroles.stats.methods.closed_form import bounded_outcome, student_skew
 from headroles.stats.moments import describe
 
-ROLE, NOT, UNDETERMINED, UNTESTABLE, PART = 0, 1, 2, 3, -1
+ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED, PART = 0, 1, 2, 3, 4, -1
 BOUNDED = Rule("s0", low=-0.5, high=1.0)
 
 
@@ -207,14 +207,15 @@ def test_fifty_examples_of_fewer_units_are_not_enough_for_not() -> None:
     assert found.decision.item() == UNDETERMINED
 
 
-def test_not_needs_fifty_units_of_the_contrast_too() -> None:
+@pytest.mark.parametrize(("mean", "decided"), [(0.2, UNDETERMINED), (0.0, NOT)])
+def test_explained_needs_fifty_units_of_the_contrast_and_not_needs_none(mean: float, decided: int) -> None:
     rng = np.random.default_rng(11)
-    values = np.concatenate([_drawn(rng, [0.2], 80), _drawn(rng, [0.0], 80)])
+    values = np.concatenate([_drawn(rng, [mean], 80), _drawn(rng, [0.0], 80)])
     values[1, 30:] = np.nan
     rules = [Rule("s0", contrast="s1"), Rule("s1", role=False)]
     found = judge(_scores(values), rules, Decision())
-    assert found.q_not[0].item() < 1e-3
-    assert found.decision[0].item() == UNDETERMINED
+    assert found.p_not[1].item() < 1e-3
+    assert found.decision[0].item() == decided
 
 
 def test_a_role_can_be_said_of_few_units() -> None:
@@ -321,31 +322,31 @@ def _joint(selectivity: float, contrast: float, units: int = 200) -> Findings:
     ("selectivity", "contrast", "decided"),
     [
         (0.5, 0.2, ROLE),
-        (0.5, 0.0, NOT),
+        (0.5, 0.0, EXPLAINED),
         (0.0, 0.2, NOT),
         (0.0, 0.0, NOT),
         (0.5, 0.02, UNDETERMINED),
         (0.1, 0.2, UNDETERMINED),
+        (0.1, 0.0, UNDETERMINED),
     ],
 )
-def test_a_role_must_lie_beyond_both_margins_and_a_not_below_one(
+def test_a_score_beyond_its_margin_is_a_role_or_explained_by_its_contrast(
     selectivity: float, contrast: float, decided: int
 ) -> None:
     assert _joint(selectivity, contrast).decision[:, 0, 0].tolist() == [decided, PART]
 
 
-def test_the_joint_p_is_the_larger_and_the_joint_p_not_twice_the_smaller() -> None:
+def test_the_joint_p_is_the_larger_and_p_not_that_of_the_score_alone() -> None:
     rng = np.random.default_rng(20)
     values = rng.normal(0.1, 0.1, size=(2, 60, 3, 4))
     joint = [Rule("s0", contrast="s1"), Rule("s1", margin=0.02, role=False)]
     found = judge(_scores(values), joint, Decision())
     alone = judge(_scores(values), [Rule("s0"), Rule("s1", margin=0.02)], Decision())
     np.testing.assert_array_equal(found.p[0], np.maximum(alone.p[0], alone.p[1]))
-    np.testing.assert_array_equal(found.p_not[0], np.minimum(1, 2 * np.minimum(*alone.p_not)))
+    np.testing.assert_array_equal(found.p_not, alone.p_not)
     np.testing.assert_array_equal(found.p[1], alone.p[1])
     for name in ("count", "mean", "effect", "low", "high", "statistic"):
         np.testing.assert_array_equal(getattr(found, name), getattr(alone, name))
-    assert (found.p_not <= 1).all()
 
 
 def test_the_contrast_may_stand_before_its_sieve() -> None:
@@ -356,11 +357,12 @@ def test_the_contrast_may_stand_before_its_sieve() -> None:
     np.testing.assert_array_equal(ordered.q_not[0], turned.q_not[1])
 
 
-def test_without_a_contrast_to_test_the_role_is_untestable() -> None:
-    values = np.random.default_rng(22).normal(0.5, 0.1, size=(2, 60, 1, 2))
-    values[1, :, 0, 0] = np.nan
+def test_without_a_contrast_to_test_the_role_is_untestable_and_not_is_not() -> None:
+    values = np.random.default_rng(22).normal(0.5, 0.1, size=(2, 60, 1, 3))
+    values[0, :, 0, 2] -= 0.6
+    values[1, :, 0, [0, 2]] = np.nan
     found = judge(_scores(values), [Rule("s0", contrast="s1"), Rule("s1", role=False)], Decision())
-    assert found.decision.tolist() == [[[UNTESTABLE, ROLE]], [[PART, PART]]]
+    assert found.decision.tolist() == [[[UNTESTABLE, ROLE, NOT]], [[PART, PART, PART]]]
 
 
 # Scores without spread.

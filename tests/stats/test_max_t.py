@@ -39,10 +39,10 @@ def _written_out(run: Run, places: list[tuple[int, int]], test: str, side: int) 
     contrast = {0: 1}
     own, null = [], []
     for k, head in places:
-        parts = [k] + ([contrast[k]] if k in contrast else [])
+        parts = [k] + ([contrast[k]] if k in contrast and not side else [])
         sign = -1 if side else 1
         each = [sign * _t(values[part, :, head], rules[part].margin) for part in parts]
-        own.append(max(each) if side else min(each))
+        own.append(min(each))
         drawn = np.array(
             [list(_resampled(values[part, :, head], rules[part].margin, test)) for part in parts]
         )

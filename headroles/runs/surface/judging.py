@@ -35,7 +35,7 @@ def judge_surface(
     from headroles.stats.surface import layer_means, noop_tests
 
     findings = judge(scores, rules, decision)
-    assessment = assess(scores, rules, decision, findings, **options.assessed)
+    assessment = assess(scores, rules, decision, findings, **options.assessed, absence=False)
     precision = assessment.precision
     findings = replace(findings, low=precision.mean_low, high=precision.mean_high)
     surface = SurfaceResults(layers=layer_means(scores, rules), noop=noop_tests(scores, decision))

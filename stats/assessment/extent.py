@@ -1,0 +1,94 @@
+"""Extent of a role over units: the share of units that show it, and heads that show nothing of it.
+
+Both describe the score of a sieve alone. Its contrast has no part in them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.records.example import Decision, Rule, Scores
+from headroles.stats.columns import Column, Columns, handle_flat_scores, with_margin
+from headroles.stats.decision import ENOUGH_FOR_NOT
+from headroles.stats.engine import informative_units
+from headroles.stats.methods.names import METHODS
+from headroles.stats.moments import describe
+
+ABSENT = 0.02
+"""Bound of a mean that is called absent, on the scale of selectivity: a fiftieth of the attention budget."""
+
+
+def absent_p(columns: Columns, decision: Decision) -> Float[np.ndarray, "sieves heads"]:
+    """Return p of "absent": the mean lies within ± ``ABSENT`` of chance (two one-sided tests).
+
+    Null: mean(score − null) ≤ −0.02, or mean(score − null) ≥ 0.02. Alternative: neither. Unit and assumptions
+    are those of the run's test. p is the larger of the two one-sided p (Schuirmann 1987).
+
+    Args:
+        columns: The columns that were tested.
+        decision: As they were judged.
+
+    Returns:
+        One p per column and head. NaN for contrasts, below 50 units, for pooled columns (probes: a head that
+        equals its baseline is not absent), and where chance is not 0 on every input (ratios, probes).
+    """
+    rows = [
+        _absent_p(column, decision) if _has_bound(column) else np.full(column.values.shape[1], np.nan)
+        for column in columns
+    ]
+    return np.stack(rows)
+
+
+def _has_bound(column: Column) -> bool:
+    """Return whether a column can be a role and has chance 0, so that the bound has a meaning."""
+    chance = column.null[~np.isnan(column.null)]
+    return column.rule.role and not column.rule.pooled and bool(chance.size) and not chance.any()
+
+
+def _absent_p(column: Column, decision: Decision) -> Float[np.ndarray, " heads"]:
+    sample, method = describe(column.values), METHODS[decision.test]
+    above, below = (
+        handle_flat_scores(
+            method(column.values, sample, bound, decision.resamples, decision.seed),
+            with_margin(column, bound),
+            sample,
+        )
+        for bound in (-ABSENT, ABSENT)
+    )
+    larger = np.maximum(above.p, below.p_not)
+    enough = informative_units(column) >= ENOUGH_FOR_NOT
+    p: np.ndarray = np.where(enough, larger, np.nan)
+    return p
+
+
+def prevalence(
+    scores: Scores, rules: Sequence[Rule]
+) -> tuple[
+    Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]
+]:
+    """Return the share of units whose score lies beyond θ, with the ends of its 95 % interval (Wilson 1927).
+
+    Estimand: the probability that a unit of the population has a mean score above null + margin. Assumption:
+    units are independent. It is about the score alone: a contrast has too much noise in a single unit.
+
+    Args:
+        scores: One number per sieve, example and head; the scores of one unit are averaged first.
+        rules: One per column; only their margins count.
+
+    Returns:
+        Share, lower and upper end, each 0 to 1; NaN for heads without a unit.
+    """
+    from statsmodels.stats.proportion import proportion_confint
+
+    shares = []
+    for column in Columns(scores, [replace(rule, pooled=False) for rule in rules]):
+        count = (~np.isnan(column.values)).sum(axis=0)
+        beyond = (column.values > column.rule.margin).sum(axis=0)
+        units = np.where(count, count, np.nan)
+        with np.errstate(invalid="ignore"):
+            low, high = proportion_confint(beyond, units, alpha=0.05, method="wilson")
+        shares.append((beyond / units, np.asarray(low), np.asarray(high)))
+    share, low, high = (np.stack(rows) for rows in zip(*shares, strict=True))
+    return share, low, high

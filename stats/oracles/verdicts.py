@@ -1,0 +1,81 @@
+"""Verdicts recomputed one at a time: explained, absent, prevalence, and the decision that follows from q.
+
+Nothing here calls the engine. p come from the tests of ``one_finding``, shares from statsmodels.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isnan, nan
+
+from headroles.records.assessment import Precision
+from headroles.records.example import Decision, Rule, Scores
+from headroles.records.findings import DECISIONS, Findings
+from headroles.stats.oracles.one_finding import Evidence, OneTest, Place, all_evidence, recompute_test
+
+ENOUGH = 50
+"""Fewest units of which anything is said to be below a value (docs/statistics.md)."""
+BOUND = 0.02
+"""Means within ± this are absent (docs/statistics.md)."""
+TIE = 1e-12
+"""Adjusted p this close above alpha, as a part of it, count as alpha: two ways of rounding differ by it."""
+
+
+def largest_p(p: Sequence[float]) -> float:
+    """Return p of "all of these hold" (intersection-union); NaN where one is NaN."""
+    return nan if any(isnan(one) for one in p) else max(p)
+
+
+def explained_by(
+    rules: Sequence[Rule], tests: Mapping[Place, OneTest], units: Mapping[Place, int]
+) -> dict[Place, float]:
+    """Return p of "explained" of every finding: the score lies beyond θ, its contrast below its margin."""
+    position = {rule.sieve: k for k, rule in enumerate(rules)}
+    found = dict.fromkeys(tests, nan)
+    for place, test in tests.items():
+        contrast = rules[place[0]].contrast
+        if contrast:
+            other = (position[contrast], *place[1:])
+            if min(units[place], units[other]) >= ENOUGH:
+                found[place] = largest_p([test.p, tests[other].p_not])
+    return found
+
+
+def absent_by(
+    rules: Sequence[Rule], evidence: Mapping[Place, Evidence], decision: Decision
+) -> dict[Place, float]:
+    """Return p of "absent" of every finding: two one-sided tests of ± 0.02, where chance is always 0."""
+    elsewhere = {place[0] for place, one in evidence.items() if one.level != 0 and not isnan(one.level)}
+    found = dict.fromkeys(evidence, nan)
+    for place, one in evidence.items():
+        rule = rules[place[0]]
+        if rule.role and not rule.pooled and place[0] not in elsewhere and len(one.values) >= ENOUGH:
+            above, below = (recompute_test(one, bound, decision) for bound in (-BOUND, BOUND))
+            found[place] = largest_p([above.p, below.p_not])
+    return found
+
+
+def shares_of(scores: Scores, rules: Sequence[Rule]) -> Iterator[tuple[Place, tuple[float, float, float]]]:
+    """Yield the share of units beyond θ of every finding, with the ends of Wilson's interval."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    plain = [replace(rule, pooled=False) for rule in rules]
+    for place, one in all_evidence(scores, plain, None):
+        count, beyond = len(one.values), sum(value > rules[place[0]].margin for value in one.values.tolist())
+        ends = proportion_confint(beyond, count, method="wilson") if count else (nan, nan)
+        yield place, (beyond / count if count else nan, float(ends[0]), float(ends[1]))
+
+
+def decision_by(
+    place: Place, findings: Findings, precision: Precision, units: int, decision: Decision
+) -> int:
+    """Return the code of a decision, from the p and q that a run has."""
+    if not findings.rules[place[0]].role:
+        return -1
+    for name, p, q in (
+        ("role", findings.p[place], findings.q[place]),
+        ("not", findings.p_not[place], findings.q_not[place] if units >= ENOUGH else nan),
+        ("explained", precision.p_explained[place], precision.q_explained[place]),
+    ):
+        if q <= decision.alpha * (1 + TIE) and p <= decision.alpha:
+            return DECISIONS.index(name)
+    return DECISIONS.index("untestable" if isnan(findings.p[place]) else "undetermined")
