@@ -23,6 +23,9 @@ COUNTED = frozenset({"frequencies"})
 MARGIN = 0.1
 """A tenth of the attention budget beyond chance: a convention, reported with its sensitivity."""
 
+CLASS_SHARE = 0.25
+"""Share of the contrast beyond distance that must lie beyond word class for a strong role."""
+
 MaskFunction = Callable[[Example], Any]
 LabelFunction = Callable[[Example], Int[np.ndarray, " units"]]
 
@@ -61,6 +64,28 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassContrast:
+    """A sieve's contrast against word class, nearness, distance and frequency, beside the one of distance.
+
+    The cells are those of the sieve's ``Contrast``, whose units are words. The score of an input is
+    C − share · D. C is the contrast of ``headroles.plans.class_profile``, D that against distance alone. So a
+    mean above 0 says that more than a share of what lies beyond distance lies beyond word class, too.
+
+    Attributes:
+        groups: Label per word, from 0: words are compared with those of the same label, such as their
+            sentence. A word with label −1 is compared with none.
+        share: Share of D that C must exceed.
+        margin: How far beyond 0 the score must lie.
+    """
+
+    groups: LabelFunction
+    share: float = CLASS_SHARE
+    margin: float = 0.0
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True, slots=True)
 class MaskSieve:
     """A sieve that gives the (query, key) cells that count; one shared function does the rest.
 
@@ -77,6 +102,8 @@ class MaskSieve:
         specials: Whether special tokens may be counted as keys (they are never queries).
         margin: Default margin of the selectivity.
         contrast: The contrast beyond distance that a role must also pass, if any.
+        word_class: The contrast beyond word class that a strong role must also pass, if any; only with a
+            contrast between words.
     """
 
     name: str
@@ -90,6 +117,7 @@ class MaskSieve:
     specials: bool = False
     margin: float = MARGIN
     contrast: Contrast | None = None
+    word_class: ClassContrast | None = None
 
     __repr__ = brief
 

@@ -9,12 +9,15 @@ from jaxtyping import Bool
 from headroles.errors import BadSieve
 from headroles.plans.batch import SieveLayout, SieveMasks
 from headroles.plans.masks import Mask
+from headroles.plans.class_profile import ClassSpace
 from headroles.plans.plan import LongPlan, Plan
+from headroles.plans.word_pairs import WordPairs
 from headroles.records.example import Example, Rule
 from headroles.sieves.base import MARGIN, Contrast, MaskSieve, Scorer, Sieve
 from headroles.sieves.weights.batch import sieve_layout, sieve_masks
 from headroles.sieves.weights.long.plan import long_plan
-from headroles.sieves.weights.plan import column_names, contrast_column, plan
+from headroles.sieves.weights.plan import class_column, column_names, contrast_column, plan
+from headroles.sieves.weights.word_class import class_spaces, pairs_of
 
 STATISTICS = ("selectivity", "bias")
 BIAS_MARGIN = 2.0
@@ -102,6 +105,15 @@ class Selection:
         """Return the masks of one example, as ``headroles.sieves.weights.batch`` describes."""
         return sieve_masks(self.masks, self.beside, example)
 
+    @property
+    def class_spaces(self) -> tuple[ClassSpace, ...]:
+        """Return the columns of contrasts against word class, by the words that are compared."""
+        return class_spaces(self.masks, self.columns)
+
+    def word_pairs_of(self, example: Example) -> tuple[WordPairs | None, ...]:
+        """Return the compared pairs of words of an example, one for each of ``class_spaces``."""
+        return pairs_of(self.masks, example)
+
     def long_plan(self, example: Example, visible: Mask | None) -> LongPlan:
         """Lay the mask sieves over a long example, without arrays of tokens × tokens."""
         return long_plan(example, self.masks, visible, statistic=self.statistic, beside=self.beside)
@@ -118,9 +130,25 @@ class Selection:
             contrast = contrast_column(mask) if mask.contrast else ""
             null = 0.0 if self.statistic == "selectivity" else 1.0
             own_margin = usual if margin is None else margin
-            rules.append(Rule(mask.name, mask.question, null=null, margin=own_margin, contrast=contrast))
+            stronger = class_column(mask) if mask.word_class else ""
+            rules.append(
+                Rule(
+                    mask.name,
+                    mask.question,
+                    null=null,
+                    margin=own_margin,
+                    contrast=contrast,
+                    stronger=stronger,
+                )
+            )
             if mask.contrast:
                 rules.append(_contrast_rule(mask, mask.contrast))
+            if mask.word_class:
+                about = (
+                    f"Contrast of {mask.name} against word class, nearness and frequency, less a share of "
+                    f"{mask.word_class.share:g} of its contrast against distance"
+                )
+                rules.append(Rule(stronger, about, margin=mask.word_class.margin, role=False))
         beside = self.beside
         rules += [
             _contrast_rule(scorer, beside[column])

@@ -1,4 +1,4 @@
-"""Convert Universal Dependencies English EWT, train the parser, measure it, and write the package folder."""
+"""Convert Universal Dependencies English EWT, train parser and tagger, measure them, and write the package folder."""
 
 from __future__ import annotations
 
@@ -21,13 +21,20 @@ import spacy
 from spacy.cli.train import train as spacy_train
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.training.batchers import minibatch_by_words
 from spacy.vocab import Vocab
 from thinc.backends.numpy_ops import NumpyOps
+from thinc.optimizers import Adam
 
 NAME = "headroles_ud_ewt"
 HELD_OUT_EVERY = 20
 GROUPINGS = 4
 GROUP_WEIGHTS = (5, 2, 2, 1, 1)
+TAGGER_PASSES = 8
+"""Passes of the tagger over the training texts."""
+TAGGER_WORDS = 1_000
+"""Words in a batch of the tagger, about."""
 LOWER_SHARE = 0.25
 SPACED_SHARE = 0.05
 REPORTED_RELATIONS = ("nsubj", "obj", "amod", "advmod", "det")
@@ -35,11 +42,12 @@ REPORTED_RELATIONS = ("nsubj", "obj", "amod", "advmod", "det")
 
 @dataclass(frozen=True)
 class Sentence:
-    """One tree: words, following-space flags, tags, heads (own index for the root) and relation labels."""
+    """One tree: words, following-space flags, tags, word classes, heads (own index for the root), relations."""
 
     words: tuple[str, ...]
     spaces: tuple[bool, ...]
     tags: tuple[str, ...]
+    classes: tuple[str, ...]
     heads: tuple[int, ...]
     deps: tuple[str, ...]
 
@@ -85,7 +93,8 @@ def parse_sentence(lines: Sequence[str]) -> Sentence:
     heads = [index if row[6] == "0" else int(row[6]) - 1 for index, row in enumerate(words_at)]
     deps = ["ROOT" if row[6] == "0" else row[7] for row in words_at]
     tags = [row[4] for row in words_at]
-    return Sentence(tuple(words), tuple(spaces), tuple(tags), tuple(heads), tuple(deps))
+    classes = [row[3] for row in words_at]
+    return Sentence(tuple(words), tuple(spaces), tuple(tags), tuple(classes), tuple(heads), tuple(deps))
 
 
 def read_documents(path: Path) -> list[list[Sentence]]:
@@ -129,6 +138,7 @@ def to_doc(vocab: Vocab, sentences: Sequence[Sentence], lower: bool = False, spa
     words: list[str] = []
     spaces: list[bool] = []
     tags: list[str] = []
+    classes: list[str] = []
     heads: list[int] = []
     deps: list[str] = []
     for sentence in sentences:
@@ -136,8 +146,9 @@ def to_doc(vocab: Vocab, sentences: Sequence[Sentence], lower: bool = False, spa
         words.extend(word.lower() if lower else word for word in sentence.words)
         spaces.extend([True] * len(sentence.words) if spaced else sentence.spaces)
         tags.extend(sentence.tags)
+        classes.extend(sentence.classes)
         deps.extend(sentence.deps)
-    return Doc(vocab, words=words, spaces=spaces, tags=tags, heads=heads, deps=deps)
+    return Doc(vocab, words=words, spaces=spaces, tags=tags, pos=classes, heads=heads, deps=deps)
 
 
 def group_sentences(
@@ -168,7 +179,7 @@ def write_corpora(documents: Sequence[Sequence[Sentence]], folder: Path, seed: i
     dev_docs = [to_doc(vocab, group) for group in group_sentences(held_out, rng)]
     train_path, dev_path = folder / "train.spacy", folder / "held_out.spacy"
     for path, docs in ((train_path, train_docs), (dev_path, dev_docs)):
-        DocBin(attrs=["ORTH", "SPACY", "TAG", "HEAD", "DEP", "SENT_START"], docs=docs).to_disk(path)
+        DocBin(attrs=["ORTH", "SPACY", "TAG", "POS", "HEAD", "DEP", "SENT_START"], docs=docs).to_disk(path)
     return train_path, dev_path
 
 
@@ -180,6 +191,11 @@ def arcs(doc: Doc) -> dict[Span, Arc]:
     """Map each token's character span to its head's span and its relation."""
     spans = {token.i: (token.idx, token.idx + len(token)) for token in doc}
     return {spans[token.i]: (spans[token.head.i], token.dep_) for token in doc if not token.is_space}
+
+
+def classes(doc: Doc) -> dict[Span, str]:
+    """Map each token's character span to its word class."""
+    return {(token.idx, token.idx + len(token)): token.pos_ for token in doc if not token.is_space}
 
 
 def count_arcs(gold: dict[Span, Arc], guess: dict[Span, Arc], counts: Counter[tuple[str, str]]) -> None:
@@ -213,6 +229,7 @@ def summarise(counts: Counter[tuple[str, str]]) -> dict[str, Any]:
         }  # fmt: skip
     result: dict[str, Any] = {"words": counts["gold", "*"]}
     result["aligned"] = ratio(counts["aligned", "*"], counts["gold", "*"])
+    result["word_class"] = ratio(counts["class", "*"], counts["gold", "*"])
     for measure in ("uas", "las"):
         result[measure] = ratio(counts[measure, "*"], counts["gold", "*"])
         part, whole = (counts[key, "*"] - counts[key, "punct"] for key in (measure, "gold"))
@@ -239,6 +256,7 @@ def score(nlp: Language, golds: Sequence[Doc], raw: bool) -> dict[str, Any]:
     shared = gold_starts = guess_starts = 0
     for gold, guess in zip(golds, nlp.pipe(inputs), strict=True):
         count_arcs(arcs(gold), arcs(guess), counts)
+        counts["class", "*"] += len(classes(gold).items() & classes(guess).items())
         shared += len(starts(gold) & starts(guess))
         gold_starts += len(starts(gold))
         guess_starts += len(starts(guess))
@@ -277,9 +295,9 @@ def describe(nlp: Language) -> None:
     nlp.meta.update(
         {
             "name": NAME,
-            "version": "1.0.0",
+            "version": "1.1.0",
             "description": "English dependency parser (Universal Dependencies labels, root as ROOT), "
-            "tok2vec and transition-based parser, trained on UD English EWT.",
+            "tok2vec, transition-based parser and tagger of word classes, trained on UD English EWT.",
             "license": "CC BY-SA 4.0",
             "author": "headroles contributors",
             "sources": [
@@ -314,10 +332,58 @@ def same_parses(first: Language, second: Language, texts: Sequence[str]) -> bool
     return all(arcs(one) == arcs(other) for one, other in pairs)
 
 
-def export(trained: Path, out: Path, dev: Path) -> dict[str, Any]:
-    """Drop the tagger, trim, write the package folder, check that it parses alike, and record its figures."""
-    nlp = spacy.load(trained)
-    nlp.remove_pipe("tagger")
+def add_tagger(nlp: Language, documents: Sequence[Sequence[Sentence]], seed: int) -> None:
+    """Train a tagger of word classes on the frozen vectors of the parser, and add it to the pipeline.
+
+    It is one linear layer on the output of ``tok2vec``. Neither ``tok2vec`` nor the parser changes.
+    """
+    spacy.util.fix_random_seed(seed)
+    rng = random.Random(seed)
+    kept = [doc for index, doc in enumerate(documents) if index % HELD_OUT_EVERY != HELD_OUT_EVERY - 1]
+    golds = [
+        to_doc(nlp.vocab, group, lower=rng.random() < LOWER_SHARE) for group in group_sentences(kept, rng)
+    ]
+    vectors: Any = nlp.get_pipe("tok2vec")
+    texts = [nlp.make_doc(gold.text) for gold in golds]
+    examples = [Example(doc, gold) for doc, gold in zip(vectors.pipe(texts), golds, strict=True)]
+    tagger: Any = nlp.add_pipe(
+        "morphologizer",
+        config={
+            "model": {
+                "@architectures": "spacy.Tagger.v2",
+                "tok2vec": {
+                    "@architectures": "spacy.Tok2VecListener.v1",
+                    "width": vectors.model.get_dim("nO"),
+                    "upstream": "*",
+                },
+            }
+        },
+    )
+    tagger.initialize(lambda: [Example(gold, gold) for gold in golds], nlp=nlp)
+    optimizer = Adam(0.001)
+    for _ in range(TAGGER_PASSES):
+        rng.shuffle(examples)
+        for batch in minibatch_by_words(examples, TAGGER_WORDS):
+            tagger.update(batch, sgd=optimizer)
+
+
+def same_bytes(first: Language, second: Language, name: str) -> bool:
+    """Return whether a component of two pipelines has the same weights."""
+    return bool(first.get_pipe(name).model.to_bytes() == second.get_pipe(name).model.to_bytes())  # type: ignore[attr-defined]
+
+
+def export(trained: Path, out: Path, treebank: Path, dev: Path) -> dict[str, Any]:
+    """Drop the tagger of training, add that of word classes, trim, write the package folder, and measure it.
+
+    Raises:
+        RuntimeError: When the pipeline that was written does not parse as the trained one does.
+    """
+    nlp, seed = spacy.load(trained), spacy.util.load_config(trained / "config.cfg")["system"]["seed"]
+    for name in {"tagger", "morphologizer"} & set(nlp.pipe_names):
+        nlp.remove_pipe(name)
+    add_tagger(nlp, read_documents(treebank), seed or 0)
+    if not all(same_bytes(spacy.load(trained), nlp, name) for name in ("tok2vec", "parser")):
+        raise RuntimeError("the tagger changed the weights of the parser")
     describe(nlp)
     shutil.rmtree(out, ignore_errors=True)
     nlp.to_disk(out)
@@ -356,7 +422,8 @@ def build_arguments() -> argparse.ArgumentParser:
     for command in (train_command, export_command, evaluate_command):
         command.add_argument("--dev", type=Path, required=True, help="treebank file for the figures")
         command.add_argument("--out", type=Path, required=True, help="pipeline folder to write or measure")
-    train_command.add_argument("--train", type=Path, required=True, help="treebank file to train on")
+    for command in (train_command, export_command):
+        command.add_argument("--train", type=Path, required=True, help="treebank file to train on")
     train_command.add_argument("--config", type=Path, default=Path(__file__).with_name("parser.cfg"))
     train_command.add_argument("--work", type=Path, help="folder that keeps the intermediate files")
     export_command.add_argument("--trained", type=Path, required=True, help="pipeline that training wrote")
@@ -369,9 +436,9 @@ def main() -> None:
     if arguments.command == "train":
         with tempfile.TemporaryDirectory() as temporary:
             best = train(arguments.config, arguments.train, arguments.work or Path(temporary))
-            figures = export(best, arguments.out, arguments.dev)
+            figures = export(best, arguments.out, arguments.train, arguments.dev)
     elif arguments.command == "export":
-        figures = export(arguments.trained, arguments.out, arguments.dev)
+        figures = export(arguments.trained, arguments.out, arguments.train, arguments.dev)
     else:
         figures = evaluate(arguments.out, arguments.dev)
     print(json.dumps(figures, indent=2))

@@ -82,6 +82,8 @@ class Example:
         lexical: Lemmas, vectors and frequencies of its words and tokens; None when not known.
         stack: Which stack of layers reads each token: all 0, except in cross attention, where the
             decoder's tokens (0) attend to the encoder's (1). Offsets exist within one stack only.
+        upos: Universal part of speech of each word, counted over all texts, "" where unknown; None when not
+            annotated.
 
     Raises:
         BadInput: When an array does not have one entry per token.
@@ -103,6 +105,7 @@ class Example:
     mentions: tuple[Mention, ...] | None = None
     lexical: Lexical | None = None
     stack: Int[np.ndarray, " tokens"] = None  # type: ignore[assignment]
+    upos: tuple[str, ...] | None = None
 
     __repr__ = brief
 

@@ -18,12 +18,15 @@ class Words:
         heads: Index of each word's head word; −1 for a root.
         relations: Relation of each word to its head.
         lemmas: Lemma of each word, "" where unknown; None when there are none.
+        upos: Universal part of speech of each word, such as ``"NOUN"``, "" where unknown; None when there
+            are none.
     """
 
     spans: Int[np.ndarray, "words 2"]
     heads: Int[np.ndarray, " words"]
     relations: tuple[str, ...]
     lemmas: tuple[str, ...] | None = None
+    upos: tuple[str, ...] | None = None
 
     __repr__ = brief
 

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int
 from headroles.errors import BadInput, BadSieve
 from headroles.plans.masks import off_diagonal
 from headroles.records.example import Example
-from headroles.sieves.base import Contrast, MaskSieve, Sieve
+from headroles.sieves.base import ClassContrast, Contrast, MaskSieve, Sieve
 from headroles.sieves.language.relations import LEFT_OUT, canonical, matches
 from headroles.sieves.masks import Pairs, Without
 
@@ -163,6 +163,26 @@ def arc_pairs(example: Example, wanted: str | None) -> Pairs:
     return Pairs(arcs.dependent[kept], arcs.head[kept], word_count(example))
 
 
+def sentences_of(example: Example) -> Int[np.ndarray, " words"]:
+    """Return the sentence of each word: the words that arcs join, punctuation included.
+
+    Raises:
+        BadInput: When the example has no arcs.
+
+    Example:
+        >>> from headroles.records.example import Arc
+        >>> arcs = (Arc(0, 1, "nsubj"), Arc(3, 2, "obj"), Arc(4, 2, "punct"))
+        >>> sentences_of(Example("two", ("it", "rains", "take", "this", "!"), word=np.arange(5), arcs=arcs)).tolist()
+        [1, 1, 2, 2, 2]
+    """
+    arcs = arcs_of(example)
+    root = np.arange(word_count(example))
+    root[arcs.dependent] = arcs.head
+    for _ in range(len(root).bit_length()):
+        root = root[root]
+    return root
+
+
 def word_count(example: Example) -> int:
     """Return the number of words up to the last one that has a token."""
     return int(example.word.max(initial=-1)) + 1
@@ -189,6 +209,7 @@ def _syntactic(name: str, wanted: str | None) -> MaskSieve:
         groups=_word,
         arcs=True,
         contrast=Contrast(margin=CONTRAST_MARGIN, cells=words, scope=_others, words=True),
+        word_class=ClassContrast(groups=sentences_of),
     )
 
 

@@ -64,6 +64,12 @@ class SieveCalls:
         """Return the group of each unit of a contrast, −1 for units that ask nothing; None: one group."""
         return self._labels(contrast.groups, self._units(contrast.words), column)
 
+    def word_labels(self, function: LabelFunction, column: str) -> Int[np.ndarray, " words"]:
+        """Return the group of each word for a contrast against word class, −1 for words in none."""
+        labels = self._labels(function, self._words, column)
+        assert labels is not None, "there is a function"
+        return labels
+
     def _units(self, words: bool) -> int:
         """Return the number of words up to the last one that has a token, or of tokens."""
         return self._words if words else self.example.size

@@ -94,7 +94,7 @@ def plan(
 
 
 def column_names(sieves: Sequence[MaskSieve]) -> tuple[str, ...]:
-    """Return the names of the columns of sieves: each sieve, followed by its contrast.
+    """Return the names of the columns of sieves: each sieve, followed by its contrasts.
 
     Example:
         >>> from headroles.sieves.built_in.block import block
@@ -103,8 +103,15 @@ def column_names(sieves: Sequence[MaskSieve]) -> tuple[str, ...]:
     """
     names: list[str] = []
     for mask in sieves:
-        names += [mask.name] if mask.contrast is None else [mask.name, contrast_column(mask)]
+        names.append(mask.name)
+        names += [contrast_column(mask)] if mask.contrast is not None else []
+        names += [class_column(mask)] if mask.word_class is not None else []
     return tuple(names)
+
+
+def class_column(sieve: MaskSieve) -> str:
+    """Return the name of the column of a sieve's contrast against word class."""
+    return f"{sieve.name}:class"
 
 
 def contrast_column(sieve: Sieve) -> str:

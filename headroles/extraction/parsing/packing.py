@@ -10,7 +10,7 @@ import numpy as np
 
 from headroles.records.passage import Words
 
-FORMAT = 1
+FORMAT = 2
 """Version of the format; to be raised when the bytes, or the words made from a document, change."""
 HEAD = struct.Struct("<16sBI")
 """Checksum, format, number of words."""
@@ -18,7 +18,7 @@ CHECK = 16
 
 
 def pack(words: Words, key: bytes) -> bytes:
-    """Pack the words of a text with a checksum: spans and heads as integers, relations and lemmas as JSON.
+    """Pack the words of a text with a checksum: spans and heads as integers, names as JSON.
 
     Args:
         words: The words of one text.
@@ -27,7 +27,7 @@ def pack(words: Words, key: bytes) -> bytes:
     Returns:
         A checksum, then the bytes that it covers.
     """
-    names = json.dumps([words.relations, words.lemmas], ensure_ascii=False).encode()
+    names = json.dumps([words.relations, words.lemmas, words.upos], ensure_ascii=False).encode()
     arrays = words.spans.astype("<i4").tobytes() + words.heads.astype("<i4").tobytes()
     rest = struct.pack("<BI", FORMAT, len(words.heads)) + arrays + names
     return _check(key, rest) + rest
@@ -45,8 +45,14 @@ def unpack(packed: bytes, key: bytes) -> Words | None:
         return None
     spans = np.frombuffer(packed, "<i4", 2 * count, HEAD.size).astype(np.int32)
     heads = np.frombuffer(packed, "<i4", count, HEAD.size + spans.nbytes).astype(np.int32)
-    relations, lemmas = json.loads(packed[HEAD.size + spans.nbytes + heads.nbytes :])
-    return Words(spans.reshape(-1, 2), heads, _interned(relations), None if lemmas is None else tuple(lemmas))
+    relations, lemmas, upos = json.loads(packed[HEAD.size + spans.nbytes + heads.nbytes :])
+    return Words(
+        spans.reshape(-1, 2),
+        heads,
+        _interned(relations),
+        None if lemmas is None else tuple(lemmas),
+        None if upos is None else _interned(upos),
+    )
 
 
 def _check(key: bytes, rest: bytes) -> bytes:
@@ -54,5 +60,5 @@ def _check(key: bytes, rest: bytes) -> bytes:
 
 
 def _interned(names: list[Any]) -> tuple[str, ...]:
-    """Return names of relations with each string held once in memory, however many words have it."""
+    """Return names of relations or word classes with each string held once in memory, however many words have it."""
     return tuple(map(sys.intern, names))

@@ -34,12 +34,14 @@ def words_of(doc: Any) -> Words:
         for token in tokens
     ]  # fmt: skip
     lemmas = tuple(token.lemma_ for token in tokens)
+    upos = tuple(token.pos_ for token in tokens)
     spans = [(token.idx, token.idx + len(token.text)) for token in tokens]
     return Words(
         spans=np.array(spans, dtype=np.int32).reshape(-1, 2),
         heads=np.array(heads, dtype=np.int32),
         relations=tuple(token.dep_ for token in tokens),
         lemmas=lemmas if any(lemmas) else None,
+        upos=upos if any(upos) else None,
     )
 
 

@@ -57,6 +57,7 @@ class SieveJob:
             together.plans(visible, max(prepared.tokenised.size for prepared in batch))
         for prepared in batch:
             given, prepared.together = prepared.tokenised, together
+            prepared.word_pairs = self._sieves.word_pairs_of(prepared.example)
             if together is None:
                 earlier_only = causal and given.stack is None and given.size > 1
                 band = Band(1 - given.size, 0, given.size) if earlier_only else None

@@ -12,8 +12,10 @@ from headroles.extraction.scoring.batches.reading import BatchPlans, reads_as_ba
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.batch import SieveLayout, SieveMasks
+from headroles.plans.class_profile import ClassSpace
 from headroles.plans.masks import Mask
 from headroles.plans.plan import LongPlan
+from headroles.plans.word_pairs import WordPairs
 from headroles.records.example import Example
 
 
@@ -43,6 +45,13 @@ class SieveColumns(Protocol):
     def masks_of(self, example: Example) -> SieveMasks:
         """Return the masks of one example."""
 
+    @property
+    def class_spaces(self) -> Sequence[ClassSpace]:
+        """Return the columns of contrasts against word class, by the words that are compared."""
+
+    def word_pairs_of(self, example: Example) -> tuple[WordPairs | None, ...]:
+        """Return the compared pairs of words of an example, one for each of ``class_spaces``."""
+
 
 @runtime_checkable
 class LayerScorer(Protocol):
@@ -66,6 +75,7 @@ class Prepared:
     example: Example
     long_plans: dict[bytes, LongPlan] = field(default_factory=dict)
     together: BatchPlans | None = None
+    word_pairs: tuple[WordPairs | None, ...] = ()
 
 
 def long_plan_of(prepared: Prepared, sieves: SieveColumns, shown: VisibleMask) -> LongPlan:

@@ -12,6 +12,7 @@ from headroles.extraction.scoring.batches.reading import BatchPlan, BatchScores
 from headroles.extraction.scoring.blocks.sums import LongScorers, LongSums
 from headroles.extraction.scoring.finite import not_finite
 from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
+from headroles.extraction.scoring.word_class import ClassSums, ClassTable
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.plan import LongPlan, Plan
@@ -72,6 +73,7 @@ class Table:
         self.null = np.full((len(sieves.scorers), count), np.nan)
         self.low = np.full(columns, np.inf)
         self.high = np.full(columns, -np.inf)
+        self.classes = [ClassTable(space, tokenised) for space in sieves.class_spaces]
 
     def note(self, place: int, plan: Plan | LongPlan) -> None:
         """Take the number of cells and the bounds from the plan of an example.
@@ -93,6 +95,8 @@ class Table:
 
     def shard(self) -> Shard:
         """Return the finished scores."""
+        for classes in self.classes:
+            classes.finish(self.values, self.cells, self.low, self.high)
         return Shard.of(
             self.tokenised,
             values=self.values,
@@ -114,6 +118,10 @@ class Reader:
         self.scorers: dict[int, LongScorers] = {}
         together = batch_plans_of(model, table.sieves, batch)
         self.scores = None if together is None else BatchScores(together, model.layers, model.device)
+        self.classes = [
+            ClassSums(number, batch, classes, model.layers, model.device)
+            for number, classes in enumerate(table.classes)
+        ]
         for prepared in batch:
             for row, scorer in enumerate(table.sieves.scorers):
                 table.null[row, prepared.place] = scorer.null(prepared.example)
@@ -133,6 +141,8 @@ class Reader:
         sieves, places = self.table.sieves, [prepared.place for prepared in self.batch]
         for part, plan in self.scores.add(weights, visible):
             self.table.note_batch(places[part], plan)
+        for classes in self.classes:
+            classes.add(layer, weights)
         first = sieves.layout.columns
         if self.scores.done:
             self.table.values[:first, places] = self.scores.values()
@@ -162,6 +172,8 @@ class Reader:
         if self.table.sieves.scorers and not bool(rows.isfinite().all()):
             raise not_finite(prepared.example.key, layer)
         sums.add(start, rows, first)
+        for classes in self.classes:
+            classes.add_rows(layer, example, start, rows, first)
         scorers.add(start, rows, first, shown)
         if start + rows.shape[1] < prepared.tokenised.size:
             return

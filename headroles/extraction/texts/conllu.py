@@ -202,7 +202,14 @@ def rebuild_text(sentence: Sentence) -> tuple[str, Words]:
         heads=np.array(sentence.heads, dtype=np.int32),
         relations=tuple(sentence.relations),
         lemmas=_lemmas(sentence),
+        upos=_word_classes(sentence),
     )
+
+
+def _word_classes(sentence: Sentence) -> tuple[str, ...] | None:
+    """Return the universal part of speech of each word, "" for none (``_``); None if no word has one."""
+    classes = tuple("" if universal == "_" else universal for universal, _ in sentence.tags)
+    return classes if any(classes) else None
 
 
 def _lemmas(sentence: Sentence) -> tuple[str, ...] | None:

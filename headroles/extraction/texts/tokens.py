@@ -226,8 +226,19 @@ def example_of(
         group=tokenised.passage.group,
         mentions=tokenised.passage.mentions,
         lexical=lexical,
+        upos=_word_classes(words or ()),
         stack=np.zeros_like(word) if tokenised.stack is None else tokenised.stack,
     )
+
+
+def _word_classes(words: Sequence[Words]) -> tuple[str, ...] | None:
+    """Return the universal part of speech of the words of all texts; None where a text has none."""
+    classes: list[str] = []
+    for own in words:
+        if own.upos is None:
+            return None
+        classes += own.upos
+    return tuple(classes) if classes else None
 
 
 def first_token(tokenised: Tokenised) -> Bool[np.ndarray, " tokens"]:

@@ -1,0 +1,198 @@
+"""Pairs of words of one input, and the cell of each: distance, word classes, nearness and frequency.
+
+A profile by word class (``headroles.plans.class_profile``) is the mean attention per cell. The cell of a query
+i and a key j is
+
+- the signed distance j − i in 16 bins (1, 2, 3, 4, 5–6, 7–9, 10–14, 15 and more, on each side),
+- the word class of i and that of j (17 of Universal Dependencies, and one for unknown),
+- the number of words of j's class strictly between them (0, 1, 2 and more), and
+- the frequency of j (at most 2, at most 20, more), which is known only once a shard is: ``with_frequency``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+CLASSES = (
+    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
+    "SYM", "VERB", "X",
+)  # fmt: skip
+"""Universal parts of speech; words with any other, or none, share one more class."""
+KINDS = len(CLASSES) + 1
+STEPS = (1, 2, 3, 4, 5, 7, 10, 15)
+"""Smallest distance of each bin."""
+DISTANCES = 2 * len(STEPS)
+NEAR = 3
+"""Numbers of words of the key's class in between that are told apart: 0, 1, 2 and more."""
+RARE, COMMON = 2, 20
+"""Most occurrences of rare words, and of words that are not common."""
+FREQUENCIES = 3
+LONGEST = 256
+"""Most words of a group, such as a sentence; larger ones are left out."""
+MOST = 512
+"""Most words of one input; groups after them are left out, so that memory of a shard has a limit."""
+
+_NUMBERS = {name: number for number, name in enumerate(CLASSES)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordPairs:
+    """The pairs of words of one input that are compared, and those that contrasts count.
+
+    Attributes:
+        query: Attending word of each pair, sorted.
+        key: Attended word; sorted within a query.
+        cell: Cell of each pair without the frequency of the key.
+        size: Number of words of the group that both belong to.
+        groups: Number of groups.
+        counted: For each contrast the places of its pairs, sorted.
+    """
+
+    query: Int[np.ndarray, " pairs"]
+    key: Int[np.ndarray, " pairs"]
+    cell: Int[np.ndarray, " pairs"]
+    size: Int[np.ndarray, " pairs"]
+    groups: int
+    counted: tuple[Int[np.ndarray, "_"], ...]
+
+
+def word_classes(upos: Sequence[str]) -> Int[np.ndarray, " words"]:
+    """Return the number of each word class.
+
+    Example:
+        >>> word_classes(("ADJ", "NOUN", "")).tolist()
+        [0, 7, 17]
+    """
+    return np.array([_NUMBERS.get(name, KINDS - 1) for name in upos], dtype=np.int64)
+
+
+def word_pairs(
+    groups: Int[np.ndarray, " words"],
+    classes: Int[np.ndarray, " words"],
+    counted: Sequence[tuple[Int[np.ndarray, "_"], Int[np.ndarray, "_"]]],
+) -> WordPairs:
+    """Return all pairs of different words of one group, and their cells.
+
+    Groups of two words are left out, since attention on the only other word is what any profile expects.
+
+    Args:
+        groups: Label of each word, such as its sentence; −1 for words that are compared with none.
+        classes: From ``word_classes``.
+        counted: Query and key words of each contrast; pairs that are not compared are left out.
+
+    Example:
+        >>> pairs = word_pairs(np.array([0, 0, 0]), word_classes(("DET", "NOUN", "VERB")), [([0], [1])])
+        >>> pairs.query.tolist(), pairs.key.tolist(), pairs.counted[0].tolist()
+        ([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1], [0])
+    """
+    label = _kept(groups)
+    inside = np.flatnonzero(label >= 0)
+    sizes = np.bincount(label[inside]) if inside.size else np.zeros(0, dtype=np.int64)
+    members = inside[np.argsort(label[inside], kind="stable")]
+    starts = np.cumsum(sizes) - sizes
+    size = sizes[label[inside]]
+    query = np.repeat(inside, size)
+    within = np.arange(len(query)) - np.repeat(np.cumsum(size) - size, size)
+    key = members[np.repeat(starts[label[inside]], size) + within]
+    apart = query != key
+    query, key, size = query[apart], key[apart], np.repeat(size, size)[apart]
+    width = len(label)
+    place = query * width + key
+    return WordPairs(
+        query=query,
+        key=key,
+        cell=_cells(query, key, classes),
+        size=size,
+        groups=len(sizes),
+        counted=tuple(_places(place, asking, asked, width) for asking, asked in counted),
+    )
+
+
+def with_frequency(
+    cell: Int[np.ndarray, " pairs"], occurrences: Int[np.ndarray, " pairs"]
+) -> Int[np.ndarray, " pairs"]:
+    """Return cells with the frequency of the key.
+
+    Args:
+        cell: Cells without it.
+        occurrences: Occurrences of the key of each pair in its shard.
+
+    Example:
+        >>> with_frequency(np.array([5, 5, 5]), np.array([1, 20, 300])).tolist()
+        [15, 16, 17]
+    """
+    level: np.ndarray = (occurrences > RARE).astype(np.int64) + (occurrences > COMMON)
+    return cell * FREQUENCIES + level
+
+
+def rarest(
+    word: Int[np.ndarray, " tokens"], occurrences: Sequence[int] | Int[np.ndarray, " tokens"]
+) -> Int[np.ndarray, " words"]:
+    """Return the occurrences of the rarest token of each word; 0 for words without a token.
+
+    Args:
+        word: Word of each token, −1 for none.
+        occurrences: Of each token.
+
+    Example:
+        >>> rarest(np.array([-1, 0, 0, 2]), [9, 5, 3, 7]).tolist()
+        [3, 0, 7]
+    """
+    words = int(word.max(initial=-1)) + 1
+    least = np.full(words, np.iinfo(np.int64).max)
+    inside = np.asarray(word) >= 0
+    np.minimum.at(least, np.asarray(word)[inside], np.asarray(occurrences, dtype=np.int64)[inside])
+    return np.where(least == np.iinfo(np.int64).max, 0, least)
+
+
+def coarse_cells(cell: Int[np.ndarray, " cells"]) -> Int[np.ndarray, " cells"]:
+    """Return the coarser cell of cells with frequency: distance, word class of the key, words in between."""
+    rest, between = np.divmod(cell // FREQUENCIES, NEAR)
+    rest, key = np.divmod(rest, KINDS)
+    return (distance_of(cell) * KINDS + key) * NEAR + between
+
+
+def distance_of(cell: Int[np.ndarray, " cells"]) -> Int[np.ndarray, " cells"]:
+    """Return the bin of the signed distance of cells with frequency, or of coarser cells' cells."""
+    distance: np.ndarray = cell // (FREQUENCIES * NEAR * KINDS * KINDS)
+    return distance
+
+
+def _kept(groups: np.ndarray) -> np.ndarray:
+    """Return labels from 0, −1 for words of groups that are too small, too large or behind the last word."""
+    label = np.full(len(groups), -1, dtype=np.int64)
+    inside = np.flatnonzero(groups >= 0)
+    if not inside.size:
+        return label
+    _, first, own = np.unique(groups[inside], return_index=True, return_inverse=True)
+    sizes = np.bincount(own)
+    fits = (sizes > 2) & (sizes <= LONGEST)
+    order = np.argsort(first, kind="stable")
+    total = np.cumsum(np.where(fits, sizes, 0)[order])
+    fits[order] &= total <= MOST
+    number = np.where(fits, np.cumsum(fits) - 1, -1)
+    label[inside] = number[own]
+    return label
+
+
+def _cells(query: np.ndarray, key: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    apart = key - query
+    distance = np.searchsorted(STEPS, np.abs(apart), side="right") - 1 + len(STEPS) * (apart > 0)
+    before = np.zeros((len(classes) + 1, KINDS), dtype=np.int64)
+    np.cumsum(np.eye(KINDS, dtype=np.int64)[classes], axis=0, out=before[1:])
+    asked = classes[key]
+    first, last = np.minimum(query, key), np.maximum(query, key)
+    between = np.minimum(before[last, asked] - before[first + 1, asked], NEAR - 1)
+    cells: np.ndarray = ((distance * KINDS + classes[query]) * KINDS + asked) * NEAR + between
+    return cells
+
+
+def _places(place: np.ndarray, asking: np.ndarray, asked: np.ndarray, width: int) -> np.ndarray:
+    """Return the places of some pairs among all that are compared."""
+    wanted = np.unique(np.asarray(asking, dtype=np.int64) * width + np.asarray(asked, dtype=np.int64))
+    found = np.searchsorted(place, wanted)
+    found = found[found < len(place)]
+    places: np.ndarray = found[np.isin(place[found], wanted)]
+    return places

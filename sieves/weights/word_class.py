@@ -1,0 +1,133 @@
+"""Contrasts against word class: their part of the plan of an example, and the reference in numpy.
+
+The formula is that of ``headroles.plans.class_profile``. The engines compute the same sums from attention as
+it streams by; here they are computed from attention between words that is all in memory.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from headroles.plans.class_profile import (
+    CellSums,
+    ClassSpace,
+    InputSums,
+    class_contrasts,
+    queries_of,
+)
+from headroles.plans.masks import Mask, Pairs
+from headroles.plans.word_pairs import WordPairs, rarest, with_frequency, word_classes, word_pairs
+from headroles.records.example import Example
+from headroles.sieves.base import LabelFunction, MaskSieve
+from headroles.sieves.weights.calls import SieveCalls
+from headroles.sieves.weights.plan import class_column, contrast_column
+
+
+def class_spaces(sieves: Sequence[MaskSieve], columns: Sequence[str]) -> tuple[ClassSpace, ...]:
+    """Return the columns of contrasts against word class; those of one space compare the same words.
+
+    Args:
+        sieves: Mask sieves.
+        columns: Names of all columns.
+    """
+    return tuple(
+        ClassSpace(
+            columns=tuple(columns.index(class_column(sieve)) for sieve in members),
+            distance=tuple(columns.index(contrast_column(sieve)) for sieve in members),
+            share=tuple(sieve.word_class.share for sieve in members if sieve.word_class is not None),
+        )
+        for members in _members(sieves).values()
+    )
+
+
+def pairs_of(sieves: Sequence[MaskSieve], example: Example) -> tuple[WordPairs | None, ...]:
+    """Return the compared pairs of words of an example for each space of contrasts against word class.
+
+    Returns:
+        None where words have no word class, and in cross attention, where words have no distance.
+
+    Raises:
+        BadSieve: When a function of a sieve fails.
+        BadInput: When a sieve needs annotation the example lacks.
+    """
+    spaces = _members(sieves)
+    if example.upos is None or example.stack.any():
+        return (None,) * len(spaces)
+    calls = SieveCalls(example)
+    count = int(example.word.max(initial=-1)) + 1
+    there = np.bincount(example.word[example.word >= 0], minlength=count) > 0
+    classes = word_classes(example.upos[:count])
+    found = []
+    for groups, members in spaces.items():
+        counted = []
+        for sieve in members:
+            assert sieve.contrast is not None, "a contrast against word class has one against distance"
+            counted.append(_cells(calls.contrast_cells(sieve.contrast, contrast_column(sieve)), count))
+        labels = calls.word_labels(groups, class_column(members[0]))
+        found.append(word_pairs(np.where(there, labels, -1), classes, counted))
+    return tuple(found)
+
+
+def _cells(mask: Mask, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return queries and keys of the cells of a mask over words."""
+    if isinstance(mask, Pairs):
+        return mask.query, mask.key
+    query, key = np.nonzero(mask.rows(0, count))
+    return query, key
+
+
+def _members(sieves: Sequence[MaskSieve]) -> dict[LabelFunction, list[MaskSieve]]:
+    spaces: dict[LabelFunction, list[MaskSieve]] = {}
+    for sieve in sieves:
+        if sieve.word_class is not None:
+            spaces.setdefault(sieve.word_class.groups, []).append(sieve)
+    return spaces
+
+
+def reference(
+    pairs: Sequence[WordPairs],
+    occurrences: Sequence[Int[np.ndarray, "_"]],
+    attention: Sequence[Float[np.ndarray, "heads _ _"]],
+    halves: Bool[np.ndarray, " inputs"],
+) -> list[Float[np.ndarray, "contrasts heads"]]:
+    """Return C of every input of a shard, from attention between words.
+
+    Args:
+        pairs: Compared pairs of words of each input.
+        occurrences: Occurrences of each word of each input in the shard.
+        attention: Attention between the words of each input; rows attend.
+        halves: Half of each input.
+
+    Returns:
+        NaN where an input has no counted pair, or the shard too few sentences.
+    """
+    sums, inputs = (CellSums(), CellSums()), []
+    heads = len(attention[0])
+    for place, (own, count, weights) in enumerate(zip(pairs, occurrences, attention, strict=True)):
+        cell = with_frequency(own.cell, count[own.key])
+        values = weights[:, own.query, own.key].T
+        known, number = np.unique(cell, return_inverse=True)
+        total = np.zeros((len(known), heads))
+        np.add.at(total, number, values * own.size[:, None])
+        sums[int(halves[place])].add(known, total, np.bincount(number), own.groups)
+        asked = queries_of(own)
+        mass = np.zeros((len(asked), heads))
+        kept = np.isin(own.query, asked)
+        np.add.at(mass, np.searchsorted(asked, own.query[kept]), values[kept])
+        seen = [values[list(counted)].mean(axis=0) if len(counted) else np.full(heads, np.nan) for counted in own.counted]
+        inputs.append(InputSums(place, own, cell, mass, np.stack(seen)))
+    contrasts = class_contrasts(inputs, halves, sums)
+    lacking = np.full((len(pairs[0].counted), heads), np.nan)
+    return [contrasts.get(place, lacking) for place in range(len(pairs))]
+
+
+def occurrences_of(example: Example, counts: Counter[str]) -> Int[np.ndarray, " words"]:
+    """Return how often each word occurs, as often as the rarest of its tokens; 0 for words without one.
+
+    Args:
+        example: The input.
+        counts: Occurrences of each token in the shard, in lower case.
+    """
+    return rarest(example.word, [counts[token.lower()] for token in example.tokens])
