@@ -62,6 +62,37 @@ class Mention:
     entity: str
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A dependent and its head in a cleaned text (``Cleaned``).
+
+    Attributes:
+        dependent: Place of each of its pieces among the tokens of the cleaned input, from 0.
+        head: Place of each piece of its head.
+        relation: The relation, as the parser names it.
+    """
+
+    dependent: tuple[int, ...]
+    head: tuple[int, ...]
+    relation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """The cleaned texts of one input, as the released notebooks look words up in them.
+
+    Places count tokens of the cleaned texts. The attention is that of the texts as they are, whose tokens
+    may stand elsewhere.
+
+    Attributes:
+        size: Number of tokens of the cleaned input, special tokens included.
+        pairs: Dependents with their heads, text after text, as far as they were found.
+    """
+
+    size: int
+    pairs: tuple[Pair, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Example:
     """One tokenised input.
@@ -82,6 +113,7 @@ class Example:
         lexical: Lemmas, vectors and frequencies of its words and tokens; None when not known.
         stack: Which stack of layers reads each token: all 0, except in cross attention, where the
             decoder's tokens (0) attend to the encoder's (1). Offsets exist within one stack only.
+        cleaned: Words of its cleaned texts, for the preset published; None where they were not looked up.
 
     Raises:
         BadInput: When an array does not have one entry per token.
@@ -103,6 +135,7 @@ class Example:
     mentions: tuple[Mention, ...] | None = None
     lexical: Lexical | None = None
     stack: Int[np.ndarray, " tokens"] = None  # type: ignore[assignment]
+    cleaned: Cleaned | None = None
 
     __repr__ = brief
 
