@@ -82,6 +82,11 @@ class Selection:
         """Return the annotation that at least one sieve reads."""
         return frozenset().union(*(sieve.needs for sieve in self.sieves))
 
+    @property
+    def cleaned(self) -> bool:
+        """Return whether a sieve looks words up in cleaned texts, as those of the preset published do."""
+        return any(getattr(scorer, "cleaned", False) is True for scorer in self.scorers)
+
     def fitting(self, known: frozenset[str]) -> "Selection":
         """Return the selection without optional sieves that read annotation other than the known."""
         kept = [sieve for sieve in self.sieves if sieve.name not in self.optional or sieve.needs <= known]

@@ -25,6 +25,10 @@ from headroles.sieves.selection import Selection
 from headroles.storage.map_files import MapFile
 from headroles.storage.places import sha256_of
 
+UNCLEANED = (
+    "Stored maps have no tokenizer: the preset 'published' counts pairs of the texts as they are, and not those "
+    "that the released notebooks look up in cleaned texts."
+)
 NO_TEXT = "was left out: it needs words and trees, and the list of examples has neither these nor texts."
 
 
@@ -167,7 +171,8 @@ def annotate_maps(options: Options, selection: Selection, maps: StoredMaps) -> A
     available = frozenset.intersection(
         *(_annotation_kinds(given, annotation) for given in maps.tokenizer.inputs.values())
     )
-    return _applicable(annotation, options, available)
+    found = _applicable(annotation, options, available)
+    return replace(found, notes=(*found.notes, UNCLEANED)) if found.selection.cleaned else found
 
 
 def _annotation_kinds(given: Tokenised, annotation: AnnotatedSieves) -> frozenset[str]:

@@ -62,6 +62,37 @@ class Mention:
     entity: str
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A dependent and its head in a cleaned text (``Cleaned``).
+
+    Attributes:
+        dependent: Place of each of its pieces among the tokens of the cleaned input, from 0.
+        head: Place of each piece of its head.
+        relation: The relation, as the parser names it.
+    """
+
+    dependent: tuple[int, ...]
+    head: tuple[int, ...]
+    relation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """The cleaned texts of one input, as the released notebooks look words up in them.
+
+    Places count tokens of the cleaned texts. The attention is that of the texts as they are, whose tokens
+    may stand elsewhere.
+
+    Attributes:
+        size: Number of tokens of the cleaned input, special tokens included.
+        pairs: Dependents with their heads, text after text, as far as they were found.
+    """
+
+    size: int
+    pairs: tuple[Pair, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Example:
     """One tokenised input.
@@ -84,6 +115,7 @@ class Example:
             decoder's tokens (0) attend to the encoder's (1). Offsets exist within one stack only.
         upos: Universal part of speech of each word, counted over all texts, "" where unknown; None when not
             annotated.
+        cleaned: Words of its cleaned texts, for the preset published; None where they were not looked up.
 
     Raises:
         BadInput: When an array does not have one entry per token.
@@ -106,6 +138,7 @@ class Example:
     lexical: Lexical | None = None
     stack: Int[np.ndarray, " tokens"] = None  # type: ignore[assignment]
     upos: tuple[str, ...] | None = None
+    cleaned: Cleaned | None = None
 
     __repr__ = brief
 

@@ -2,9 +2,14 @@
 
 Their known faults are kept too, because the point is the same numbers: special tokens count, the
 divisor of the band runs one key past the end of the input, block is multiplied by row entropy (so
-that even attention scores ln n), pieces are looked up by their first occurrence in the text, and
-nothing controls for distance. One fault is not: the notebooks parsed a cleaned text but indexed the
-raw one. Even attention scores 1, except in block; the threshold of the paper is 3.
+that even attention scores ln n), and nothing controls for distance. Even attention scores 1, except in
+block; the threshold of the paper is 3.
+
+Syntactic scores take words and trees of cleaned texts (``Example.cleaned``), but attention of the texts as
+they are. A piece counts where its like first occurs in the cleaned text. Rows are cut at the length of the
+cleaned input, at most 128. Only the relation itself counts: nsubj without nsubj:pass, advmod without neg.
+Gold trees and stored maps have no cleaned text. There the arcs count as they are, and a piece counts where
+its like first occurs in the text.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +20,12 @@ from jaxtyping import Float
 
 from headroles.errors import BadInput
 from headroles.records.example import Example
-from headroles.sieves.language.relations import LEFT_OUT, canonical, matches
+from headroles.sieves.language.relations import canonical
 
 WINDOW = 2
 RELATIONS = ("nsubj", "obj", "amod", "advmod")
+LONGEST = 128
+"""Tokens of the released attention; words beyond are not looked up."""
 SOURCE = "code released with Pande et al. 2021"
 
 Attention = Float[np.ndarray, "heads tokens tokens"]
@@ -34,12 +41,14 @@ class PublishedSieve:
         rule: The released formula.
         question: Its question.
         needs: Annotation it reads.
+        cleaned: Whether it looks words up in cleaned texts (``Example.cleaned``), where there are any.
     """
 
     name: str
     rule: Callable[[Attention, Example], PerHead]
     question: str
     needs: frozenset[str] = frozenset()
+    cleaned: bool = False
     source: str = SOURCE
     margin: float = 2.0
 
@@ -99,7 +108,10 @@ def block_rule(attention: Attention, example: Example) -> PerHead:
 
 
 def pairs_rule(
-    attention: Attention, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], direction: str = "l2r"
+    attention: Attention,
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+    direction: str = "l2r",
+    length: int | None = None,
 ) -> PerHead:
     """Mean attention from dependents' to heads' pieces over the rows' mean, averaged over pairs.
 
@@ -107,10 +119,19 @@ def pairs_rule(
         attention: Rows are queries.
         pairs: Token positions of each dependent and of its head.
         direction: "l2r" (dependent to head, the one used), "r2l", or "bi" (mean of the two).
+        length: What the sum of a row is divided by for its mean; None: the number of its keys.
+
+    Returns:
+        A score per head; NaN without pairs.
+
+    Example:
+        >>> even = np.full((1, 4, 4), 0.25)
+        >>> pairs_rule(even, [((1,), (2, 3))]).tolist(), pairs_rule(even, []).tolist()
+        ([1.0], [nan])
     """
     if not pairs:
         return np.full(len(attention), np.nan)
-    rows = attention.mean(axis=2)
+    rows = attention.sum(axis=2) / (attention.shape[2] if length is None else length)
     ratios = []
     for dependent, head in pairs:
         both = []
@@ -123,19 +144,36 @@ def pairs_rule(
 
 
 def syntactic_rule(attention: Attention, example: Example, wanted: tuple[str, ...] = RELATIONS) -> PerHead:
-    """The released score of the arcs of some relations, dependent to head, pooled.
+    """The released score of the pairs of some relations, dependent to head, pooled.
+
+    Pairs are those looked up in the cleaned texts, up to their length; a pair beyond the input is left out.
+    An example without cleaned texts gives its arcs.
 
     Raises:
-        BadInput: When the example carries no arcs.
+        BadInput: When the example carries neither.
     """
+    names = {canonical(name) for name in wanted}
+    if example.cleaned is None:
+        return pairs_rule(attention, [pair for pair in _arc_pairs(example, names) if all(pair)])
+    length = min(example.cleaned.size, LONGEST)
+    end = min(length, example.size)
+    pairs = [
+        (pair.dependent, pair.head)
+        for pair in example.cleaned.pairs
+        if canonical(pair.relation) in names and max(pair.dependent + pair.head) < end
+    ]
+    return pairs_rule(attention[:, :end, :end], pairs, length=length)
+
+
+def _arc_pairs(example: Example, names: set[str]) -> list[tuple[list[int], list[int]]]:
+    """Return the pieces of dependents and heads of the arcs of an example."""
     if example.arcs is None:
         raise BadInput(f"syntactic sieves need dependency arcs, but example {example.key!r} has none")
-    pairs = []
-    for arc in example.arcs:
-        known = canonical(arc.relation) not in LEFT_OUT
-        if known and any(matches(arc.relation, name) for name in wanted):
-            pairs.append((_pieces(example, arc.dependent), _pieces(example, arc.head)))
-    return pairs_rule(attention, [pair for pair in pairs if all(pair)])
+    return [
+        (_pieces(example, arc.dependent), _pieces(example, arc.head))
+        for arc in example.arcs
+        if canonical(arc.relation) in names
+    ]
 
 
 def _pieces(example: Example, word: int) -> list[int]:
@@ -151,9 +189,8 @@ def _relation(name: str) -> PublishedSieve:
     def rule(attention: Attention, example: Example) -> PerHead:
         return syntactic_rule(attention, example, (name,))
 
-    return PublishedSieve(
-        f"syntactic:{name}", rule, f"Released score: {name} dependents to their heads", frozenset({"arcs"})
-    )
+    question = f"Released score: {name} dependents to their heads"
+    return PublishedSieve(f"syntactic:{name}", rule, question, frozenset({"arcs"}), cleaned=True)
 
 
 def _special(example: Example) -> np.ndarray:
@@ -175,7 +212,7 @@ delimiter_cls = PublishedSieve("delimiter:cls", keys_rule(_first), "Released sco
 delimiter_sep = PublishedSieve("delimiter:sep", keys_rule(_separator), "Released score: separators")
 block = PublishedSieve("block", block_rule, "Released score: the row's own text, times row entropy")
 syntactic = PublishedSieve(
-    "syntactic", syntactic_rule, "Released score: four relations pooled", frozenset({"arcs"})
+    "syntactic", syntactic_rule, "Released score: four relations pooled", frozenset({"arcs"}), cleaned=True
 )
 syntactic_nsubj = _relation("nsubj")
 syntactic_obj = _relation("obj")

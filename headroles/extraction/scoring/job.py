@@ -1,18 +1,21 @@
 """The job of scoring by sieves: inputs are annotated beside the model, and scored as attention passes by."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from headroles.extraction.capture.cross import expected_visible
 from headroles.extraction.capture.readers import to_visible_mask
 from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.parsing.cleaned import clean_passage, look_up_words
 from headroles.extraction.parsing.lexicon import Lexicon
 from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
 from headroles.extraction.scoring.reader import Reader, Shard, Table
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised, example_of, parsed_part
 from headroles.plans.masks import Band
+from headroles.records.passage import Passage
 
 
 class SieveJob:
@@ -32,7 +35,8 @@ class SieveJob:
     def table(self, tokenised: Sequence[Tokenised]) -> Table:
         """Return the empty scores of a shard; its texts may be parsed ahead of the model from now on."""
         if self._annotator is not None:
-            self._annotator.expect(map(parsed_part, tokenised), final=True)
+            passages = [parsed_part(given) for given in tokenised]
+            self._annotator.expect([*passages, *self._cleaned(passages).values()], final=True)
         return Table(self._sieves, tokenised, self._model)
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
@@ -45,8 +49,25 @@ class SieveJob:
         for place, given, own_words in zip(places, inputs, words, strict=True):
             lexical = self._lexicon.lexical(given, own_words) if self._lexicon else None
             batch.append(Prepared(int(place), given, example_of(given, own_words, arcs, lexical)))
+        self._look_up(batch, self._cleaned(passages))
         self._lay(batch)
         return batch
+
+    def _cleaned(self, passages: Iterable[Passage]) -> dict[int, Passage]:
+        """Return the cleaned passages by place, where a sieve looks words up in them."""
+        if not self._sieves.cleaned:
+            return {}
+        cleaned = enumerate(map(clean_passage, passages))
+        return {place: passage for place, passage in cleaned if passage is not None}
+
+    def _look_up(self, batch: list[Prepared], cleaned: dict[int, Passage]) -> None:
+        """Look the words of cleaned passages up, and add them to their examples."""
+        if self._annotator is None or not cleaned:
+            return
+        words = self._annotator.words([*cleaned.values()])
+        for (place, passage), own_words in zip(cleaned.items(), words, strict=True):
+            found = look_up_words(self._model.tokenizer, passage, own_words)
+            batch[place].example = replace(batch[place].example, cleaned=found)
 
     def _lay(self, batch: list[Prepared]) -> None:
         """Lay the sieves over a batch, for the keys that its queries are expected to see."""

@@ -32,6 +32,10 @@ class SieveColumns(Protocol):
         """Return the annotation that the sieves read."""
 
     @property
+    def cleaned(self) -> bool:
+        """Return whether a sieve looks words up in cleaned texts."""
+
+    @property
     def scorers(self) -> Sequence["LayerScorer"]:
         """Return the sieves that see attention; each has one column."""
 

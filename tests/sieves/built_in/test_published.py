@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headroles.records.example import Arc, Example
+from headroles.records.example import Arc, Cleaned, Example, Pair
 from headroles.sieves.built_in import published
 from headroles.stats.methods.closed_form import student_biased
 from headroles.stats.moments import describe
@@ -107,6 +107,48 @@ def test_repeated_pieces_are_found_at_their_first_occurrence() -> None:
     example = Example("x", tokens, segment=segment, word=word, arcs=(Arc(2, 1, "nsubj"),))
     got = published.syntactic_nsubj.score(attention, example)
     np.testing.assert_allclose(got, attention[:, 1, 2] / attention[:, 1].mean(axis=1))
+
+
+def _looked_up(n: int, size: int, *pairs: Pair) -> Example:
+    return Example("x", tuple(f"t{k}" for k in range(n)), cleaned=Cleaned(size, pairs))
+
+
+@pytest.mark.parametrize("relation", ["nsubj:pass", "nsubjpass", "advmod:neg", "neg", "det", "csubj"])
+def test_only_the_relation_itself_counts(relation: str) -> None:
+    attention = np.random.default_rng(0).dirichlet(np.ones(6), size=(2, 6))
+    for example in (
+        _looked_up(6, 6, Pair((1,), (2,), relation)),
+        Example("x", tuple("abcdef"), word=np.arange(6), arcs=(Arc(1, 2, relation),)),
+    ):
+        assert np.isnan(published.syntactic.score(attention, example)).all()
+        assert np.isnan(published.syntactic_nsubj.score(attention, example)).all()
+
+
+@pytest.mark.parametrize("name", ["dobj", "obj"])
+def test_both_names_of_the_object_count(name: str) -> None:
+    attention = np.random.default_rng(0).dirichlet(np.ones(6), size=(2, 6))
+    example = _looked_up(6, 6, Pair((1, 2), (4,), name), Pair((3,), (5,), "amod"))
+    wanted = attention[:, [1, 2], 4].mean(axis=1) * 6
+    np.testing.assert_allclose(published.syntactic_obj.score(attention, example), wanted)
+    both = published.syntactic.score(attention, example)
+    np.testing.assert_allclose(both, (wanted + attention[:, 3, 5] * 6) / 2)
+
+
+def test_rows_are_cut_at_the_length_of_the_cleaned_input() -> None:
+    attention = np.random.default_rng(1).dirichlet(np.ones(9), size=(2, 9))
+    pair = Pair((1,), (3,), "amod")
+    shorter = published.syntactic.score(attention, _looked_up(9, 5, pair))
+    np.testing.assert_allclose(shorter, attention[:, 1, 3] / (attention[:, 1, :5].sum(axis=1) / 5))
+    longer = published.syntactic.score(attention, _looked_up(9, 12, pair, Pair((2,), (10,), "amod")))
+    np.testing.assert_allclose(longer, attention[:, 1, 3] * 12)
+    assert np.isnan(published.syntactic.score(attention, _looked_up(9, 12, Pair((2,), (10,), "amod")))).all()
+
+
+def test_words_beyond_128_tokens_are_not_looked_up() -> None:
+    attention = np.random.default_rng(2).dirichlet(np.ones(140), size=(1, 140))
+    example = _looked_up(140, 140, Pair((127,), (3,), "amod"), Pair((128,), (3,), "amod"))
+    got = published.syntactic_amod.score(attention, example)
+    np.testing.assert_allclose(got, attention[:, 127, 3] / (attention[:, 127, :128].sum(axis=1) / 128))
 
 
 def test_sieves_without_their_tokens_say_nothing() -> None:
