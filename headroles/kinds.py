@@ -35,7 +35,7 @@ class RunKind(ABC):
         name: As in ``KINDS``.
         part: Field of ``Labelling`` that only runs of this kind fill; "" for runs of sieves alone.
         files: Files of a run folder that hold this part; each is there when it is not empty.
-        outcomes: The four decisions in words, as notebooks show them.
+        outcomes: The decisions in words, as notebooks show them; four where no column has a contrast.
         not_recomputed: Tables that other libraries do not recompute, and why; None where there are none.
         baselines: Whether heads are tested against baselines; intervals of findings are then those of the
             difference, laid around the mean.
@@ -46,7 +46,7 @@ class RunKind(ABC):
     name: ClassVar[str]
     part: ClassVar[str] = ""
     files: ClassVar[tuple[str, ...]] = ()
-    outcomes: ClassVar[tuple[str, ...]] = ("role", "not", "undetermined", "untestable")
+    outcomes: ClassVar[tuple[str, ...]] = ("role", "not", "undetermined", "untestable", "explained")
     not_recomputed: ClassVar[tuple[str, str] | None] = None
     baselines: ClassVar[bool] = False
     intervals_of_scores: ClassVar[bool] = False

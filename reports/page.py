@@ -76,6 +76,8 @@ def page(labelling: Labelling) -> str:
         steady=_has_values(summary, "stability"),
         bayes=_has_values(summary, "bayes_factor"),
         marks=_marks(summary),
+        kinds_of_verdicts=_kinds_of_verdicts(summary),
+        stronger=sorted({role.stronger for role in summary.roles if role.tally.strong}),
         slots=_slots(summary),
         **_embedded(labelling, summary),
         **_pairs(summary),
@@ -122,13 +124,26 @@ def _has_values(summary: Summary, column: str) -> bool:
     return bool((~np.isnan(summary.table.columns.get(column, np.array([])))).any())
 
 
-def _marks(summary: Summary) -> tuple[tuple[Role, ...], ...]:
-    """Return the roles that every head holds, layer by layer."""
-    cells = summary.held.reshape(len(summary.roles), summary.table.layers * summary.table.heads).T
+def _kinds_of_verdicts(summary: Summary) -> frozenset[str]:
+    """Return which of "explained" and "absent" the run could say of a head."""
+    kinds = {"explained": "contrast", "absent": "bounded"}
+    return frozenset(
+        kind for kind, field in kinds.items() if any(getattr(role, field) for role in summary.roles)
+    )
+
+
+def _marks(summary: Summary) -> tuple[tuple[tuple[Role, bool], ...], ...]:
+    """Return the roles that every head holds, layer by layer, and whether each is a strong one."""
+    shape = (len(summary.roles), summary.table.layers * summary.table.heads)
+    cells = zip(summary.held.reshape(shape).T.tolist(), summary.strong.reshape(shape).T.tolist(), strict=True)
     return tuple(
-        tuple(role for role, holds in zip(summary.roles, cell, strict=True) if holds)
-        for cell in cells.tolist()
-    )  # fmt: skip
+        tuple(
+            (role, strong)
+            for role, holds, strong in zip(summary.roles, cell, strong_cell, strict=True)
+            if holds
+        )
+        for cell, strong_cell in cells
+    )
 
 
 def _slots(summary: Summary) -> int:

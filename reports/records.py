@@ -85,17 +85,30 @@ class Strongest:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Heads per decision; the four add up to all heads."""
+    """Heads per decision; the first five add up to all heads.
+
+    Attributes:
+        role: Heads with the role.
+        not_role: Heads whose score lies significantly below θ.
+        undetermined: Heads that the inputs do not decide.
+        untestable: Heads that could not be tested.
+        explained: Heads whose score lies beyond θ, and whose contrast lies below its margin.
+        absent: Of those that are not, heads whose mean lies within the bound around chance.
+        strong: Of those with the role, heads whose second contrast lies beyond its margin, too.
+    """
 
     role: int
     not_role: int
     undetermined: int
     untestable: int
+    explained: int = 0
+    absent: int = 0
+    strong: int = 0
 
     @property
     def heads(self) -> int:
         """Return the number of all heads."""
-        return self.role + self.not_role + self.undetermined + self.untestable
+        return self.role + self.not_role + self.undetermined + self.untestable + self.explained
 
     @property
     def tests(self) -> int:
@@ -121,6 +134,9 @@ class Role:
         layers: Heads with this role in each layer.
         strongest: The head with the largest mean among those with the role.
         together: Name of the family that its heads share with another sieve's; "" for none.
+        control: What the contrast controls for, such as "distance"; "" for no contrast.
+        stronger: What the second contrast controls for, such as "word class"; "" for none.
+        bounded: Whether heads of the role were tested for absence.
     """
 
     sieve: str
@@ -136,6 +152,9 @@ class Role:
     layers: tuple[int, ...]
     strongest: Strongest | None
     together: str = ""
+    control: str = ""
+    stronger: str = ""
+    bounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +188,8 @@ class Support:
         splits: Number of those half-samples; 0 when not recorded.
         detectable: Smallest and largest effect, over its heads, that its units show with power 0.8.
         design: Median design effect of its heads; NaN where every unit is one example.
+        minority: Those that hold in under half of the units, by their scores alone.
+        least: Smallest share of units, over its heads; NaN without a label, and in older runs.
     """
 
     labels: int
@@ -176,6 +197,8 @@ class Support:
     splits: int
     detectable: tuple[float, float]
     design: float
+    minority: int = 0
+    least: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,6 +243,8 @@ class Summary:
         verdicts: One or more sentences per role.
         supports: How firm each role's labels are; empty without an assessment.
         held: Whether a head holds a role, per role, layer and head.
+        strong: Whether it is a strong role: beyond its second contrast, too.
+        absent: Whether a head that is not shows nothing of the role.
         combinations: Exact role sets, most frequent first.
         assessment: All results beyond the tests; None when the run did not compute it.
         skipped: What was left out, one sentence each.
@@ -232,6 +257,8 @@ class Summary:
     verdicts: tuple[str, ...]
     supports: tuple[Support, ...]
     held: Bool[np.ndarray, "roles layers heads"]
+    strong: Bool[np.ndarray, "roles layers heads"]
+    absent: Bool[np.ndarray, "roles layers heads"]
     combinations: tuple[Combination, ...]
     assessment: Assessment | None
     skipped: tuple[str, ...]

@@ -10,6 +10,8 @@ from math import isclose, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headroles.errors import BadInput
 from headroles.judging.again import judge_stored_scores
 from headroles.kinds import kind_of
@@ -84,8 +86,11 @@ def _verify(where: Path, oracles: bool) -> Verified:
     tables = findings_texts(judge_stored_scores(run))
     for name, text in tables.items():
         if not _same_table(place.read(name).decode(errors="replace"), text):
+            older = run.assessment is not None and np.isnan(run.assessment.precision.prevalence).all()
+            why = " by the rules of this version (the run is of an older one)" if older else ""
             raise BadInput(
-                f"'{where / name}' is not what the scores of the run give; decide again with headroles judge"
+                f"'{where / name}' is not what the scores of the run give{why}; decide again with headroles "
+                f"judge"
             )
     checks = recompute(run) if oracles else ()
     counted = run.manifest["counts"]["examples"], int(run.findings.count.size)

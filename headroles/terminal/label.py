@@ -16,7 +16,7 @@ from headroles.reports.sheets import ENDS
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.words import plural
 from headroles.tasks import Task
-from headroles.terminal.phrases import SPACE, describe_test, plan_lines, support_lines
+from headroles.terminal.phrases import SPACE, describe_test, plan_lines, support_lines, verdict_lines
 from headroles.terminal.sheets import terminal_table
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     for note in (*facts.get("notes", ()), *(assessed.remarks if assessed else ())):
         named_line(console, "note", note, style="yellow")
     console.print()
-    console.print(_grid(labelling, console.width))
-    console.print()
     summary = summarise(labelling)
+    console.print(_grid(summary, console.width))
+    console.print()
     console.print(_counts(summary, 2 if console.width >= WIDE else 1))
-    for name, words in support_lines(summary.supports, assessed):
+    for name, words in (*verdict_lines(summary), *support_lines(summary.supports, assessed)):
         named_line(console, name, words, style="dim")
     for note in labelling.skipped:
         named_line(console, "note", note)
@@ -113,22 +113,24 @@ def _inputs_text(facts: Mapping[str, Any]) -> str:
     return ", ".join(str(part) for part in (task, name) if part)
 
 
-def _grid(labelling: Labelling, columns: int) -> Text:
-    """Return a grid of role letters with layers as rows and heads as columns."""
-    findings = labelling.findings
-    marks = role_letters(findings.roles)
-    layers, heads = labelling.scores.layers, labelling.scores.heads
+def _grid(summary: Summary, columns: int) -> Text:
+    """Return a grid of role letters with layers as rows and heads as columns; strong roles have a plus."""
+    marks = role_letters([role.sieve for role in summary.roles])
+    layers, heads = summary.table.layers, summary.table.heads
     cells = [["" for _ in range(heads)] for _ in range(layers)]
-    for name in findings.roles:
-        for layer, head in np.argwhere(findings.decision[findings.of(name)] == 0):
-            cells[layer][head] += marks[name]
+    for role, held, strong in zip(summary.roles, summary.held, summary.strong, strict=True):
+        for layer, head in np.argwhere(held):
+            cells[layer][head] += marks[role.sieve] + "+" * bool(strong[layer, head])
     width = max(2, *(len(cell) for row in cells for cell in row)) + 1
     text = Text()
     text.append("layer" + "".join(f"{head:>{width}}" for head in range(heads)) + "  head\n", style="dim")
     for layer, row in enumerate(cells):
         text.append(f"{layer:>5}", style="dim")
         text.append("".join(f"{cell or '·':>{width}}" for cell in row) + "\n")
-    legend = "  ".join(f"{mark}{SPACE}{name}" for name, mark in marks.items())
+    names = [f"{mark}{SPACE}{name}" for name, mark in marks.items()]
+    stronger = sorted({role.stronger for role in summary.roles if role.stronger and role.tally.strong})
+    names += [f"+{SPACE}beyond {kind}, too".replace(" ", SPACE) for kind in stronger]
+    legend = "  ".join(names)
     return text.append("\n".join(wrap(legend, max(columns, 20))).replace(SPACE, " "))
 
 
@@ -137,9 +139,10 @@ def _counts(summary: Summary, gap: int) -> Table:
     sheet = roles_sheet(summary, brief=True)
     untestable = any(role.tally.untestable for role in summary.roles)
     headings = {
-        "heads": "role", "not": "not", "undetermined": "undeter-\nmined",
+        "heads": "role", "strong": "strong", "explained": "ex-\nplained", "not": "not",
+        "undetermined": "unde-\nter-\nmined",
         **({"untestable": "untest-\nable"} if untestable else {}), "labels that came back": "stable",
-        "strongest head": "strongest\nhead", f"its mean {ENDS}": f"mean {ENDS}", "contrast": "contrast",
+        "strongest head": "strongest\nhead", f"its mean {ENDS}": f"mean {ENDS}", "contrast": "con-\ntrast",
     }  # fmt: skip
     return terminal_table(sheet.pick(headings), gap=gap)
 

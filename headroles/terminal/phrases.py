@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from headroles.records.assessment import Assessment, RoleOverlap
 from headroles.records.example import Decision, Rule
-from headroles.reports.records import Support
-from headroles.reports.summary.verdicts import half_samples_text
-from headroles.reports.words.words import BOTH, FAMILIES, POWER, two_decimals, uses_resamples
+from headroles.reports.records import Summary, Support
+from headroles.reports.summary.verdicts import counts_beyond, half_samples_text
+from headroles.reports.words.words import ABSENT, BOTH, FAMILIES, POWER, two_decimals, uses_resamples
 
 if TYPE_CHECKING:
     from headroles.planning import Study
@@ -35,6 +35,38 @@ def describe_test(decision: Decision, preset: str | None, rules: Sequence[Rule] 
     if decision.interval != "test":
         words += f", interval {decision.interval}"
     return words + f"; {decision.resamples:,} resamples, seed {decision.seed}" * uses_resamples(decision)
+
+
+def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
+    """Return name and text of each line on explained, strong and absent heads, and on shares of units."""
+    lines = []
+    controls = sorted({role.control for role in summary.roles if role.tally.explained})
+    if controls:
+        words = (
+            f"score beyond θ, contrast below its margin, so {' or '.join(controls)} accounts for the score"
+        )
+        lines.append(("words", f"explained: {words}"))
+    strong = [
+        f"{role.sieve}: {counts_beyond(role)}" for role in summary.roles if role.stronger and role.tally.role
+    ]
+    if strong:
+        lines.append(("strong", "; ".join(strong)))
+    absent = [
+        f"{role.sieve} {role.tally.absent} of {role.tally.not_role}"
+        for role in summary.roles
+        if role.tally.absent
+    ]
+    if absent:
+        lines.append(("absent", f"not, and mean within ± {ABSENT:g} of chance: {', '.join(absent)}"))
+    few = [
+        f"{role.sieve} ({firmness.minority} of {firmness.labels})"
+        for role, firmness in zip(summary.roles, summary.supports, strict=False)
+        if firmness.minority
+    ]
+    if few:
+        words = f"heads whose score lies beyond θ in under half of the units: {', '.join(few)}"
+        lines.append(("share", words))
+    return lines
 
 
 def support_lines(label_supports: Sequence[Support], assessment: Assessment | None) -> list[tuple[str, str]]:

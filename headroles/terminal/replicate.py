@@ -57,6 +57,7 @@ def summary(found: Replication) -> str:
     if not total:
         return "A has no role in the columns of both, so there is nothing to replicate."
     sentence = f"{counts['role']} of {plural(total, 'role')} of A hold on B; there {counts['not']} are not, "
+    sentence += f"{counts['explained']} explained by their contrasts, " * (counts["explained"] > 0)
     sentence += f"{counts['undetermined']} undetermined, {counts['untestable']} untestable."
     claimed = [best for best in found.best if best.decision]
     if claimed:
@@ -70,17 +71,19 @@ def summary(found: Replication) -> str:
 
 def _rows(rows: Sequence[ReplicationCounts]) -> Sheet:
     """Return a line per row with a role in A; the other rows are only counted."""
+    explained = any(row.explained for row in rows)
     lines = [
         (
             word_cell(row.name),
-            *map(count_cell, (row.roles, row.role, row.not_role, row.undetermined, row.untestable)),
+            *map(count_cell, (row.roles, row.role, *([row.explained] if explained else []))),
+            *map(count_cell, (row.not_role, row.undetermined, row.untestable)),
             Cell(two_decimals(row.correlation), row.correlation),
         )
         for row in rows
         if row.roles
     ]
-    header = ("row", "roles in A", "role in B", "not", "undetermined", "untestable", "r")
-    return Sheet("Roles of A on B", header, tuple(lines))
+    decisions = (*(("explained",) if explained else ()), "not", "undetermined", "untestable")
+    return Sheet("Roles of A on B", ("row", "roles in A", "role in B", *decisions, "r"), tuple(lines))
 
 
 def _best(best: Sequence[BestReplicate]) -> Sheet:

@@ -12,8 +12,8 @@ from headroles.reports.words.words import interval, mean, p_text, share, two_dec
 def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
     """Return one line per role: heads by decision, the strongest head, and labels that came back.
 
-    Columns of contrasts, of differences to baselines and of labels that came back are there where a role has
-    any.
+    Columns of contrasts, of explained, absent and strong heads, of differences to baselines and of labels
+    that came back are there where a role has any. Strong heads hold it beyond its second contrast, too.
 
     Args:
         summary: What the page may say.
@@ -21,6 +21,9 @@ def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
     """
     strongest = [role.strongest for role in summary.roles]
     optional = (
+        ("explained", any(role.contrast for role in summary.roles)),
+        ("absent", any(role.bounded for role in summary.roles)),
+        ("strong", any(role.stronger for role in summary.roles)),
         ("contrast" if brief else f"contrast {ENDS}", any(role.contrast for role in summary.roles)),
         (f"difference to baseline {ENDS}", any(head and head.beyond for head in strongest)),
         ("labels that came back", any(firmness.steady is not None for firmness in summary.supports)),
@@ -34,7 +37,11 @@ def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
     for place, (role, firmness) in enumerate(zip(summary.roles, supports, strict=True)):
         head = role.strongest
         contrast, beyond = (head.contrast, head.beyond) if head else (None, None)
+        tally = role.tally
         cells = (
+            count_cell(tally.explained) if role.contrast else MISSING,
+            count_cell(tally.absent) if role.bounded else MISSING,
+            count_cell(tally.strong) if role.stronger else MISSING,
             Cell(mean(contrast.mean), contrast.mean) if brief and contrast else _interval(contrast),
             _interval(beyond),
             _steady(firmness),
@@ -88,8 +95,8 @@ def _steady(firmness: Support | None) -> Cell:
 def verdict_sheet(summary: Summary) -> Sheet:
     """Return the columns of ``roles_sheet`` that the page shows where a paragraph per role is too long."""
     names = (
-        "heads", "not", "undetermined", "untestable", "θ", "strongest head", f"its mean {ENDS}",
-        f"difference to baseline {ENDS}", "labels that came back",
+        "heads", "strong", "explained", "not", "absent", "undetermined", "untestable", "θ", "strongest head",
+        f"its mean {ENDS}", f"difference to baseline {ENDS}", "labels that came back",
     )  # fmt: skip
     return replace(roles_sheet(summary).pick(names), name="Verdicts")
 

@@ -29,7 +29,8 @@ def findings_json(summary: Summary, model: object = None) -> str:
     """Return all findings by column: 64-bit floats, little-endian, base64.
 
     A column that is the same for all heads of a sieve is stored once per sieve. Where heads share keys
-    and values, ``shared`` has the group of each; it is empty elsewhere.
+    and values, ``shared`` has the group of each; it is empty elsewhere. Of every role, ``strong`` and
+    ``absent`` have the numbers of the heads that are.
 
     Args:
         summary: Of the run.
@@ -55,8 +56,12 @@ def findings_json(summary: Summary, model: object = None) -> str:
                 "tone": role.tone,
                 "threshold": role.threshold,
                 "contrast": table.sieves.index(role.contrast) if role.contrast else -1,
+                "control": role.control,
+                "stronger": role.stronger,
+                "strong": np.flatnonzero(strong).tolist(),
+                "absent": np.flatnonzero(absent).tolist(),
             }
-            for role in summary.roles
+            for role, strong, absent in zip(summary.roles, summary.strong, summary.absent, strict=True)
         ],
         "shared": [] if groups is None else groups.ravel().tolist(),
     }

@@ -1,14 +1,23 @@
 """Summary of a run: everything that a page may state about it."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import fields, replace
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 
 from headroles.kinds import kind_of
 from headroles.records.assessment import Assessment, Precision
-from headroles.records.findings import COLUMNS, Findings, Labelling
+from headroles.records.findings import (
+    COLUMNS,
+    DECISIONS,
+    Findings,
+    Labelling,
+    absent_heads,
+    stronger_roles,
+)
+from headroles.records.shown.controls import control_of
 from headroles.records.shown.notebook import role_marks
 from headroles.reports.records import MANY, Combination, Interval, Role, Strongest, Summary, Table, Tally
 from headroles.reports.summary.account import account
@@ -28,7 +37,9 @@ def summarise(labelling: Labelling) -> Summary:
         Counts per role, strongest heads, verdicts, what was run and left out, all findings and assessments.
     """
     findings, assessed = labelling.findings, labelling.assessment
-    roles = _roles(labelling)
+    strong = stronger_roles(findings, labelling.decision)
+    absent = _absent(labelling)
+    roles = _roles(labelling, strong.sum(axis=(1, 2)), absent.sum(axis=(1, 2)))
     held = np.stack([findings.decision[role.position] == 0 for role in roles]) if roles else _none(findings)
     run_account = account(labelling.manifest, findings, labelling.decision, assessed)
     run_tests = sum(role.tally.tests for role in roles)
@@ -39,6 +50,8 @@ def summarise(labelling: Labelling) -> Summary:
         verdicts=tuple(verdict(role, labelling.decision, run_tests, run_account.statistic) for role in roles),
         supports=supports_of(labelling),
         held=held,
+        strong=strong,
+        absent=absent,
         combinations=_combinations(held, [role.sieve for role in roles], assessed),
         assessment=assessed,
         skipped=labelling.skipped,
@@ -51,12 +64,26 @@ def _none(findings: Findings) -> Bool[np.ndarray, "roles layers heads"]:
     return np.zeros((0, *findings.count.shape[1:]), dtype=np.bool_)
 
 
-def _roles(labelling: Labelling) -> tuple[Role, ...]:
+def _absent(labelling: Labelling) -> Bool[np.ndarray, "roles layers heads"]:
+    """Return which heads show nothing of a role; none without an assessment."""
+    findings, assessed = labelling.findings, labelling.assessment
+    roles = [rule.role for rule in findings.rules]
+    if assessed is None:
+        return np.zeros((sum(roles), *findings.count.shape[1:]), dtype=np.bool_)
+    return absent_heads(findings, assessed.precision, labelling.decision)[roles]
+
+
+def _roles(
+    labelling: Labelling, strong: Int[np.ndarray, " roles"], absent: Int[np.ndarray, " roles"]
+) -> tuple[Role, ...]:
     """Return every sieve that can be a role, with its look on the page."""
     findings = labelling.findings
     places = [k for k, rule in enumerate(findings.rules) if rule.role]
     marks = role_marks([findings.rules[k].sieve for k in places])
-    roles = tuple(_role(labelling, place, number, marks[number]) for number, place in enumerate(places))
+    roles = tuple(
+        _role(labelling, place, number, marks[number], {"absent": absent[number], "strong": strong[number]})
+        for number, place in enumerate(places)
+    )
     if len(roles) <= MANY:
         return roles
     looks = list(dict.fromkeys(_first(role) for role in roles))
@@ -71,8 +98,10 @@ def _first(role: Role) -> str:
     return role.sieve.partition(":")[0]
 
 
-def _role(labelling: Labelling, position: int, number: int, code: str) -> Role:
-    """Return one role with its counts, thresholds and strongest head."""
+def _role(
+    labelling: Labelling, position: int, number: int, code: str, parts: Mapping[str, np.integer]
+) -> Role:
+    """Return one role with its counts (absent and strong heads are parts), thresholds and strongest head."""
     findings = labelling.findings
     rule = findings.rules[position]
     decided = findings.decision[position]
@@ -88,11 +117,23 @@ def _role(labelling: Labelling, position: int, number: int, code: str) -> Role:
         contrast_threshold=_threshold(findings, findings.of(rule.contrast))
         if rule.contrast
         else float("nan"),
-        tally=Tally(*(int((decided == kind).sum()) for kind in range(4))),
+        tally=Tally(
+            *(int((decided == kind).sum()) for kind in range(len(DECISIONS))),
+            **{name: int(part) for name, part in parts.items()},
+        ),
         layers=tuple(int(count) for count in (decided == 0).sum(axis=1)),
         strongest=_strongest(labelling, position),
         together=rule.together,
+        control=control_of(rule.contrast) or ("its contrast" if rule.contrast else ""),
+        stronger=control_of(rule.stronger) if rule.stronger in findings.sieves else "",
+        bounded=_is_bounded(labelling, position),
     )
+
+
+def _is_bounded(labelling: Labelling, position: int) -> bool:
+    """Return whether heads of a role were tested for absence: not in probes, and not for ratios."""
+    assessed = labelling.assessment
+    return assessed is not None and not bool(np.isnan(assessed.precision.p_absent[position]).all())
 
 
 def _threshold(findings: Findings, position: int) -> float:

@@ -13,6 +13,8 @@ from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.reports.records import Role, Strongest, Support
 from headroles.reports.words.words import (
+    ABSENT,
+    HALF,
     HALF_SAMPLES,
     STEADY,
     exact,
@@ -20,6 +22,7 @@ from headroles.reports.words.words import (
     interval,
     isolate,
     plural,
+    share,
     two_decimals,
 )
 
@@ -33,12 +36,14 @@ def verdict(role: Role, decision: Decision, run_tests: int, statistic: str) -> s
             "(fewer than two units with a score, or scores without spread or known bounds)."
         )
     below = f"significantly below θ = {exact(role.threshold)}"
-    if role.contrast:
-        below += f", or contrast significantly below {exact(role.contrast_threshold)}"
+    if role.bounded:
+        below += f"; {tally.absent} of them absent, mean within ± {ABSENT:g} of chance"
     parts = [
         f"{tally.role or 'None'} of {plural(tally.heads, 'head')} "
         f"({family(decision, tally.tests, run_tests)}); {tally.not_role} are not ({below})"
     ]
+    if role.contrast:
+        parts.append(f"{tally.explained} explained by {role.control}")
     parts.append(f"{tally.undetermined} undetermined")
     if tally.untestable:
         parts.append(f"{tally.untestable} could not be tested")
@@ -48,9 +53,21 @@ def verdict(role: Role, decision: Decision, run_tests: int, statistic: str) -> s
             f"Both had to pass: {statistic} beyond θ = {exact(role.threshold)} and contrast "
             f"({isolate(role.contrast)}) beyond {exact(role.contrast_threshold)}."
         )
+    if role.stronger and tally.role:
+        sentences.append(f"{counts_beyond(role)}.")
     if role.strongest is not None:
         sentences.append(strongest_sentence(role.strongest, statistic))
     return " ".join(sentences)
+
+
+def counts_beyond(role: Role) -> str:
+    """Return how many heads hold a role beyond its contrast, and how many beyond the second one, too.
+
+    Example: "12 heads beyond distance, 3 of them beyond word class".
+    """
+    tally = role.tally
+    heads = plural(tally.role, "head")
+    return f"{heads} beyond {role.control}, {tally.strong or 'none'} of them beyond {role.stronger}"
 
 
 def strongest_sentence(head: Strongest, statistic: str) -> str:
@@ -86,8 +103,22 @@ def support_sentence(firmness: Support, contrast: bool) -> str:
         parts.append(f"smallest detectable effect {effects}{' (of the score)' if contrast else ''}")
     if not math.isnan(firmness.design):
         parts.append(f"median design effect {two_decimals(firmness.design)}")
+    if firmness.minority:
+        parts.append(minority_text(firmness))
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def minority_text(firmness: Support) -> str:
+    r"""Return how many labels hold in under half of the units.
+
+    Example:
+        >>> minority_text(Support(21, 18, 200, (0.2, 0.2), float("nan"), minority=2, least=0.41))
+        '2 of 21 labels hold in under half of the units (at least 41\xa0%), by the score alone'
+    """
+    few = f"{firmness.minority} of {plural(firmness.labels, 'label')}"
+    holds = "holds" if firmness.labels == 1 else "hold"
+    return f"{few} {holds} in under half of the units (at least {share(firmness.least)}), by the score alone"
 
 
 def stability_text(firmness: Support) -> str:
@@ -133,6 +164,8 @@ def supports_of(labelling: Labelling) -> tuple[Support, ...]:
                 splits=splits_of(labelling.manifest),
                 detectable=_range(precision.detectable[place][decided != 3]),
                 design=_median(precision.design_effect[place]) if grouped else float("nan"),
+                minority=int((precision.prevalence[place][decided == 0] < HALF).sum()),
+                least=_range(precision.prevalence[place][decided == 0])[0],
             )
         )
     return tuple(firmness)

@@ -58,7 +58,7 @@ BRIEF = {
     "surface:entropy": "all rows",
     "surface:entropy-first": "first token's row",
 }
-DECISION_WORDS = ("above even", "below even", "undetermined", "untestable", "described")
+DECISION_WORDS = ("above even", "below even", "undetermined", "untestable", "explained", "described")
 """Decisions in words where means are tested against even attention; the last: no test."""
 
 

@@ -12,6 +12,10 @@ from headroles.reports.records import Interval
 ENOUGH_FOR_NOT = 50
 """Units below which the engine never decides "not"; stated on the page."""
 
+ABSENT = 0.02
+"""Bound around chance within which a mean is absent; the assessment's, stated on the page."""
+HALF = 0.5
+"""Share of units below which a role holds in the minority of them."""
 HALF_SAMPLES = 200
 """Random half-samples behind the stability where a run asked for no other number."""
 POWER = 0.8
@@ -229,9 +233,9 @@ def promise(decision: Decision) -> str:
     if decision.correction.startswith("fdr"):
         return (
             f"Within a family ({scope}), at most {level} of the roles are expected to be false "
-            f"and, separately, at most {level} of the nots."
+            f"and, separately, at most {level} of the nots, and of the explained and of the absent heads."
         )
     return (
         f"Within a family ({scope}), the chance of even one false role is at most {level} "
-        f"and, separately, that of one false not."
+        f"and, separately, that of one false not, of one falsely explained and of one falsely absent head."
     )

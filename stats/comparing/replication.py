@@ -38,7 +38,8 @@ def replicate_roles(
     """Test the roles of run A on the units of run B.
 
     H0 per role of A: in the population B's units come from, the mean of score − null is at most the
-    margin (and for a column with a contrast: or that of the contrast is); "not" the other way round.
+    margin (and for a column with a contrast: or that of the contrast is); "not" the other way round, for
+    the score alone. "Explained" is decided as in ``judge``, over families of the same roles.
     Unit: that of B; where B kept sums, the random group. Test, margin and contrast are those of A. A
     family is what A proposed: the roles of A in one column (or in the columns of one row of a probe;
     ``decision.family`` may ask for other families). It is fixed before B is looked at, so p of B are
@@ -123,6 +124,7 @@ def count_replicates(
         not_role=counts["not"],
         undetermined=counts["undetermined"],
         untestable=counts["untestable"],
+        explained=counts["explained"],
         heads=int(known.sum()),
         correlation=pearson(one[known], other[known]),
     )

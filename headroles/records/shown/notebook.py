@@ -67,7 +67,7 @@ class FindingsGrid(TestGrid, Protocol):
 
     @property
     def decision(self) -> Codes:
-        """Codes of the decisions; 0 is a role."""
+        """Codes of the decisions; 0 is a role, 4 a score that its contrast explains."""
 
 
 @runtime_checkable
@@ -97,7 +97,7 @@ def labelling_html(
         ends: Lower and upper ends of the interval of every mean, shaped as the findings.
         decision: Test, correction and level that judged it.
         facts: The run's manifest; missing facts are left out.
-        outcomes: The four decisions in words, in their order.
+        outcomes: The decisions in words, in their order.
 
     Returns:
         HTML without scripts; under 200 KB for 32 × 32 heads × 20 sieves.

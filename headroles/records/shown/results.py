@@ -28,7 +28,7 @@ def labelling_text(
         findings: Findings of the run.
         decision: Test, correction and level that judged it.
         manifest: The run's manifest; missing facts are left out.
-        outcomes: The four decisions in words, in their order.
+        outcomes: The decisions in words, in their order.
         notes: Number of notes on what was left out.
         folder: Folder of the run; None where it is not known, or nothing was written.
     """

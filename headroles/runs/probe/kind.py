@@ -34,6 +34,7 @@ class ProbeRun(RolesRun):
     not_recomputed: ClassVar[tuple[str, str] | None] = (
         "best.csv, baselines.csv, conditions.csv", "they rest on halves of the units and on baselines"
     )  # fmt: skip
+    outcomes: ClassVar[tuple[str, ...]] = ("role", "not", "undetermined", "untestable")
     baselines: ClassVar[bool] = True
     keeps_inputs: ClassVar[bool] = False
 

@@ -12,12 +12,25 @@ let current = 0;
 let chosen = -1;
 
 const rowOf = (role, cell) => role.sieve * perSieve + cell;
-const WORDS = ["role", "not", "undetermined", "untestable", "contrast"];
-const STATES = ["", "–", "?", "×"];
+const WORDS = ["role", "not", "undetermined", "untestable", "explained", "contrast"];
+const STATES = ["", "–", "?", "×", "="];
+const ABSENT = "0";
 const MOST = 15;
+for (const role of findings.roles) {
+  role.strong = new Set(role.strong);
+  role.absent = new Set(role.absent);
+}
 
-function chip(role) {
-  return create("i", role.code, `chip tone-${role.tone}`);
+function chip(role, cell) {
+  return create("i", role.code, `chip tone-${role.tone}${role.strong.has(cell) ? " strong" : ""}`);
+}
+
+/* The decision about a head in words, with what a contrast controls for. */
+function verdictWords(role, cell) {
+  const code = decisions[rowOf(role, cell)];
+  if (code === 0 && role.stronger) return `role${role.strong.has(cell) ? `, beyond ${role.stronger}` : `, beyond ${role.control} only`}`;
+  if (code === 1 && role.absent.has(cell)) return "not, absent";
+  return code === 4 ? `explained by ${role.control}` : WORDS[code];
 }
 
 /* The shade of every head in one role: 0 at chance or below, 1 at the largest mean. */
@@ -44,8 +57,8 @@ function paint() {
     const candidates = single ? [single] : findings.roles;
     for (const role of candidates) {
       const row = rowOf(role, index);
-      if (passes(row)) marks.append(many ? create("span", "●", "state") : chip(role));
-      else if (single && decisions[row] > 0) marks.append(create("span", STATES[decisions[row]], "state"));
+      if (passes(row)) marks.append(many ? create("span", "●", "state") : chip(role, index));
+      else if (single && decisions[row] > 0) marks.append(create("span", role.absent.has(index) ? ABSENT : STATES[decisions[row]], "state"));
     }
     cell.replaceChildren(marks);
     cell.style.setProperty("--depth", single ? (0.55 * shades[index]).toFixed(3) : "0");
@@ -70,7 +83,8 @@ function tally(passes) {
 
 function labelOf(cell, passes) {
   const held = findings.roles.filter((role) => passes(rowOf(role, cell)));
-  const names = held.length > MOST ? `${held.length} roles` : held.map((role) => findings.sieves[role.sieve]).join(", ");
+  const nameOf = (role) => findings.sieves[role.sieve] + (role.strong.has(cell) ? ` beyond ${role.stronger}` : "");
+  const names = held.length > MOST ? `${held.length} roles` : held.map(nameOf).join(", ");
   return `layer ${Math.floor(cell / findings.heads)} head ${cell % findings.heads}: ${names || "no role"}`;
 }
 
@@ -78,21 +92,32 @@ function labelOf(cell, passes) {
 function evidence(cell, roles) {
   const table = create("table");
   const top = table.createTHead().insertRow();
-  const headings = ["role", "decision", "mean [95 %]", "contrast", "effect", "q", "q of not", ...(least ? ["stability"] : [])];
+  const shares = hasNumbers("prevalence");
+  const explained = roles.some((role) => role.contrast >= 0) && hasNumbers("q_explained");
+  const bounded = hasNumbers("q_absent");
+  const headings = ["role", "decision", "mean [95 %]", "contrast", "effect", "q", "q of not", ...(explained ? ["q of explained"] : []),
+    ...(bounded ? ["q of absent"] : []), ...(least ? ["stability"] : []), ...(shares ? ["share of units [95 %]"] : [])];
   for (const word of headings) top.append(heading(create("th", word), "col"));
   const body = table.createTBody();
   for (const role of roles) {
     const row = rowOf(role, cell);
     const line = body.insertRow();
     line.className = decisions[row] === 0 ? "held" : "";
-    line.append(heading(createIsolated("th", findings.sieves[role.sieve]), "row"), create("td", WORDS[decisions[row]]));
+    line.append(heading(createIsolated("th", findings.sieves[role.sieve]), "row"), create("td", verdictWords(role, cell)));
     const contrast = role.contrast < 0 ? "" : cellText("mean", role.contrast * perSieve + cell);
-    const [mean, low, high, ...numbers] = ["mean", ...ENDS, "effect", "q", "q_not", ...(least ? ["stability"] : [])].map((name) => cellText(name, row));
+    const [mean, low, high, ...numbers] = ["mean", ...ENDS, "effect", "q", "q_not", ...(explained ? ["q_explained"] : []), ...(bounded ? ["q_absent"] : []), ...(least ? ["stability"] : [])].map((name) => cellText(name, row));
+    if (shares) numbers.push(shareText(row));
     for (const text of [Number.isNaN(columns.mean[row]) ? "–" : `${mean} [${low}, ${high}]`, contrast, ...numbers]) {
       line.append(create("td", text));
     }
   }
   return table;
+}
+
+/* The share of units beyond θ with its interval, in per cent. */
+function shareText(row) {
+  const [share, low, high] = ["prevalence", "prevalence_low", "prevalence_high"].map((name) => Math.round(100 * columns[name][row]));
+  return Number.isNaN(share) ? "–" : `${share} % [${low}, ${high}]`;
 }
 
 function heading(element, scope) {
@@ -119,9 +144,9 @@ function strongestRoles(cell) {
 }
 
 function countsText(cell) {
-  const counts = [0, 0, 0, 0];
+  const counts = [0, 0, 0, 0, 0];
   for (const role of findings.roles) counts[decisions[rowOf(role, cell)]] += 1;
-  return `Of ${findings.roles.length} roles: ${WORDS.slice(0, 4).map((word, code) => `${counts[code]} ${word}`).join(", ")}`;
+  return `Of ${findings.roles.length} roles: ${WORDS.slice(0, 5).map((word, code) => `${counts[code]} ${word}`).join(", ")}`;
 }
 
 function show(cell) {

@@ -42,7 +42,7 @@ const typedNumber = (field) => Number.parseFloat((field?.value ?? "").replace(",
 
 /* Columns on the scale of the score line up at three decimals; the files have every digit. */
 const DECIMALS = { cells: 1, statistic: 2, mean: 3, null: 3, effect: 3, low: 3, high: 3, mean_low: 3, mean_high: 3,
-  hedges_g: 2, g_low: 2, g_high: 2, detectable: 2, design_effect: 2, stability: 2 };
+  hedges_g: 2, g_low: 2, g_high: 2, detectable: 2, design_effect: 2, stability: 2, prevalence: 2 };
 function cellText(name, row) {
   const number = columns[name][row];
   if (!(name in DECIMALS) || !(Math.abs(number) < 1e5)) return shortNumber(number);

@@ -3,13 +3,14 @@ const PAGE = 100;
 /* An interval stands beside its effect; a design effect is shown where units are groups of examples. */
 const hasGroups = hasNumbers("design_effect") && columns.design_effect.some((ratio) => !Number.isNaN(ratio) && ratio !== 1);
 const hasOwnEnds = hasNumbers("mean_low") && columns.low.some((low, row) => Math.abs(low - columns.mean_low[row]) > 1e-9);
-const EXTRA = ["hedges_g", "detectable", "design_effect", "stability", "bayes_factor"]
+const EXTRA = ["hedges_g", "detectable", "design_effect", "stability", "bayes_factor", "q_explained", "q_absent", "prevalence"]
   .filter((name) => hasNumbers(name) && (name !== "design_effect" || hasGroups));
 const NUMBERS = [...findings.names, ...(hasOwnEnds ? ["mean_low", "mean_high"] : []), ...EXTRA];
 const HEADINGS = ["sieve", "layer", "head", "decision", ...NUMBERS];
 const COLUMN_NAMES = {
   ...(hasOwnEnds ? { low: "difference + chance: low", high: "difference + chance: high", mean_low: "mean: low", mean_high: "mean: high" } : {}),
   p_not: "p of not", q_not: "q of not", hedges_g: "hedges g [95 %]", design_effect: "design effect", bayes_factor: "BF10",
+  q_explained: "q of explained", q_absent: "q of absent", prevalence: "share of units beyond θ",
 };
 const table = document.getElementById("table");
 const filters = ["filter", "filter-sieve", "filter-decision"].map((id) => document.getElementById(id));
@@ -94,7 +95,7 @@ function build() {
     top.append(heading);
   }
   filters[1].append(new Option("all", ""), ...findings.sieves.map((name, sieve) => new Option(name, sieve)));
-  filters[2].append(new Option("all", ""), ...WORDS.map((word, code) => new Option(word, code)));
+  filters[2].append(new Option("all", ""), ...WORDS.flatMap((word, code) => (word !== "explained" || decisions.includes(code) ? [new Option(word, code)] : [])));
   for (const filter of [...filters, stabilityFilter]) filter?.addEventListener("input", select);
   document.getElementById("previous").addEventListener("click", () => { state.page -= 1; list(); });
   document.getElementById("next").addEventListener("click", () => { state.page += 1; list(); });
@@ -120,7 +121,7 @@ function labelsFile() {
   for (let cell = 0; cell < perSieve; cell += 1) {
     const codes = findings.roles.map((role) => decisions[rowOf(role, cell)]);
     const roles = csvCell(names.filter((_, role) => codes[role] === 0).join(";"));
-    const marks = codes.map((code) => ["1", "0", "", ""][code]);
+    const marks = codes.map((code) => ["1", "0"][code] ?? "");
     lines.push([Math.floor(cell / findings.heads), cell % findings.heads, roles, ...marks, ...shared.slice(cell, cell + 1)].join(","));
   }
   return lines.join("\n") + "\n";
