@@ -23,9 +23,6 @@ COUNTED = frozenset({"frequencies"})
 MARGIN = 0.1
 """A tenth of the attention budget beyond chance: a convention, reported with its sensitivity."""
 
-CLASS_SHARE = 0.25
-"""Share of the contrast beyond distance that must lie beyond word class for a strong role."""
-
 MaskFunction = Callable[[Example], Any]
 LabelFunction = Callable[[Example], Int[np.ndarray, " units"]]
 
@@ -79,7 +76,7 @@ class ClassContrast:
     """
 
     groups: LabelFunction
-    share: float = CLASS_SHARE
+    share: float
     margin: float = 0.0
 
     __repr__ = brief

@@ -1,15 +1,15 @@
-"""Attention that word class, nearness, distance and frequency explain, estimated on one half of a shard for the other.
+"""Attention that word class, nearness, distance and frequency explain, from one half of a shard for the other.
 
 With A the attention between words, i and j words of one sentence of n words and c(i, j) the cell of a pair
 (``headroles.plans.word_pairs``), the profile of a head on one half of the units of a shard is
 
-    f(c) = (Σ n A_ij + K g(c)) / (N(c) + K)
+    f_l(c) = (Σ n A_ij + K f_{l−1}(c)) / (N_l(c) + K)
 
-over the N(c) pairs of the cell; g(c) is the mean of n A_ij over the pairs of equal distance, word class of the
-key and number of such words in between, and K = 5. Where the half has no such pair, g(c) is the mean at the
-distance, and then 0. In the other half a row of mass m_i = Σ_k A_ik over the other words of its sentence is expected
-to spread as ``E_ij = m_i f(c_ij) / Σ_k f(c_ik)``. A contrast is the mean of ``A_ij − E_ij`` over the counted pairs
-of an input. It is 0 in expectation for a head whose attention depends on these facts alone.
+over the N_l(c) pairs of the half that agree with c in level l. The levels are those of ``coarser``, from the
+distance alone (a plain mean) to the cell, and K = 2. In the other half, a row of mass m_i = Σ_k A_ik over the
+other words of its sentence is expected to spread as ``E_ij = m_i f(c_ij) / Σ_k f(c_ik)`` with f of the last level.
+A contrast is the mean of ``A_ij − E_ij`` over the counted pairs of an input. It is 0 in expectation for a head
+whose attention depends on these facts alone, as far as the half has enough pairs to show it.
 
 No unit is compared with a profile that it had a part in. Halves, profiles and contrasts depend on the inputs of the
 shard only.
@@ -21,14 +21,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.plans.word_pairs import DISTANCES, KINDS, NEAR, WordPairs, coarse_cells, distance_of
+from headroles.plans.word_pairs import WordPairs, coarser
 
-SHRINKAGE = 5.0
+SHRINKAGE = 2.0
 """K: pairs that the coarser profile weighs."""
 LEAST = 20
 """Fewest sentences in each half of a shard; with fewer, the contrasts of the shard have no value."""
-BLOCK = 2**16
-"""Pairs whose expected attention is computed at a time."""
 
 
 def split_in_halves(units: Sequence[str], sizes: Sequence[int]) -> Bool[np.ndarray, " inputs"]:
@@ -131,27 +129,24 @@ class CellSums:
         assert self.sums is not None and self.count is not None, "a half has inputs"
         known = np.fromiter(self.row, dtype=np.int64, count=len(self.row))
         sums, count = self.sums[: len(known)], self.count[: len(known)]
-        by_distance = _means(distance_of(known), sums, count, DISTANCES)[0]
-        coarse, pairs = _means(coarse_cells(known), sums, count, DISTANCES * KINDS * NEAR)
-        wanted = coarse_cells(cells)
-        behind = np.where((pairs[wanted] > 0)[:, None], coarse[wanted], by_distance[distance_of(cells)])
-        rows = np.array([self.row.get(cell, -1) for cell in cells.tolist()], dtype=np.int64)
-        there = (rows >= 0)[:, None]
-        own, number = np.where(there, sums[rows], 0.0), np.where(there, count[rows][:, None], 0.0)
-        profile: np.ndarray = (own + SHRINKAGE * behind) / (number + SHRINKAGE)
+        profile, weight = np.zeros((len(cells), sums.shape[1])), 0.0
+        for own, wanted in zip(coarser(known), coarser(cells), strict=True):
+            total, number = _totals(own, wanted, sums, count)
+            profile = (total + weight * profile) / np.maximum(number + weight, 1)[:, None]
+            weight = SHRINKAGE
         return profile
 
 
-def _means(
-    place: np.ndarray, sums: np.ndarray, count: np.ndarray, places: int
+def _totals(
+    place: np.ndarray, wanted: np.ndarray, sums: np.ndarray, count: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return means (places, heads) of cells that share a place, 0 without any, and their numbers of pairs."""
+    """Return sums (wanted, heads) and numbers of pairs of the cells that share a place with the wanted ones."""
     order = np.argsort(place, kind="stable")
-    number = np.bincount(place, count, minlength=places)
-    total = np.zeros((places, sums.shape[1]))
     there, starts = np.unique(place[order], return_index=True)
-    total[there] = np.add.reduceat(sums[order], starts, axis=0)
-    return total / np.maximum(number, 1)[:, None], number
+    row = np.minimum(np.searchsorted(there, wanted), len(there) - 1)
+    known = there[row] == wanted
+    total = np.add.reduceat(sums[order], starts, axis=0)[row] * known[:, None]
+    return total, np.add.reduceat(count[order], starts)[row] * known
 
 
 def class_contrasts(

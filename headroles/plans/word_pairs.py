@@ -5,8 +5,10 @@ i and a key j is
 
 - the signed distance j − i in 16 bins (1, 2, 3, 4, 5–6, 7–9, 10–14, 15 and more, on each side),
 - the word class of i and that of j (17 of Universal Dependencies, and one for unknown),
-- the number of words of j's class strictly between them (0, 1, 2 and more), and
-- the frequency of j (at most 2, at most 20, more), which is known only once a shard is: ``with_frequency``.
+- the nearness of j among words of its kind (nouns, proper nouns and pronouns are one kind, verbs and
+  auxiliaries another, every other class its own): the nearest of all, the nearest on its side, one such word
+  in between, or more; and whether any noun or verb, in this sense, lies in between, and
+- the frequency of j in the shard (at most 2, at most 20, more), which ``with_frequency`` adds.
 """
 
 from collections.abc import Sequence
@@ -24,8 +26,8 @@ KINDS = len(CLASSES) + 1
 STEPS = (1, 2, 3, 4, 5, 7, 10, 15)
 """Smallest distance of each bin."""
 DISTANCES = 2 * len(STEPS)
-NEAR = 3
-"""Numbers of words of the key's class in between that are told apart: 0, 1, 2 and more."""
+NEAR = 8
+"""Kinds of nearness: four places among words of the kind, with and without a noun or verb in between."""
 RARE, COMMON = 2, 20
 """Most occurrences of rare words, and of words that are not common."""
 FREQUENCIES = 3
@@ -35,6 +37,10 @@ MOST = 512
 """Most words of one input; groups after them are left out, so that memory of a shard has a limit."""
 
 _NUMBERS = {name: number for number, name in enumerate(CLASSES)}
+_NOUN, _VERB = _NUMBERS["NOUN"], _NUMBERS["VERB"]
+_KIND = np.arange(KINDS)
+_KIND[[_NUMBERS["PROPN"], _NUMBERS["PRON"]]] = _NOUN
+_KIND[_NUMBERS["AUX"]] = _VERB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,17 +153,28 @@ def rarest(
     return np.where(least == np.iinfo(np.int64).max, 0, least)
 
 
-def coarse_cells(cell: Int[np.ndarray, " cells"]) -> Int[np.ndarray, " cells"]:
-    """Return the coarser cell of cells with frequency: distance, word class of the key, words in between."""
-    rest, between = np.divmod(cell // FREQUENCIES, NEAR)
+def coarser(cell: Int[np.ndarray, " cells"]) -> list[Int[np.ndarray, " cells"]]:
+    """Return coarser cells of cells with frequency, the coarsest first, and the cells themselves last.
+
+    They are: the distance; the side, the class of the key and nearness; the same with the distance; the side,
+    both classes and nearness; the same with the distance; and the cell.
+    """
+    whole = cell // FREQUENCIES
+    rest, near = np.divmod(whole, NEAR)
     rest, key = np.divmod(rest, KINDS)
-    return (distance_of(cell) * KINDS + key) * NEAR + between
-
-
-def distance_of(cell: Int[np.ndarray, " cells"]) -> Int[np.ndarray, " cells"]:
-    """Return the bin of the signed distance of cells with frequency, or of coarser cells' cells."""
-    distance: np.ndarray = cell // (FREQUENCIES * NEAR * KINDS * KINDS)
-    return distance
+    distance, query = np.divmod(rest, KINDS)
+    side = distance // len(STEPS)
+    asked = key * NEAR + near
+    both = query * KINDS * NEAR + asked
+    most = KINDS * NEAR
+    return [
+        distance,
+        side * most + asked,
+        distance * most + asked,
+        side * KINDS * most + both,
+        whole,
+        cell,
+    ]
 
 
 def _kept(groups: np.ndarray) -> np.ndarray:
@@ -179,13 +196,20 @@ def _kept(groups: np.ndarray) -> np.ndarray:
 
 def _cells(query: np.ndarray, key: np.ndarray, classes: np.ndarray) -> np.ndarray:
     apart = key - query
-    distance = np.searchsorted(STEPS, np.abs(apart), side="right") - 1 + len(STEPS) * (apart > 0)
-    before = np.zeros((len(classes) + 1, KINDS), dtype=np.int64)
-    np.cumsum(np.eye(KINDS, dtype=np.int64)[classes], axis=0, out=before[1:])
-    asked = classes[key]
-    first, last = np.minimum(query, key), np.maximum(query, key)
-    between = np.minimum(before[last, asked] - before[first + 1, asked], NEAR - 1)
-    cells: np.ndarray = ((distance * KINDS + classes[query]) * KINDS + asked) * NEAR + between
+    far = np.abs(apart)
+    distance = np.searchsorted(STEPS, far, side="right") - 1 + len(STEPS) * (apart > 0)
+    kind = _KIND[classes]
+    asked = kind[key]
+    before = np.zeros((len(classes) + 1, KINDS + 1), dtype=np.int64)
+    np.cumsum(np.eye(KINDS, dtype=np.int64)[kind], axis=0, out=before[1:, :KINDS])
+    before[:, KINDS] = before[:, _KIND[_NOUN]] + before[:, _KIND[_VERB]]
+    first, last = np.minimum(query, key) + 1, np.maximum(query, key)
+    between = before[last, asked] - before[first, asked]
+    opens, closes = np.maximum(query - far + 1, 0), np.minimum(query + far, len(classes))
+    nearer = before[closes, asked] - before[opens, asked] - (kind[query] == asked)
+    crossed = before[last, KINDS] > before[first, KINDS]
+    near = np.where(between > 0, np.minimum(between, 2) + 1, nearer > 0) * 2 + crossed
+    cells: np.ndarray = ((distance * KINDS + classes[query]) * KINDS + classes[key]) * NEAR + near
     return cells
 
 
