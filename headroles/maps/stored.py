@@ -26,8 +26,8 @@ from headroles.storage.map_files import MapFile
 from headroles.storage.places import sha256_of
 
 UNCLEANED = (
-    "Stored maps have no tokenizer: the preset 'published' counts pairs of the texts as they are, and not those "
-    "that the released notebooks look up in cleaned texts."
+    "Stored maps have no tokenizer: the preset 'published' counts pairs of the texts as they are, and not "
+    "those that the released notebooks look up in cleaned texts."
 )
 NO_TEXT = "was left out: it needs words and trees, and the list of examples has neither these nor texts."
 

@@ -174,7 +174,8 @@ class ClusterResults:
             resamples.
         linkage: Merges of average linkage as scipy gives them, heads − 1 rows of 4.
         choices: Candidates for the number of clusters.
-        place: Coordinates of the heads on the map (metric multidimensional scaling of the distances).
+        place: Coordinates of the heads on the map: metric multidimensional scaling of the distances, or for
+            way "sum" of the sums themselves, as in the released code.
         cloud: Coordinates under resampled units, aligned with ``place`` (Procrustes).
         stress: Kruskal's stress-1 of the map.
         claims: Claims about groups of heads.

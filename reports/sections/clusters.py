@@ -207,12 +207,14 @@ def _map(
 ) -> Panel:
     """Return the map of the heads with its words."""
     hover = hover_texts(clustered, summary.roles, held, near)
+    summed = clustered.divergence.way == "sum"
+    scaled = "summed divergences of their attention" if summed else "distances between their attention"
     return Panel(
         key="cluster-map",
         title="Map of the heads",
         sentence=(
             f"{plural(len(clustered.cluster), 'head')} placed so that distances on the map come as close as "
-            "two dimensions allow to the distances between their attention (metric multidimensional scaling)."
+            f"two dimensions allow to the {scaled} (metric multidimensional scaling)."
         ),
         caption=f"{stress_sentence(clustered.stress)} Directions mean nothing; only distances do.",
         figure=map_figure(clustered, hover),

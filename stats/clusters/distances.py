@@ -4,7 +4,8 @@ The square root of the divergence is a metric that embeds in Euclidean space (En
 Fuglede and Topsøe 2004), and so is the root of its mean over rows and inputs. Sums of squared distances
 are therefore sums of divergences, which are plain means over units: noise of the units does not bias
 them, as it would bias distances that were estimated one by one. The map of the heads is metric
-multidimensional scaling, drawn again under resampled units.
+multidimensional scaling, drawn again under resampled units. It is of distances, or of summed divergences as
+in the released code (``map_distances``).
 """
 
 from collections.abc import Callable, Iterator
@@ -36,6 +37,19 @@ def distances(mean: Float[np.ndarray, "*some"]) -> Float[np.ndarray, "*some"]:
         [0.5, 0.0]
     """
     found: np.ndarray = np.sqrt(np.maximum(mean, 0.0))
+    return found
+
+
+def map_distances(mean: Float[np.ndarray, "*some"], way: str) -> Float[np.ndarray, "*some"]:
+    """Return what the map of the heads scales: distances, or for way "sum" the divergences themselves.
+
+    The released code of Clark et al. (2019) scales sums of divergences, without roots.
+
+    Example:
+        >>> map_distances(np.array([0.25]), "mean").tolist(), map_distances(np.array([0.25]), "sum").tolist()
+        ([0.5], [0.25])
+    """
+    found: np.ndarray = distances(mean) if way == "mean" else np.maximum(mean, 0.0)
     return found
 
 
@@ -290,8 +304,8 @@ def resampled_maps(
     blocks = len(divergence.weight)
     draws = min(draws, CLOUD_OF_MANY if len(place) > MANY else CLOUD) if blocks > 1 else 0
     maps = [
-        procrustes_map(smacof_map(square_matrix(distances(mean)), place, 100), place)
+        procrustes_map(smacof_map(square_matrix(distance), place, 100), place)
         for some in resampled_means(divergence, draws, seed)
-        for mean in some
+        for distance in map_distances(some, divergence.way)
     ]
     return np.array(maps, dtype=np.float32).reshape(len(maps), len(place), 2)

@@ -7,6 +7,7 @@ from headroles.records.clusters import ClusterResults, Divergence
 from headroles.stats.clusters.clusters import choose_clusters, linkage_tree
 from headroles.stats.clusters.distances import (
     distances,
+    map_distances,
     nearest_heads,
     place_heads,
     resampled_maps,
@@ -25,8 +26,8 @@ def cluster_heads(
 ) -> ClusterResults:
     """Return everything that follows from divergences alone; ``role_claims`` adds roles.
 
-    Distances are square roots of mean divergences. Uncertainty comes from resampling blocks of units:
-    heads are the whole model and no sample of anything.
+    Distances are square roots of mean divergences; the map of way "sum" is of the sums themselves.
+    Uncertainty comes from resampling blocks of units: heads are the whole model and no sample of anything.
 
     Args:
         divergence: Block sums.
@@ -55,7 +56,7 @@ def cluster_heads(
             f"heads have none; check that attention has no NaN"
         )
     chosen = choose_clusters(divergence, method, clusters, draws, seed)
-    place, stress = place_heads(distances(mean), seed)
+    place, stress = place_heads(map_distances(mean, divergence.way), seed)
     error = standard_error(divergence)
     return ClusterResults(
         divergence=divergence,

@@ -129,6 +129,18 @@ def test_the_contrast_of_five_words_is_that_worked_out_by_hand() -> None:
     assert found == pytest.approx(0.6 - 0.48 / 0.85, abs=1e-12)
 
 
+def test_offsets_of_the_contrast_skip_words_without_a_token() -> None:
+    rows = np.random.default_rng(0).dirichlet(np.ones(7), size=(3, 7))
+    found = []
+    for words in ([-1, 0, 1, 3, 4, 5, -1], [-1, 0, 1, 2, 3, 4, -1]):  # "can" and "not" of "cannot", or "can"
+        place = np.array(words)
+        arcs = (Arc(words[2], words[4], "aux"), Arc(words[5], words[3], "obj"), Arc(words[1], words[2], "x"))
+        example = Example("x", tuple("[abcde]"), segment=np.minimum(place, 0), word=place, arcs=arcs)
+        found.append(score(rows[None], example, ["syntactic"]))
+    np.testing.assert_array_equal(found[0]["syntactic:matched"], found[1]["syntactic:matched"])
+    np.testing.assert_array_equal(found[0]["syntactic"], found[1]["syntactic"])
+
+
 def test_the_block_contrast_of_four_tokens_is_that_worked_out_by_hand() -> None:
     # Texts ab and c, one token apart from each other by a separator: offsets 0 (aa, bb, cc), 1 (ab), -1 (ba),
     # 3 (ac), 2 (bc), -3 (ca), -2 (cb). f(0) = (0.2 + 0.4 + 0.6) / 3 = 0.4, f(1) = 0.3, f(3) = 0.1,

@@ -193,6 +193,17 @@ def test_a_piece_goes_to_the_word_of_its_first_visible_character(tokenizer_of: T
     assert word.tolist() == sorted(word.tolist())
 
 
+def test_a_token_of_two_words_belongs_to_the_word_of_its_first_letter(tokenizer_of: TokenizerOf) -> None:
+    made = _one(tokenizer_of("bert"), "a look at it")
+    assert made.tokens[1:-1] == ("a", "look", "at", "it")
+    spans = np.array([(0, 1), (2, 4), (4, 6), (7, 9), (10, 12)])  # "lo" and "ok" of "look"
+    words = Words(spans, np.array([1, -1, 1, 4, 1]), ("det", "root", "dep", "case", "obl"))
+    example = example_of(made, (words,), True)
+    assert example.word[1:-1].tolist() == [0, 1, 3, 4]
+    assert example.arcs is not None
+    assert [arc.dependent for arc in example.arcs] == [0, 2, 3, 4]
+
+
 def test_a_word_without_letters_of_its_own_takes_no_piece(tokenizer_of: TokenizerOf) -> None:
     text, relations = "x thing", ("dep",) * 3
     words = Words(np.array([(0, 1), (2, 2), (2, 7)]), np.array([-1, 0, 0]), relations)

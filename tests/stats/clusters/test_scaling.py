@@ -1,5 +1,7 @@
 """The map of heads: stress, orientation, and clouds of resampled units laid onto it."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from sklearn.manifold import smacof
 from headroles.records.clusters import Divergence
 from headroles.stats.clusters import distances as distances_module
 from headroles.stats.clusters.distances import (
+    map_distances,
     orient_map,
     place_heads,
     procrustes_map,
@@ -17,6 +20,7 @@ from headroles.stats.clusters.distances import (
     square_matrix,
     stress,
 )
+from headroles.stats.clusters.run import cluster_heads
 from tests.support.reference import draws
 
 
@@ -39,6 +43,30 @@ def test_the_stress_is_kruskals_and_no_worse_than_that_of_more_random_starts() -
     other, _ = smacof(square_matrix(distance), n_components=2, n_init=20, random_state=1, max_iter=500)
     assert found <= stress(distance, other) * 1.001
     assert np.isnan(stress(distance, np.zeros((20, 2))))
+
+
+@pytest.mark.parametrize(("way", "power"), [("mean", 0.5), ("sum", 1.0)])
+def test_the_map_scales_roots_of_means_and_the_released_sums_themselves(way: str, power: float) -> None:
+    rng = np.random.default_rng(5)
+    sums = pdist(rng.normal(size=(12, 2))) ** (1 / power) * rng.gamma(9.0, 0.1, size=(7, 66))
+    found = cluster_heads(Divergence(3, 4, sums, np.ones(7), np.arange(7), way=way), draws=20)
+    wanted = (sums.sum(axis=0) if way == "sum" else sums.mean(axis=0)) ** power
+    on_map = pdist(found.place)
+    assert found.stress == pytest.approx(np.sqrt(((wanted - on_map) ** 2).sum() / (on_map**2).sum()))
+    other, _ = smacof(square_matrix(wanted), n_components=2, n_init=20, random_state=1, max_iter=500)
+    assert found.stress <= stress(wanted, other) * 1.02
+    assert pdist(found.cloud.mean(axis=0)).mean() == pytest.approx(wanted.mean(), rel=0.3)
+
+
+def test_the_released_matrix_is_mapped_as_well_as_by_the_released_call(shared: Path) -> None:
+    with np.load(shared / "golden" / "published.npz") as arrays:
+        released = arrays["js_sum"]
+    pairs = released[np.triu_indices(len(released), 1)]
+    place, found = place_heads(map_distances(pairs, "sum"), 0)
+    other, _ = smacof(released, n_components=2, n_init=2, random_state=0, max_iter=1000, eps=1e-10)
+    assert found <= stress(pairs, other) * 1.001
+    assert stress(pairs, place) == found
+    assert stress(map_distances(pairs, "mean"), place) > 0.5  # of a map of roots it is below that
 
 
 @settings(max_examples=draws(50))
