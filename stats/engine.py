@@ -171,10 +171,8 @@ def _adjust_both(
     if decision.correction != "maxT":
         role, not_role = (adjust_families(side, families, decision.correction, decision.alpha) for side in p)
         return role, not_role
-    pairs = contrast_pairs(rules)
-    for k, other in pairs:
-        still[k] |= still[other]
-    return max_t(list(columns), dict(pairs), families, p, still, decision)
+    role, not_role = max_t(list(columns), dict(contrast_pairs(rules)), families, p, still, decision)
+    return role, not_role
 
 
 def _effect(sample: Sample, rule: Rule) -> Float[np.ndarray, " heads"]:
